@@ -32,7 +32,7 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-# Modules that are attributes as soon as the package is imported, and loaded when they are first named.
+# Modules that are attributes of the package and imported on first access.
 _MODULES = frozenset(
     {
         "auto_aug",

@@ -1,7 +1,6 @@
-"""What users take from DALI's compiled part: tensors, schemas of operators, and the functions about memory and devices.
+"""The public part of DALI's backend: tensors, operator schemas, and functions for memory and devices.
 
-Memory is kept in pools per pipeline and grows by what is needed, so that the functions about memory have nothing to
-set; they keep and give back what programs set once at their start.
+Each pipeline has memory pools that grow on demand, so settings for memory have no effect; they are only stored.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ __all__ = [
 
 _cv2 = LazyModule("cv2", "the version of OpenCV")
 _growth = {"host": 1.1, "device": 1.1, "shrink": 0.5}
-_DLPACK_DEVICE_OFFSET = 8  # of DLTensor, behind the address of the data
+_DLPACK_DEVICE_OFFSET = 8  # offset of the device in DLTensor, after the data pointer
 _CUDA = 2
 
 # All functions have DALI's names.
@@ -73,7 +72,7 @@ _CUDA = 2
 
 
 class DLDeviceType(IntEnum):
-    """Where an array lies, in the numbers of DLPack."""
+    """DLPack device types."""
 
     kDLCPU = 1  # noqa: N815 -- DLPack's names
     kDLCUDA = 2  # noqa: N815
@@ -96,20 +95,20 @@ class DLDeviceType(IntEnum):
 
 
 def GetSchema(name: str, follow_aliases: bool = False) -> OpSchema:
-    """Return what an operator takes.
+    """Return the schema of an operator.
 
     Args:
-        name: of its class, with the modules before it: ``Resize``, ``readers__File``; old names are known, too.
-        follow_aliases: accepted.
+        name: class name with its modules: ``Resize``, ``readers__File``; deprecated names are supported.
+        follow_aliases: accepted but ignored.
 
     Raises:
-        UnknownOperatorError: there is no such operator; it is a KeyError.
+        UnknownOperatorError: there is no such operator; a subclass of KeyError.
     """
     return get_schema(name)
 
 
 def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
-    """Return what an operator takes; None where there is no such operator. Arguments are those of ``GetSchema``."""
+    """Return the schema of an operator, or None if there is no such operator; see ``GetSchema``."""
     try:
         return get_schema(name)
     except UnknownOperatorError:
@@ -120,7 +119,7 @@ def RegisteredCPUOps(internal_ops: bool = False) -> list[str]:
     """Return the schema names of all operators that run on the CPU.
 
     Args:
-        internal_ops: also those that only dalify itself uses.
+        internal_ops: include operators for internal use.
     """
     return registered("cpu", internal_ops)
 
@@ -136,19 +135,19 @@ def RegisteredMixedOps(internal_ops: bool = False) -> list[str]:
 
 
 def LoadLibrary(lib_path: str, global_symbols: bool = False, allow_fail: bool = False) -> None:
-    """Refuse a compiled plugin, see ``plugin_manager.load_library``.
+    """Raise: compiled plugins are not supported, see ``plugin_manager.load_library``.
 
     Args:
-        lib_path: the plugin.
+        lib_path: path of the plugin.
         global_symbols: as in DALI.
-        allow_fail: do nothing instead.
+        allow_fail: do nothing instead of raising.
     """
     if not allow_fail:
         load_library(lib_path, global_symbols)
 
 
 def LoadDirectory(dir_path: str, global_symbols: bool = False, allow_fail: bool = False) -> None:
-    """Refuse a folder of compiled plugins, see ``LoadLibrary``."""
+    """Raise: compiled plugins are not supported, see ``LoadLibrary``."""
     if not allow_fail:
         load_directory(dir_path, global_symbols)
 
@@ -157,14 +156,14 @@ def LoadDirectory(dir_path: str, global_symbols: bool = False, allow_fail: bool 
 
 
 def ReleaseUnusedMemory() -> None:
-    """Give back what nobody uses: pipelines that are gone, and the device memory that torch keeps in reserve."""
+    """Release unused memory: of deleted pipelines, and the device memory cached by torch."""
     gc.collect()
     if "torch" in sys.modules and torch.cuda.is_available():
         torch.cuda.empty_cache()
 
 
 def PreallocateDeviceMemory(bytes: int, device_id: int) -> None:
-    """Do nothing: torch allocates device memory, once, when it is first needed.
+    """Do nothing: torch allocates device memory on demand.
 
     Args:
         bytes: as in DALI.
@@ -173,7 +172,7 @@ def PreallocateDeviceMemory(bytes: int, device_id: int) -> None:
 
 
 def PreallocatePinnedMemory(bytes: int) -> None:
-    """Do nothing: pinned memory is allocated when it is first needed, and kept.
+    """Do nothing: pinned memory is allocated on demand and reused.
 
     Args:
         bytes: as in DALI.
@@ -186,57 +185,57 @@ def RestrictPinnedMemUsage() -> bool:
 
 
 def GetHostBufferShrinkThreshold() -> float:
-    """Return what ``SetHostBufferShrinkThreshold`` set."""
+    """Return the value of ``SetHostBufferShrinkThreshold``."""
     return _growth["shrink"]
 
 
 def SetHostBufferShrinkThreshold(threshold: float, /) -> None:
-    """Keep the number; it has no effect: buffers have the size of a batch, and nothing shrinks.
+    """Store the value. It has no effect, since buffers have the size of a batch and do not shrink.
 
     Args:
         threshold: 0 to 1.
 
     Raises:
-        ArgumentValueError: out of range.
+        ArgumentValueError: the value is out of range.
     """
     _set(threshold, 0, 1, "shrink")
 
 
 def GetHostBufferGrowthFactor() -> float:
-    """Return what ``SetHostBufferGrowthFactor`` set."""
+    """Return the value of ``SetHostBufferGrowthFactor``."""
     return _growth["host"]
 
 
 def SetHostBufferGrowthFactor(factor: float, /) -> None:
-    """Keep the number; it has no effect: buffers have the size of a batch.
+    """Store the value. It has no effect, since buffers have the size of a batch.
 
     Args:
         factor: 1 to 4.
 
     Raises:
-        ArgumentValueError: out of range.
+        ArgumentValueError: the value is out of range.
     """
     _set(factor, 1, 4, "host")
 
 
 def GetDeviceBufferGrowthFactor() -> float:
-    """Return what ``SetDeviceBufferGrowthFactor`` set."""
+    """Return the value of ``SetDeviceBufferGrowthFactor``."""
     return _growth["device"]
 
 
 def SetDeviceBufferGrowthFactor(factor: float, /) -> None:
-    """Keep the number; it has no effect: torch allocates device memory. See ``SetHostBufferGrowthFactor``."""
+    """Store the value. It has no effect, since torch allocates device memory. See ``SetHostBufferGrowthFactor``."""
     _set(factor, 1, 4, "device")
 
 
 def SetBufferGrowthFactor(factor: float, /) -> None:
-    """Keep the number for host and device, see the two above."""
+    """Store the value for host and device buffers."""
     _set(factor, 1, 4, "host", "device")
 
 
 def _set(value: float, low: float, high: float, *names: str) -> None:
     if not low <= value <= high:
-        raise ArgumentValueError(f"the factor must be from {low} to {high}; got {value}.", line=SourceLine.capture())
+        raise ArgumentValueError(f"the value must be between {low} and {high}; got {value}.", line=SourceLine.capture())
     _growth.update(dict.fromkeys(names, float(value)))
 
 
@@ -249,12 +248,12 @@ def GetCUDADeviceCount() -> int:
 
 
 def GetCUDACurrentDevice() -> int:
-    """Return the number of torch's current CUDA device."""
+    """Return the index of torch's current CUDA device."""
     return torch.cuda.current_device()
 
 
 def SetCUDACurrentDevice(device_id: int, /) -> None:
-    """Make a CUDA device torch's current one."""
+    """Set torch's current CUDA device."""
     torch.cuda.set_device(device_id)
 
 
@@ -262,23 +261,23 @@ def CUDAStreamSynchronize(stream: Any, /) -> None:
     """Wait until all work of a CUDA stream is done.
 
     Args:
-        stream: its address, or an object with ``ptr``.
+        stream: address of the stream, or an object with ``ptr``.
     """
     torch.cuda.ExternalStream(int(getattr(stream, "ptr", stream))).synchronize()
 
 
 def GetCUDAStreamDevice(stream: Any, /) -> int:
-    """Return the number of the device of a CUDA stream; see ``CUDAStreamSynchronize``."""
+    """Return the index of the device of a CUDA stream; see ``CUDAStreamSynchronize``."""
     return torch.cuda.ExternalStream(int(getattr(stream, "ptr", stream))).device_index
 
 
 def IsDriverInitialized() -> bool:
-    """Tell whether torch has initialized CUDA."""
+    """Return whether torch has initialized CUDA."""
     return "torch" in sys.modules and torch.cuda.is_initialized()
 
 
 def GetCudaVersion() -> int:
-    """Return torch's CUDA version as a number, 12090 for 12.9; 0 where torch finds no CUDA device."""
+    """Return torch's CUDA version as a number, 12090 for 12.9; 0 if torch finds no CUDA device."""
     return _cuda_number("0") if torch.cuda.is_available() else 0
 
 
@@ -288,11 +287,11 @@ def GetOpenCVVersion() -> str:
 
 
 def check_cuda_runtime() -> None:
-    """Do nothing: what needs a device says so when it is missing."""
+    """Do nothing: functions that require a device raise an error if it is missing."""
 
 
 def CheckDLPackCapsule(ptr: object) -> tuple[bool, bool]:
-    """Tell whether an object is a DLPack capsule that nobody has used yet, and whether its data lie on a CUDA device.
+    """Return whether an object is an unconsumed DLPack capsule, and whether its data is on a CUDA device.
 
     Args:
         ptr: any object.
@@ -308,20 +307,20 @@ def CheckDLPackCapsule(ptr: object) -> tuple[bool, bool]:
 
 
 def deprecation_warning(what: str) -> None:
-    """Warn at the user's line that something will go away.
+    """Emit a deprecation warning at the line of the user.
 
     Args:
-        what: the text.
+        what: the message.
     """
     warn_deprecated(what)
 
 
 def _cuda_number(digits: str = "") -> int:
-    """Return 129 for CUDA 12.9, of which torch was built, with further digits behind it; 0 without CUDA."""
+    """Return 129, followed by `digits`, if torch was built for CUDA 12.9; 0 without CUDA."""
     return int(str(torch.version.cuda).replace(".", "") + digits) if torch.version.cuda else 0
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__cuda_version__":  # asked of torch, which takes long to load
+    if name == "__cuda_version__":  # lazy, since importing torch is slow
         return _cuda_number()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

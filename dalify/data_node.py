@@ -1,4 +1,4 @@
-"""Graph values and the index that makes a new axis, under DALI's import path."""
+"""Graph values and ``newaxis``, under DALI's import path."""
 
 from dalify.graph.datanode import DataNode
 from dalify.graph.datanode import new_axis as newaxis

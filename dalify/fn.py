@@ -1,4 +1,4 @@
-"""Operators as functions. ``fn.readers.file`` is the file ``dalify/operators/readers/file.py``."""
+"""Operators as functions. ``fn.readers.file`` is defined in ``dalify/operators/readers/file.py``."""
 
 import sys
 
@@ -6,7 +6,7 @@ from dalify.api.conditional import merge, not_, split
 from dalify.api.functions import make_function
 from dalify.api.namespace import install
 
-# The module is replaced by one whose members are found in the catalogue when they are first named.
+# The module is replaced by one that looks up its members in the catalog on first access.
 _module = install(__name__, "fn", make_function, lambda name: name)
 for _member in (merge, not_, split):
     _module._conditional.__dict__[_member.__name__] = _member

@@ -1,4 +1,4 @@
-"""Modules made at run time, under DALI's import path."""
+"""Modules created at run time, under DALI's import path."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["get_submodule"]
 
 
 def get_submodule(root: ModuleType | str, path: str | Sequence[str]) -> ModuleType:
-    """Return a module below another one; it is imported, or made anew where there is none.
+    """Return a submodule, which is imported or, if there is none, created.
 
     Args:
-        root: the module to begin at, or its name.
-        path: names of modules with dots between them, or a list of them.
+        root: the parent module, or its name.
+        path: dotted name of the submodule, or a list of names.
 
     Raises:
-        ArgumentValueError: a name on the way belongs to something that is no module.
+        ArgumentValueError: a name in the path is not a module.
     """
     module = sys.modules[root] if isinstance(root, str) else root
     for part in path.split(".") if isinstance(path, str) and path else path:
@@ -33,6 +33,6 @@ def get_submodule(root: ModuleType | str, path: str | Sequence[str]) -> ModuleTy
                 found = sys.modules[name] = ModuleType(name)
             setattr(module, part, found)
         elif not isinstance(found, ModuleType):
-            raise ArgumentValueError(f"{name} is no module but {found!r}.")
+            raise ArgumentValueError(f"{name} must be a module; got {found!r}.")
         module = found
     return module

@@ -1,4 +1,4 @@
-"""Limits on what files and arguments may ask for: ``limits.configure(max_image_pixels=400_000_000)``."""
+"""Limits on the resources that files and arguments can request: ``limits.configure(max_image_pixels=400_000_000)``."""
 
 from dalify.base.limits import Limits, configure, current
 

@@ -1,4 +1,4 @@
-"""Operators as classes, DALI's older way. ``ops.readers.File`` is the file ``dalify/operators/readers/file.py``."""
+"""Operators as classes, DALI's older API. ``ops.readers.File`` is defined in ``dalify/operators/readers/file.py``."""
 
 import sys
 

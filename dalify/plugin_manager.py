@@ -1,4 +1,4 @@
-"""DALI's compiled plugins, which cannot be loaded here: what is asked for is refused with the ways out."""
+"""Compiled plugins of DALI, which are not supported: the functions raise errors that name alternatives."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ __all__ = ["load_directory", "load_library"]
 
 
 def load_library(library_path: str | PathLike[str], global_symbols: bool = False) -> NoReturn:
-    """Refuse a compiled plugin: it needs DALI's own executor.
+    """Raise: compiled plugins require DALI's executor.
 
     Args:
-        library_path: the plugin.
+        library_path: path of the plugin.
         global_symbols: as in DALI.
 
     Raises:
         ArgumentValueError: always.
     """
     raise ArgumentValueError(
-        f"the plugin {library_path} is compiled for NVIDIA DALI and cannot run in dalify.",
+        f"the plugin {library_path} is compiled for NVIDIA DALI and cannot be loaded by dalify.",
         line=SourceLine.capture(),
         hint="Write the operator in Python: fn.experimental.numba_function compiles it and runs it on all threads, "
-        "fn.python_function takes any function, fn.torch_python_function (plugin.pytorch.fn) one of tensors.",
+        "fn.python_function calls any function, fn.torch_python_function (plugin.pytorch.fn) one on tensors.",
     )
 
 
 def load_directory(plugin_dir_path: str | PathLike[str], global_symbols: bool = False) -> NoReturn:
-    """Refuse a folder of compiled plugins, see `load_library`.
+    """Raise: compiled plugins are not supported, see `load_library`.
 
     Args:
-        plugin_dir_path: the folder.
+        plugin_dir_path: path of the folder.
         global_symbols: as in DALI.
 
     Raises:

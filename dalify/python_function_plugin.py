@@ -1,4 +1,4 @@
-"""Arrays as DLPack capsules and back, under DALI's import path: for functions on such capsules."""
+"""Conversion between arrays and DLPack capsules, under DALI's import path."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ArrayToDLTensor(array: np.ndarray[Any, Any], /) -> Any:
 
 
 def DLTensorToArray(dl_capsule: Any, /) -> np.ndarray[Any, Any]:
-    """Return a NumPy array of the memory of a DLPack capsule; the capsule is used up."""
+    """Return a NumPy array of the memory of a DLPack capsule; the capsule is consumed."""
     return torch.from_dlpack(dl_capsule).numpy()
 
 

@@ -1,4 +1,4 @@
-"""The pickler of callbacks that travel to worker processes, under DALI's import path."""
+"""The pickler of callbacks for worker processes, under DALI's import path."""
 
 from dalify.sources import pickling
 

@@ -1,4 +1,4 @@
-"""Which samples of a reader come, and how often: ``fn.readers.file(..., sampler=samplers.ClassBalanced())``."""
+"""Samplers of readers: ``fn.readers.file(..., sampler=samplers.ClassBalanced())``."""
 
 from dalify.sources.selection import ClassBalanced, Mixture, Subset, Weighted
 

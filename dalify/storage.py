@@ -1,4 +1,4 @@
-"""How files on other machines are read: ``storage.configure(cache_folder="/data/cache", timeout_s=10)``."""
+"""Settings for remote files: ``storage.configure(cache_folder="/data/cache", timeout_s=10)``."""
 
 from dalify.formats.storage import configure
 

@@ -1,6 +1,6 @@
-"""Where the package lies, and the flags with which an extension would be compiled, under DALI's names.
+"""Location of the package and compiler flags for extensions, under DALI's names.
 
-dalify has no compiled part: there are no headers and no libraries, so that lists of flags are empty.
+dalify has no compiled part: there are no headers and libraries, and the lists of flags are empty.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ def get_lib_dir() -> str:
 
 
 def get_include_dir() -> str:
-    """Return the folder of the package; it holds no headers."""
+    """Return the folder of the package; it contains no headers."""
     return get_lib_dir()
 
 
 def get_include_flags() -> list[str]:
-    """Return no flags."""
+    """Return an empty list."""
     return []
 
 
 def get_compile_flags() -> list[str]:
-    """Return no flags."""
+    """Return an empty list."""
     return []
 
 
 def get_link_flags() -> list[str]:
-    """Return no flags."""
+    """Return an empty list."""
     return []

@@ -24,26 +24,26 @@ def FixedLenFeature(shape: Sequence[int], dtype: DALIDataType, default_value: An
     """Declare a feature of a fixed shape.
 
     Args:
-        shape: of the output; ``[]`` for a single number, or for a text.
+        shape: shape of the output; ``[]`` for a scalar or a string.
         dtype: ``tfrecord.int64``, ``tfrecord.float32`` or ``tfrecord.string``.
-        default_value: taken for compatibility; a feature that a record lacks is an empty array.
+        default_value: accepted but ignored; a missing feature is an empty array.
 
     Raises:
-        ArgumentTypeError: no type of this module.
+        ArgumentTypeError: `dtype` is not a type of this module.
         ArgumentValueError: a negative extent.
     """
-    return Feature(_checked(dtype), _shape(shape), False, default_value)
+    return Feature(_check_dtype(dtype), _shape(shape), False, default_value)
 
 
 def VarLenFeature(*arguments: Any, **named: Any) -> Feature:  # noqa: N802 - DALI's name
     """Declare a feature of any length: ``VarLenFeature(dtype, default_value)`` or ``VarLenFeature(shape, dtype, …)``.
 
     Args:
-        arguments: partial_shape (optional; what follows the first extent of the output), dtype, default_value.
+        arguments: partial_shape (optional; shape after the first axis of the output), dtype, default_value.
         named: the same by name.
 
     Raises:
-        ArgumentTypeError: other arguments, or no type of this module.
+        ArgumentTypeError: invalid arguments, or `dtype` is not a type of this module.
         ArgumentValueError: a negative extent.
     """
     names = ["partial_shape", "dtype", "default_value"]
@@ -55,10 +55,12 @@ def VarLenFeature(*arguments: Any, **named: Any) -> Feature:  # noqa: N802 - DAL
         raise ArgumentTypeError("VarLenFeature takes [partial_shape,] dtype, default_value.")
     given |= named
     shape = given.get("partial_shape")
-    return Feature(_checked(given["dtype"]), _shape(() if shape is None else shape), True, given.get("default_value"))
+    return Feature(
+        _check_dtype(given["dtype"]), _shape(() if shape is None else shape), True, given.get("default_value")
+    )
 
 
-def _checked(dtype: Any) -> DALIDataType:
+def _check_dtype(dtype: Any) -> DALIDataType:
     if not isinstance(dtype, DALIDataType) or dtype not in _TYPES:
         raise ArgumentTypeError(f"dtype must be tfrecord.int64, tfrecord.float32 or tfrecord.string; got {dtype!r}.")
     return dtype
@@ -67,5 +69,5 @@ def _checked(dtype: Any) -> DALIDataType:
 def _shape(shape: Any) -> tuple[int, ...]:
     extents = tuple(int(extent) for extent in shape) if isinstance(shape, (list, tuple)) else (int(shape),)
     if any(extent < 0 for extent in extents):
-        raise ArgumentValueError(f"a shape has no negative extents; got {list(extents)}.")
+        raise ArgumentValueError(f"shape must not have negative extents; got {list(extents)}.")
     return extents

@@ -121,21 +121,21 @@ TensorLayout = str
 
 
 def to_numpy_type(dali_type: DALIDataType) -> type[Any]:
-    """Return the numpy scalar type of the same elements."""
+    """Return the corresponding NumPy scalar type."""
     return to_numpy(dali_type).type
 
 
 def to_dali_type(framework_type: Any) -> DALIDataType:
-    """Return DALI's name of an element type of numpy or torch.
+    """Return the element type of a NumPy or torch dtype.
 
     Args:
-        framework_type: a numpy dtype, scalar class or name; a torch dtype, or its name ``"torch.float32"``.
+        framework_type: a NumPy dtype, scalar class or dtype name; a torch dtype, or its name ``"torch.float32"``.
     """
     return from_numpy(str(framework_type).removeprefix("torch.") if "torch." in str(framework_type) else framework_type)
 
 
 class CUDAStream:
-    """A stream by its address, for code that passes one on.
+    """A CUDA stream by its address, for code that passes one on.
 
     Args:
         ptr: address of the CUDA stream.
@@ -155,7 +155,7 @@ class ScalarConstant(Expression):
 
     Args:
         value: number.
-        dtype: its element type; INT32, FLOAT or BOOL by the Python type where not given.
+        dtype: element type; by default INT32, FLOAT or BOOL, depending on the Python type.
     """
 
     __slots__ = ("dtype", "shape", "value")
@@ -186,7 +186,7 @@ class ScalarConstant(Expression):
 
     def node(self, device: str = "cpu") -> DataNode:
         """Return the constant as a graph value."""
-        # Without a type, constant() refuses an integer that does not fit.
+        # Without a type, constant() raises for integers out of range.
         return constant(self.value, None if self.dtype is INT32 else self.dtype, device=device)
 
     def _typed(self, dtype: DALIDataType) -> ScalarConstant:
@@ -241,13 +241,13 @@ class ScalarConstant(Expression):
         return self._typed(BOOL)
 
     def __eq__(self, other: object) -> Any:
-        """Compare value and type of two constants; with a graph value, make the node that compares."""
+        """Compare value and type of two constants; with a graph value, create a comparison node."""
         if isinstance(other, ScalarConstant):
             return (self.value, self.dtype) == (other.value, other.dtype)
         return super().__eq__(other)
 
     def __ne__(self, other: object) -> Any:
-        """Return the opposite of ``==``."""
+        """Return the negation of ``==``."""
         if isinstance(other, ScalarConstant):
             return (self.value, self.dtype) != (other.value, other.dtype)
         return super().__ne__(other)
@@ -255,20 +255,22 @@ class ScalarConstant(Expression):
     __hash__ = Expression.__hash__
 
     def __bool__(self) -> builtins.bool:
-        """Return the value of a constant of integers or BOOL."""
+        """Return the value of an integer or BOOL constant."""
         return builtins.bool(self._value_of("bool", self.dtype.is_integer or self.dtype is BOOL))
 
     def __int__(self) -> int:
-        """Return the value of a constant of integers or BOOL."""
+        """Return the value of an integer or BOOL constant."""
         return int(self._value_of("int", self.dtype.is_integer or self.dtype is BOOL))
 
     def __float__(self) -> float:
-        """Return the value of a constant of floating-point numbers."""
+        """Return the value of a floating-point constant."""
         return float(self._value_of("float", self.dtype.is_float))
 
     def _value_of(self, kind: str, fits: builtins.bool) -> float:
         if not fits:
-            raise ArgumentTypeError(f"a constant of type {self.dtype!s} is no {kind}.", line=SourceLine.capture())
+            raise ArgumentTypeError(
+                f"a constant of type {self.dtype!s} cannot be converted to {kind}.", line=SourceLine.capture()
+            )
         return self.value
 
     def __str__(self) -> str:
@@ -288,25 +290,25 @@ def ConstantNode(  # noqa: N802 -- DALI's name
     layout: str | None,
     **_: Any,
 ) -> DataNode:
-    """Make a graph value that is the same for every sample.
+    """Create a graph value that is the same for every sample.
 
     Args:
-        device: where it is wanted; ``cpu`` where None.
+        device: device of the value; None: ``cpu``.
         value: number, list or array.
         dtype: element type.
-        shape: extents to bring the value to: a number is repeated, an array is reshaped.
-        layout: letters of the dimensions.
+        shape: shape of the result: a number is repeated, an array is reshaped.
+        layout: layout of the value.
 
     Raises:
-        ShapeError: an array of another number of elements than the shape.
+        ShapeError: the number of elements does not match the shape.
     """
     if shape is not None:
-        # Numbers of Python get their type before they are an array, in which it would be INT64 or FLOAT64.
+        # Python numbers get their type before the conversion to an array, which would make them INT64 or FLOAT64.
         literal = constant(value, dtype).edge.node.arguments["value"]
         extents = tuple(int(extent) for extent in np.atleast_1d(shape))
         if literal.size not in (1, math.prod(extents)):
             raise ShapeError(
-                f"a constant of {literal.size} elements cannot have the shape {extents}.", line=SourceLine.capture()
+                f"a constant with {literal.size} elements cannot have the shape {extents}.", line=SourceLine.capture()
             )
         value = np.full(extents, literal.item(), literal.dtype) if literal.size == 1 else literal.reshape(extents)
     return constant(value, dtype, layout or "", device or "cpu")
@@ -325,13 +327,13 @@ def Constant(  # noqa: N802 -- DALI's name
     Args:
         value: number, list or array.
         dtype: element type.
-        shape: extents to bring the value to.
-        layout: letters of the dimensions.
-        device: where a graph value is wanted.
+        shape: shape of the result.
+        layout: layout of the value.
+        device: device of a graph value.
         arguments: further arguments of ``ConstantNode``.
 
     Returns:
-        a ScalarConstant for a number without shape, layout and device; otherwise a DataNode.
+        a ScalarConstant for a number without shape, layout and device, otherwise a DataNode.
     """
     is_scalar = isinstance(value, (bool, int, float, np.generic)) or (isinstance(value, np.ndarray) and not value.ndim)
     is_enum = isinstance(value, IntEnum) or (isinstance(dtype, DALIDataType) and dtype.is_enum)

@@ -1,13 +1,14 @@
 """Compile kernels ahead of time, for example when a container image is built.
 
-``python -m dalify.warmup`` compiles what common pipelines need: classification, augmentation, detection, speech,
-volumes. ``python -m dalify.warmup module:function …`` compiles what pipelines of yours need: each function is called
-without arguments, has to return a pipeline (a function that ``@pipeline_def`` made does), and its first batch is run.
+``python -m dalify.warmup`` compiles the kernels of common pipelines: classification, augmentation, detection, speech,
+volumes. ``python -m dalify.warmup module:function …`` compiles the kernels of your pipelines: each function is called
+without arguments and must return a pipeline (like functions decorated with ``@pipeline_def``), whose first batch is
+run.
 
-Compiled code is kept where ``NUMBA_CACHE_DIR`` says, otherwise beside the source files or in the user's cache folder.
-It fits processors of the kind that compiled it. For an image that has to run on several kinds, set ``NUMBA_CPU_NAME``
-to what they have in common, for example ``x86-64-v3``, and ``NUMBA_CPU_FEATURES`` to an empty text, both when the image
-is built and when it runs.
+Compiled code is stored in ``NUMBA_CACHE_DIR``, otherwise next to the source files or in the user's cache folder. It is
+specific to the type of processor. For an image that runs on several types, set ``NUMBA_CPU_NAME`` to their common
+subset, for example ``x86-64-v3``, and ``NUMBA_CPU_FEATURES`` to an empty string, both when the image is built and when
+it runs.
 """
 
 from __future__ import annotations
@@ -40,17 +41,17 @@ _RATE_HZ = 16000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compile what the command line names; return the exit status.
+    """Compile the kernels of the targets; return the exit status.
 
     Args:
-        arguments: of the command line; those of the process where None.
+        arguments: command-line arguments; None: those of the process.
     """
     parser = argparse.ArgumentParser(prog="python -m dalify.warmup", description="Compile kernels ahead of time.")
     parser.add_argument(
         "targets",
         nargs="*",
         metavar="TARGET",
-        help=f"module:function of a pipeline, or one of {', '.join(_COMMON)}; default: all of these",
+        help=f"module:function of a pipeline, or one of {', '.join(_COMMON)}; default: all groups",
     )
     for target in parser.parse_args(arguments).targets or list(_COMMON):
         start, before = time.perf_counter(), progress.functions
@@ -65,13 +66,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def warm_up(target: str) -> None:
-    """Run the first batch of a pipeline, so that its kernels are compiled and kept.
+    """Run the first batch of a pipeline, so that its kernels are compiled and cached.
 
     Args:
         target: ``module:function``, or the name of a group of common pipelines.
 
     Raises:
-        ArgumentValueError: there is no such group, module, or function, or the function returns no pipeline.
+        ArgumentValueError: there is no such group, module or function, or the function does not return a pipeline.
     """
     if target in _COMMON:
         jpeg_decoder.compile()  # a few images do not make a pipeline use it
@@ -88,7 +89,7 @@ def warm_up(target: str) -> None:
         raise ArgumentValueError(f"{target!r} cannot be imported: {error}.") from error
     pipeline = function()
     if not isinstance(pipeline, Pipeline):
-        raise ArgumentValueError(f"{target!r} has to return a pipeline; it returned {type(pipeline).__name__}.")
+        raise ArgumentValueError(f"{target!r} must return a pipeline; got {type(pipeline).__name__}.")
     _run(pipeline)
 
 
@@ -123,7 +124,7 @@ def _photographs(folder: Path) -> Any:
     return encoded, labels
 
 
-def _normalized(images: Any, **options: Any) -> Any:
+def _normalize(images: Any, **options: Any) -> Any:
     return fn.crop_mirror_normalize(
         images, dtype=types.FLOAT, output_layout="CHW", mean=_MEAN, std=_DEVIATION, **options
     )
@@ -133,16 +134,16 @@ def _classification(folder: Path) -> list[Any]:
     def training() -> Any:
         encoded, labels = _photographs(folder)
         images = fn.random_resized_crop(fn.decoders.image(encoded), size=224)
-        return _normalized(images, mirror=fn.random.coin_flip()), labels
+        return _normalize(images, mirror=fn.random.coin_flip()), labels
 
     def decoding_the_crop() -> Any:
         encoded, labels = _photographs(folder)
         images = fn.resize(fn.decoders.image_random_crop(encoded), size=[224, 224])
-        return _normalized(images, mirror=fn.random.coin_flip()), labels
+        return _normalize(images, mirror=fn.random.coin_flip()), labels
 
     def validation() -> Any:
         encoded, labels = _photographs(folder)
-        return _normalized(fn.resize(fn.decoders.image(encoded), resize_shorter=256), crop=(224, 224)), labels
+        return _normalize(fn.resize(fn.decoders.image(encoded), resize_shorter=256), crop=(224, 224)), labels
 
     return [_define(training), _define(decoding_the_crop), _define(validation)]
 
@@ -183,7 +184,7 @@ def _detection(folder: Path) -> list[Any]:
         images = fn.resize(fn.decoders.image_slice(encoded, anchor, shape), size=[96, 96])
         boxes = fn.bb_flip(boxes, horizontal=is_mirrored, ltrb=True)
         boxes, labels = fn.box_encoder(boxes, labels, anchors=[0.1, 0.1, 0.5, 0.5, 0.3, 0.3, 0.9, 0.9])
-        return _normalized(images, mirror=is_mirrored), boxes, labels
+        return _normalize(images, mirror=is_mirrored), boxes, labels
 
     return [_define(ssd)]
 
@@ -198,10 +199,10 @@ def _speech(folder: Path) -> list[Any]:
 
     def log_mel() -> Any:
         encoded, labels = fn.readers.file(file_root=str(folder), file_filters=["*.wav"])
-        sound, _ = fn.decoders.audio(encoded, downmix=True, dtype=types.FLOAT)
-        begin, length = fn.nonsilent_region(sound, cutoff_db=-40.0)
-        sound = fn.preemphasis_filter(fn.slice(sound, begin, length, axes=[0]))
-        spectrum = fn.spectrogram(sound, nfft=512, window_length=400, window_step=160)
+        audio, _ = fn.decoders.audio(encoded, downmix=True, dtype=types.FLOAT)
+        begin, length = fn.nonsilent_region(audio, cutoff_db=-40.0)
+        audio = fn.preemphasis_filter(fn.slice(audio, begin, length, axes=[0]))
+        spectrum = fn.spectrogram(audio, nfft=512, window_length=400, window_step=160)
         mel = fn.mel_filter_bank(spectrum, nfilter=80, sample_rate=float(_RATE_HZ))
         return fn.normalize(fn.to_decibels(mel, cutoff_db=-80.0), axes=[1]), labels
 
@@ -222,7 +223,7 @@ def _volumes(folder: Path) -> list[Any]:
     return [_define(scans)]
 
 
-# Name on the command line → from a folder for data to pipelines.
+# Command-line name → function from a data folder to pipelines.
 _COMMON: Mapping[str, Callable[[Path], list[Any]]] = {
     "classification": _classification,
     "augmentation": _augmentation,

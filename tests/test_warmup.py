@@ -63,7 +63,7 @@ def test_what_was_compiled_is_not_compiled_again(tmp_path: Path) -> None:
         ("no_such_group", "neither module:function nor one of classification"),
         ("no_such_module:function", "No module named 'no_such_module'"),
         ("program:no_such_function", "no_such_function"),
-        ("program:no_pipeline", "it returned int"),
+        ("program:no_pipeline", "got int"),
     ],
 )
 def test_mistakes_are_named(

@@ -1,7 +1,7 @@
 """The policies of the AutoAugment paper, as tables.
 
-Source: Cubuk et al., arXiv:1805.09501, appendix; ImageNet also as in the authors' code, with solarize_add. A line is a
-sub-policy, its steps are ``augmentation probability bin``, without a bin where there are no magnitudes.
+Source: Cubuk et al., arXiv:1805.09501, appendix; ImageNet also as in the authors' code, with solarize_add. Each line is
+a sub-policy of steps ``augmentation probability bin``; augmentations without magnitudes have no bin.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The translations of a scheme: by pixels, or by parts of the image where its shape is given.
-
-Alone because all schemes take ``shape``, ``max_translate_abs`` and ``max_translate_rel`` and mean the same by them.
-"""
+"""Arguments that all schemes share: translations in pixels or relative to the image, and excluded augmentations."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.base.source_line import SourceLine
 from dalify.graph import DataNode
 
-__all__ = ["chosen", "keywords", "translations"]
+__all__ = ["geometric_arguments", "remaining", "translations"]
 
 _NUMBERS = (int, float, np.integer, np.floating)
 
@@ -27,24 +24,24 @@ def translations(
     """Return translate_x and translate_y with their ranges of magnitudes.
 
     Args:
-        use_shape: parts of the image, not pixels.
-        max_translate_abs: largest shift in pixels: a number, or (of height, of width).
-        max_translate_rel: largest shift as part of the image, likewise.
-        default_abs: where neither is given.
-        default_rel: likewise.
+        use_shape: translate by fractions of the image instead of pixels.
+        max_translate_abs: maximum shift in pixels: a number, or (height, width).
+        max_translate_rel: maximum shift as a fraction of the image, likewise.
+        default_abs: default of `max_translate_abs`.
+        default_rel: default of `max_translate_rel`.
 
     Raises:
-        ArgumentValueError: the limit that does not apply was given, or one that is negative or not finite.
-        ArgumentTypeError: a limit that is neither a number nor two.
+        ArgumentValueError: the limit that does not apply is specified, or a limit is negative or not finite.
+        ArgumentTypeError: a limit is neither one nor two numbers.
     """
     unused, name = (max_translate_abs, "max_translate_abs") if use_shape else (max_translate_rel, "max_translate_rel")
     if unused is not None:
         raise ArgumentValueError(
             f"{name} has no effect {'with' if use_shape else 'without'} the shape of the images.",
             line=SourceLine.capture(),
-            hint="Give max_translate_rel, a part of the shape."
+            hint="Use max_translate_rel, a fraction of the shape."
             if use_shape
-            else "Give max_translate_abs, in pixels, or the shape: shape=fn.shapes(images) or shape=(height, width).",
+            else "Use max_translate_abs, in pixels, or pass shape=fn.shapes(images) or shape=(height, width).",
         )
     if use_shape:
         height, width = _limits(max_translate_rel, default_rel, "max_translate_rel")
@@ -63,17 +60,17 @@ def _limits(given: Any, default: float, name: str) -> tuple[float, float]:
     pair = (given, given) if isinstance(given, _NUMBERS) else given
     line = SourceLine.capture()
     if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(isinstance(one, _NUMBERS) for one in pair):
-        raise ArgumentTypeError(f"{name} must be a number, or two: (of height, of width); got {given!r}.", line=line)
+        raise ArgumentTypeError(f"{name} must be a number or (height, width); got {given!r}.", line=line)
     if not all(0 <= one < float("inf") for one in pair):
-        raise ArgumentValueError(f"{name} must be at least 0; got {given!r}.", line=line)
+        raise ArgumentValueError(f"{name} must be finite and not negative; got {given!r}.", line=line)
     return float(pair[0]), float(pair[1])
 
 
-def keywords(shape: Any, fill_value: int | None, interp_type: Any) -> dict[str, Any]:
-    """Return the arguments that the geometric augmentations of a scheme get.
+def geometric_arguments(shape: Any, fill_value: int | None, interp_type: Any) -> dict[str, Any]:
+    """Return the arguments for the geometric augmentations of a scheme.
 
     Raises:
-        ArgumentTypeError: a shape that is neither a graph value nor height and width.
+        ArgumentTypeError: the shape is neither a graph value nor (height, width).
     """
     result: dict[str, Any] = {"fill_value": fill_value, "interp_type": interp_type}
     if shape is not None:
@@ -85,12 +82,12 @@ def keywords(shape: Any, fill_value: int | None, interp_type: Any) -> dict[str, 
     return result
 
 
-def chosen(suite: list[Augmentation], excluded: Sequence[str] | None, scheme: str) -> list[Augmentation]:
-    """Return the augmentations of a suite without those that are excluded by name.
+def remaining(suite: list[Augmentation], excluded: Sequence[str] | None, scheme: str) -> list[Augmentation]:
+    """Return the augmentations of a suite except those excluded by name.
 
     Raises:
-        ArgumentTypeError: `excluded` is a single text.
-        ArgumentValueError: there is no augmentation of that name, or none would be left.
+        ArgumentTypeError: `excluded` is a single string.
+        ArgumentValueError: there is no augmentation of that name, or all are excluded.
     """
     if excluded is None:
         return suite
@@ -102,10 +99,10 @@ def chosen(suite: list[Augmentation], excluded: Sequence[str] | None, scheme: st
     for name in excluded:
         if name not in names:
             raise ArgumentValueError(
-                f"excluded names {name!r}, which {scheme} does not have; it has {', '.join(names)}.",
+                f"excluded contains {name!r}, which {scheme} does not have; it has {', '.join(names)}.",
                 line=SourceLine.capture(),
             )
     left = [item for item in suite if item.name not in excluded]
     if not left:
-        raise ArgumentValueError(f"excluded leaves no augmentation of {scheme}.", line=SourceLine.capture())
+        raise ArgumentValueError(f"excluded must not contain all augmentations of {scheme}.", line=SourceLine.capture())
     return left

@@ -1,4 +1,4 @@
-"""AutoAugment: policies of pairs of augmentations that were found by search.
+"""AutoAugment: policies of pairs of augmentations, found by search.
 
 Source: Cubuk et al., arXiv:1805.09501.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from dalify import types
 from dalify.auto_aug import _tables
 from dalify.auto_aug import augmentations as a
-from dalify.auto_aug._translations import keywords, translations
+from dalify.auto_aug._translations import geometric_arguments, translations
 from dalify.auto_aug.core._augmentation import Augmentation
 from dalify.auto_aug.core._bins import derived_seed, signed_bin
 from dalify.auto_aug.core._select import check_keywords, select
@@ -45,7 +45,7 @@ def auto_augment_image_net(
     max_translate_rel: float | tuple[float, float] | None = None,
     seed: int | None = None,
 ) -> DataNode:
-    """Apply the policy for ImageNet: `auto_augment` with ``policy_name="image_net"``, which see."""
+    """Apply the policy for ImageNet: `auto_augment` with ``policy_name="image_net"``."""
     return auto_augment(data, "image_net", shape, fill_value, interp_type, max_translate_abs, max_translate_rel, seed)
 
 
@@ -64,21 +64,21 @@ def auto_augment(
     Args:
         data: uint8 images HWC or sequences FHWC.
         policy_name: "image_net", "reduced_image_net", "svhn" or "reduced_cifar10".
-        shape: height and width of the images, as a graph value (more extents may follow) or two numbers: translations
-            are then parts of it.
-        fill_value: outside of rotated, sheared and shifted images; None: the border pixel is repeated.
-        interp_type: of rotations, shears and translations: INTERP_LINEAR (default) or INTERP_NN.
-        max_translate_abs: largest translation in pixels, 250 by default; a number or (of height, of width). Without
-            `shape` only.
-        max_translate_rel: largest translation as a part of the image, 1 by default, likewise. With `shape` only.
-        seed: of all draws; by default that of the pipeline.
+        shape: height and width of the images, as a graph value (further extents are ignored) or two numbers;
+            translations are then relative to it.
+        fill_value: value outside rotated, sheared and translated images; None: border pixels are replicated.
+        interp_type: interpolation of rotations, shears and translations: INTERP_LINEAR (default) or INTERP_NN.
+        max_translate_abs: maximum translation in pixels, 250 by default; a number or (height, width). Only
+            without `shape`.
+        max_translate_rel: maximum translation as a fraction of the image, 1 by default, likewise. Only with `shape`.
+        seed: seed of all draws; by default that of the pipeline.
 
     Returns:
         Same shape, type and layout.
 
     Raises:
         ArgumentValueError: an unknown policy, or a limit that does not apply (reduced_image_net has no translations).
-        ArgumentTypeError: something of another type.
+        ArgumentTypeError: an argument has the wrong type.
 
     Example:
         >>> images = auto_augment(images, "svhn", shape=fn.shapes(images))  # doctest: +SKIP
@@ -86,16 +86,16 @@ def auto_augment(
     make = _POLICIES.get(policy_name) if isinstance(policy_name, str) else None
     if make is None:
         raise ArgumentValueError(option_error_text("policy_name", policy_name, _POLICIES), line=SourceLine.capture())
-    named = keywords(shape, fill_value, interp_type)
+    named = geometric_arguments(shape, fill_value, interp_type)
     if make is get_reduced_image_net_policy:
         for name, value in (
             ("shape", shape), ("max_translate_abs", max_translate_abs), ("max_translate_rel", max_translate_rel)
         ):  # fmt: skip
             if value is not None:
                 raise ArgumentValueError(
-                    f"the policy reduced_image_net has no translations, for which {name} is.",
+                    f"the policy reduced_image_net has no translations and does not accept {name}.",
                     line=SourceLine.capture(),
-                    hint=f"Leave out {name}.",
+                    hint=f"Omit {name}.",
                 )
         return apply_auto_augment(get_reduced_image_net_policy(), data, seed, **named)
     policy = make(shape is not None, max_translate_abs, max_translate_rel)
@@ -103,26 +103,26 @@ def auto_augment(
 
 
 def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, **kwargs: Any) -> DataNode:
-    """Apply to each sample one sub-policy of a policy, all equally likely, step by step.
+    """Apply one sub-policy to each sample, drawn uniformly from a policy.
 
     Args:
-        policy: what to choose from.
-        data: what its augmentations take.
-        seed: of all draws; by default that of the pipeline.
-        kwargs: further arguments for the augmentations that have them.
+        policy: the policy to draw from.
+        data: input of the augmentations.
+        seed: seed of all draws; by default that of the pipeline.
+        kwargs: further arguments for the augmentations that accept them.
 
     Returns:
         the augmented samples.
 
     Raises:
-        ArgumentTypeError: no policy, or an argument that none of its augmentations has.
-        ArgumentValueError: a policy without sub-policies.
+        ArgumentTypeError: not a policy, or an argument that no augmentation accepts.
+        ArgumentValueError: the policy has no sub-policies.
     """
     if not isinstance(policy, Policy):
         raise ArgumentTypeError(
             f"policy must be a Policy; got {policy!r}.",
             line=SourceLine.capture(),
-            hint="For a policy by its name call auto_augment(data, name).",
+            hint="To apply a policy by name, call auto_augment(data, name).",
         )
     if not policy.sub_policies:
         raise ArgumentValueError(f"the policy {policy.name} has no sub-policies.", line=SourceLine.capture())
@@ -138,7 +138,7 @@ def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, 
     chance = apply("random.uniform", range=[0.0, 1.0], shape=(steps,), seed=derived_seed(seed, 1))
     columns = zip(*(tables for _, tables in plans), strict=True)
     numbers, probabilities, levels = (types.Constant(np.stack(column, axis=1))[which] for column in columns)
-    # What is not applied is number 0, the identity: one choice decides on both.
+    # Skipped steps get number 0, the identity, so that a single selection is enough.
     chosen = numbers * (chance < probabilities)
     signed: Any = levels
     if any(item.randomly_negate for item in items):
@@ -156,7 +156,7 @@ def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, 
 
 
 def _step_plan(policy: Policy, step: int) -> tuple[list[Augmentation], tuple[np.ndarray, ...]]:
-    """Return the augmentations of one step; and for each sub-policy their number from 1, probability and bin."""
+    """Return the augmentations of one step, and for each sub-policy its number (from 1), probability and bin."""
     operations: dict[str, Augmentation] = {}
     numbers, probabilities, levels = [], [], []
     names = list(policy.augmentations)
@@ -182,8 +182,8 @@ def _step_plan(policy: Policy, step: int) -> tuple[list[Augmentation], tuple[np.
     )
 
 
-def _policy(name: str, table: str, own: dict[str, Augmentation]) -> Policy:
-    """Return the policy of a table, with the papers' ranges and those translations that are given."""
+def _policy(name: str, table: str, translations_by_name: dict[str, Augmentation]) -> Policy:
+    """Return the policy of a table, with the ranges of the paper and the given translations."""
     straight: dict[str, Any] = {"mag_range": (0.1, 1.9), "randomly_negate": False, "mag_to_param": None}
     items = {
         "shear_x": a.shear_x.augmentation(mag_range=(0, 0.3)),
@@ -199,7 +199,7 @@ def _policy(name: str, table: str, own: dict[str, Augmentation]) -> Policy:
         "invert": a.invert,
         "equalize": a.equalize,
         "auto_contrast": a.auto_contrast,
-        **own,
+        **translations_by_name,
     }
     return Policy(
         name, _BINS, [[(items[item], chance, level) for item, chance, level in row] for row in _tables.rows(table)]
@@ -221,18 +221,18 @@ def get_image_net_policy(
     """Return the policy for ImageNet.
 
     Args:
-        use_shape: translations are parts of the image's shape, which they then need as ``shape``.
-        max_translate_abs: largest translation in pixels, 250 by default; a number or (of height, of width).
-        max_translate_rel: largest translation as a part of the image, 1 by default, likewise.
+        use_shape: translate by fractions of the image shape, which must then be passed as ``shape``.
+        max_translate_abs: maximum translation in pixels, 250 by default; a number or (height, width).
+        max_translate_rel: maximum translation as a fraction of the image, 1 by default, likewise.
 
     Raises:
-        ArgumentValueError: the limit that does not apply was given.
+        ArgumentValueError: the limit that does not apply is specified.
     """
     return _translated_policy("ImageNetPolicy", _tables.IMAGE_NET, use_shape, max_translate_abs, max_translate_rel)
 
 
 def get_reduced_image_net_policy() -> Policy:
-    """Return the policy found on a part of ImageNet; it has no translations."""
+    """Return the policy found on reduced ImageNet, which has no translations."""
     return _policy("ReducedImageNetPolicy", _tables.REDUCED_IMAGE_NET, {})
 
 
@@ -241,7 +241,7 @@ def get_svhn_policy(
     max_translate_abs: int | tuple[int, int] | None = None,
     max_translate_rel: float | tuple[float, float] | None = None,
 ) -> Policy:
-    """Return the policy for SVHN; arguments as of `get_image_net_policy`."""
+    """Return the policy for SVHN; arguments as in `get_image_net_policy`."""
     return _translated_policy("SvhnPolicy", _tables.SVHN, use_shape, max_translate_abs, max_translate_rel)
 
 
@@ -250,7 +250,7 @@ def get_reduced_cifar10_policy(
     max_translate_abs: int | tuple[int, int] | None = None,
     max_translate_rel: float | tuple[float, float] | None = None,
 ) -> Policy:
-    """Return the policy found on a part of CIFAR-10; arguments as of `get_image_net_policy`."""
+    """Return the policy found on reduced CIFAR-10; arguments as in `get_image_net_policy`."""
     return _translated_policy(
         "ReducedCifar10Policy", _tables.REDUCED_CIFAR10, use_shape, max_translate_abs, max_translate_rel
     )

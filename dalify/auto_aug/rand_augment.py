@@ -1,4 +1,4 @@
-"""RandAugment: a few augmentations for each sample, drawn from a list, all with one strength.
+"""RandAugment: several random augmentations per sample, all with the same magnitude.
 
 Source: Cubuk et al., arXiv:1909.13719.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from dalify import types
 from dalify.auto_aug import augmentations as a
-from dalify.auto_aug._translations import chosen, keywords, translations
+from dalify.auto_aug._translations import geometric_arguments, remaining, translations
 from dalify.auto_aug.core._augmentation import Augmentation
 from dalify.auto_aug.core._bins import check_bin, check_bin_count, derived_seed, signed_bin
 from dalify.auto_aug.core._select import check_augmentations, check_keywords, select
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _MAX_TRANSLATE_ABS = 100
-_MAX_TRANSLATE_REL = 100 / 224  # as far as the pixels, in the image size of the paper
+_MAX_TRANSLATE_REL = 100 / 224  # the same distance as in pixels, at the image size of the paper
 
 
 def rand_augment(
@@ -46,38 +46,39 @@ def rand_augment(
     monotonic_mag: bool = True,
     excluded: Sequence[str] | None = None,
 ) -> DataNode:
-    """Apply `n` augmentations out of 14 to each sample, one after the other, with magnitude `m`.
+    """Apply `n` of 14 random augmentations in sequence to each sample, with magnitude `m`.
 
     Args:
         data: uint8 images HWC or sequences FHWC.
-        n: how many, drawn with repetition.
-        m: bin of the magnitude, 0 to `num_magnitude_bins` less one.
-        num_magnitude_bins: number of bins that the ranges of magnitudes are divided into.
-        shape: height and width of the images, as a graph value (more extents may follow) or two numbers: translations
-            are then parts of it.
-        fill_value: outside of rotated, sheared and shifted images; None: the border pixel is repeated.
-        interp_type: of rotations, shears and translations: INTERP_LINEAR (default) or INTERP_NN.
-        max_translate_abs: largest translation in pixels, 100 by default; a number or (of height, of width). Without
-            `shape` only.
-        max_translate_rel: largest translation as a part of the image, 100/224 by default, likewise. With `shape` only.
-        seed: of all draws; by default that of the pipeline.
-        monotonic_mag: a higher bin is always stronger. False: the ranges of the paper, in which posterize and solarize
-            grow weaker, and brightness, contrast, color and sharpness go from 0.1 to 1.9.
-        excluded: names of augmentations that are not wanted.
+        n: number of augmentations, drawn with repetition.
+        m: bin of the magnitude, 0 to `num_magnitude_bins` - 1.
+        num_magnitude_bins: number of bins of the magnitude ranges.
+        shape: height and width of the images, as a graph value (further extents are ignored) or two numbers;
+            translations are then relative to it.
+        fill_value: value outside rotated, sheared and translated images; None: border pixels are replicated.
+        interp_type: interpolation of rotations, shears and translations: INTERP_LINEAR (default) or INTERP_NN.
+        max_translate_abs: maximum translation in pixels, 100 by default; a number or (height, width). Only
+            without `shape`.
+        max_translate_rel: maximum translation as a fraction of the image, 100/224 by default, likewise. Only with
+            `shape`.
+        seed: seed of all draws; by default that of the pipeline.
+        monotonic_mag: higher bins are always stronger. False: the ranges of the paper, in which posterize and solarize
+            become weaker, and brightness, contrast, color and sharpness range from 0.1 to 1.9.
+        excluded: names of augmentations to omit.
 
     Returns:
         Same shape, type and layout.
 
     Raises:
-        ArgumentValueError: a number outside its range, an unknown name, or a limit that does not apply.
-        ArgumentTypeError: something of another type.
+        ArgumentValueError: a number is out of range, an unknown name, or a limit that does not apply.
+        ArgumentTypeError: an argument has the wrong type.
 
     Example:
         >>> images = rand_augment(images, n=2, m=9)  # doctest: +SKIP
     """
     make = get_rand_augment_suite if monotonic_mag else get_rand_augment_non_monotonic_suite
-    suite = chosen(make(shape is not None, max_translate_abs, max_translate_rel), excluded, "RandAugment")
-    named = keywords(shape, fill_value, interp_type)
+    suite = remaining(make(shape is not None, max_translate_abs, max_translate_rel), excluded, "RandAugment")
+    named = geometric_arguments(shape, fill_value, interp_type)
     named = {name: value for name, value in named.items() if any(item.takes(name) for item in suite)}
     return apply_rand_augment(suite, data, n, m, num_magnitude_bins=num_magnitude_bins, seed=seed, **named)
 
@@ -91,23 +92,24 @@ def apply_rand_augment(
     seed: int | None = None,
     **kwargs: Any,
 ) -> DataNode:
-    """Apply to each sample `n` augmentations of a list, one after the other, with magnitude `m`.
+    """Apply `n` random augmentations of a list in sequence to each sample, with magnitude `m`.
 
     Args:
-        augmentations: at least one.
-        data: what they take.
-        n: how many, drawn with repetition; 0 leaves the data alone.
-        m: bin of the magnitude, 0 to `num_magnitude_bins` less one.
-        num_magnitude_bins: number of bins that the ranges of magnitudes are divided into.
-        seed: of all draws; by default that of the pipeline.
-        kwargs: further arguments for the augmentations that have them.
+        augmentations: the augmentations to draw from, at least one.
+        data: input of the augmentations.
+        n: number of augmentations, drawn with repetition; 0 returns the data unchanged.
+        m: bin of the magnitude, 0 to `num_magnitude_bins` - 1.
+        num_magnitude_bins: number of bins of the magnitude ranges.
+        seed: seed of all draws; by default that of the pipeline.
+        kwargs: further arguments for the augmentations that accept them.
 
     Returns:
         the augmented samples.
 
     Raises:
-        ArgumentValueError: no augmentations, or a number outside its range.
-        ArgumentTypeError: something else among them, no integers, or an argument that none of them has.
+        ArgumentValueError: no augmentations, or a number is out of range.
+        ArgumentTypeError: an item is not an augmentation, a number is not an integer, or an argument that no
+            augmentation accepts.
     """
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
         raise ArgumentTypeError(
@@ -149,15 +151,15 @@ def get_rand_augment_suite(
     max_translate_abs: int | tuple[int, int] | None = None,
     max_translate_rel: float | tuple[float, float] | None = None,
 ) -> list[Augmentation]:
-    """Return the 14 augmentations with ranges in which a higher bin is stronger.
+    """Return the 14 augmentations with ranges in which higher bins are stronger.
 
     Args:
-        use_shape: translations are parts of the image's shape, which they then need as ``shape``.
-        max_translate_abs: largest translation in pixels, 100 by default; a number or (of height, of width).
-        max_translate_rel: largest translation as a part of the image, 100/224 by default, likewise.
+        use_shape: translate by fractions of the image shape, which must then be passed as ``shape``.
+        max_translate_abs: maximum translation in pixels, 100 by default; a number or (height, width).
+        max_translate_rel: maximum translation as a fraction of the image, 100/224 by default, likewise.
 
     Raises:
-        ArgumentValueError: the limit that does not apply was given.
+        ArgumentValueError: the limit that does not apply is specified.
     """
     return [
         *translations(use_shape, max_translate_abs, max_translate_rel, _MAX_TRANSLATE_ABS, _MAX_TRANSLATE_REL),
@@ -181,7 +183,7 @@ def get_rand_augment_non_monotonic_suite(
     max_translate_abs: int | tuple[int, int] | None = None,
     max_translate_rel: float | tuple[float, float] | None = None,
 ) -> list[Augmentation]:
-    """Return the 14 augmentations with the ranges of the papers, in which a higher bin is not always stronger.
+    """Return the 14 augmentations with the ranges of the papers, in which higher bins are not always stronger.
 
     Args:
         use_shape: see `get_rand_augment_suite`.
@@ -189,7 +191,7 @@ def get_rand_augment_non_monotonic_suite(
         max_translate_rel: see `get_rand_augment_suite`.
 
     Raises:
-        ArgumentValueError: the limit that does not apply was given.
+        ArgumentValueError: the limit that does not apply is specified.
     """
     straight: dict[str, Any] = {"mag_range": (0.1, 1.9), "randomly_negate": False, "mag_to_param": None}
     return [

@@ -1,4 +1,4 @@
-"""TrivialAugment: one augmentation for each sample, drawn together with its strength.
+"""TrivialAugment: one random augmentation per sample with a random magnitude.
 
 Source: Müller and Hutter, arXiv:2103.10158.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 from dalify import types
 from dalify.auto_aug import augmentations as a
-from dalify.auto_aug._translations import chosen, keywords, translations
+from dalify.auto_aug._translations import geometric_arguments, remaining, translations
 from dalify.auto_aug.core._augmentation import Augmentation
 from dalify.auto_aug.core._bins import check_bin_count, derived_seed, signed_bin
 from dalify.auto_aug.core._select import check_augmentations, check_keywords, select
@@ -31,34 +31,34 @@ def trivial_augment_wide(
     seed: int | None = None,
     excluded: Sequence[str] | None = None,
 ) -> DataNode:
-    """Apply one of 14 augmentations to each sample, all equally likely, with a random magnitude.
+    """Apply one of 14 augmentations to each sample, drawn uniformly, with a random magnitude.
 
     Args:
         data: uint8 images HWC or sequences FHWC.
-        num_magnitude_bins: from how many magnitudes one is drawn.
-        shape: height and width of the images, as a graph value (more extents may follow) or two numbers: translations
-            are then parts of it.
-        fill_value: outside of rotated, sheared and shifted images; None: the border pixel is repeated.
-        interp_type: of rotations, shears and translations: INTERP_LINEAR (default) or INTERP_NN.
-        max_translate_abs: largest translation in pixels, 32 by default; a number or (of height, of width). Without
-            `shape` only.
-        max_translate_rel: largest translation as a part of the image, 1 by default, likewise. With `shape` only.
-        seed: of all draws; by default that of the pipeline.
-        excluded: names of augmentations that are not wanted.
+        num_magnitude_bins: number of magnitudes to draw from.
+        shape: height and width of the images, as a graph value (further extents are ignored) or two numbers;
+            translations are then relative to it.
+        fill_value: value outside rotated, sheared and translated images; None: border pixels are replicated.
+        interp_type: interpolation of rotations, shears and translations: INTERP_LINEAR (default) or INTERP_NN.
+        max_translate_abs: maximum translation in pixels, 32 by default; a number or (height, width). Only
+            without `shape`.
+        max_translate_rel: maximum translation as a fraction of the image, 1 by default, likewise. Only with `shape`.
+        seed: seed of all draws; by default that of the pipeline.
+        excluded: names of augmentations to omit.
 
     Returns:
         Same shape, type and layout.
 
     Raises:
-        ArgumentValueError: a number outside its range, an unknown name, or a limit that does not apply.
-        ArgumentTypeError: something of another type.
+        ArgumentValueError: a number is out of range, an unknown name, or a limit that does not apply.
+        ArgumentTypeError: an argument has the wrong type.
 
     Example:
         >>> images = trivial_augment_wide(images, shape=fn.shapes(images))  # doctest: +SKIP
     """
     suite = get_trivial_augment_wide_suite(shape is not None, max_translate_abs, max_translate_rel)
-    suite = chosen(suite, excluded, "TrivialAugmentWide")
-    named = keywords(shape, fill_value, interp_type)
+    suite = remaining(suite, excluded, "TrivialAugmentWide")
+    named = geometric_arguments(shape, fill_value, interp_type)
     named = {name: value for name, value in named.items() if any(item.takes(name) for item in suite)}
     return apply_trivial_augment(suite, data, num_magnitude_bins=num_magnitude_bins, seed=seed, **named)
 
@@ -70,21 +70,21 @@ def apply_trivial_augment(
     seed: int | None = None,
     **kwargs: Any,
 ) -> DataNode:
-    """Apply to each sample one augmentation of a list, all equally likely, with a random magnitude.
+    """Apply one augmentation of a list to each sample, drawn uniformly, with a random magnitude.
 
     Args:
-        augmentations: at least one.
-        data: what they take.
-        num_magnitude_bins: from how many magnitudes one is drawn.
-        seed: of all draws; by default that of the pipeline.
-        kwargs: further arguments for the augmentations that have them.
+        augmentations: the augmentations to draw from, at least one.
+        data: input of the augmentations.
+        num_magnitude_bins: number of magnitudes to draw from.
+        seed: seed of all draws; by default that of the pipeline.
+        kwargs: further arguments for the augmentations that accept them.
 
     Returns:
         the augmented samples.
 
     Raises:
         ArgumentValueError: no augmentations, or fewer than one bin.
-        ArgumentTypeError: something else among them, or an argument that none of them has.
+        ArgumentTypeError: an item is not an augmentation, or an argument that no augmentation accepts.
     """
     check_augmentations(augmentations)
     check_bin_count(num_magnitude_bins)
@@ -108,15 +108,15 @@ def get_trivial_augment_wide_suite(
     max_translate_abs: int | tuple[int, int] | None = None,
     max_translate_rel: float | tuple[float, float] | None = None,
 ) -> list[Augmentation]:
-    """Return the 14 augmentations of the paper's wide space.
+    """Return the 14 augmentations of the wide search space of the paper.
 
     Args:
-        use_shape: translations are parts of the image's shape, which they then need as ``shape``.
-        max_translate_abs: largest translation in pixels, 32 by default; a number or (of height, of width).
-        max_translate_rel: largest translation as a part of the image, 1 by default, likewise.
+        use_shape: translate by fractions of the image shape, which must then be passed as ``shape``.
+        max_translate_abs: maximum translation in pixels, 32 by default; a number or (height, width).
+        max_translate_rel: maximum translation as a fraction of the image, 1 by default, likewise.
 
     Raises:
-        ArgumentValueError: the limit that does not apply was given.
+        ArgumentValueError: the limit that does not apply is specified.
     """
     return [
         *translations(use_shape, max_translate_abs, max_translate_rel, 32, 1.0),

@@ -1,4 +1,4 @@
-"""Data and their descriptions: element types, layouts, specs, tensors, batches, memory."""
+"""Data types: element types, layouts, specs, tensors, batches, memory."""
 
 from dalify.data.batch import Array, Batch, array_dtype, stack_samples, torch_dtype
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType, PipelineAPIType, from_numpy, to_numpy

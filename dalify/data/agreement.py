@@ -1,6 +1,6 @@
-"""What the values of branches have to share to be one variable afterwards, and what can number branches.
+"""Checks that the values of branches can be merged into one variable, and that an index can select branches.
 
-Checked when the graph is built and when it runs.
+They run when the graph is built and at run time.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ _SIDES = ("true", "false")
 
 
 def check_agreement(if_true: Spec, if_false: Spec, variable: str, lines: Any, sides: tuple[str, str] = _SIDES) -> None:
-    """Refuse values that cannot be the same variable.
+    """Raise if values cannot be merged into one variable.
 
     Args:
-        if_true: what is known of the value from the true branch.
-        if_false: what is known of the value from the false branch.
+        if_true: spec of the value from the true branch.
+        if_false: spec of the value from the false branch.
         variable: name in the user's code.
         lines: where the two values were defined; without them and a name, the values are samples of one batch.
-        sides: what the two branches are called in messages.
+        sides: names of the two branches in messages.
 
     Raises:
         DivergentBranchesError: element type, number of dimensions or layout differ.
     """
-    for what, one, other, way_out in (
+    for what, one, other, hint in (
         (
             "element type",
             if_true.dtype,
@@ -51,9 +51,9 @@ def check_agreement(if_true: Spec, if_false: Spec, variable: str, lines: Any, si
             continue
         if not variable and lines is None and sides == _SIDES:
             raise DivergentBranchesError(
-                f"the samples of one batch have another {what}: {_text(one)} and {_text(other)}. All samples of a "
-                "batch share it; argument values of each sample, or branches of a condition, made them differ.",
-                hint=way_out,
+                f"the samples of a batch must have the same {what}; got {_text(one)} and {_text(other)}. Per-sample "
+                "arguments or branches of a condition made them differ.",
+                hint=hint,
             )
         name = f"the variable {variable!r}" if variable else "the result"
         places = "".join(
@@ -61,21 +61,21 @@ def check_agreement(if_true: Spec, if_false: Spec, variable: str, lines: Any, si
             for side, value, line in zip(sides, (one, other), lines or (None, None), strict=True)
         )
         raise DivergentBranchesError(
-            f"{name} has another {what} in each branch of the condition.{places}", hint=way_out
+            f"{name} has a different {what} in each branch of the condition.{places}", hint=hint
         )
 
 
 def check_index(index: Spec) -> None:
-    """Refuse what cannot be the number of a branch.
+    """Raise if a value cannot be a branch index.
 
     Raises:
-        ShapeError: more than a single number per sample.
+        ShapeError: the value is not a scalar per sample.
         DTypeError: elements are not integers.
     """
     if index.ndim:
-        raise ShapeError(f"the number of a branch must be a single integer; the value has {index.ndim} dimensions.")
+        raise ShapeError(f"the index of a branch must be a scalar integer; the value has {index.ndim} dimensions.")
     if index.dtype is not None and not index.dtype.is_integer:
-        raise DTypeError(f"the number of a branch must be an integer; the value has elements of type {index.dtype!s}.")
+        raise DTypeError(f"the index of a branch must be an integer; the value has elements of type {index.dtype!s}.")
 
 
 def _text(value: Any) -> str:

@@ -1,7 +1,7 @@
-"""Samples that travel together through the executor.
+"""The samples of a batch in the executor.
 
-Uniform samples are one dense array with a leading sample axis; samples of different shapes lie one behind the other in
-a block of memory, or are a list where users made them. All look alike from outside. The public ``TensorListCPU`` and
+Uniform samples are one dense array with a leading sample axis; samples of different shapes are contiguous in a block
+of memory, or a list if users created them. All forms have the same interface. The public ``TensorListCPU`` and
 ``TensorListGPU`` wrap a Batch.
 """
 
@@ -18,11 +18,11 @@ from dalify.data.spec import Spec
 
 __all__ = ["Array", "Batch", "Ragged", "array_dtype", "places_in_block", "stack_samples", "torch_dtype"]
 
-# Samples of different shapes in one block: the block, uint8; where each begins in it, in bytes, int64 [N]; and the
+# Samples of different shapes in one block: the block, uint8; the offset of each sample in bytes, int64 [N]; and the
 # shapes, int64 [N, ndim].
 Ragged = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
-# A numpy array on the CPU, a torch tensor on the GPU. The two have too little of their typing in common for a protocol.
+# A NumPy array on the CPU, a torch tensor on the GPU. Their types have too little in common for a protocol.
 Array = Any
 
 _ALIGNMENT_BYTES = 64  # a cache line
@@ -45,12 +45,12 @@ _TORCH_NAMES = {
 
 
 def torch_dtype(dtype: DALIDataType) -> Any:
-    """Return torch's name of an element type."""
+    """Return the torch dtype of an element type."""
     return getattr(torch, str(dtype.numpy))
 
 
 def array_dtype(array: Array) -> DALIDataType:
-    """Return DALI's name of the element type of a numpy array or torch tensor.
+    """Return the element type of a NumPy array or torch tensor.
 
     Raises:
         DTypeError: DALI has no such type.
@@ -66,15 +66,15 @@ class Batch:
 
     Args:
         dense: all samples in one array, or None.
-        samples: one array per sample, or None when dense or ragged is given.
-        layout: letters of a sample's dimensions, or "".
-        device: ``"cpu"`` (numpy arrays) or ``"gpu"`` (torch tensors).
-        origins: where each sample came from (file name, key), or None.
-        dtype: element type; needed only for a batch of no samples, and for a ragged one.
-        ragged: on the CPU: samples of different shapes in one block, see `Ragged`; or None.
+        samples: one array per sample, or None if `dense` or `ragged` is specified.
+        layout: layout of a sample, or "".
+        device: ``"cpu"`` (NumPy arrays) or ``"gpu"`` (torch tensors).
+        origins: origin of each sample (file name, key), or None.
+        dtype: element type; required only for an empty batch and for a ragged one.
+        ragged: samples of different shapes in one block, CPU only, see `Ragged`; or None.
 
     Attributes:
-        is_lasting: the memory of the samples is theirs alone and no scratch memory; set by who made it.
+        is_lasting: the batch owns the memory of its samples, which is not scratch memory; set by the creator.
     """
 
     __slots__ = ("_samples", "dense", "device", "dtype", "is_lasting", "layout", "origins", "ragged")
@@ -107,7 +107,7 @@ class Batch:
 
     @property
     def samples(self) -> list[Array]:
-        """The samples one by one; views of the dense array or of the block where there is one."""
+        """The samples as a list; views of the dense array or of the block if there is one."""
         if self._samples is None:
             if self.ragged is not None:
                 self._samples = _views(self.ragged, self.dtype.numpy)
@@ -116,9 +116,9 @@ class Batch:
         return self._samples
 
     def _scalars(self) -> list[Array]:
-        # Iterating a 1-D numpy array yields scalars that are no arrays; slices of no dimensions are wanted.
+        # Iterating over a 1-D NumPy array yields scalars instead of 0-D arrays.
         dense = self.dense
-        assert dense is not None, "dalify bug: a batch of nothing"
+        assert dense is not None, "dalify bug: a batch without data"
         return [dense[index, ...] for index in range(len(dense))]
 
     def __len__(self) -> int:
@@ -129,7 +129,7 @@ class Batch:
 
     @property
     def ndim(self) -> int | None:
-        """Dimensions of one sample; None for a list of no samples."""
+        """Number of dimensions of one sample; None for an empty list."""
         if self.dense is not None:
             return self.dense.ndim - 1
         if self.ragged is not None:
@@ -155,7 +155,7 @@ class Batch:
         return np.array([sample.shape for sample in self.samples], np.int64).reshape(len(self), -1)
 
     def spec_of(self, index: int) -> Spec:
-        """Return what is known about one sample."""
+        """Return the spec of one sample."""
         if self.dense is not None:
             shape = tuple(self.dense.shape[1:])
         elif self.ragged is not None:
@@ -176,7 +176,7 @@ class Batch:
         return Batch(None, self.samples[start:stop], self.layout, self.device, origins, self.dtype)
 
     def take(self, indices: np.ndarray[Any, Any]) -> Batch:
-        """Return the samples at the given positions: copies of dense ones, the same arrays of listed ones."""
+        """Return the samples at the given indices: copies of dense samples, the same arrays for lists."""
         origins = None if self.origins is None else [self.origins[index] for index in indices]
         if self.dense is not None:
             at = torch.as_tensor(indices, device=self.dense.device) if self.device == "gpu" else indices
@@ -190,21 +190,21 @@ class Batch:
         return Batch(None, picked, self.layout, self.device, origins, self.dtype)
 
     def with_layout(self, layout: str) -> Batch:
-        """Return the same data under another layout."""
+        """Return the same data with another layout."""
         return Batch(self.dense, self._samples, layout, self.device, self.origins, self.dtype, self.ragged)
 
     def with_origins(self, origins: Sequence[str | None] | None) -> Batch:
-        """Return the same data with another note of where they came from."""
+        """Return the same data with other origins."""
         return Batch(self.dense, self._samples, self.layout, self.device, origins, self.dtype, self.ragged)
 
     def __repr__(self) -> str:
-        """Return counts and types, no data."""
+        """Return counts and types without data."""
         form = f"dense {tuple(self.dense.shape)}" if self.dense is not None else f"{len(self)} samples"
         return f"Batch({self.device} {self.dtype.name} {self.layout!r} {form})"
 
 
 def places_in_block(shapes: np.ndarray[Any, Any], item_bytes: int) -> tuple[np.ndarray[Any, Any], int]:
-    """Return where samples of shapes int64 ``[N, ndim]`` begin in a block, and its size; both in bytes."""
+    """Return the offsets of samples with shapes int64 ``[N, ndim]`` in a block, and its size; both in bytes."""
     ends = shapes.prod(1) * item_bytes
     ends += -ends % _ALIGNMENT_BYTES
     np.cumsum(ends, out=ends)
@@ -224,11 +224,11 @@ def _views(ragged: Ragged, dtype: np.dtype[Any]) -> list[np.ndarray[Any, Any]]:
 
 
 def stack_samples(samples: list[Array], out: Array | None = None) -> Array:
-    """Stack equally shaped samples into one dense array, into ``out`` where given."""
+    """Stack samples of equal shape into one dense array, into ``out`` if specified."""
     if isinstance(samples[0], np.ndarray):
         if out is None:
             out = np.empty((len(samples), *samples[0].shape), samples[0].dtype)
-        # Row assignment is faster than np.stack, which makes a view with a new axis of every sample first.
+        # Row assignment is faster than np.stack, which first creates a view with a new axis for every sample.
         for row, sample in enumerate(samples):
             out[row] = sample
         return out

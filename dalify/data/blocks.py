@@ -1,6 +1,6 @@
-"""Entries that are read together: row groups, chunks.
+"""Blocks of entries that are read together, such as row groups and chunks.
 
-Alone because a format knows its blocks and a sampler orders by them, and neither may know the other.
+Formats define them and samplers use them for the order.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ __all__ = ["Blocks"]
 
 
 class Blocks(NamedTuple):
-    """The blocks of an index, one after the other.
+    """The blocks of an index, in order.
 
     Attributes:
-        entries: how many each block has, int64 ``[B]``.
-        size_bytes: memory that each takes, int64 ``[B]``.
-        most_bytes: of blocks that may be in use at once.
+        entries: number of entries of each block, int64 ``[B]``.
+        size_bytes: memory of each block, int64 ``[B]``.
+        most_bytes: maximum memory of blocks in use at a time.
     """
 
     entries: NDArray[np.int64]

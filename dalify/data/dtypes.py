@@ -1,4 +1,4 @@
-"""Element types and the other enumerations of DALI, with DALI's names and numbers."""
+"""Element types and the other enumerations of DALI, with DALI's names and values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class DALIDataType(IntEnum):
-    """Type of the elements of a tensor, or of an argument."""
+    """Type of the elements of a tensor or of an argument."""
 
     NO_TYPE = -1
     UINT8 = 0
@@ -44,7 +44,7 @@ class DALIDataType(IntEnum):
     FLOAT64 = 10
     BOOL = 11
     STRING = 12
-    _BOOL_VEC = 13  # types with an underscore: of arguments that are lists, as schemas tell them
+    _BOOL_VEC = 13  # types with an underscore: list arguments in schemas
     _INT32_VEC = 14
     _STRING_VEC = 15
     _FLOAT_VEC = 16
@@ -59,7 +59,7 @@ class DALIDataType(IntEnum):
     _TENSOR_LAYOUT_VEC = 25
     _DATA_TYPE_VEC = 26
     _INT64_VEC = 27
-    BFLOAT16 = 64  # not a type of DALI; pipelines with precision="bf16" give it out, no operator takes it
+    BFLOAT16 = 64  # not a DALI type; only for outputs of pipelines with precision="bf16"
 
     def __str__(self) -> str:
         """Return the qualified name, ``DALIDataType.FLOAT``."""
@@ -67,12 +67,12 @@ class DALIDataType(IntEnum):
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        """The numpy type of the same elements; raises DTypeError for types that no array has."""
+        """The corresponding NumPy dtype; raises DTypeError for types that are not array elements."""
         return to_numpy(self)
 
     @property
     def is_enum(self) -> bool:
-        """Whether elements are members of an enumeration: kept as INT32, and told by the metadata of numpy's type."""
+        """Whether elements are members of an enumeration: stored as INT32 with metadata in the NumPy dtype."""
         return DALIDataType.IMAGE_TYPE <= self <= DALIDataType.INTERP_TYPE
 
     @property
@@ -92,7 +92,7 @@ class DALIDataType(IntEnum):
 
 
 class DALIImageType(IntEnum):
-    """Colour space of an image."""
+    """Color space of an image."""
 
     RGB = 0
     BGR = 1
@@ -121,7 +121,7 @@ class DALIInterpType(IntEnum):
 
 
 class PipelineAPIType(Enum):
-    """Ways to run a pipeline that must not be mixed."""
+    """Ways to run a pipeline, which must not be mixed."""
 
     BASIC = 0
     ITERATOR = 1
@@ -142,7 +142,7 @@ _TO_NUMPY: dict[DALIDataType, np.dtype[Any]] = {
     DALIDataType.FLOAT64: np.dtype(np.float64),
     DALIDataType.BOOL: np.dtype(np.bool_),
 }
-_ENUM_KEY = "dalify"  # of the metadata, which numpy keeps in views, slices and copies, and ignores in comparisons
+_ENUM_KEY = "dalify"  # key of the metadata, which NumPy keeps in views, slices and copies, and ignores in comparisons
 _ENUMS: dict[DALIDataType, np.dtype[Any]] = {
     kind: np.dtype(np.int32, metadata={_ENUM_KEY: kind})
     for kind in (DALIDataType.IMAGE_TYPE, DALIDataType.DATA_TYPE, DALIDataType.INTERP_TYPE)
@@ -153,7 +153,7 @@ _ENUM_CLASSES: dict[type, DALIDataType] = {
     DALIInterpType: DALIDataType.INTERP_TYPE,
 }
 _FROM_NUMPY: dict[np.dtype[Any], DALIDataType] = {value: key for key, value in _TO_NUMPY.items()}
-# Scalar classes too: the lookup by class is an identity hash, much cheaper than by dtype.
+# Also by scalar class: the lookup is by identity hash, much cheaper than by dtype.
 _FROM_CLASS: dict[type, DALIDataType] = {value.type: key for key, value in _TO_NUMPY.items()}
 
 
@@ -161,26 +161,26 @@ def enum_type(value: Any) -> DALIDataType | None:
     """Return the element type of a member of DALI's enumerations, or of nested lists of them; None for other values.
 
     Raises:
-        DTypeError: a list with members of several enumerations, or of members and other values.
+        DTypeError: a list that mixes members of several enumerations, or members and other values.
     """
     if isinstance(value, (list, tuple)):
         found = {enum_type(item) for item in value}
         if len(found) > 1 and found != {None}:
-            raise DTypeError("a list with members of an enumeration must hold nothing else.")
+            raise DTypeError("a list with members of an enumeration must not contain other values.")
         return found.pop() if found else None
     return _ENUM_CLASSES.get(type(value))
 
 
 def is_bfloat16(dtype: np.dtype[Any]) -> bool:
-    """Tell whether elements are bfloat16, to numpy a type of no kind. Asking for the name takes forty times as long."""
+    """Return whether elements are bfloat16, whose NumPy kind is "V". A check of the name is forty times slower."""
     return dtype.kind == "V"
 
 
 def to_numpy(dtype: DALIDataType) -> np.dtype[Any]:
-    """Return the numpy type of the same elements.
+    """Return the corresponding NumPy dtype.
 
     Raises:
-        DTypeError: no array has elements of this type.
+        DTypeError: the type is not an element type of arrays.
     """
     found = _TO_NUMPY.get(dtype)
     if found is None:
@@ -188,12 +188,12 @@ def to_numpy(dtype: DALIDataType) -> np.dtype[Any]:
             return _ENUMS[dtype]
         if dtype is DALIDataType.BFLOAT16:
             return np.dtype(ml_dtypes.bfloat16)
-        raise DTypeError(f"{dtype!s} is not the type of array elements.")
+        raise DTypeError(f"{dtype!s} is not an element type of arrays.")
     return found
 
 
 def from_numpy(dtype: Any) -> DALIDataType:
-    """Return DALI's name of a numpy type, given as dtype, scalar class or name.
+    """Return the element type of a NumPy dtype, scalar class or dtype name.
 
     Raises:
         DTypeError: DALI has no such type (objects, strings, complex numbers, dates).
@@ -211,6 +211,7 @@ def from_numpy(dtype: Any) -> DALIDataType:
     if found is None:
         supported = ", ".join(str(value) for value in _FROM_NUMPY)
         raise DTypeError(
-            f"arrays of {np.dtype(dtype)} elements cannot be used.", hint=f"Convert to one of: {supported}."
+            f"arrays with elements of type {np.dtype(dtype)} are not supported.",
+            hint=f"Convert to one of: {supported}.",
         )
     return found

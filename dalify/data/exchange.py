@@ -1,7 +1,4 @@
-"""Arrays of others: how they come into tensors without a copy, and how data leave to an address.
-
-Alone because tensors and tensor lists, on both devices, take and give the same things.
-"""
+"""Conversion between tensors and arrays of other libraries without copies, and copies to an address."""
 
 from __future__ import annotations
 
@@ -20,23 +17,23 @@ __all__ = ["address_of", "contiguous", "copy_out", "device_tensor", "host_array"
 
 
 def host_array(value: Any) -> np.ndarray[Any, Any]:
-    """Return a numpy array of the same memory.
+    """Return a NumPy array of the same memory.
 
     Args:
         value: an array, a torch CPU tensor, an object with ``__array_interface__``, ``__array__``, ``__dlpack__``, a
             DLPack capsule or a buffer; numbers and nested lists become new arrays.
 
     Raises:
-        DeviceError: the data lie on a device.
+        DeviceError: the data is on a GPU.
         ShapeError: nested lists of different lengths.
     """
     if isinstance(value, np.ndarray):
         return value
     if getattr(value, "device", "cpu") == "gpu":
-        raise DeviceError("this tensor lies on the device.", hint="Copy it with .as_cpu() first.")
+        raise DeviceError("this tensor is on the GPU.", hint="Copy it with .as_cpu() first.")
     if hasattr(value, "__cuda_array_interface__"):
         raise DeviceError(
-            f"this {type(value).__name__} lies on the device.", hint="Copy it to main memory first, or use TensorGPU."
+            f"this {type(value).__name__} is on the GPU.", hint="Copy it to the CPU first, or use TensorGPU."
         )
     if isinstance(value, (bytes, bytearray, memoryview)):
         return np.frombuffer(value, np.uint8) if not isinstance(value, memoryview) else np.asarray(value)
@@ -46,25 +43,25 @@ def host_array(value: Any) -> np.ndarray[Any, Any]:
         try:
             return np.asarray(value)
         except ValueError as error:
-            raise ShapeError(f"these nested lists are no array: {error}") from None
+            raise ShapeError(f"these nested lists cannot be converted to an array: {error}") from None
     if hasattr(value, "__array_interface__") or hasattr(value, "__array__") or not hasattr(value, "__dlpack__"):
         return np.asarray(value)
     return np.from_dlpack(value)
 
 
 def device_tensor(value: Any) -> Any:
-    """Return a torch tensor on the device: of the same memory where it lies there, else a copy.
+    """Return a torch tensor on the device: of the same memory if it is on the device, otherwise a copy.
 
     Args:
-        value: a torch tensor, an object with ``__dlpack__`` or ``__cuda_array_interface__``, or a numpy array.
+        value: a torch tensor, an object with ``__dlpack__`` or ``__cuda_array_interface__``, or a NumPy array.
 
     Raises:
-        DeviceError: the data have to be copied, and torch finds no accelerator.
+        DeviceError: the data must be copied, and torch finds no accelerator.
     """
     if isinstance(value, torch.Tensor):
         return value
     if isinstance(value, np.ndarray):
-        # torch warns of memory that must not be written, and on its CPU device it would share the memory.
+        # torch warns about read-only memory, and would share the memory on its CPU device.
         return (
             torch.tensor(value, device=_device()) if not is_bfloat16(value.dtype) else torch_view(value).to(_device())
         )
@@ -74,25 +71,25 @@ def device_tensor(value: Any) -> Any:
 
 
 def to_host(tensor: Any) -> np.ndarray[Any, Any]:
-    """Return a torch tensor in main memory as a numpy array; of the same memory where it lies there already."""
+    """Return a torch tensor as a NumPy array; of the same memory if it is on the CPU."""
     tensor = tensor.detach().cpu()
-    if tensor.dtype is torch.bfloat16:  # numpy's form of it is not torch's
+    if tensor.dtype is torch.bfloat16:  # NumPy and torch represent it differently
         return tensor.view(torch.int16).numpy().view(to_numpy(DALIDataType.BFLOAT16))
     return tensor.numpy()
 
 
 def torch_view(array: np.ndarray[Any, Any]) -> Any:
-    """Return a torch tensor of the same memory, also of bfloat16, which torch takes from no numpy array."""
+    """Return a torch tensor of the same memory, including bfloat16, which torch.from_numpy does not support."""
     if is_bfloat16(array.dtype):
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
 
 
 def _device() -> str:
-    """Name the device as the executor does: the environment may choose it, else it is what torch finds."""
-    wanted = os.environ.get("DALIFY_DEVICE", "").lower()
-    if wanted:
-        return wanted
+    """Return the device as the executor does: from the environment variable, or else torch's accelerator."""
+    device = os.environ.get("DALIFY_DEVICE", "").lower()
+    if device:
+        return device
     if not torch.accelerator.is_available():
         raise DeviceError(
             "data cannot be copied to the GPU: torch finds no accelerator on this machine.",
@@ -102,7 +99,7 @@ def _device() -> str:
 
 
 def contiguous(array: Array) -> Array:
-    """Return the array itself where its elements lie one after the other, else a copy."""
+    """Return the array if it is contiguous, otherwise a contiguous copy."""
     if isinstance(array, np.ndarray):
         return array if array.flags.c_contiguous else np.ascontiguousarray(array)
     return array.contiguous()
@@ -117,7 +114,7 @@ def copy_out(array: Array, pointer: Any) -> None:
     """Copy all elements, in order, to an address on the host.
 
     Args:
-        array: what to copy.
+        array: the array to copy.
         pointer: the address, a ctypes pointer or an integer; the memory there must be large enough.
     """
     source = contiguous(array if isinstance(array, np.ndarray) else to_host(array))

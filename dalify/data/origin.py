@@ -1,4 +1,4 @@
-"""Where a sample came from."""
+"""Origins of samples."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ __all__ = ["Origin", "source_info"]
 
 
 class Origin(str):
-    """A place that a user can go to, such as the path of a file; messages show it.
+    """The location of a sample for messages, such as the path of a file.
 
     Args:
-        place: it.
-        name: what DALI calls it, ``source_info``: of a file below ``file_root``, the path from there on.
+        place: the location.
+        name: DALI's ``source_info``: of a file in ``file_root``, its relative path.
     """
 
     __slots__ = ("name",)
@@ -18,16 +18,16 @@ class Origin(str):
     name: str
 
     def __new__(cls, place: str, name: str) -> Origin:
-        """Make it of both."""
+        """Create an origin from location and name."""
         origin = super().__new__(cls, place)
         origin.name = name
         return origin
 
     def __reduce__(self) -> tuple[type[Origin], tuple[str, str]]:
-        """Return what is pickled."""
+        """Return the constructor arguments for pickling."""
         return Origin, (str(self), self.name)
 
 
 def source_info(origin: str | None) -> str | None:
-    """Return DALI's name of a place; None where it is not known."""
+    """Return the ``source_info`` of an origin; None if unknown."""
     return origin.name if isinstance(origin, Origin) else origin

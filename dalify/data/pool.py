@@ -1,7 +1,7 @@
-"""Memory for batches, used again when nobody looks at it any more.
+"""A pool of memory for batches, which is reused when it is no longer referenced.
 
-A fresh allocation of a batch costs page faults, which can take longer than filling it. A block goes back to its pool
-when the last array, tensor or DLPack capsule that views it is gone: never under a consumer, whatever he keeps.
+A new allocation of a batch costs page faults, which can take longer than filling it. A block returns to its pool when
+the last array, tensor or DLPack capsule that views it is gone, so it is never reused while a consumer holds it.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ _ALIGNMENT_BYTES = 64  # a cache line, and the widest vector registers
 
 
 def pageable(size_bytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Return uninitialised ordinary memory as bytes, aligned to a cache line."""
+    """Return uninitialized ordinary memory as bytes, aligned to a cache line."""
     raw = np.empty(size_bytes + _ALIGNMENT_BYTES, np.uint8)
     start = -raw.ctypes.data % _ALIGNMENT_BYTES
     return raw[start : start + size_bytes]
 
 
 def pinned(size_bytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Return page-locked memory, from which a GPU copies without a detour; ordinary memory where there is no GPU."""
+    """Return page-locked memory for fast copies to a GPU; ordinary memory if there is no GPU."""
     if not torch.cuda.is_available():
         return pageable(size_bytes)
     return torch.empty(size_bytes, dtype=torch.uint8, pin_memory=True).numpy()
 
 
-# numpy keeps blocks of this size itself, and hands them out in a twentieth of the time.
+# NumPy caches blocks up to this size itself, and allocates them in a twentieth of the time.
 _SMALL_BYTES = 1024
 
-_Memory = tuple[np.ndarray[Any, np.dtype[np.uint8]], int]  # bytes, and their address: asking for it takes long
+_Memory = tuple[np.ndarray[Any, np.dtype[np.uint8]], int]  # bytes and their address, cached because the lookup is slow
 
 
 class _Block(CallAtEnd):
-    """Lends memory; numpy arrays keep it alive as their base, and its end gives the memory back."""
+    """Owns memory; NumPy arrays keep it alive as their base, and its finalizer returns the memory to the pool."""
 
     __array_interface__: dict[str, Any]
 
 
 class BufferPool:
-    """Keeps blocks of memory by size. Safe to use from several threads, and in a process that was forked.
+    """Keeps blocks of memory by size. Thread-safe and fork-safe.
 
     Args:
-        allocate: makes a new block of so many bytes.
-        capacity_bytes: how much unused memory is kept at most.
+        allocate: allocates a new block of the given number of bytes.
+        capacity_bytes: maximum amount of unused memory.
     """
 
     def __init__(
@@ -62,12 +62,12 @@ class BufferPool:
     ) -> None:
         self._allocate = allocate
         self._capacity_bytes = capacity_bytes
-        # Taking and giving back are single calls of C: no lock that a fork could copy while it is held.
+        # pop and append are single C calls: no lock that a fork could copy while it is held.
         self._free: dict[int, deque[_Memory]] = {}
         self.allocations = 0
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-        """Return an uninitialised array.
+        """Return an uninitialized array.
 
         Args:
             shape: extents.
@@ -90,20 +90,20 @@ class BufferPool:
             self.allocations += 1
         block = _Block(free.append, memory)
         block.__array_interface__ = {"version": 3, "data": (memory[1], False), "shape": shape, "typestr": dtype.str}
-        made = np.asarray(block)
-        return made if made.dtype == dtype else made.view(dtype)  # bfloat16 has no name in the array interface
+        array = np.asarray(block)
+        return array if array.dtype == dtype else array.view(dtype)  # the array interface does not support bfloat16
 
     def _make_room(self) -> None:
-        """Free the memory of sizes that nobody asks for any more, where it keeps out what is asked for."""
+        """Free all unused memory if it exceeds the capacity, so that sizes no longer in use do not block others."""
         if sum(size * len(free) for size, free in list(self._free.items())) > self._capacity_bytes:
             self.clear()
 
     def clear(self) -> None:
-        """Give all unused memory back to the system."""
+        """Return all unused memory to the system."""
         for free in list(self._free.values()):
             free.clear()
 
 
 def _round_up(size_bytes: int) -> int:
-    step = max(4096, 1 << max(0, size_bytes.bit_length() - 4))  # at most an eighth is wasted
+    step = max(4096, 1 << max(0, size_bytes.bit_length() - 4))  # wastes at most an eighth
     return -(-size_bytes // step) * step

@@ -1,7 +1,7 @@
-"""Samples that differ in their first extent only, one after the other in one array.
+"""Samples that differ only in their first extent, concatenated in one array.
 
-Boxes, points, labels and sounds come so: each image has another number of them. In this form a kernel handles a whole
-chunk in one call, where it would need a call for each sample otherwise.
+Boxes, points, labels and audio have this form: their number varies per sample. A kernel then processes a whole chunk
+in one call instead of one call per sample.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["Rows", "starts_of"]
 
 
 class Rows:
-    """N samples ``[n, ...]`` of any n each, whose other extents agree.
+    """N samples ``[n, ...]`` with any n each and equal other extents.
 
     Args:
-        values: the rows of all samples, ``[total, ...]``, C-contiguous: numpy array or torch tensor.
-        starts: int64 ``[N + 1]``, a numpy array on all devices: sample i is ``values[starts[i]:starts[i + 1]]``.
+        values: the rows of all samples, ``[total, ...]``, C-contiguous: NumPy array or torch tensor.
+        starts: int64 ``[N + 1]``, a NumPy array on all devices: sample i is ``values[starts[i]:starts[i + 1]]``.
     """
 
     __slots__ = ("starts", "values")
@@ -34,13 +34,13 @@ class Rows:
 
     @staticmethod
     def of_dense(dense: Any) -> Rows:
-        """Return the samples of an array ``[N, n, ...]`` as rows, without a copy where it is contiguous."""
+        """Return the samples of an array ``[N, n, ...]`` as rows, without a copy if it is contiguous."""
         count, length = dense.shape[:2]
         return Rows(dense.reshape(count * length, *dense.shape[2:]), _equal_starts(count, length))
 
     @staticmethod
     def of_samples(samples: Sequence[Any]) -> Rows:
-        """Return samples, numpy arrays or torch tensors, as rows; copies, but for a single sample."""
+        """Return samples, NumPy arrays or torch tensors, as rows; a copy except for a single sample."""
         starts = starts_of([sample.shape[0] for sample in samples])
         if len(samples) == 1:
             return Rows(samples[0], starts)
@@ -56,16 +56,16 @@ class Rows:
         return self.starts[1:] - self.starts[:-1]
 
     def sample_of_row(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return the number of the sample that each row belongs to, int64 ``[total]``."""
+        """Return the sample index of each row, int64 ``[total]``."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def split(self) -> list[Any]:
-        """Return the samples one by one, as views."""
+        """Return the samples as a list of views."""
         values = self.values
         return [values[start:stop] for start, stop in pairwise(self.starts.tolist())]
 
     def dense(self) -> Any:
-        """Return the samples as one array ``[N, n, ...]``, a view; None where they differ in length."""
+        """Return the samples as one array ``[N, n, ...]``, a view; None if their lengths differ."""
         count, starts = len(self), self.starts
         length = int(starts[1]) if count else 0
         if int(starts[-1]) != count * length or (count > 1 and (starts[1:] - starts[:-1] != length).any()):
@@ -73,12 +73,12 @@ class Rows:
         return self.values.reshape(count, length, *self.values.shape[1:])
 
     def __repr__(self) -> str:
-        """Return counts, no data."""
+        """Return counts without data."""
         return f"Rows({len(self)} samples, {tuple(self.values.shape)})"
 
 
 def starts_of(lengths: Sequence[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return where samples of these lengths begin and end: int64 ``[N + 1]``."""
+    """Return the offsets of samples of these lengths: int64 ``[N + 1]``."""
     starts = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])
     return starts

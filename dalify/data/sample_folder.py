@@ -1,10 +1,10 @@
-"""Samples that were computed once, kept in a folder that all processes of a machine share.
+"""Cache of computed samples in a folder that processes of a machine share.
 
-Each sample is a file, written under another name and renamed when it is complete, so a process that is killed leaves
-nothing that could be taken for a sample. A file that was damaged later does not have its checksum, and is dropped. How
-much all files take together stands in a file whose lock is held while it is changed: first the number grows and then
-the file is made, so a crash in between leaves it too large, never too small, and it is counted anew before samples are
-turned away. An unfinished file is locked by who writes it; one that nobody holds was left by a crash.
+Each sample is a file, written under a temporary name and renamed when it is complete, so a killed process leaves no
+partial samples. A file that was damaged later fails its checksum and is deleted. The total size is stored in a file
+that is locked during changes. It is increased before a file is created, so a crash in between leaves it too large,
+never too small, and it is recounted before samples are rejected. The writer of an unfinished file holds a lock on it;
+an unfinished file without a lock was left by a crash.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from dalify.data.sample_memory import Allocate, StoredSample
 
 __all__ = ["SampleFolder"]
 
-_MARK = b"dalify-s"
-_HEADER = Struct("<8sIQI")  # mark, bytes of the description, bytes of all that follows the header, its CRC-32
+_MAGIC = b"dalify-s"
+_HEADER = Struct("<8sIQI")  # magic, bytes of the description, bytes after the header, their CRC-32
 _NUMBER = Struct("<8sQ")
 _ALIGNMENT_BYTES = 64
 _LOCK_NAME = "dalify-samples.lock"
@@ -42,22 +42,22 @@ _USED_NAME = "used"
 _OWN_FOLDER = re.compile(r"[0-9a-f]{32}")
 _OWN_FILE = re.compile(r"[0-9a-f]{30}(\.[0-9a-f]{16}\.part)?")
 _READ_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
-_PATIENCE_S = 0.25  # for the lock; a sample is rather not kept than waited for
-_COUNTING_PATIENCE_S = 10.0
-_REST_S = 60.0  # a folder that was full is not looked at again for so long
-_IN_USE_S = 3600.0  # what other graphs made stays for so long after it was last used
+_LOCK_TIMEOUT_S = 0.25  # short, since not caching a sample is cheaper than waiting
+_COUNTING_TIMEOUT_S = 10.0
+_RECHECK_S = 60.0  # time until a full folder is checked again
+_IN_USE_S = 3600.0  # samples of other graphs are kept for this time after their last use
 
 
 class SampleFolder:
-    """Keeps samples in a folder up to a bound. Safe to use from several threads and processes, and after a fork.
+    """Keeps samples in a folder up to a maximum size. Safe for several threads and processes, and after a fork.
 
-    When it is full, samples of other graphs that nobody has used for an hour make room, and otherwise what came first
-    stays.
+    When it is full, samples of other graphs that were not used for an hour are deleted; other samples are kept in order
+    of arrival.
 
     Args:
-        folder: created where it is absent. Only files of this class are counted or dropped.
-        digest: of what makes the samples, 32 hexadecimal digits.
-        most_bytes: bound for all samples in the folder, whoever made them.
+        folder: created if missing. Only files of this class are counted or deleted.
+        digest: digest of the graph that computes the samples, 32 hexadecimal digits.
+        most_bytes: maximum size of all samples in the folder, of any graph.
     """
 
     def __init__(self, folder: str, digest: str, most_bytes: int) -> None:
@@ -65,23 +65,23 @@ class SampleFolder:
         self._own = self._root / digest
         self._most_bytes = most_bytes
         self._lock_path = self._root / _LOCK_NAME
-        self._used_at = self._full_at = -_REST_S
+        self._used_at = self._full_at = -_RECHECK_S
         self._is_refused = False
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all samples in the folder, as they were counted last."""
+        """Bytes of all samples in the folder at the last count."""
         with suppress(OSError):
             return _number_in(self._lock_path.read_bytes()) or 0
         return 0
 
     def get(self, key: str, state: str, allocate: Allocate) -> StoredSample | None:
-        """Return a sample; None where it is not there, of another state, or damaged, which drops it.
+        """Return a sample; None if it is missing, outdated, or damaged. A damaged one is deleted.
 
         Args:
-            key: of the sample.
-            state: of what it was made from.
-            allocate: gives memory for so many bytes.
+            key: key of the sample.
+            state: state of its source.
+            allocate: allocates memory of the given number of bytes.
         """
         path = self._path(key)
         try:
@@ -102,7 +102,7 @@ class SampleFolder:
             return None
         finally:
             os.close(descriptor)
-        found = _opened(memory, filled)
+        found = _parse(memory, filled)
         if found is None:
             self._drop(path)
             return None
@@ -112,18 +112,18 @@ class SampleFolder:
         return found[2]
 
     def has(self, key: str, state: str) -> bool:
-        """Tell whether there is a sample of this key; its state is not looked at."""
+        """Return whether there is a sample with this key, in any state."""
         return self._path(key).exists()
 
     def put(self, key: str, state: str, sample: StoredSample) -> bool:
-        """Keep a copy of a sample, where there is room; return whether it is kept.
+        """Store a copy of a sample if there is room; return whether it is stored.
 
         Args:
-            key: of the sample. What is there under it is replaced.
-            state: of what it was made from.
-            sample: its arrays.
+            key: key of the sample; an existing sample is replaced.
+            state: state of its source.
+            sample: the sample.
         """
-        if self._is_refused or time.monotonic() - self._full_at < _REST_S:
+        if self._is_refused or time.monotonic() - self._full_at < _RECHECK_S:
             return False
         parts = _parts(key, state, sample)
         size = sum(map(len, parts))
@@ -134,7 +134,7 @@ class SampleFolder:
         except OSError as error:
             self._is_refused = True
             why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
-            warnings.warn(f"no more samples are kept in the cache {self._root}: {why}.", stacklevel=2)
+            warnings.warn(f"no more samples are stored in the cache {self._root}: {why}.", stacklevel=2)
             return False
 
     def _path(self, key: str) -> Path:
@@ -145,16 +145,16 @@ class SampleFolder:
 
     def _write(self, path: Path, parts: list[Any], size: int) -> bool:
         part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
-        descriptor = self._reserved(part, size)
+        descriptor = self._reserve(part, size)
         if descriptor is None:
             return False
         is_written, is_open = False, True
         try:
             with open(descriptor, "wb", closefd=False) as file:
                 file.writelines(parts)
-            with held(self._lock_path, _COUNTING_PATIENCE_S) as lock:
+            with held(self._lock_path, _COUNTING_TIMEOUT_S) as lock:
                 if lock is not None:
-                    os.close(descriptor)  # open files cannot be renamed everywhere; nobody counts meanwhile
+                    os.close(descriptor)  # not all systems can rename open files; the lock prevents counting meanwhile
                     is_open = False
                     replaced = _size_of(path)
                     part.replace(path)
@@ -164,19 +164,19 @@ class SampleFolder:
             if not is_written:
                 with suppress(OSError):
                     part.unlink()
-                    with held(self._lock_path, _COUNTING_PATIENCE_S) as lock:
+                    with held(self._lock_path, _COUNTING_TIMEOUT_S) as lock:
                         if lock is not None:
                             self._add(lock, -size)
             if is_open:
                 os.close(descriptor)
         return is_written
 
-    def _reserved(self, part: Path, size: int) -> int | None:
-        """Return the descriptor of a new file of this size; None where there is no room or no time."""
+    def _reserve(self, part: Path, size: int) -> int | None:
+        """Return the descriptor of a new file of this size; None if there is no room or the lock times out."""
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._note_use()
-        with held(self._lock_path, _PATIENCE_S) as lock:
+        with held(self._lock_path, _LOCK_TIMEOUT_S) as lock:
             if lock is None:
                 return None
             total = self._total(lock)
@@ -190,7 +190,7 @@ class SampleFolder:
             descriptor = os.open(part, LOCK_FLAGS | os.O_EXCL, 0o600)
             try:
                 try_lock(descriptor)
-                os.truncate(descriptor, size)  # counted as it will be
+                os.truncate(descriptor, size)  # counted with its final size
             except BaseException:
                 os.close(descriptor)
                 raise
@@ -206,7 +206,7 @@ class SampleFolder:
             _set_total(lock, max(0, (self._total(lock) or 0) + change))
 
     def _with_room(self, size: int) -> int:
-        """Count all samples, dropping what crashes have left and, where there is no room, what is out of use."""
+        """Return the total size, after deleting files left by crashes and, if there is no room, unused samples."""
         graphs: list[tuple[float, int, Path]] = []
         with os.scandir(self._root) as entries:
             names = [entry.path for entry in entries if _OWN_FOLDER.fullmatch(entry.name)]
@@ -232,37 +232,37 @@ class SampleFolder:
             yield _size_of(path)
 
     def _drop(self, path: Path) -> None:
-        with suppress(OSError), held(self._lock_path, _PATIENCE_S) as lock:
+        with suppress(OSError), held(self._lock_path, _LOCK_TIMEOUT_S) as lock:
             if lock is not None:
                 size = _size_of(path)
                 path.unlink()
                 self._add(lock, -size)
 
     def _note_use(self) -> None:
-        """Say that samples of this graph are in use, now and then."""
+        """Record, at intervals, that samples of this graph are in use."""
         now = time.monotonic()
-        if now - self._used_at >= _REST_S:
+        if now - self._used_at >= _RECHECK_S:
             self._used_at = now
             with suppress(OSError):
                 self._own.mkdir(mode=0o700, parents=True, exist_ok=True)
                 (self._own / _USED_NAME).touch(0o600)
 
     def __repr__(self) -> str:
-        """Return where."""
+        """Return the folder."""
         return f"SampleFolder({str(self._root)!r})"
 
 
 def _number_in(text: bytes) -> int | None:
-    """Return what a lock file says; None where it does not say it."""
+    """Return the number in a lock file; None if it is invalid."""
     if len(text) != _NUMBER.size:
         return None
     mark, number = _NUMBER.unpack(text)
-    return number if mark == _MARK else None
+    return number if mark == _MAGIC else None
 
 
 def _set_total(lock: int, total: int) -> None:
     os.lseek(lock, 0, os.SEEK_SET)
-    os.write(lock, _NUMBER.pack(_MARK, total))
+    os.write(lock, _NUMBER.pack(_MAGIC, total))
 
 
 def _samples_in(folder: Path) -> Iterator[Path]:
@@ -293,7 +293,7 @@ def _time_of(path: Path) -> float:
 
 
 def _is_left(path: Path) -> bool:
-    """Tell whether nobody writes an unfinished file any more."""
+    """Return whether an unfinished file has no writer."""
     try:
         descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
@@ -304,17 +304,17 @@ def _is_left(path: Path) -> bool:
         os.close(descriptor)
 
 
-# -- what is in a file
+# -- file format
 
 
 def _parts(key: str, state: str, sample: StoredSample) -> list[Any]:
     """Return the contents of a file: header, description in JSON, and the arrays at multiples of 64 bytes."""
     arrays = [np.ascontiguousarray(array) for array in sample.arrays]
-    described = [
+    description = [
         [int(array_dtype(array)), list(array.shape), layout]
         for array, layout in zip(sample.arrays, sample.layouts, strict=True)
     ]
-    text = json.dumps([key, state, described, sample.notes], separators=(",", ":")).encode()
+    text = json.dumps([key, state, description, sample.notes], separators=(",", ":")).encode()
     text += b" " * (-(_HEADER.size + len(text)) % _ALIGNMENT_BYTES)
     parts: list[Any] = [text]
     for array in arrays:
@@ -323,28 +323,28 @@ def _parts(key: str, state: str, sample: StoredSample) -> list[Any]:
     checksum = 0
     for part in parts:
         checksum = zlib.crc32(part, checksum)
-    return [_HEADER.pack(_MARK, len(text), sum(map(len, parts)), checksum), *parts]
+    return [_HEADER.pack(_MAGIC, len(text), sum(map(len, parts)), checksum), *parts]
 
 
-def _opened(memory: np.ndarray[Any, Any], size: int) -> list[Any] | None:
-    """Return key, state and sample of a file's contents; None where it is damaged."""
+def _parse(memory: np.ndarray[Any, Any], size: int) -> list[Any] | None:
+    """Return key, state and sample from the contents of a file; None if it is damaged."""
     if size < _HEADER.size:
         return None
     mark, described_bytes, following_bytes, checksum = _HEADER.unpack(memory[: _HEADER.size].tobytes())
     contents = memory[_HEADER.size : size]
-    if mark != _MARK or len(contents) != following_bytes or zlib.crc32(contents.data) != checksum:
+    if mark != _MAGIC or len(contents) != following_bytes or zlib.crc32(contents.data) != checksum:
         return None
     try:
-        key, state, described, notes = json.loads(contents[:described_bytes].tobytes())
+        key, state, description, notes = json.loads(contents[:described_bytes].tobytes())
         arrays: list[np.ndarray[Any, Any]] = []
         layouts: list[str] = []
         place = described_bytes
-        for number, shape, layout in described:
+        for number, shape, layout in description:
             dtype = DALIDataType(number).numpy
             stop = place + int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
             arrays.append(contents[place:stop].view(dtype).reshape(shape))
             layouts.append(str(layout))
             place = stop + -(stop - place) % _ALIGNMENT_BYTES
-    except (ValueError, TypeError, LookupError):  # written by another program that knows how to make checksums
+    except (ValueError, TypeError, LookupError):  # written by another program with a valid checksum
         return None
     return [key, state, StoredSample(tuple(arrays), tuple(layouts), notes)]

@@ -1,4 +1,4 @@
-"""What a source callback is told about the sample or batch it is asked for."""
+"""Arguments of source callbacks: information on the requested sample or batch."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import NamedTuple
 __all__ = ["BatchInfo", "SampleInfo"]
 
 
-# Named tuples: one is made per sample, they cannot be changed, and a frozen dataclass takes twice as long to make.
+# Named tuples: immutable, and created per sample in half the time of a frozen dataclass.
 class SampleInfo(NamedTuple):
-    """Which sample a per-sample source (``batch=False``) is asked for.
+    """The sample requested from a per-sample source (``batch=False``).
 
     Attributes:
-        idx_in_epoch: number of the sample in the epoch, from 0.
-        idx_in_batch: number of the sample in its batch, from 0.
-        iteration: number of the batch in the epoch, from 0.
-        epoch_idx: number of the epoch; ``Pipeline.reset`` begins the next.
+        idx_in_epoch: index of the sample in the epoch, from 0.
+        idx_in_batch: index of the sample in its batch, from 0.
+        iteration: index of the batch in the epoch, from 0.
+        epoch_idx: index of the epoch; ``Pipeline.reset`` starts the next.
     """
 
     idx_in_epoch: int
@@ -25,11 +25,11 @@ class SampleInfo(NamedTuple):
 
 
 class BatchInfo(NamedTuple):
-    """Which batch a source with ``batch_info=True`` is asked for.
+    """The batch requested from a source with ``batch_info=True``.
 
     Attributes:
-        iteration: number of the batch in the epoch, from 0.
-        epoch_idx: number of the epoch; ``Pipeline.reset`` begins the next.
+        iteration: index of the batch in the epoch, from 0.
+        epoch_idx: index of the epoch; ``Pipeline.reset`` starts the next.
     """
 
     iteration: int

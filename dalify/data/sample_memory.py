@@ -1,6 +1,6 @@
-"""Samples that were computed once, kept in the memory of this process.
+"""Cache of computed samples in the memory of this process.
 
-Alone because the bound is a promise: no path through this file keeps more than it, however many threads add samples.
+The maximum size is never exceeded, also if several threads add samples.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 
 MEGABYTE = 1 << 20
 CACHE_TYPES = ("threshold", "largest")
-# Of an entry besides the elements of its arrays: key, dictionary, tuples, and the head of each array.
+# Overhead of an entry besides its array elements: key, dictionary, tuples, and the header of each array.
 _ENTRY_BYTES = 512
 _ARRAY_BYTES = 192
 
@@ -36,12 +36,12 @@ Allocate = Callable[[int], np.ndarray[Any, np.dtype[np.uint8]]]
 
 
 class StoredSample(NamedTuple):
-    """What an operator, or several, made of one sample.
+    """Values computed by operators for one sample.
 
     Attributes:
-        arrays: one for each value. Not to be changed.
-        layouts: of each.
-        notes: plain data about what was in front of the values; any that JSON can hold.
+        arrays: one array per value, read-only.
+        layouts: layout of each.
+        notes: JSON-serializable metadata of the values.
     """
 
     arrays: tuple[np.ndarray[Any, Any], ...]
@@ -59,27 +59,27 @@ class SampleStore(Protocol):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that are taken now."""
+        """Bytes in use."""
         ...
 
     def get(self, key: str, state: str, allocate: Allocate) -> StoredSample | None:
-        """Return a sample; None where it is not there."""
+        """Return a sample; None if it is missing."""
         ...
 
     def has(self, key: str, state: str) -> bool:
-        """Tell whether a sample is probably there."""
+        """Return whether a sample probably exists."""
         ...
 
     def put(self, key: str, state: str, sample: StoredSample) -> bool:
-        """Keep a copy of a sample, where there is room; return whether it is kept."""
+        """Store a copy of a sample if there is room; return whether it is stored."""
         ...
 
 
 def check_cache_options(cache_type: str, cache_size: int, cache_threshold: int, cache_folder: str) -> None:
-    """Refuse options of a cache that exclude each other or are out of range.
+    """Raise if options of a cache are mutually exclusive or out of range.
 
     Raises:
-        ArgumentValueError: one of them.
+        ArgumentValueError: invalid options.
     """
     if cache_type and cache_type not in CACHE_TYPES:
         raise ArgumentValueError(option_error_text("cache_type", cache_type, CACHE_TYPES))
@@ -88,17 +88,17 @@ def check_cache_options(cache_type: str, cache_size: int, cache_threshold: int, 
             raise ArgumentValueError(f"{name} must not be negative; got {value}.")
     if cache_folder and cache_type == "largest":
         raise ArgumentValueError(
-            "cache_type='largest' works in memory only, and cache_folder is given.",
-            hint="Write cache_type='threshold', or leave cache_folder out.",
+            "cache_type='largest' cannot be combined with cache_folder.",
+            hint="Pass cache_type='threshold', or omit cache_folder.",
         )
 
 
 class SampleMemory:
-    """Keeps samples in memory up to a bound. Safe to use from several threads, and in a process that was forked.
+    """Keeps samples in memory up to a maximum size. Thread-safe and fork-safe.
 
     Args:
-        most_bytes: bound for everything that is kept, bookkeeping included.
-        keeps_largest: where it is full, smaller samples make room for a larger one; otherwise what came first stays.
+        most_bytes: maximum size, including overhead.
+        keeps_largest: when full, replace smaller samples by a larger one; False: keep the first samples.
     """
 
     def __init__(self, most_bytes: int, keeps_largest: bool = False) -> None:
@@ -107,12 +107,12 @@ class SampleMemory:
         self._lock = ForkLock()
         self._process = os.getpid()
         self._entries: dict[str, tuple[str, StoredSample, int]] = {}
-        self._sizes: list[tuple[int, str]] = []  # a heap; entries that have gone are passed over
-        self._size_bytes = 0  # of entries, and of those that threads are just copying
+        self._sizes: list[tuple[int, str]] = []  # a heap; stale entries are skipped
+        self._size_bytes = 0  # of entries, including those being copied
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that are taken now."""
+        """Bytes in use."""
         return self._size_bytes
 
     def __len__(self) -> int:
@@ -120,28 +120,28 @@ class SampleMemory:
         return len(self._entries)
 
     def get(self, key: str, state: str, allocate: Allocate | None = None) -> StoredSample | None:
-        """Return a sample; None where it is not there.
+        """Return a sample; None if it is missing.
 
         Args:
-            key: of the sample.
-            state: of what it was made from: another state is another sample.
-            allocate: for stores that have to read; not needed here.
+            key: key of the sample.
+            state: state of its source; another state is another sample.
+            allocate: unused; for stores that read files.
         """
-        found = self._entries.get(key)  # one operation of C: no lock
+        found = self._entries.get(key)  # a single C operation needs no lock
         return found[1] if found is not None and found[0] == state else None
 
     def has(self, key: str, state: str) -> bool:
-        """Tell whether a sample is there."""
+        """Return whether a sample exists."""
         found = self._entries.get(key)
         return found is not None and found[0] == state
 
     def put(self, key: str, state: str, sample: StoredSample) -> bool:
-        """Keep a copy of a sample, where there is room; return whether it is kept.
+        """Store a copy of a sample if there is room; return whether it is stored.
 
         Args:
-            key: of the sample. What is there under it, in another state, is replaced.
-            state: of what it was made from.
-            sample: its arrays.
+            key: key of the sample; an existing sample in another state is replaced.
+            state: state of its source.
+            sample: the sample.
         """
         heads = len(sample.arrays) + len(sample.notes)
         size = sample.size_bytes + _ENTRY_BYTES + 2 * len(key) + heads * _ARRAY_BYTES
@@ -156,7 +156,7 @@ class SampleMemory:
                 return False
             self._size_bytes += size
         try:
-            # Without the lock: this is what takes the time.
+            # Without the lock, since the copy takes the time.
             arrays = tuple(np.array(array, order="C", copy=True) for array in sample.arrays)
             copy = StoredSample(arrays, sample.layouts, sample.notes)
         except BaseException:
@@ -164,7 +164,7 @@ class SampleMemory:
                 self._size_bytes -= size
             raise
         with self._lock:
-            if key in self._entries:  # another thread was quicker
+            if key in self._entries:  # another thread was faster
                 self._drop(key)
             self._entries[key] = state, copy, size
             if self._keeps_largest:
@@ -172,7 +172,7 @@ class SampleMemory:
         return True
 
     def _make_room(self, size: int) -> bool:
-        """Drop smaller samples where that makes room for one; return whether there is room."""
+        """Delete smaller samples if that makes room for one; return whether there is room."""
         excess = self._size_bytes + size - self._most_bytes
         if excess <= 0:
             return True
@@ -180,14 +180,14 @@ class SampleMemory:
             return False
         smaller: dict[str, int] = {}
         while excess > 0 and self._sizes and self._sizes[0][0] < size:
-            least, key = heapq.heappop(self._sizes)
+            smallest, key = heapq.heappop(self._sizes)
             entry = self._entries.get(key)
-            if entry is not None and entry[2] == least and key not in smaller:
-                smaller[key] = least
-                excess -= least
-        if excess > 0:  # what is left is as large: nothing is gained
-            for key, least in smaller.items():
-                heapq.heappush(self._sizes, (least, key))
+            if entry is not None and entry[2] == smallest and key not in smaller:
+                smaller[key] = smallest
+                excess -= smallest
+        if excess > 0:  # the remaining samples are not smaller
+            for key, smallest in smaller.items():
+                heapq.heappush(self._sizes, (smallest, key))
             return False
         for key in smaller:
             self._drop(key)
@@ -197,7 +197,7 @@ class SampleMemory:
         self._size_bytes -= self._entries.pop(key)[2]
 
     def _begin_child(self) -> None:
-        """In a forked child: forget what threads of the parent were just adding."""
+        """In a forked child, discard the size of samples that threads of the parent were adding."""
         if self._process != os.getpid():
             self._process = os.getpid()
             self._size_bytes = sum(size for _, _, size in self._entries.values())
@@ -205,7 +205,7 @@ class SampleMemory:
             heapq.heapify(self._sizes)
 
     def __repr__(self) -> str:
-        """Return how much is kept."""
+        """Return count and size."""
         return f"SampleMemory({len(self._entries)} samples, {self._size_bytes} of {self._most_bytes} bytes)"
 
 
@@ -214,13 +214,13 @@ _shared_lock = ForkLock()
 
 
 def shared_memory_of(digest: str, most_bytes: int, keeps_largest: bool, options: Sequence[Any] = ()) -> SampleMemory:
-    """Return the memory for samples that are made in one way; all pipelines of the process share it while one lives.
+    """Return the memory for samples of one graph, shared by all pipelines of the process while one exists.
 
     Args:
-        digest: of what makes the samples.
+        digest: digest of the graph that computes the samples.
         most_bytes: see ``SampleMemory``.
         keeps_largest: see ``SampleMemory``.
-        options: what else tells memories from each other.
+        options: further parts of the key.
     """
     key = (digest, most_bytes, keeps_largest, *options)
     with _shared_lock:

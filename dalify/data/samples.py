@@ -1,7 +1,7 @@
-"""What compiled code gets of the samples of a chunk: where each begins in memory, and its shape.
+"""The samples of a chunk for compiled code: the address and the shape of each.
 
-Samples of different shapes need no copy into one array and no call for each: a kernel is called once and goes through
-them by itself (`dalify.base.array_at`).
+Samples of different shapes need neither a copy into one array nor one call each: a kernel is called once and iterates
+over them (`dalify.base.array_at`).
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ class Samples:
     """N arrays of one element type and number of dimensions, C-contiguous, on the CPU.
 
     Args:
-        addresses: int64 ``[N]``, of the first element of each.
-        shapes: int64 ``[N, ndim]``.
-        dtype: of the elements.
-        batch: holds the memory.
+        addresses: address of the first element of each sample, int64 ``[N]``.
+        shapes: shapes, int64 ``[N, ndim]``.
+        dtype: element type.
+        batch: owner of the memory.
 
     Attributes:
-        addresses: as given.
-        shapes: as given.
-        dtype: as given.
-        like: an empty array of the element type; tells compiled code the type.
-        dense: the samples as one array ``[N, ...]`` where they lie so; else None.
+        addresses: see above.
+        shapes: see above.
+        dtype: see above.
+        like: an empty array, which carries the element type for compiled code.
+        dense: the samples as one array ``[N, ...]`` if they are contiguous, otherwise None.
     """
 
     __slots__ = ("_batch", "_is_uniform", "addresses", "dense", "dtype", "like", "shapes")
@@ -49,7 +49,7 @@ class Samples:
 
     @staticmethod
     def of_batch(batch: Batch) -> Samples:
-        """Return the samples of a batch on the CPU; what is not contiguous is copied."""
+        """Return the samples of a batch on the CPU; non-contiguous ones are copied."""
         dtype = batch.dtype.numpy
         if batch.dense is not None:
             dense = batch.dense
@@ -73,7 +73,7 @@ class Samples:
 
         Args:
             dense: the array.
-            batch: what holds it, where that is not the array itself.
+            batch: owner of the memory, if not the array itself.
         """
         count = len(dense)
         shapes = np.empty((count, dense.ndim - 1), np.int64)
@@ -88,30 +88,30 @@ class Samples:
 
     @staticmethod
     def empty(shapes: Integers, dtype: np.dtype[Any]) -> Samples:
-        """Return memory for samples of some shapes, int64 ``[N, ndim]``, one behind the other."""
+        """Return uninitialized samples of the given shapes, int64 ``[N, ndim]``, in one block."""
         offsets, size_bytes = places_in_block(shapes, dtype.itemsize)
         block = np.empty(size_bytes, np.uint8)
         return Samples(offsets + block.__array_interface__["data"][0], shapes, dtype, block)
 
     def converted(self, dtype: np.dtype[Any]) -> Samples:
-        """Return copies of another element type."""
+        """Return copies converted to another element type."""
         found = Samples.empty(self.shapes, dtype)
         for target, values in zip(found.arrays(), self.arrays(), strict=True):
             target[...] = values
         return found
 
     def __len__(self) -> int:
-        """Return N."""
+        """Return the number of samples."""
         return len(self.addresses)
 
     @property
     def compiled(self) -> tuple[Integers, Integers, np.ndarray[Any, Any]]:
-        """What compiled functions take: addresses, shapes, and an empty array of the element type."""
+        """Arguments of compiled functions: addresses, shapes, and an empty array of the element type."""
         return self.addresses, self.shapes, self.like
 
     @property
     def ndim(self) -> int:
-        """Dimensions of one sample."""
+        """Number of dimensions of one sample."""
         return self.shapes.shape[1]
 
     @property
@@ -126,11 +126,11 @@ class Samples:
         return self.shapes[:, axis]
 
     def reshaped(self, shapes: Integers) -> Samples:
-        """Return the same elements under other shapes, int64 ``[N, ...]``."""
+        """Return the same elements with other shapes, int64 ``[N, ...]``."""
         return Samples(self.addresses, shapes, self.dtype, self._batch)
 
     def with_axis(self, axis: int) -> Samples:
-        """Return the same elements with an axis of one element more, in front of another axis."""
+        """Return the same elements with a new axis of extent 1 at the given position."""
         shapes = np.ones((len(self), self.ndim + 1), np.int64)
         shapes[:, :axis], shapes[:, axis + 1 :] = self.shapes[:, :axis], self.shapes[:, axis:]
         found = self.reshaped(shapes)
@@ -138,10 +138,10 @@ class Samples:
         return found
 
     def folded(self, axes: int) -> tuple[Samples, Integers | None]:
-        """Return each part along the first axes as a sample of its own, without a copy.
+        """Return each index along the first axes as a separate sample, without a copy.
 
         Args:
-            axes: how many axes are folded.
+            axes: number of folded axes.
 
         Returns:
             the parts, and int64 ``[parts]``: the sample of each part; None without axes.
@@ -161,17 +161,17 @@ class Samples:
         return Samples(self.addresses[indices], self.shapes[indices], self.dtype, self._batch)
 
     def arrays(self) -> Iterator[np.ndarray[Any, Any]]:
-        """Yield the samples as arrays, for what is not compiled. They are valid as long as the memory is."""
+        """Yield the samples as arrays, for code that is not compiled. They are valid as long as the memory."""
         for address, shape in zip(self.addresses.tolist(), self.shapes.tolist(), strict=True):
             yield _array_at(address, tuple(shape), self.dtype)
 
     def __repr__(self) -> str:
-        """Return counts and types, no data."""
+        """Return counts and types without data."""
         return f"Samples({len(self)} of {self.ndim} dimensions, {self.dtype})"
 
 
 class _Memory:
-    """Some bytes as NumPy's array interface describes them."""
+    """A range of bytes with NumPy's array interface."""
 
     __slots__ = ("__array_interface__",)
 
@@ -182,7 +182,7 @@ class _Memory:
 def _array_at(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     if 0 in shape:
         return np.empty(shape, dtype)
-    # By way of bytes: the array interface has no name for bfloat16.
+    # As bytes first: the array interface does not support bfloat16.
     return np.asarray(_Memory(address, math.prod(shape) * dtype.itemsize)).view(dtype).reshape(shape)
 
 

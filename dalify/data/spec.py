@@ -1,7 +1,7 @@
-"""What is known about the samples on one edge of the graph.
+"""Static information on the samples of one edge of the graph.
 
-An operator's output rule maps specs to specs. It runs twice: when the graph is built, with what is known then, and
-for every group of samples, with their shape.
+The output rule of an operator maps specs to specs. It runs twice: when the graph is built, with partial information,
+and for every group of samples, with their shape.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ class Spec:
     """Element type, dimensions, layout and shape of one sample. Treat as immutable.
 
     Attributes:
-        dtype: type of the elements; None where not known yet.
-        ndim: number of dimensions of a sample; None where not known yet.
-        layout: one letter for each dimension (``"HWC"``), ``""`` for none; None where not known yet.
-        shape: extents of one sample; None when the graph is built, always known when it runs.
+        dtype: element type; None if not known yet.
+        ndim: number of dimensions of a sample; None if not known yet.
+        layout: one letter for each dimension (``"HWC"``), ``""`` for none; None if not known yet.
+        shape: extents of one sample; None when the graph is built, always known at run time.
         device: ``"cpu"`` or ``"gpu"``.
     """
 
-    # A hand-written class: the rules run per group of samples, and a frozen dataclass is four times as slow to make.
+    # A hand-written class: rules run per group of samples, and creating a frozen dataclass is four times slower.
     __slots__ = ("device", "dtype", "layout", "ndim", "shape")
 
     def __init__(
@@ -53,7 +53,7 @@ class Spec:
         shape: tuple[int, ...] | None = _UNCHANGED,
         device: str = _UNCHANGED,
     ) -> Spec:
-        """Return a spec with some attributes changed; a new number of dimensions forgets the shape."""
+        """Return a spec with some attributes changed; a new number of dimensions clears the shape."""
         if shape is _UNCHANGED:
             shape = self.shape if ndim is _UNCHANGED or ndim == self.ndim else None
         if ndim is _UNCHANGED:
@@ -79,16 +79,16 @@ class Spec:
         """
         found = (self.layout or "").find(letter)
         if found < 0:
-            raise LayoutError(f"the data have no {letter} axis: their layout is {self.layout!r}.")
+            raise LayoutError(f"the data must have an axis {letter}; the layout is {self.layout!r}.")
         return found
 
     def extent(self, letter: str) -> int:
         """Return the extent of a dimension by its letter; the shape must be known."""
-        assert self.shape is not None, "dalify bug: extent asked before the shape is known"
+        assert self.shape is not None, "dalify bug: extent requested before the shape is known"
         return self.shape[self.axis(letter)]
 
     def with_extents(self, extents: dict[str, int]) -> Spec:
-        """Return a spec whose shape has new extents for some letters (unchanged while the shape is not known)."""
+        """Return a spec with new extents for some letters; unchanged if the shape is not known."""
         if self.shape is None:
             return self
         shape = list(self.shape)

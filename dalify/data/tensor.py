@@ -1,7 +1,7 @@
-"""One array as users get it out of a pipeline, with DALI's methods.
+"""Tensors: single arrays of pipeline outputs, with DALI's methods.
 
-Alone because the lists of ``dalify.data.tensors`` are made of these. A tensor only holds a reference: its memory goes
-back to the pool when the last array, tensor or capsule that views it is gone.
+A tensor only holds a reference: its memory returns to the pool when the last array, tensor or capsule that views it is
+gone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class Tensor:
-    """One array with a layout and a note on where it came from."""
+    """One array with a layout and an origin."""
 
     device = "cpu"
 
@@ -60,35 +60,35 @@ class Tensor:
         return self._layout
 
     def set_layout(self, layout: str) -> None:
-        """Give the dimensions other letters."""
+        """Set the layout."""
         check_layout(layout, self._array.ndim)
         self._layout = layout
 
     def source_info(self) -> str:
-        """Return where the data came from, e.g. a file name; "" when that is not known."""
+        """Return the origin of the data, e.g. a file name; "" if unknown."""
         return source_info(self._origin) or ""
 
     def get_property(self, key: str) -> str | None:
-        """Return ``layout`` or ``source_info``; None where it is not known, and for any other key."""
+        """Return ``layout`` or ``source_info``; None if unknown, and for other keys."""
         return {"layout": self._layout, "source_info": source_info(self._origin)}.get(key)
 
     def reinterpret(self, new_type: DALIDataType) -> None:
-        """Take the bits of the elements for another type of the same size.
+        """Reinterpret the bits of the elements as another type of the same size.
 
         Raises:
-            DTypeError: elements of another size.
+            DTypeError: the element sizes differ.
         """
         self._array = reinterpreted(self._array, new_type)
 
     def squeeze(self, dim: int | None = None) -> bool:
-        """Drop dimensions of extent one, or only ``dim`` where its extent is one; tell whether any was dropped.
+        """Remove dimensions of extent 1, or only ``dim`` if its extent is 1; return whether any was removed.
 
         Raises:
-            IndexingError: there is no dimension ``dim``.
+            IndexingError: ``dim`` is out of range.
         """
         shape = self._array.shape
         if dim is not None and not -len(shape) <= dim < len(shape):
-            raise IndexingError(f"there is no dimension {dim} in a tensor of {len(shape)}.")
+            raise IndexingError(f"dimension {dim} is out of range for a tensor with {len(shape)} dimensions.")
         axes = range(len(shape)) if dim is None else (dim % len(shape),)
         drop = {axis for axis in axes if shape[axis] == 1}
         kept = [axis for axis in range(len(shape)) if axis not in drop]
@@ -107,9 +107,9 @@ class Tensor:
 
         Args:
             ptr: ctypes pointer or integer; the memory there must be large enough and on the host.
-            cuda_stream: accepted.
-            non_blocking: accepted; the copy is done when the method returns.
-            use_copy_kernel: accepted.
+            cuda_stream: accepted but ignored.
+            non_blocking: accepted but ignored; the copy is complete when the method returns.
+            use_copy_kernel: accepted but ignored.
         """
         copy_out(self._array, ptr)
 
@@ -125,7 +125,7 @@ class Tensor:
         arguments = {name: value for name, value in given.items() if value is not None}
         array = self._array
         if isinstance(array, np.ndarray) and is_bfloat16(array.dtype):
-            array = torch_view(array)  # DLPack knows bfloat16, numpy does not
+            array = torch_view(array)  # DLPack supports bfloat16, NumPy does not
         return array.__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> Any:
@@ -133,7 +133,7 @@ class Tensor:
         return self._array.__dlpack_device__()
 
     def __repr__(self) -> str:
-        """Return types and shape, no data."""
+        """Return types and shape without data."""
         return format_tensor(self, show_data=False)
 
     def __str__(self) -> str:
@@ -142,40 +142,40 @@ class Tensor:
 
 
 class TensorCPU(Tensor):
-    """An array in main memory.
+    """An array on the CPU.
 
     Args:
-        object: anything that numpy can view: an array, a torch CPU tensor, an object with ``__dlpack__`` or a buffer.
+        object: any object that NumPy can view: an array, a torch CPU tensor, an object with ``__dlpack__`` or a buffer.
         layout: letters of the dimensions, or "".
     """
 
     def __init__(self, object: Any, layout: str = "", origin: str | None = None, **_: Any) -> None:
         array = host_array(object)
-        array_dtype(array)  # refuses what no pipeline can hold
+        array_dtype(array)  # raises for unsupported element types
         super().__init__(array, layout or layout_of(object), origin or origin_of(object))
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """Numpy's description of the memory; missing for bfloat16, which it has no name for."""
+        """NumPy's array interface; missing for bfloat16, which it does not support."""
         if is_bfloat16(self._array.dtype):
             raise AttributeError("__array_interface__")
         return self._array.__array_interface__
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Return a numpy array of the same memory; a copy where asked for, or for another ``dtype``."""
+        """Return a NumPy array of the same memory; a copy if requested or for another ``dtype``."""
         return converted(self._array, dtype, copy)
 
     def as_cpu(self) -> TensorCPU:
-        """Return itself."""
+        """Return self."""
         return self
 
     def _as_gpu(self) -> TensorGPU:
-        """Return a copy on the device."""
+        """Return a copy on the GPU."""
         return TensorGPU(device_tensor(self._array), self._layout, self._origin)
 
 
 class TensorGPU(Tensor):
-    """A tensor on the device.
+    """A tensor on the GPU.
 
     Args:
         object: a torch tensor on a device, or an object with ``__dlpack__`` or ``__cuda_array_interface__``.
@@ -188,45 +188,45 @@ class TensorGPU(Tensor):
         super().__init__(on_device(object), layout or layout_of(object), origin or origin_of(object))
 
     def as_cpu(self) -> TensorCPU:
-        """Return a copy in main memory."""
+        """Return a copy on the CPU."""
         return TensorCPU(to_host(self._array), self._layout, self._origin)
 
     def device_id(self) -> int:
-        """Return the number of the device."""
+        """Return the index of the device."""
         return self._array.device.index or 0
 
     @property
     def stream(self) -> None:
-        """Data are ready on torch's current stream; there is no other to wait for."""
+        """None: the data is ready on torch's current stream."""
         return None
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """CUDA's description of the memory; AttributeError on other devices."""
+        """The CUDA array interface; AttributeError on other devices."""
         return self._array.__cuda_array_interface__
 
 
 def reinterpreted(array: Array, new_type: DALIDataType) -> Array:
-    """Return the same bits as elements of another type of the same size.
+    """Reinterpret the bits as elements of another type of the same size.
 
     Raises:
-        DTypeError: elements of another size.
+        DTypeError: the element sizes differ.
     """
     dtype = new_type.numpy
     if dtype.itemsize != array.itemsize:
         raise DTypeError(
-            f"elements of {array.itemsize} bytes ({array_dtype(array)!s}) cannot be taken for {new_type!s}, "
-            f"which have {dtype.itemsize}.",
+            f"elements of {array.itemsize} bytes ({array_dtype(array)!s}) cannot be reinterpreted as {new_type!s}, "
+            f"which has {dtype.itemsize}.",
             hint="Convert them in the pipeline with fn.cast.",
         )
     return array.view(dtype if isinstance(array, np.ndarray) else getattr(torch, dtype.name))
 
 
 def check_layout(layout: str, ndim: int) -> None:
-    """Refuse a layout that has not one letter for each dimension.
+    """Raise if a layout does not have one letter per dimension.
 
     Raises:
-        LayoutError: there are more or fewer letters than dimensions.
+        LayoutError: the numbers of letters and dimensions differ.
     """
     if layout and len(layout) != ndim:
         letters = "1 letter" if len(layout) == 1 else f"{len(layout)} letters"
@@ -234,24 +234,24 @@ def check_layout(layout: str, ndim: int) -> None:
 
 
 def layout_of(value: Any) -> str:
-    """Return the layout that a value brings along; only tensors of this module do."""
+    """Return the layout of a tensor of this module; "" for other values."""
     return value._layout if isinstance(value, Tensor) else ""
 
 
 def origin_of(value: Any) -> str | None:
-    """Return where a tensor came from; None for other values."""
+    """Return the origin of a tensor; None for other values."""
     return value._origin if isinstance(value, Tensor) else None
 
 
 def on_device(value: Any) -> Any:
-    """Return a torch tensor on the device, see ``device_tensor``; also of a tensor of this module."""
+    """Return a torch tensor on the device, see ``device_tensor``; also accepts tensors of this module."""
     return device_tensor(value._array if isinstance(value, Tensor) else value)
 
 
 def converted(array: np.ndarray[Any, Any], dtype: Any, copy: bool | None) -> np.ndarray[Any, Any]:
-    """Return what numpy's ``__array__`` protocol asks for."""
+    """Implement NumPy's ``__array__`` protocol."""
     if dtype is not None and array.dtype != dtype:
         if copy is False:
-            raise ValueError(f"elements of type {array.dtype} cannot be given as {dtype} without a copy.")
+            raise ValueError(f"elements of type {array.dtype} cannot be converted to {dtype} without a copy.")
         return array.astype(dtype)
     return array.copy() if copy else array

@@ -1,7 +1,7 @@
-"""What users get out of a pipeline: lists of tensors, with DALI's methods.
+"""Tensor lists: the outputs of pipelines, with DALI's methods.
 
-They only hold references. Memory goes back to its pool when the last array, tensor or capsule that views it is gone,
-so a view stays valid for as long as anybody keeps it, whatever the pipeline does meanwhile.
+They only hold references. Memory returns to its pool when the last array, tensor or capsule that views it is gone, so
+a view stays valid as long as it is referenced.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class _TensorList:
         """Return the number of samples."""
         return len(self._batch)
 
-    def _checked(self, index: int) -> int:
+    def _normalize_index(self, index: int) -> int:
         if not -len(self) <= index < len(self):
-            raise IndexingError(f"there is no sample {index} in a batch of {len(self)}.")
+            raise IndexingError(f"sample {index} is out of range for a batch of {len(self)}.")
         return index % len(self)
 
     @property
@@ -66,12 +66,12 @@ class _TensorList:
         return self._batch.layout
 
     def set_layout(self, layout: str) -> None:
-        """Give the dimensions of the samples other letters."""
+        """Set the layout of the samples."""
         check_layout(layout, self.ndim())
         self._batch = self._batch.with_layout(layout)
 
     def is_dense_tensor(self) -> bool:
-        """Tell whether all samples have one shape, so that they are one tensor."""
+        """Return whether all samples have the same shape, so that they can be one tensor."""
         return self._batch.dense is not None or len(set(self._batch.shapes())) <= 1
 
     def _dense(self) -> Array:
@@ -81,20 +81,20 @@ class _TensorList:
             odd = next((index for index, shape in enumerate(shapes) if shape != shapes[0]), None)
             if odd is not None:
                 raise ShapeError(
-                    f"the samples have different shapes and are not one tensor: sample 0 is {shapes[0]}, sample "
+                    f"the samples must have the same shape to form one tensor: sample 0 is {shapes[0]}, sample "
                     f"{odd} is {shapes[odd]}.",
-                    hint="Bring them to one size in the pipeline (fn.resize, fn.crop, fn.pad), or take them one "
-                    "by one with list[i].",
+                    hint="Make their shapes equal in the pipeline (fn.resize, fn.crop, fn.pad), or access single "
+                    "samples with list[i].",
                 )
             if not shapes:
                 return np.empty((0,), np.uint8 if batch.dtype == DALIDataType.NO_TYPE else batch.dtype.numpy)
             batch.dense = stack_samples(batch.samples)
-        batch.dense = contiguous(batch.dense)  # a repeated constant is not
+        batch.dense = contiguous(batch.dense)  # a broadcast constant is not contiguous
         return batch.dense
 
     def _dense_layout(self) -> str:
         layout, ndim = self._batch.layout, self._batch.ndim
-        if ndim is None:  # no sample, so no dimension but their number
+        if ndim is None:  # an empty list has only the sample axis
             return ""
         return f"N{layout}" if layout or ndim == 0 else ""
 
@@ -109,17 +109,17 @@ class _TensorList:
 
         Args:
             ptr: ctypes pointer or integer; the memory there must be large enough and on the host.
-            cuda_stream: accepted.
-            non_blocking: accepted; the copy is done when the method returns.
-            use_copy_kernel: accepted.
+            cuda_stream: accepted but ignored.
+            non_blocking: accepted but ignored; the copy is complete when the method returns.
+            use_copy_kernel: accepted but ignored.
         """
         copy_out(self._dense(), ptr)
 
     def reinterpret(self, new_type: DALIDataType) -> None:
-        """Take the bits of the elements for another type of the same size.
+        """Reinterpret the bits of the elements as another type of the same size.
 
         Raises:
-            DTypeError: elements of another size.
+            DTypeError: the element sizes differ.
         """
         batch = self._batch
         dense = None if batch.dense is None else reinterpreted(batch.dense, new_type)
@@ -127,11 +127,11 @@ class _TensorList:
         self._batch = Batch(dense, samples, batch.layout, batch.device, batch.origins, new_type)
 
     def reset(self) -> None:
-        """Let go of the data."""
+        """Release the data."""
         self._batch = Batch(None, [], self._batch.layout, self._batch.device, None, self._batch.dtype)
 
     def __repr__(self) -> str:
-        """Return types and shapes, no data."""
+        """Return types and shapes without data."""
         return format_batch(self, show_data=False)
 
     def __str__(self) -> str:
@@ -140,24 +140,24 @@ class _TensorList:
 
 
 class TensorListCPU(_TensorList):
-    """Samples in main memory.
+    """Samples on the CPU.
 
     Args:
         source: a Batch, an array with a leading sample axis, or a list of arrays or TensorCPU.
-        layout: letters of a sample's dimensions, or "".
+        layout: layout of a sample, or "".
     """
 
     def __init__(self, source: Any, layout: str = "", **_: Any) -> None:
         super().__init__(source if isinstance(source, Batch) else _batch_of(source, layout, "cpu"))
 
     def at(self, index: int) -> np.ndarray[Any, Any]:
-        """Return a sample as a numpy array of the same memory."""
-        return self._batch.samples[self._checked(index)]
+        """Return a sample as a NumPy array of the same memory."""
+        return self._batch.samples[self._normalize_index(index)]
 
     def __getitem__(self, i: int) -> TensorCPU:
         """Return a sample."""
         origins = self._batch.origins
-        index = self._checked(i)
+        index = self._normalize_index(i)
         return TensorCPU(self._batch.samples[index], self._batch.layout, None if origins is None else origins[index])
 
     def __iter__(self) -> Iterator[TensorCPU]:
@@ -165,7 +165,7 @@ class TensorListCPU(_TensorList):
         return (self[index] for index in range(len(self)))
 
     def as_array(self) -> np.ndarray[Any, Any]:
-        """Return all samples as one numpy array ``[N, ...]``.
+        """Return all samples as one NumPy array ``[N, ...]``.
 
         Raises:
             ShapeError: the samples have different shapes.
@@ -173,7 +173,7 @@ class TensorListCPU(_TensorList):
         return self._dense()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Return ``as_array()``, converted or copied where asked for."""
+        """Return ``as_array()``, converted or copied if requested."""
         return converted(self._dense(), dtype, copy)
 
     def as_tensor(self) -> TensorCPU:
@@ -185,17 +185,17 @@ class TensorListCPU(_TensorList):
         return TensorCPU(self._dense(), self._dense_layout())
 
     def as_reshaped_tensor(self, shape: Iterable[int]) -> TensorCPU:
-        """Return the dense data under another shape.
+        """Return the dense data with another shape.
 
         Raises:
-            ShapeError: the samples have different shapes, or another number of elements than the shape.
+            ShapeError: the samples have different shapes, or the number of elements differs.
         """
         dense = self._dense()
-        result = _reshaped(dense, tuple(shape))
+        result = _reshape(dense, tuple(shape))
         return TensorCPU(result, self._dense_layout() if result.shape == dense.shape else "")
 
     def as_cpu(self) -> TensorListCPU:
-        """Return itself."""
+        """Return self."""
         return self
 
     def _as_gpu(self) -> TensorListGPU:
@@ -214,12 +214,12 @@ class TensorListCPU(_TensorList):
     def from_dlpack_list(
         list_of_objects: Iterable[Any], layout: str | None = None, contiguous: bool = False
     ) -> TensorListCPU:
-        """Return a list of objects that speak DLPack.
+        """Return a list of objects that support DLPack.
 
         Args:
             list_of_objects: one for each sample.
-            layout: letters of a sample's dimensions.
-            contiguous: copy all samples to one block; otherwise nothing is copied.
+            layout: layout of a sample.
+            contiguous: copy all samples to one block; False: no copies.
         """
         found = TensorListCPU(list(list_of_objects), layout or "")
         if contiguous and found.is_dense_tensor():
@@ -228,11 +228,11 @@ class TensorListCPU(_TensorList):
 
 
 class TensorListGPU(_TensorList):
-    """Samples on the device.
+    """Samples on the GPU.
 
     Args:
         source: a Batch, a tensor with a leading sample axis, or a list of tensors or TensorGPU.
-        layout: letters of a sample's dimensions, or "".
+        layout: layout of a sample, or "".
     """
 
     device = "gpu"
@@ -247,7 +247,7 @@ class TensorListGPU(_TensorList):
     def __getitem__(self, i: int) -> TensorGPU:
         """Return a sample."""
         origins = self._batch.origins
-        index = self._checked(i)
+        index = self._normalize_index(i)
         return TensorGPU(self._batch.samples[index], self._batch.layout, None if origins is None else origins[index])
 
     def __iter__(self) -> Iterator[TensorGPU]:
@@ -263,30 +263,30 @@ class TensorListGPU(_TensorList):
         return TensorGPU(self._dense(), self._dense_layout())
 
     def as_reshaped_tensor(self, shape: Iterable[int]) -> TensorGPU:
-        """Return the dense data under another shape.
+        """Return the dense data with another shape.
 
         Raises:
-            ShapeError: the samples have different shapes, or another number of elements than the shape.
+            ShapeError: the samples have different shapes, or the number of elements differs.
         """
         dense = self._dense()
-        result = _reshaped(dense, tuple(shape))
+        result = _reshape(dense, tuple(shape))
         return TensorGPU(result, self._dense_layout() if result.shape == dense.shape else "")
 
     def as_cpu(self) -> TensorListCPU:
-        """Return a copy in main memory."""
+        """Return a copy on the CPU."""
         batch = self._batch
         dense = None if batch.dense is None else to_host(batch.dense)
         samples = None if batch.dense is not None else [to_host(sample) for sample in batch.samples]
         return TensorListCPU(Batch(dense, samples, batch.layout, "cpu", batch.origins, batch.dtype))
 
     def device_id(self) -> int:
-        """Return the number of the device."""
+        """Return the index of the device."""
         samples = self._batch.samples
         return (samples[0].device.index or 0) if samples else 0
 
     @property
     def stream(self) -> None:
-        """Data are ready on torch's current stream; there is no other to wait for."""
+        """None: the data is ready on torch's current stream."""
         return None
 
     @staticmethod
@@ -298,13 +298,13 @@ class TensorListGPU(_TensorList):
     def from_dlpack_list(
         list_of_objects: Iterable[Any], layout: str | None = None, stream: Any = None, contiguous: bool = False
     ) -> TensorListGPU:
-        """Return a list of objects that speak DLPack.
+        """Return a list of objects that support DLPack.
 
         Args:
             list_of_objects: one for each sample.
-            layout: letters of a sample's dimensions.
-            stream: accepted.
-            contiguous: copy all samples to one block; otherwise nothing is copied.
+            layout: layout of a sample.
+            stream: accepted but ignored.
+            contiguous: copy all samples to one block; False: no copies.
         """
         found = TensorListGPU(list(list_of_objects), layout or "")
         if contiguous and found.is_dense_tensor():
@@ -323,17 +323,21 @@ def _batch_of(source: Any, layout: str, device: str) -> Batch:
     if not isinstance(source, (list, tuple)):
         dense = convert(source)
         if not dense.ndim:
-            raise ShapeError("a single number is no list of samples.", hint="Give an array with a leading sample axis.")
+            raise ShapeError("a scalar cannot be a list of samples.", hint="Pass an array with a leading sample axis.")
         batch = Batch(dense, None, layout, device)
     else:
         samples = [convert(item) for item in source]
         for index, sample in enumerate(samples):
             if sample.dtype != samples[0].dtype:
                 raise DTypeError(
-                    f"sample {index} has elements of type {sample.dtype}, sample 0 of type {samples[0].dtype}."
+                    f"all samples must have the same element type; sample 0 has {samples[0].dtype}, "
+                    f"sample {index} {sample.dtype}."
                 )
             if sample.ndim != samples[0].ndim:
-                raise ShapeError(f"sample {index} has {sample.ndim} dimensions, sample 0 has {samples[0].ndim}.")
+                raise ShapeError(
+                    f"all samples must have {samples[0].ndim} dimensions like sample 0; sample {index} has "
+                    f"{sample.ndim}."
+                )
         layout = layout or next((layout_of(item) for item in source), "")
         origins = [origin_of(item) for item in source]
         batch = Batch(None, samples, layout, device, origins if any(origins) else None)
@@ -341,8 +345,8 @@ def _batch_of(source: Any, layout: str, device: str) -> Batch:
     return batch
 
 
-def _reshaped(dense: Array, shape: tuple[int, ...]) -> Array:
-    wanted, given = math.prod(shape), math.prod(dense.shape)
-    if wanted != given:
-        raise ShapeError(f"the list holds {given} elements; {shape} has {wanted}.")
+def _reshape(dense: Array, shape: tuple[int, ...]) -> Array:
+    requested, available = math.prod(shape), math.prod(dense.shape)
+    if requested != available:
+        raise ShapeError(f"the list has {available} elements; the shape {shape} requires {requested}.")
     return dense.reshape(shape)

@@ -1,7 +1,7 @@
-"""Where each operator is found: the path is the name.
+"""Lookup of operators by name; the name is the path of the file.
 
-``decoders.image`` lives in ``dalify/operators/decoders/image.py``. Files are loaded when their operator is first
-used, so that ``import dalify`` costs nothing for operators that a program does not use.
+``decoders.image`` is defined in ``dalify/operators/decoders/image.py``. Files are imported when their operator is
+first used, which keeps ``import dalify`` fast.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dalify.registry.operator import Operator
 
 __all__ = ["find", "names", "namespaces", "resolve"]
 
-# pathlib takes longer to load than this whole room.
+# os.path: importing pathlib takes longer than importing this whole package.
 _ROOT = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "operators")  # noqa: PTH118, PTH120
 _loaded: dict[str, Operator] = {}
 _names: list[str] = []
@@ -26,7 +26,7 @@ _lock = ForkLock()
 
 
 def names() -> list[str]:
-    """Return the names of all operators, sorted; those of the house's own use begin with an underscore."""
+    """Return the sorted names of all operators; names of internal ones start with an underscore."""
     if not _names:
         found: list[str] = []
         for folder, _, files in os.walk(_ROOT):
@@ -50,7 +50,7 @@ def find(name: str) -> Operator:
     """Return an operator by its name, e.g. ``decoders.image``.
 
     Raises:
-        UnknownOperatorError: there is none.
+        UnknownOperatorError: there is no such operator.
     """
     found = _loaded.get(name)
     if found is not None:
@@ -62,11 +62,11 @@ def find(name: str) -> Operator:
         with kept_interrupts():
             module = importlib.import_module(f"dalify.operators.{name}")
         operator = getattr(module, name.rpartition(".")[2])
-        assert isinstance(operator, Operator), f"dalify bug: operators/{name} does not define an operator of its name"
+        assert isinstance(operator, Operator), f"dalify bug: operators/{name} does not define an operator with its name"
         _loaded[name] = operator
         return operator
 
 
 def resolve(name: str) -> str:
-    """Return the modern name of an operator: the name itself, or what replaced a deprecated or hidden one."""
+    """Return the current name of an operator: the name itself, or the replacement of a deprecated or hidden one."""
     return LEGACY_NAMES.get(name) or HIDDEN_NAMES.get(name, name)

@@ -1,6 +1,6 @@
-"""Old spellings of DALI.
+"""Deprecated names of DALI.
 
-Names of operators and of arguments that still work, with a warning that names the modern one.
+Names of operators and arguments that still work, with a warning that names the replacement.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ LEGACY_NAMES: dict[str, str] = {
     "video_reader_resize": "readers.video_resize",
 }
 
-# Operators under the names by which DALI's own old functions call them, and graphs that were written down name them.
+# Names that DALI's own deprecated functions, and thus serialized graphs, use for operators.
 HIDDEN_NAMES: dict[str, str] = {
     **{
         f"hidden.{old}": LEGACY_NAMES[old]
@@ -96,7 +96,7 @@ HIDDEN_NAMES: dict[str, str] = {
     "readers.hidden.sequence": "readers.sequence",
 }
 
-# Old argument -> modern one, wherever an operator has the modern and not the old.
+# Deprecated argument -> replacement, for operators that have only the replacement.
 LEGACY_ARGUMENTS: dict[str, str] = {
     "output_dtype": "dtype",
     "out_type": "dtype",
@@ -107,16 +107,16 @@ LEGACY_ARGUMENTS: dict[str, str] = {
     "save_img_ids": "image_ids",
 }
 
-# The same for single operators.
+# The same for individual operators.
 _OF_OPERATORS: dict[str, dict[str, str]] = {
     "optical_flow": {"output_format": "output_grid"},
     "shapes": {"type": "dtype"},
 }
 
-# Defaults that an operator has under its old name only.
+# Defaults that apply only to the deprecated name of an operator.
 LEGACY_DEFAULTS: dict[str, dict[str, Any]] = {"fast_resize_crop_mirror": {"antialias": False}}
 
-# Arguments of old releases that no operator needs any more: accepted, with a warning, and without effect.
+# Arguments of old releases that no operator uses: accepted and ignored, with a warning.
 RETIRED_ARGUMENTS: frozenset[str] = frozenset(
     {
         "image_type",
@@ -134,10 +134,10 @@ RETIRED_ARGUMENTS: frozenset[str] = frozenset(
 
 
 def old_arguments(operator: str, parameters: Container[str]) -> dict[str, str]:
-    """Return the old names of an operator's arguments, with the modern ones.
+    """Return the deprecated argument names of an operator and their replacements.
 
     Args:
-        operator: its name.
+        operator: name of the operator.
         parameters: names of its arguments.
     """
     known = {**LEGACY_ARGUMENTS, **_OF_OPERATORS.get(operator, {})}

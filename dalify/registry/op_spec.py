@@ -1,4 +1,4 @@
-"""What ``ops.Resize(size=224).spec`` tells: the arguments and connections of one use of an operator."""
+"""The type of ``ops.Resize(size=224).spec``: the arguments and connections of one use of an operator."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class OpSpec:
     """Arguments, inputs and outputs of an operator, under the method names of DALI's class.
 
     Args:
-        name: of the schema.
-        arguments: that were given.
+        name: name of the schema.
+        arguments: the specified arguments.
 
     Attributes:
-        name: of the schema.
+        name: name of the schema.
         arguments: constants by name.
     """
 
@@ -40,35 +40,35 @@ class OpSpec:
     # ruff: noqa: N802
 
     def AddArg(self, name: str, value: Any) -> OpSpec:
-        """Set an argument; return itself."""
+        """Set an argument; return self."""
         self.arguments[name] = value
         return self
 
     def AddArgEmptyList(self, name: str, dtype: Any) -> OpSpec:
-        """Set an argument to an empty list; return itself."""
+        """Set an argument to an empty list; return self."""
         return self.AddArg(name, [])
 
     def AddArgumentInput(
         self, arg_name: str, inp_name: str, ndim: int | None = None, dtype: Any = None, layout: str | None = None
     ) -> OpSpec:
-        """Connect an argument to a graph value; return itself."""
+        """Connect an argument to a graph value; return self."""
         self._argument_inputs[arg_name] = _Value(inp_name, "cpu", ndim, dtype, layout)
         return self
 
     def AddInput(
         self, name: str, device: str, ndim: int | None = None, dtype: Any = None, layout: str | None = None
     ) -> OpSpec:
-        """Add an input; return itself."""
+        """Add an input; return self."""
         self._inputs.append(_Value(name, device, ndim, dtype, layout))
         return self
 
     def AddOutput(self, name: str, device: str) -> OpSpec:
-        """Add an output; return itself."""
+        """Add an output; return self."""
         self._outputs.append(_Value(name, device))
         return self
 
     def NumInput(self) -> int:
-        """Return the number of inputs, with those that are arguments."""
+        """Return the number of inputs, including argument inputs."""
         return len(self._inputs) + len(self._argument_inputs)
 
     def NumRegularInput(self) -> int:
@@ -88,7 +88,7 @@ class OpSpec:
         return self.InputDesc(idx)[1]
 
     def InputDesc(self, idx: int) -> tuple[str, str, int | None, Any, str | None]:
-        """Return name, device, ndim, dtype and layout of an input; None for what is not known."""
+        """Return name, device, ndim, dtype and layout of an input; None for unknown values."""
         return [*self._inputs, *self._argument_inputs.values()][idx]
 
     def OutputName(self, idx: int) -> str:
@@ -100,15 +100,15 @@ class OpSpec:
         return self._outputs[idx].device
 
     def OutputDesc(self, idx: int) -> tuple[str, str, int | None, Any, str | None]:
-        """Return name, device, ndim, dtype and layout of an output; None for what is not known."""
+        """Return name, device, ndim, dtype and layout of an output; None for unknown values."""
         return self._outputs[idx]
 
     def RenameInput(self, idx: int, name: str) -> None:
-        """Give an input another name."""
+        """Rename an input."""
         self._inputs[idx] = self._inputs[idx]._replace(name=name)
 
     def RenameOutput(self, idx: int, name: str) -> None:
-        """Give an output another name."""
+        """Rename an output."""
         self._outputs[idx] = self._outputs[idx]._replace(name=name)
 
     def copy(self) -> OpSpec:
@@ -116,7 +116,7 @@ class OpSpec:
         return copy.deepcopy(self)
 
     def __str__(self) -> str:
-        """Return all that it holds, one line each."""
+        """Return inputs, outputs and arguments, one per line."""
         lines = [f"OpSpec for {self.name}:", "  Inputs:"]
         lines += [f"    {item.name} {item.device}" for item in self._inputs]
         lines += ["  Outputs:", *(f"    {item.name} {item.device}" for item in self._outputs), "  Arguments:"]

@@ -1,8 +1,8 @@
-"""What an operator is.
+"""The class of operators and the decorator that declares them.
 
 ``@operator`` turns a function into an Operator: its signature is the schema, its docstring the documentation, its
-body the rule that maps specs of inputs to specs of outputs. Kernels are attached per device. Everything else in the
-house (functions, classes, stubs, documentation, the executor) reads what stands here and knows no operator by name.
+body the rule that maps specs of inputs to specs of outputs. Kernels are attached per device. Everything else
+(functions, classes, stubs, documentation, the executor) is derived from this definition.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
 __all__ = ["COMMON_PARAMETERS", "READER_PARAMETERS", "Input", "Kernel", "Operator", "operator"]
 
 _OPERATORS_PACKAGE = "dalify.operators."
-_MOST_OUTPUTS = 1 << 16
+_MAX_OUTPUTS = 1 << 16
 
-# Taken by every operator and used by the graph and the executor, not by kernels.
+# Accepted by every operator; used by the graph and the executor, not by kernels.
 COMMON_PARAMETERS = ("name", "device", "preserve", "bytes_per_sample_hint", "seed")
 
 READER_PARAMETERS: dict[str, Parameter] = {
@@ -69,8 +69,8 @@ class Kernel:
         device: ``cpu`` or ``gpu``.
 
     Attributes:
-        names: the keyword parameters that the function wants.
-        takes_samples: it gets all samples of a chunk in one call, as `Samples`.
+        names: the keyword-only parameters of the function.
+        takes_samples: the function receives all samples of a chunk in one call, as `Samples`.
     """
 
     __slots__ = ("device", "function", "names", "takes_samples")
@@ -84,35 +84,35 @@ class Kernel:
 
 
 class Operator:
-    """An operator: schema, rule and kernels. Made by the ``operator`` decorator.
+    """An operator: schema, rule and kernels. Created by the ``operator`` decorator.
 
     Attributes:
         name: path below ``fn``, e.g. ``decoders.image``.
         doc: the docstring.
         inputs: positional inputs.
         parameters: keyword arguments by name.
-        old_arguments: old names of arguments, with the modern ones.
+        old_arguments: deprecated argument names and their replacements.
         rule: the decorated function.
         kernels: by device.
-        outputs: number of outputs, or a function from the constant arguments to it.
+        outputs: number of outputs, or a function of the constant arguments that returns it.
         is_batchwise: kernels take and return whole batches.
-        whole_batch: tells from the constant arguments, and ``on_error``, that a groupwise operator must see its batch
-            in one piece, because it looks at all samples.
-        is_allocating: kernels return their results instead of filling arrays given to them.
-        is_listed: kernels take all samples in one call, in a list for each input.
-        is_ragged: kernels take samples of different first extents in one call, as ``Rows``.
+        whole_batch: function of the constant arguments and ``on_error`` that returns whether a groupwise operator
+            must receive the whole batch in one chunk.
+        is_allocating: kernels return their results instead of filling output arrays.
+        is_listed: kernels take all samples in one call, as a list per input.
+        is_ragged: kernels take samples with different first extents in one call, as ``Rows``.
         is_random: draws random numbers; takes ``seed``.
         is_reader: has ``index`` and ``read`` and takes the common reader arguments.
-        is_serial: runs once at a time and in the order of the batches, like users' Python functions.
-        has_side_effect: kept even when nobody uses its outputs.
-        takes_mixed: ``mixed`` is accepted: CPU inputs, GPU outputs.
-        needs: optional packages without which no sample can be computed, or a function from the constant arguments to
-            them. Checked when a pipeline is built.
-        runs_user_code: calls Python code of the user, whose exceptions keep their class.
-        effect_function: from constant arguments to what a use does besides computing its outputs; see ``effect``.
-        stands_for: what users wrote, where they did not write this operator themselves; messages name it.
-        prepares_from_shapes: `prepare` looks at shapes and arguments only; see ``geometry``.
-        constructor: arguments that the class takes by position, in their order: ``ops.PythonFunction(function)``.
+        is_serial: runs for one batch at a time, in order, as required by Python functions of users.
+        has_side_effect: kept even if its outputs are not used.
+        takes_mixed: whether the device ``mixed`` is supported: CPU inputs, GPU outputs.
+        needs: required optional packages, or a function of the constant arguments that returns them. Checked when a
+            pipeline is built.
+        runs_user_code: calls Python code of the user; its exceptions keep their class.
+        effect_function: function of the constant arguments that returns the side effect of a use; see ``effect``.
+        stands_for: the expression of the user that this operator implements; used in messages.
+        prepares_from_shapes: `prepare` depends only on shapes and arguments; see ``geometry``.
+        constructor: positional arguments of the class, in order: ``ops.PythonFunction(function)``.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class Operator:
         if reader:
             self.parameters = {**self.parameters, **READER_PARAMETERS}
         self.old_arguments = old_arguments(self.name, self.parameters)
-        # Shaping arguments decide whether the rule has to run for every sample.
+        # With shaping arguments, the rule must run for every sample.
         self.shaping = tuple(item.name for item in self.parameters.values() if item.kind == "shaping")
         self.__doc__ = self.doc
         self.__name__ = rule.__name__
@@ -187,7 +187,7 @@ class Operator:
         return self._stands_for or f"fn.{self.name}"
 
     def cpu(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the CPU kernel (numpy arrays)."""
+        """Attach the CPU kernel (NumPy arrays)."""
         self.kernels["cpu"] = Kernel(function, "cpu")
         return function
 
@@ -197,7 +197,7 @@ class Operator:
         return function
 
     def gpu(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the GPU kernel (torch tensors; parameters stay numpy arrays)."""
+        """Attach the GPU kernel (torch tensors; parameters are NumPy arrays)."""
         self.kernels["gpu"] = Kernel(function, "gpu")
         return function
 
@@ -207,12 +207,12 @@ class Operator:
         return self.gpu(function)
 
     def effect(self, arguments: Mapping[str, Any]) -> str:
-        """Return what a use of the operator does besides computing its outputs, as a predicate; "" for nothing.
+        """Return the side effect of a use of the operator, as a verb phrase; "" for none.
 
-        Graphs from elsewhere are refused where a use has an effect.
+        Serialized graphs from untrusted sources must not contain operators with effects.
 
         Args:
-            arguments: by name; those that are not given may be missing.
+            arguments: specified arguments by name.
         """
         if self.effect_function is not None:
             return self.effect_function(arguments)
@@ -223,70 +223,68 @@ class Operator:
     def prepare(self, function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
         """Attach a function that runs before the samples are grouped.
 
-        It gets the chunk's inputs as Batches and the named parameters (per-sample ones as arrays), and returns more
-        per-sample arrays for the kernel, for instance random crop windows. A key ``out_shapes`` (a list of one shape
-        per sample, or a tuple: one shape for all) replaces the shape from the rule, except of outputs that are single
-        numbers, ``out_layout`` (a str) the layout.
+        It receives the inputs of the chunk as Batches and the named parameters (per-sample ones as arrays), and returns
+        further per-sample arrays for the kernel, for instance random crop windows. A key ``out_shapes`` (a list with
+        one shape per sample, or a tuple: one shape for all) overrides the shape from the rule, except for outputs that
+        are single numbers, ``out_layout`` (a str) the layout.
         """
         self.prepare_function = Kernel(function, "cpu")
         return function
 
     def geometry(self, function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-        """Attach a `prepare` function that looks at shapes, types and arguments only, not at what the samples contain.
+        """Attach a `prepare` function that depends only on shapes, types and arguments, not on values.
 
-        Its result is kept for chunks of one shape whose arguments are constants.
+        Its result is cached for chunks of one shape with constant arguments.
         """
         self.prepares_from_shapes = True
         return self.prepare(function)
 
     def index(self, function: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
-        """Attach a reader's index: from the arguments to the sequence of its entries."""
+        """Attach the index function of a reader: from the arguments to the sequence of entries."""
         self.index_function = function
         return function
 
     def read(self, function: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
-        """Attach a reader's read: from one entry of the index to a tuple of arrays, one per output.
+        """Attach the read function of a reader: from one entry of the index to a tuple of arrays, one per output.
 
-        Keyword-only parameters of it get the operator's arguments of these names: constants as normalised, per-sample
-        ones as the value of the sample, an array ``[k]`` for lists and None where not given.
+        Its keyword-only parameters receive the arguments of these names: normalized constants, and per-sample arguments
+        as the value of the sample: an array ``[k]`` for lists, and None if not specified.
         """
         self.read_function = function
         self.read_names = Kernel(function, "cpu").names
         return function
 
     def read_many(self, function: Callable[..., tuple[Any, ...] | None]) -> Callable[..., tuple[Any, ...] | None]:
-        """Attach a reader's quick way for the entries of a chunk: ``read_many(index, numbers, *, names)``.
+        """Attach a fast path of a reader for the entries of a chunk: ``read_many(index, numbers, *, names)``.
 
-        It gets what ``index`` returned, the numbers of the entries, int64 ``[N]``, and arguments by name, as ``read``
-        gets them, and returns for each output what N calls of ``read`` would: an array ``[N, ...]`` or a list of N
-        arrays, each sample in a place of its own. It returns None, and never raises, where a sample is not as most
-        are: then each is read by itself, which knows every case and tells which sample is bad. It is not asked where
-        an argument differs from sample to sample, nor for files on other machines.
+        It receives the result of ``index``, the entry numbers, int64 ``[N]``, and arguments by name like ``read``. For
+        each output, it returns the same as N calls of ``read``: an array ``[N, ...]`` or a list of N arrays that do not
+        share memory. It never raises. If a sample needs special handling, it returns None: ``read`` is then called for
+        each entry and reports the failing one. It is not called if an argument varies per sample, or for remote files.
         """
         self.read_many_function = function
         self.read_many_names = Kernel(function, "cpu").names
         return function
 
     def arrange(self, function: Callable[[list[Any], Mapping[str, Any]], Any]) -> Callable[..., Any]:
-        """Attach what users get instead of a list: from the output nodes and the arguments as they were given."""
+        """Attach a function that arranges the output nodes for the user, given the nodes and the arguments."""
         self.arrange_function = function
         return function
 
     def origin(self, function: Callable[[Any], str]) -> Callable[[Any], str]:
-        """Attach a reader's note on where an entry comes from: its file name or key."""
+        """Attach the function of a reader that returns the origin of an entry: its file name or key."""
         self.origin_function = function
         return function
 
     def identity(self, *names: str) -> Callable[[Callable[[Any], tuple[str, str]]], Callable[[Any], tuple[str, str]]]:
-        """Attach what tells an entry of a reader from all others, so that what is made of it can be cached.
+        """Attach the function of a reader that identifies an entry, as a key for caches.
 
-        The function gets an entry and returns two texts: a key that says where the data lie, the same in each process
-        and for each division into shards, and the state of the data, another one when they have changed. It may raise
-        OSError where they cannot be found.
+        It receives an entry and returns two strings: a key for the location of the data, the same in all processes and
+        for all shards, and a state that changes when the data changes. It may raise OSError if the data does not exist.
 
         Args:
-            names: arguments of ``index`` that decide on what is read of an entry and that the key does not tell. Those
-                of ``read`` count anyway. Where one names a file, the file's size and time count as well.
+            names: arguments of ``index`` that affect the data of an entry but are not part of the key. Arguments of
+                ``read`` are always included. For a file name, size and modification time are included.
         """
 
         def attach(function: Callable[[Any], tuple[str, str]]) -> Callable[[Any], tuple[str, str]]:
@@ -297,22 +295,22 @@ class Operator:
         return attach
 
     def feed(self, function: Callable[..., Sequence[Callable[[], Sequence[Any]]]]) -> Callable[..., Any]:
-        """Attach what users feed by hand, ``pipe.feed_input(name, data)``, to an operator without inputs and kernels.
+        """Attach the function for ``pipe.feed_input(name, data)``, of an operator without inputs and kernels.
 
-        It gets the list of the samples that were fed, ``batch_size``, and the operator's constant arguments by name,
-        and returns one function for each iteration that the data serve. They are called in this order, when the
-        iterations begin; each returns, for each output, an array ``[N, ...]`` or a list of N arrays.
+        It receives the list of fed samples, ``batch_size``, and the constant arguments by name, and returns one
+        function per iteration of the data. They are called in order, when the iterations start; each returns, for each
+        output, an array ``[N, ...]`` or a list of N arrays.
         """
         self.feed_function = function
         return function
 
     def stand_in(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach what takes the place of a bad sample when the user asked for that with ``on_error="replace"``.
+        """Attach the function that returns a placeholder for a bad sample, for ``on_error="replace"``.
 
-        Of a reader: from an entry of the index, and constant arguments by name, to a tuple of arrays, like ``read``; it
-        never raises. None stands for zeros like those of a sample that can be read, as for all outputs of a reader
-        without this function. Of a decoder: from a sample of its input, which cannot be decoded, to one that can. A
-        decoder with this function takes ``on_error``.
+        For a reader, it receives an entry of the index and constant arguments by name, and returns a tuple of arrays
+        like ``read``; it never raises. None stands for zeros shaped like a readable sample, which is also the default
+        of readers without this function. For a decoder, it receives an input sample that cannot be decoded and returns
+        one that can. A decoder with this function accepts ``on_error``.
         """
         self.stand_in_function = function
         self.stand_in_names = Kernel(function, "cpu").names
@@ -323,31 +321,31 @@ class Operator:
         """Return the specs of the outputs.
 
         Args:
-            specs: of the inputs; optional ones at the end may be missing.
-            arguments: by name; those that the rule does not take (the common ones of readers) are left out.
+            specs: specs of the inputs; trailing optional ones may be missing.
+            arguments: arguments by name; those that the rule does not accept (the common ones of readers) are ignored.
 
         Raises:
-            DalifyError: the operator cannot take such inputs or arguments.
+            DalifyError: invalid inputs or arguments.
         """
         named = {name: arguments[name] for name in self._rule_names if name in arguments}
         try:
             result = self.rule(*specs, **named)
         except DalifyError:
             raise
-        except (ArithmeticError, ValueError, MemoryError, RuntimeError) as error:  # of NaN, infinity, giant extents
-            text = str(error).rstrip(".") or type(error).__name__
-            raise ArgumentValueError(f"these arguments have no result: {text}.") from error
+        except (ArithmeticError, ValueError, MemoryError, RuntimeError) as error:  # from NaN, infinity or huge extents
+            message = str(error).rstrip(".") or type(error).__name__
+            raise ArgumentValueError(f"the result of these arguments cannot be computed: {message}.") from error
         return (result,) if isinstance(result, Spec) else tuple(result or ())
 
     def output_count(self, arguments: Mapping[str, Any]) -> int:
         """Return the number of outputs for the given constant arguments and ``input_count``, the number of inputs.
 
         Raises:
-            ArgumentValueError: no number of outputs that a graph can have.
+            ArgumentValueError: the number of outputs is out of range.
         """
         count = self.outputs if isinstance(self.outputs, int) else self.outputs(arguments)
-        if not 0 <= count <= _MOST_OUTPUTS:
-            raise ArgumentValueError(f"an operator has 0 to {_MOST_OUTPUTS} outputs; got {count}.")
+        if not 0 <= count <= _MAX_OUTPUTS:
+            raise ArgumentValueError(f"the number of outputs must be between 0 and {_MAX_OUTPUTS}; got {count}.")
         return count
 
     def needed_packages(self, arguments: Mapping[str, Any]) -> Sequence[LazyModule]:
@@ -366,12 +364,12 @@ class Operator:
             raise UnknownArgumentError(
                 f"unknown argument {name!r}.{suggestion(name, known)}",
                 operator=self.public_name,
-                hint=f"It takes: {', '.join(self.parameters) or 'no arguments'}.",
+                hint=f"Valid arguments: {', '.join(self.parameters) or 'none'}.",
             )
         return found
 
     def __reduce__(self) -> str:
-        """Be pickled by name: an operator is the one of its module."""
+        """Pickle the operator by name: it is an attribute of its module."""
         return self.__name__
 
     def __repr__(self) -> str:
@@ -423,7 +421,7 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
 
     Args:
         rule: a function whose positional-only parameters are inputs (``Spec``; with default None: optional; ``*xs``:
-            any number), whose other parameters are the operator's arguments, and whose result is the Spec, or tuple
+            any number), whose other parameters are the arguments of the operator, and which returns the Spec, or tuple
             of Specs, of the outputs.
         flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, serial,
             side_effect, mixed, user_code, needs, effect, stands_for, constructor.

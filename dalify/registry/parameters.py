@@ -1,4 +1,4 @@
-"""What an operator's keyword argument may be, read from its annotation, and the check of what users write."""
+"""Keyword arguments of operators: their types, parsed from annotations, and validation of values."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ __all__ = ["NO_DEFAULT", "VARIES", "VARIES_BY_FRAME", "Parameter", "PerFrame", "
 T = TypeVar("T")
 
 PerSample = Annotated[T, "per_sample"]
-"""The argument may differ from sample to sample.
+"""The argument can vary per sample: a constant or a graph node.
 
-A constant or a graph node. Kernels get ``[N]`` (or ``[N, k]``) arrays.
+Kernels receive ``[N]`` (or ``[N, k]``) arrays.
 """
 
 Shaping = Annotated[T, "shaping"]
-"""Like PerSample, and the output shape depends on it: when the graph runs, the rule gets the value of each sample."""
+"""Like PerSample, and the output shape depends on it: at run time, the rule receives the value of each sample."""
 
 PerFrame = Annotated[T, "per_sample", "frames"]
-"""Like PerSample, and the result is a sequence where the argument has one entry per frame.
+"""Like PerSample, and the result is a sequence if the argument has one entry per frame.
 
-The rule gets VARIES_BY_FRAME for a graph node whose layout begins with F.
+The rule receives VARIES_BY_FRAME for a graph node whose layout starts with F.
 """
 
 
 class _Varies:
-    """Stands, in an output rule, for an argument that differs from sample to sample."""
+    """Represents, in an output rule, an argument that varies per sample."""
 
     __slots__ = ()
 
@@ -61,16 +61,16 @@ class Parameter:
     """One keyword argument of an operator.
 
     Attributes:
-        name: as users write it.
+        name: name of the argument.
         kind: ``static`` (one value for the whole graph), ``per_sample`` or ``shaping``.
-        element: type of the value, or of the items of a list; ``object`` takes anything. A class with ``from_user``
-            brings what users write into its canonical form itself: plain values and tuples of these.
-        is_list: a list of elements; a single element is taken as a list of one.
+        element: type of the value, or of the items of a list; ``object`` accepts anything. A class with ``from_user``
+            converts user values to a canonical form of plain values and tuples.
+        is_list: a list of elements; a single element is treated as a list of one.
         is_optional: None means "not given".
-        default: value where the user gives none; NO_DEFAULT where he has to.
-        annotation: as text, for the documentation.
-        is_positional: may be given by position, like ``source`` of ``external_source``.
-        makes_sequences: entries by frame make a sequence of the result: annotated ``PerFrame``.
+        default: the default value; NO_DEFAULT if the argument is required.
+        annotation: annotation as a string, for the documentation.
+        is_positional: can be passed by position, like ``source`` of ``external_source``.
+        makes_sequences: annotated ``PerFrame``: with per-frame entries, the result is a sequence.
     """
 
     name: str
@@ -85,20 +85,20 @@ class Parameter:
 
     @property
     def is_required(self) -> bool:
-        """Whether users have to give the argument."""
+        """Whether the argument is required."""
         return self.default is NO_DEFAULT
 
     @property
     def accepts_node(self) -> bool:
-        """Whether a graph node may be given."""
+        """Whether the argument can be a graph node."""
         return self.kind != "static"
 
     def normalise(self, value: Any, operator: str) -> Any:
         """Return the value in its canonical form: int, float, bool, str, enum, or a tuple of these.
 
         Raises:
-            ArgumentTypeError: a value of another type.
-            ArgumentValueError: an option that does not exist.
+            ArgumentTypeError: the value has the wrong type.
+            ArgumentValueError: an unknown option, or a number out of range.
         """
         if value is None:
             if self.is_optional:
@@ -118,7 +118,7 @@ class Parameter:
             value = value.tolist()
         if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, set, frozenset)):
             value = (value,)
-        return tuple(_flattened(self, value, operator))
+        return tuple(_flatten(self, value, operator))
 
     def _element(self, value: Any, operator: str) -> Any:
         kind = self.element
@@ -140,27 +140,31 @@ class Parameter:
             return value
         if kind is str and isinstance(value, PathLike):
             return os.fspath(value)
-        wanted = {int: "an integer", float: "a number", bool: "True or False", str: "a text"}.get(kind, kind.__name__)
+        expected = {int: "an integer", float: "a number", bool: "True or False", str: "a string"}.get(
+            kind, kind.__name__
+        )
         if self.is_list:
-            wanted = f"a list, each item {wanted}"
+            expected = f"a list; each item must be {expected}"
         raise ArgumentTypeError(
-            f"{self.name} must be {wanted}; got {value!r} of type {type(value).__name__}.", operator=operator
+            f"{self.name} must be {expected}; got {value!r} of type {type(value).__name__}.", operator=operator
         )
 
     def _check_range(self, value: float, operator: str) -> None:
-        """Refuse what a kernel cannot get: integers are INT32 or INT64 there, and extents have to be finite."""
+        """Raise for values out of range: kernels use INT32 or INT64 integers, and extents must be finite."""
         if self.kind == "static":
             if self.element is int and not -(2**63) <= value < 2**63 and math.isfinite(value):
-                raise ArgumentValueError(f"{self.name} must be within 64 bits; got {value!r}.", operator=operator)
+                raise ArgumentValueError(f"{self.name} must be a 64-bit integer; got {value!r}.", operator=operator)
         elif (self.element is int or self.kind == "shaping") and not -(2**31) <= value < 2**31:
-            raise ArgumentValueError(f"{self.name} must be within 32 bits; got {value!r}.", operator=operator)
+            raise ArgumentValueError(
+                f"{self.name} must be in the range of 32-bit integers; got {value!r}.", operator=operator
+            )
 
     def _enum(self, value: Any, operator: str) -> Any:
         kind = self.element
         if value is DALIDataType.BFLOAT16:
             raise ArgumentValueError(
-                f"{self.name} cannot be BFLOAT16: pipelines give it out, operators compute in float32.",
-                hint='Write @pipeline_def(precision="bf16").',
+                f"{self.name} cannot be BFLOAT16: only outputs of pipelines can be bfloat16.",
+                hint='Use @pipeline_def(precision="bf16").',
                 operator=operator,
             )
         if isinstance(value, kind):
@@ -171,7 +175,7 @@ class Parameter:
             except ValueError:
                 pass
         elif kind is DALIDataType and isinstance(value, (type, np.dtype)):
-            return from_numpy(value)  # np.float32, np.dtype("uint8"): what DALI users often try, and unambiguous
+            return from_numpy(value)  # np.float32, np.dtype("uint8"): unambiguous, and common in DALI code
         members = typing.cast("type[IntEnum]", kind)
         options = [
             f"types.{member.name}" for member in members if kind is not DALIDataType or 0 <= member <= DALIDataType.BOOL
@@ -179,26 +183,26 @@ class Parameter:
         raise ArgumentValueError(option_error_text(self.name, value, options), operator=operator)
 
 
-def _flattened(parameter: Parameter, value: Any, operator: str) -> list[Any]:
+def _flatten(parameter: Parameter, value: Any, operator: str) -> list[Any]:
     items: list[Any] = []
     for item in value:
         if isinstance(item, (list, tuple)):
-            items.extend(_flattened(parameter, item, operator))  # matrices are given as lists of rows
+            items.extend(_flatten(parameter, item, operator))  # matrices are lists of rows
         else:
             items.append(parameter._element(item, operator))
     return items
 
 
 def parameter_of(name: str, annotation: Any, default: Any, *, is_positional: bool = False) -> Parameter:
-    """Read one parameter of an operator's signature.
+    """Parse one parameter of the signature of an operator.
 
     Args:
         name: the parameter's name.
         annotation: its evaluated annotation, with ``Annotated`` kept.
         default: its default, or NO_DEFAULT.
-        is_positional: it may be given by position.
+        is_positional: whether it can be passed by position.
     """
-    text = _text_of(annotation)
+    annotation_text = _to_string(annotation)
     is_optional = False
     origin = typing.get_origin(annotation)
     if origin in (typing.Union, python_types.UnionType):
@@ -206,7 +210,7 @@ def parameter_of(name: str, annotation: Any, default: Any, *, is_positional: boo
         is_optional = len(members) < len(typing.get_args(annotation))
         annotation = members[0]
         if len(members) > 1:
-            # `float | list[float]` is a list that may be given as one number, which every list may.
+            # `float | list[float]` is a list; every list can be a single number.
             annotation = next((member for member in members if typing.get_origin(_inner(member)) is list), object)
     kind: Kind = "static"
     makes_sequences = False
@@ -215,14 +219,16 @@ def parameter_of(name: str, annotation: Any, default: Any, *, is_positional: boo
         makes_sequences = "frames" in notes
         if typing.get_origin(annotation) in (typing.Union, python_types.UnionType):
             inner = parameter_of(name, annotation, default, is_positional=is_positional)
-            return replace(inner, kind=kind, annotation=text, makes_sequences=makes_sequences)
+            return replace(inner, kind=kind, annotation=annotation_text, makes_sequences=makes_sequences)
     is_list = typing.get_origin(annotation) is list
     element = typing.get_args(annotation)[0] if is_list else annotation
     if not isinstance(element, type):
         element = object
     if default is None:
         is_optional = True
-    parameter = Parameter(name, kind, element, is_list, is_optional, default, text, is_positional, makes_sequences)
+    parameter = Parameter(
+        name, kind, element, is_list, is_optional, default, annotation_text, is_positional, makes_sequences
+    )
     if default is NO_DEFAULT or default is None:
         return parameter
     return replace(parameter, default=parameter.normalise(default, name))
@@ -232,14 +238,14 @@ def _inner(annotation: Any) -> Any:
     return typing.get_args(annotation)[0] if typing.get_origin(annotation) is Annotated else annotation
 
 
-def _text_of(annotation: Any) -> str:
-    """Return an annotation as users read it: ``float``, ``list[int]``, ``per sample float``."""
+def _to_string(annotation: Any) -> str:
+    """Return an annotation for the documentation: ``float``, ``list[int]``, ``per sample float``."""
     origin = typing.get_origin(annotation)
     if origin is Annotated:
         inner, marker = typing.get_args(annotation)[:2]
-        return _text_of(inner) + (" or node" if marker in ("per_sample", "shaping") else "")
+        return _to_string(inner) + (" or node" if marker in ("per_sample", "shaping") else "")
     if origin in (typing.Union, python_types.UnionType):
-        return " or ".join(_text_of(member) for member in typing.get_args(annotation) if member is not type(None))
+        return " or ".join(_to_string(member) for member in typing.get_args(annotation) if member is not type(None))
     if origin is list:
-        return f"list[{_text_of(typing.get_args(annotation)[0])}]"
+        return f"list[{_to_string(typing.get_args(annotation)[0])}]"
     return getattr(annotation, "__name__", str(annotation))

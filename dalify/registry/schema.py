@@ -1,6 +1,6 @@
-"""What DALI's ``backend.GetSchema`` tells of an operator, made from the operator itself.
+"""Schemas of operators with the interface of DALI's ``backend.GetSchema``, derived from the operators.
 
-Programs ask it which arguments an operator takes, of which types, and how many inputs.
+Programs query the arguments of an operator, their types, and the number of inputs.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _ACRONYMS = {
     "roi": "ROI",
     "tfrecord": "TFRecord",
 }
-# Arguments that every operator takes, whatever its signature is.
+# Arguments of every operator, in addition to its signature.
 _COMMON = {
     item.name: item for item in (parameter_of("bytes_per_sample_hint", int, 0), parameter_of("preserve", bool, False))
 }
 _SEED = parameter_of("seed", int, -1)
-_MOST_INPUTS = 999
+_MAX_INPUTS = 999
 _TYPES: dict[type, tuple[DALIDataType, DALIDataType]] = {
     bool: (DALIDataType.BOOL, DALIDataType._BOOL_VEC),
     int: (DALIDataType.INT32, DALIDataType._INT32_VEC),
@@ -62,11 +62,11 @@ class OpSchema:
     """The schema of an operator, under the method names of DALI's class.
 
     Args:
-        operator: what it describes.
-        name: of the operator in the catalogue, perhaps an old one.
+        operator: the described operator.
+        name: name of the operator in the catalog, possibly a deprecated one.
 
     Attributes:
-        operator: what it describes.
+        operator: the described operator.
     """
 
     def __init__(self, operator: Operator, name: str) -> None:
@@ -91,7 +91,7 @@ class OpSchema:
     # ruff: noqa: N802
 
     def Name(self) -> str:
-        """Return the name that finds the schema: ``readers__File``."""
+        """Return the name of the schema: ``readers__File``."""
         return schema_name(self._path)
 
     def OperatorName(self) -> str:
@@ -99,57 +99,57 @@ class OpSchema:
         return pascal_case(self._path.rpartition(".")[2])
 
     def ModulePath(self) -> list[str]:
-        """Return the modules below ``fn`` and ``ops``: ``["readers"]``."""
+        """Return the path of the module in ``fn`` and ``ops``: ``["readers"]``."""
         return self._path.split(".")[:-1]
 
     def Dox(self) -> str:
-        """Return what the operator does."""
+        """Return the description of the operator."""
         return re.split(r"\n(?:Args|Returns|Raises|Example):\n", self.operator.doc)[0].strip()
 
     def AliasFor(self) -> str:
-        """Return the schema that this one is another name of, or ""."""
+        """Return the name of the schema that this one is an alias of, or ""."""
         modern = HIDDEN_NAMES.get(self._path)
         return schema_name(modern) if modern else ""
 
     def IsDeprecated(self) -> bool:
-        """Tell whether the name is an old one."""
+        """Return whether the name is deprecated."""
         return self._path in LEGACY_NAMES
 
     def DeprecatedInFavorOf(self) -> str:
-        """Return the schema that replaced an old one, or ""."""
+        """Return the name of the schema that replaces a deprecated one, or ""."""
         return schema_name(LEGACY_NAMES[self._path]) if self.IsDeprecated() else ""
 
     def DeprecationMessage(self) -> str:
-        """Return what to write instead of an old name, or ""."""
+        """Return the replacement of a deprecated name as a message, or ""."""
         return f"Use fn.{LEGACY_NAMES[self._path]}." if self.IsDeprecated() else ""
 
     def IsDocHidden(self) -> bool:
-        """Tell whether the operator is no part of the public API."""
+        """Return whether the operator is hidden from the public API."""
         return any(part in ("hidden", "_conditional") for part in self._path.split("."))
 
     def IsInternal(self) -> bool:
-        """Tell whether only dalify itself uses the operator."""
+        """Return whether the operator is for internal use."""
         return any(part.startswith("_") for part in self._path.split("."))
 
     def IsStateful(self) -> bool:
-        """Tell whether results depend on more than the inputs."""
+        """Return whether the operator has state besides its inputs."""
         return self.operator.is_random or self.operator.is_reader
 
     def IsNoPrune(self) -> bool:
-        """Tell whether the operator runs although nobody uses its outputs."""
+        """Return whether the operator runs even if its outputs are not used."""
         return self.operator.has_side_effect
 
     def MinNumInput(self) -> int:
-        """Return the smallest number of inputs."""
+        """Return the minimum number of inputs."""
         return sum(1 for item in self.operator.inputs if not item.is_optional and not item.is_variadic)
 
     def MaxNumInput(self) -> int:
-        """Return the largest number of inputs."""
+        """Return the maximum number of inputs."""
         inputs = self.operator.inputs
-        return _MOST_INPUTS if any(item.is_variadic for item in inputs) else len(inputs)
+        return _MAX_INPUTS if any(item.is_variadic for item in inputs) else len(inputs)
 
     def HasInputDox(self) -> bool:
-        """Tell whether inputs have names and a description; all have here."""
+        """Return whether inputs have names and descriptions: always True."""
         return True
 
     def GetInputName(self, index: int) -> str:
@@ -159,7 +159,7 @@ class OpSchema:
 
     def GetInputDox(self, index: int) -> str:
         """Return the description of an input."""
-        return self._described(self.GetInputName(index))
+        return self._description(self.GetInputName(index))
 
     def CalculateOutputs(self, spec: Any) -> int:
         """Return the number of outputs for the arguments of an ``OpSpec``."""
@@ -174,15 +174,15 @@ class OpSchema:
         return [*kinds, "mixed"] if self.operator.takes_mixed else kinds
 
     def HasArgument(self, name: str) -> bool:
-        """Tell whether the operator takes an argument, under its name of today or an old one."""
+        """Return whether the operator has an argument of this name, current or deprecated."""
         return name in self._parameters or name in self._old or (name in RETIRED_ARGUMENTS)
 
     def GetArgumentNames(self, include_hidden: bool = False) -> list[str]:
-        """Return the names of all arguments, sorted, with the old ones."""
+        """Return the sorted names of all arguments, including deprecated ones."""
         return sorted({*self._parameters, *self._old})
 
     def GetArgumentType(self, name: str) -> DALIDataType:
-        """Return the type of an argument's value."""
+        """Return the type of the value of an argument."""
         parameter = self._parameter(name)
         single, several = _TYPES.get(parameter.element, (DALIDataType.PYTHON_OBJECT, DALIDataType.PYTHON_OBJECT))
         return several if parameter.is_list else single
@@ -190,22 +190,22 @@ class OpSchema:
     def GetArgumentDox(self, name: str) -> str:
         """Return the description of an argument."""
         self._parameter(name)
-        return self._described(self._old.get(name, name))
+        return self._description(self._old.get(name, name))
 
     def IsArgumentOptional(self, arg_name: str) -> bool:
-        """Tell whether an argument may be left out."""
+        """Return whether an argument is optional."""
         return self.HasArgument(arg_name) and not self._parameter(arg_name).is_required
 
     def HasArgumentDefaultValue(self, name: str) -> bool:
-        """Tell whether an argument has a value where it is not given."""
+        """Return whether an argument has a default value."""
         parameter = self._parameter(name)
         return not parameter.is_required and parameter.default is not None
 
     def GetArgumentDefaultValueString(self, name: str) -> str:
-        """Return the default of an argument as Python writes it; enumerations by their number.
+        """Return the ``repr`` of the default of an argument; enumerations as integers.
 
         Raises:
-            ValueError: it has none.
+            ValueError: the argument has no default.
         """
         if not self.HasArgumentDefaultValue(name):
             raise ValueError(f"the argument {name!r} of {self.operator.public_name} has no default.")
@@ -214,34 +214,34 @@ class OpSchema:
         return repr(list(value) if isinstance(value, tuple) else int(value) if isinstance(value, IntEnum) else value)
 
     def IsTensorArgument(self, name: str) -> bool:
-        """Tell whether an argument may differ from sample to sample."""
+        """Return whether an argument can vary per sample."""
         return self._parameter(name).accepts_node
 
     def ArgSupportsPerFrameInput(self, name: str) -> bool:
-        """Tell whether an argument may differ from frame to frame."""
+        """Return whether an argument can vary per frame."""
         return self.HasArgument(name) and self._parameter(name).makes_sequences
 
     def IsDeprecatedArg(self, name: str) -> bool:
-        """Tell whether an argument is an old name."""
+        """Return whether an argument name is deprecated."""
         return name in self._old
 
     def DeprecatedArgInfo(self, name: str) -> dict[str, Any]:
-        """Tell what replaced an old argument: ``renamed_to``, ``removed``, ``msg``.
+        """Return the replacement of a deprecated argument: ``renamed_to``, ``removed``, ``msg``.
 
         Raises:
-            ValueError: it is not an old one.
+            ValueError: the argument is not deprecated.
         """
         self._parameter(name)
         modern = self._old.get(name)
         if modern is None:
-            raise ValueError(f"the argument {name!r} of {self.operator.public_name} is not an old one.")
+            raise ValueError(f"the argument {name!r} of {self.operator.public_name} is not deprecated.")
         return {"renamed_to": modern, "removed": False, "msg": f"{name!r} is now called {modern!r}."}
 
     def HasRandomSeedArg(self) -> bool:
-        """Tell whether the operator takes ``seed``."""
+        """Return whether the operator takes ``seed``."""
         return self.operator.is_random or self.operator.is_reader
 
-    def _described(self, name: str) -> str:
+    def _description(self, name: str) -> str:
         found = re.search(rf"^ {{4}}\*?{re.escape(name)}: (.*(?:\n {{6,}}.*)*)", self.operator.doc, re.MULTILINE)
         return re.sub(r"\n\s+", "\n", found[1]) if found else ""
 
@@ -260,10 +260,10 @@ def get_schema(name: str) -> OpSchema:
     """Return the schema of an operator.
 
     Args:
-        name: ``Resize``, ``readers__File``, also of old operators (``FileReader``).
+        name: ``Resize``, ``readers__File``, or a deprecated name (``FileReader``).
 
     Raises:
-        UnknownOperatorError: there is none; it is a KeyError, as in DALI.
+        UnknownOperatorError: there is no such operator; a subclass of KeyError, as in DALI.
     """
     found = _by_schema_name().get(name.lower())
     if found is None:
@@ -277,7 +277,7 @@ def registered(device: str, internal: bool = False) -> list[str]:
 
     Args:
         device: ``cpu``, ``gpu`` or ``mixed``.
-        internal: also those that only dalify itself uses.
+        internal: include operators for internal use.
     """
     schemas = map(get_schema, map(schema_name, _by_schema_name().values()))
     return sorted(

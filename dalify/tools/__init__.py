@@ -1,1 +1,1 @@
-"""Small programs for the command line: ``python -m dalify.tools.NAME``."""
+"""Command-line tools: ``python -m dalify.tools.NAME``."""

@@ -19,11 +19,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write an index; return the exit status.
 
     Args:
-        arguments: of the command line; those of the process where None.
+        arguments: command-line arguments; None: those of the process.
     """
     parser = argparse.ArgumentParser(prog="rec2idx", description="Write the index of a RecordIO file.")
     parser.add_argument("file", help="the RecordIO file")
-    parser.add_argument("index", help="the index file to be written")
+    parser.add_argument("index", help="the index file to write")
     given = parser.parse_args(arguments)
     try:
         count = write_index(given.file, given.index)

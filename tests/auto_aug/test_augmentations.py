@@ -126,7 +126,7 @@ def test_a_single_pixel():
         assert result.shape == (1, 1, 3)
 
 
-def test_grey_contrast_of_one_channel():
+def test_gray_contrast_of_one_channel():
     grey = IMAGES[0][..., :1]
     (result,) = augmented(partial(call("contrast"), augmentations), [grey])
     expected = np.clip(grey.mean() + (grey - grey.mean()) * 1.36, 0, 255)
@@ -166,11 +166,11 @@ def test_bytes_only(name):
 def test_mistakes():
     with pytest.raises(ShapeError, match="1 or 3 channels"):
         augmented(partial(call("contrast"), augmentations), [np.zeros((4, 5, 2), np.uint8)])
-    with pytest.raises(ArgumentTypeError, match="translate_x needs the argument shape"):
+    with pytest.raises(ArgumentTypeError, match="translate_x requires the argument shape"):
         augmented(lambda x: augmentations.translate_x(x, magnitude_bin=1, num_magnitude_bins=3), IMAGES)
-    with pytest.raises(ArgumentTypeError, match="needs magnitude_bin"):
+    with pytest.raises(ArgumentTypeError, match="requires magnitude_bin"):
         augmented(augmentations.rotate, IMAGES)
-    with pytest.raises(ArgumentTypeError, match="needs num_magnitude_bins"):
+    with pytest.raises(ArgumentTypeError, match="requires num_magnitude_bins"):
         augmented(lambda x: augmentations.rotate(x, magnitude_bin=1), IMAGES)
     assert augmented(lambda x: augmentations.invert(x, unused=fn.shapes), IMAGES)
 

@@ -105,10 +105,10 @@ def test_facts_about_element_types() -> None:
 
 
 def test_types_that_no_array_has() -> None:
-    with pytest.raises(DTypeError, match="is not the type of array elements"):
+    with pytest.raises(DTypeError, match="is not an element type of arrays"):
         to_numpy(DALIDataType.STRING)
     for unusable in (np.complex64, object, "U3", "M8[s]", np.longdouble):
-        with pytest.raises(DTypeError, match=r"cannot be used\.\n  Convert to one of: uint8"):
+        with pytest.raises(DTypeError, match=r"are not supported\.\n  Convert to one of: uint8"):
             from_numpy(unusable)
 
 
@@ -125,5 +125,5 @@ def test_specs() -> None:
     assert repr(Spec(None, 2, "")) == "cpu ? 2-D"
     assert not Spec(DALIDataType.UINT8, 3).is_known
     assert Spec(DALIDataType.UINT8, 3, "HWC").with_extents({"H": 8}).shape is None
-    with pytest.raises(LayoutError, match="the data have no D axis: their layout is 'HWC'"):
+    with pytest.raises(LayoutError, match="the data must have an axis D; the layout is 'HWC'"):
         spec.axis("D")

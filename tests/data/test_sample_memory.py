@@ -120,7 +120,7 @@ def test_equal_memories_are_one() -> None:
         (("most", 1, 0, ""), "cache_type must be one of"),
         (("threshold", -1, 0, ""), "cache_size must not be negative"),
         (("threshold", 1, -1, ""), "cache_threshold must not be negative"),
-        (("largest", 1, 0, "folder"), "in memory only"),
+        (("largest", 1, 0, "folder"), "cannot be combined with cache_folder"),
     ],
 )
 def test_options(arguments: tuple[str, int, int, str], message: str) -> None:

@@ -143,7 +143,7 @@ def test_errors_name_the_sample():
         )
 
     pipe = graph()
-    with pytest.raises(ShapeError, match=r"3 boxes need as many labels(?s:.)*sample 1 of the batch"):
+    with pytest.raises(ShapeError, match=r"3 boxes require 3 labels(?s:.)*sample 1 of the batch"):
         pipe.run()
     pipe.close()
 

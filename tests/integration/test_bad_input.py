@@ -155,7 +155,7 @@ READERS: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
         r"list, line 1: expected a path",
     ),
     "empty list": (lambda root: {"file_list": write(root / "list", "")}, ""),
-    "nothing given": (lambda root: {}, "one of file_root, file_list and files is needed"),
+    "nothing given": (lambda root: {}, "one of file_root, file_list and files"),
     "shard out of range": (lambda root: {"file_root": str(root), "shard_id": 3, "num_shards": 2}, "shard_id"),
 }
 
@@ -312,7 +312,7 @@ CASES = [
         "misspelt",
         lambda d: d.fn.rotate(data(d), angel=3.0),
         UnknownArgumentError,
-        "unknown argument 'angel'. Did you mean 'angle'.*It takes: angle",
+        "unknown argument 'angel'. Did you mean 'angle'.*Valid arguments: angle",
         "fn.rotate",
         built=True,
     ),

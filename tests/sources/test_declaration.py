@@ -31,7 +31,7 @@ def test_one_value_holds_for_all_outputs_and_a_short_list_leaves_the_rest_open()
         ({"num_outputs": 0}, ArgumentValueError, "num_outputs must be at least 1; got 0"),
         ({"dtype": "nonsense"}, ArgumentTypeError, "dtype must be a data type; got 'nonsense'"),
         ({"dtype": 3}, ArgumentTypeError, "dtype must be a data type; got 3"),
-        ({"dtype": object}, DTypeError, "arrays of object elements cannot be used"),
+        ({"dtype": object}, DTypeError, "arrays with elements of type object are not supported"),
         ({"ndim": "a"}, ArgumentTypeError, "ndim must be an integer; got 'a'"),
         ({"ndim": True}, ArgumentTypeError, "ndim must be an integer; got True"),
         ({"ndim": -1}, ArgumentValueError, "ndim must not be negative; got -1"),

@@ -1,4 +1,4 @@
-"""What augmentations are made of: decorator, bins of magnitudes, policies, the choice of one for each sample."""
+"""Building blocks of augmentations: the decorator, magnitude bins, policies, and per-sample selection."""
 
 from dalify.auto_aug.core import decorator, policy
 from dalify.auto_aug.core._bins import signed_bin

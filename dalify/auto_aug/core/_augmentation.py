@@ -1,4 +1,4 @@
-"""One augmentation: a user's function of data and a parameter, called with a bin of magnitudes instead.
+"""The class of augmentations: a user's function of data and a parameter, called with a magnitude bin.
 
 The parameters of all bins are computed once, when the graph is built, and looked up when it runs.
 """
@@ -23,24 +23,24 @@ __all__ = ["Augmentation", "MagnitudeRange"]
 MagnitudeRange: TypeAlias = "tuple[float, float] | list[float] | np.ndarray | None"
 _DEVICES = ("cpu", "gpu", "auto")
 _TYPES = {np.dtype(np.float64): np.dtype(np.float32), np.dtype(np.int64): np.dtype(np.int32)}
-_KEPT = "kept"
+_UNCHANGED = "unchanged"
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class Augmentation:
-    """A function of data and a parameter that is called with a bin of magnitudes; ``@augmentation`` makes it.
+    """A function of data and a parameter that is called with a magnitude bin; created by ``@augmentation``.
 
     Args:
-        op: ``op(data, parameter, ...) -> data``, of operators.
+        op: ``op(data, parameter, ...) -> data``, composed of operators.
         mag_range: first and last magnitude, or one magnitude for each bin; None: the parameter is None.
-        randomly_negate: negate the magnitude of every other sample, by chance.
-        mag_to_param: makes the parameter of a magnitude: a number, list or array, always of one shape and type.
-        param_device: where the parameter lies: "cpu", "gpu", or "auto" for the device of the data.
-        name: for messages and `excluded`; that of the function by default.
+        randomly_negate: negate magnitudes with probability one half, per sample.
+        mag_to_param: converts a magnitude to the parameter: a number, list or array, always of the same shape and type.
+        param_device: device of the parameter: "cpu", "gpu", or "auto" for the device of the data.
+        name: name in messages and in `excluded`; by default that of the function.
 
     Raises:
-        ArgumentTypeError: `op` is no function of at least two positional arguments.
+        ArgumentTypeError: `op` is not a function with at least two positional arguments.
         ArgumentValueError: an unknown `param_device`.
     """
 
@@ -64,7 +64,7 @@ class Augmentation:
                 option_error_text("param_device", param_device, _DEVICES), line=SourceLine.capture()
             )
         self._extra, self._required, self._takes_all = _named_arguments(op, self.name)
-        # The user's conditions on graph values work inside of it, as in the pipeline's function.
+        # Conditions on graph values work inside the function, as in pipeline functions.
         self._traced = op if (getattr(op, "__module__", "") or "").startswith("dalify.") else rewrite(op)
 
     @property
@@ -79,38 +79,38 @@ class Augmentation:
 
     @property
     def randomly_negate(self) -> bool:
-        """Whether magnitudes are negated by chance."""
+        """Whether magnitudes are negated randomly."""
         return bool(self._randomly_negate)
 
     @property
     def mag_to_param(self) -> Callable[[float], Any]:
-        """What makes the parameter of a magnitude."""
+        """The function from magnitude to parameter."""
         return self._mag_to_param if self._mag_to_param is not None else np.float32
 
     @property
     def param_device(self) -> str:
-        """Where the parameter lies: ``cpu``, ``gpu`` or ``auto``."""
+        """Device of the parameter: ``cpu``, ``gpu`` or ``auto``."""
         return self._param_device or "cpu"
 
     @property
     def name(self) -> str:
-        """Name for messages and `excluded`."""
+        """Name in messages and in `excluded`."""
         return self._name or getattr(self._op, "__name__", type(self._op).__name__)
 
     def takes(self, keyword: str) -> bool:
-        """Tell whether the function has a further argument of that name."""
+        """Return whether the function has a further argument of that name."""
         return self._takes_all or keyword in self._extra
 
     def augmentation(
         self,
-        mag_range: Any = _KEPT,
-        randomly_negate: Any = _KEPT,
-        mag_to_param: Any = _KEPT,
-        param_device: Any = _KEPT,
-        name: Any = _KEPT,
+        mag_range: Any = _UNCHANGED,
+        randomly_negate: Any = _UNCHANGED,
+        mag_to_param: Any = _UNCHANGED,
+        param_device: Any = _UNCHANGED,
+        name: Any = _UNCHANGED,
         augmentation_cls: type[Augmentation] | None = None,
     ) -> Augmentation:
-        """Return the same augmentation with other settings; what is not given stays as it is.
+        """Return a copy with changed settings; settings that are not specified are kept.
 
         Args:
             mag_range: see the class.
@@ -128,7 +128,7 @@ class Augmentation:
             "name": (name, self._name),
         }
         settings: dict[str, Any] = {
-            key: old if isinstance(new, str) and new == _KEPT else new for key, (new, old) in changes.items()
+            key: old if isinstance(new, str) and new == _UNCHANGED else new for key, (new, old) in changes.items()
         }
         return (augmentation_cls or type(self))(self._op, **settings)
 
@@ -140,28 +140,28 @@ class Augmentation:
         num_magnitude_bins: int | None = None,
         **kwargs: Any,
     ) -> DataNode:
-        """Augment.
+        """Apply the augmentation.
 
         Args:
-            data: what the function takes.
-            magnitude_bin: 0 to `num_magnitude_bins` less one: a number, a graph value, or a bin with a sign of
-                `signed_bin`. Not needed without `mag_range`.
+            data: input of the function.
+            magnitude_bin: 0 to `num_magnitude_bins` - 1: a number, a graph value, or a result of `signed_bin`. Not
+                needed without `mag_range`.
             num_magnitude_bins: number of bins from the first magnitude to the last.
-            kwargs: further arguments; those that the function does not have are left out.
+            kwargs: further arguments; those that the function does not accept are ignored.
 
         Returns:
             ``op(data, mag_to_param(magnitude), ...)``, with ``magnitude = linspace(*mag_range, num_magnitude_bins)
-            [magnitude_bin]``, negated where the sign says so.
+            [magnitude_bin]``, negated by the sign.
 
         Raises:
-            ArgumentTypeError: a bin or an argument of the function is missing or of another type.
-            ArgumentValueError: a bin outside the range, a `mag_range` that is none, parameters of several shapes.
+            ArgumentTypeError: a bin or an argument of the function is missing or has the wrong type.
+            ArgumentValueError: a bin out of range, an invalid `mag_range`, or parameters of different shapes.
         """
         missing = [name for name in self._required if name not in kwargs]
         if missing:
             plural = "s" if len(missing) > 1 else ""
             raise ArgumentTypeError(
-                f"the augmentation {self.name} needs the argument{plural} {', '.join(missing)}.",
+                f"the augmentation {self.name} requires the argument{plural} {', '.join(missing)}.",
                 line=SourceLine.capture(),
                 hint=f"{self.name}(data, magnitude_bin=…, num_magnitude_bins=…, {missing[0]}=…)",
             )
@@ -178,35 +178,35 @@ class Augmentation:
         if self._mag_range is None:
             return None
         if magnitude_bin is None or count is None:
-            lacking = "magnitude_bin" if magnitude_bin is None else "num_magnitude_bins"
+            missing = "magnitude_bin" if magnitude_bin is None else "num_magnitude_bins"
             raise ArgumentTypeError(
-                f"the augmentation {self.name} has magnitudes and needs {lacking}.",
+                f"the augmentation {self.name} has magnitudes and requires {missing}.",
                 line=SourceLine.capture(),
                 hint=f"{self.name}(data, magnitude_bin=3, num_magnitude_bins=11)",
             )
         check_bin_count(count)
-        plain = magnitude_bin.bin if isinstance(magnitude_bin, SignedBin) else magnitude_bin
-        if not isinstance(plain, DataNode):
-            check_bin(plain, count)
-        elif plain.dtype is not None and not plain.dtype.is_integer:
+        bin_only = magnitude_bin.bin if isinstance(magnitude_bin, SignedBin) else magnitude_bin
+        if not isinstance(bin_only, DataNode):
+            check_bin(bin_only, count)
+        elif bin_only.dtype is not None and not bin_only.dtype.is_integer:
             raise ArgumentTypeError(
-                f"magnitude_bin must be integers; the graph value has elements of type {plain.dtype!s}.",
+                f"magnitude_bin must be integers; the graph value has elements of type {bin_only.dtype!s}.",
                 line=SourceLine.capture(),
                 hint="Draw it as integers: fn.random.uniform(range=[0, 10], dtype=types.INT32).",
             )
         if self.randomly_negate:
-            signed = magnitude_bin if isinstance(magnitude_bin, SignedBin) else signed_bin(plain)
+            signed = magnitude_bin if isinstance(magnitude_bin, SignedBin) else signed_bin(bin_only)
             index: Any = signed.signed_magnitude_idx
         else:
-            index = plain
+            index = bin_only
         table = self._table(count)
         parameter = types.Constant(table)[index] if isinstance(index, DataNode) else types.Constant(table[index])
-        is_wanted_there = self.param_device == "gpu" or (self.param_device == "auto" and data.device == "gpu")
+        needs_gpu = self.param_device == "gpu" or (self.param_device == "auto" and data.device == "gpu")
         node = parameter.node() if isinstance(parameter, types.ScalarConstant) else parameter
-        return node.gpu() if is_wanted_there else node
+        return node.gpu() if needs_gpu else node
 
     def _table(self, count: int) -> np.ndarray:
-        """Return the parameters of all bins; of magnitudes that may be negated, each pair in a row."""
+        """Return the parameters of all bins; magnitudes that can be negated come in pairs."""
         magnitudes = self._magnitudes(count).tolist()
         if self.randomly_negate:
             magnitudes = [signed for magnitude in magnitudes for signed in (magnitude, -magnitude)]
@@ -215,7 +215,7 @@ class Augmentation:
         if len({shape for shape, _ in kinds}) > 1 or rows[0].dtype.kind not in "biuf":
             found = ", ".join(sorted(f"{dtype}{list(shape)}" for shape, dtype in kinds))
             raise ArgumentValueError(
-                f"mag_to_param of {self.name} must return numbers of one shape and type for all magnitudes; got "
+                f"mag_to_param of {self.name} must return numbers of the same shape and type for all magnitudes; got "
                 f"{found}.",
                 line=SourceLine.capture(),
             )
@@ -228,7 +228,7 @@ class Augmentation:
         if isinstance(given, np.ndarray):
             if given.ndim != 1 or given.dtype.kind not in "iuf":
                 raise ArgumentValueError(
-                    f"a mag_range that is an array holds one number for each bin; that of {self.name} has the shape "
+                    f"a mag_range array must be 1-D with one number per bin; that of {self.name} has the shape "
                     f"{given.shape} and type {given.dtype}.",
                     line=line,
                 )
@@ -242,14 +242,14 @@ class Augmentation:
             low, high = (float(limit) for limit in given or ())
         except (TypeError, ValueError):
             raise ArgumentValueError(
-                f"mag_range must be two numbers or a numpy array of one magnitude for each bin; {self.name} has "
+                f"mag_range must be two numbers or a NumPy array with one magnitude per bin; {self.name} has "
                 f"{given!r}.",
                 line=line,
             ) from None
         return np.linspace(low, high, count)
 
     def __repr__(self) -> str:
-        """Return the function and the settings that were given."""
+        """Return the function and the specified settings."""
         settings = {
             "mag_range": self._mag_range,
             "mag_to_param": self._mag_to_param,
@@ -262,21 +262,21 @@ class Augmentation:
 
 
 def _named_arguments(op: Any, name: str) -> tuple[frozenset[str], tuple[str, ...], bool]:
-    """Return the names of further arguments, those without a default, and whether all names are taken."""
+    """Return the names of further arguments, those without a default, and whether all names are accepted."""
     if isinstance(op, Augmentation):
         raise ArgumentTypeError(
-            f"{op.name} is an augmentation already.",
+            f"{op.name} is already an augmentation.",
             line=SourceLine.capture(),
             hint=f"Change its settings with {op.name}.augmentation(...), or decorate the function, {op.name}.op.",
         )
     if not callable(op):
-        raise ArgumentTypeError(f"an augmentation is made of a function; got {op!r}.", line=SourceLine.capture())
+        raise ArgumentTypeError(f"an augmentation must be a function; got {op!r}.", line=SourceLine.capture())
     parameters = list(inspect.signature(op).parameters.values())
     takes_any = any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters)
     positional = [parameter for parameter in parameters if parameter.kind in _POSITIONAL]
     if len(positional) < 2 and not takes_any:
         raise ArgumentTypeError(
-            f"an augmentation takes at least two positional arguments, data and parameter; {name} takes "
+            f"an augmentation must take at least two positional arguments, data and parameter; {name} takes "
             f"{len(positional)}.",
             line=SourceLine.capture(),
             hint=f"def {name if name.isidentifier() else 'augment'}(data, parameter): …",

@@ -1,4 +1,4 @@
-"""Bins of magnitudes and their signs, drawn once for the whole batch before it is split among augmentations."""
+"""Magnitude bins and their signs, drawn once for the whole batch before it is split by augmentation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _SEEDS = 2**31 - 1
 
 
 class SignedBin:
-    """A bin of magnitudes with a sign for each sample; `signed_bin` makes it.
+    """A magnitude bin with a sign per sample; created by `signed_bin`.
 
     Args:
         magnitude_bin: number or graph value of integers.
-        random_sign: graph value of integers, 1 where a magnitude is to be negated and 0 elsewhere.
+        random_sign: graph value of integers, 1 to negate a magnitude, otherwise 0.
     """
 
     __slots__ = ("_magnitude_bin", "_random_sign")
@@ -35,16 +35,16 @@ class SignedBin:
 
     @property
     def random_sign(self) -> DataNode:
-        """1 where the magnitude is to be negated, 0 elsewhere."""
+        """1 to negate the magnitude, otherwise 0."""
         return self._random_sign
 
     @property
     def signed_magnitude_idx(self) -> DataNode:
-        """Row in a table that holds each magnitude and behind it the negated one: ``2 * bin + sign``."""
+        """Row in a table of magnitudes, each followed by its negation: ``2 * bin + sign``."""
         return self._magnitude_bin * 2 + self._random_sign
 
     def __getitem__(self, index: int) -> SignedBin:
-        """Return one of several bins and signs that were drawn for each sample."""
+        """Return one of several bins and signs drawn per sample."""
         magnitude_bin = self._magnitude_bin
         return SignedBin(
             magnitude_bin[index] if isinstance(magnitude_bin, DataNode) else magnitude_bin, self._random_sign[index]
@@ -57,20 +57,20 @@ def signed_bin(
     seed: int | None = None,
     shape: tuple[int, ...] | None = None,
 ) -> SignedBin:
-    """Give a bin of magnitudes a random sign, for augmentations that may go either way.
+    """Combine a magnitude bin with a random sign, for augmentations in either direction.
 
     Args:
-        magnitude_bin: 0 to the number of bins less one: a number, or a graph value of integers.
-        random_sign: graph value of integers, 1 where the magnitude is to be negated; a fair coin where not given.
-        seed: of the coin.
-        shape: of the coin's result, where a sample needs several signs; index the result to get at each.
+        magnitude_bin: 0 to the number of bins - 1: a number, or a graph value of integers.
+        random_sign: graph value of integers, 1 to negate the magnitude; by default a fair coin flip.
+        seed: seed of the coin flip.
+        shape: shape of the coin flips, if a sample needs several signs; index the result to select one.
 
     Returns:
-        what augmentations take as ``magnitude_bin``.
+        a value for the argument ``magnitude_bin`` of augmentations.
 
     Raises:
         ArgumentTypeError: the bin is neither an integer nor a graph value.
-        ArgumentValueError: both `random_sign` and what draws one were given.
+        ArgumentValueError: both `random_sign` and `seed` or `shape` are specified.
     """
     if not isinstance(magnitude_bin, DataNode):
         check_bin(magnitude_bin, None)
@@ -79,24 +79,24 @@ def signed_bin(
         random_sign = apply("random.coin_flip", seed=seed, dtype=types.INT32, **options)
     elif seed is not None or shape is not None:
         raise ArgumentValueError(
-            "seed and shape are for a sign that is drawn here, but random_sign was given.",
+            "seed and shape cannot be combined with random_sign.",
             line=SourceLine.capture(),
-            hint="Leave out seed and shape, or random_sign.",
+            hint="Omit seed and shape, or random_sign.",
         )
     return SignedBin(magnitude_bin, random_sign)
 
 
 def derived_seed(seed: int | None, part: int) -> int | None:
-    """Return the seed of one of several draws of a scheme; None without a seed.
+    """Return the seed of one of the draws of a scheme; None without a seed.
 
-    Draws with equal seeds are equal: with one seed for all, as in DALI, the choice of an augmentation would decide its
-    magnitude. (There, 4 augmentations with 5 bins and a seed give 8 of the 20 combinations.)
+    Draws with equal seeds are equal: with one seed for all, as in DALI, the augmentation would determine its
+    magnitude. (In DALI, 4 augmentations with 5 bins and a seed give 8 of the 20 combinations.)
     """
     return None if seed is None else (seed * 1_000_003 + part * 7_919) % _SEEDS
 
 
 def check_bin_count(count: object) -> None:
-    """Raise where a number of bins is not a positive integer."""
+    """Raise if a number of bins is not a positive integer."""
     if isinstance(count, bool) or not isinstance(count, (int, np.integer)):
         raise ArgumentTypeError(
             f"num_magnitude_bins must be a positive integer; got {count!r}.", line=SourceLine.capture()
@@ -106,7 +106,7 @@ def check_bin_count(count: object) -> None:
 
 
 def check_bin(magnitude_bin: object, count: int | None, name: str = "magnitude_bin") -> None:
-    """Raise where a bin is not an integer from 0 to less than the count."""
+    """Raise if a bin is not an integer in [0, count)."""
     if isinstance(magnitude_bin, bool) or not isinstance(magnitude_bin, (int, np.integer)):
         raise ArgumentTypeError(
             f"{name} must be an integer or a graph value of integers; got {magnitude_bin!r} of type "
@@ -114,5 +114,5 @@ def check_bin(magnitude_bin: object, count: int | None, name: str = "magnitude_b
             line=SourceLine.capture(),
         )
     if magnitude_bin < 0 or (count is not None and magnitude_bin >= count):
-        limit = "at least 0" if count is None else f"0 to {count - 1}, as there are {count} bins"
+        limit = "at least 0" if count is None else f"between 0 and {count - 1}"
         raise ArgumentValueError(f"{name} must be {limit}; got {magnitude_bin}.", line=SourceLine.capture())

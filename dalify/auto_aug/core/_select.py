@@ -1,4 +1,4 @@
-"""One of several operations for each sample, and the checks that all schemes share."""
+"""Per-sample selection of operations, and checks that all schemes share."""
 
 from __future__ import annotations
 
@@ -19,49 +19,49 @@ __all__ = ["check_augmentations", "check_keywords", "select"]
 def select(
     ops: Sequence[Callable[..., DataNode]], selected_op_idx: DataNode, *op_args: Any, **op_kwargs: Any
 ) -> DataNode:
-    """Apply to each sample the operation that was chosen for it: ``ops[selected_op_idx](*op_args, **op_kwargs)``.
+    """Apply the selected operation to each sample: ``ops[selected_op_idx](*op_args, **op_kwargs)``.
 
-    Each operation works on its own samples only, all of them at once. Graph values among the arguments are split
-    accordingly.
+    Each operation processes its samples together. Graph values among the arguments are split accordingly.
 
     Args:
         ops: augmentations or other functions of graph values that return one graph value.
-        selected_op_idx: one integer per sample: 0 to the number of operations less one.
-        op_args: positional arguments of the operations; the data come first.
-        op_kwargs: named arguments of the operations.
+        selected_op_idx: one integer per sample: 0 to the number of operations - 1.
+        op_args: positional arguments of the operations; the data comes first.
+        op_kwargs: keyword arguments of the operations.
 
     Returns:
-        the samples in their order. All operations must give the same element type, dimensions and layout.
+        the samples in their original order. All operations must return the same element type, number of dimensions and
+        layout.
 
     Raises:
-        ArgumentValueError: there is no operation; at run time, an index outside the range.
-        ArgumentTypeError: the index is no graph value.
+        ArgumentValueError: no operations; at run time, an index out of range.
+        ArgumentTypeError: the index is not a graph value.
 
     Example:
         >>> which = fn.random.uniform(values=[0, 1], dtype=types.INT32)  # doctest: +SKIP
         >>> images = select([fn.flip, fn.gaussian_blur], which, images)  # doctest: +SKIP
     """
     if not ops:
-        raise ArgumentValueError("select needs at least one operation.", line=SourceLine.capture())
+        raise ArgumentValueError("select requires at least one operation.", line=SourceLine.capture())
     if not isinstance(selected_op_idx, DataNode):
         raise ArgumentTypeError(
-            f"the index of the operation must be a graph value; got {selected_op_idx!r}.",
+            f"selected_op_idx must be a graph value; got {selected_op_idx!r}.",
             line=SourceLine.capture(),
-            hint="Draw it: fn.random.uniform(values=[0, 1], dtype=types.INT32); or call the operation itself.",
+            hint="For example fn.random.uniform(values=[0, 1], dtype=types.INT32); or call the operation directly.",
         )
-    # Signs and bins go together once, for the whole batch, and not again in every branch.
-    op_kwargs = {key: _combined(value) for key, value in op_kwargs.items()}
-    return choose(selected_op_idx, [partial(_traced(op), *op_args, **op_kwargs) for op in ops])
+    # Signs and bins are combined once for the whole batch, not in every branch.
+    op_kwargs = {key: _combine(value) for key, value in op_kwargs.items()}
+    return choose(selected_op_idx, [partial(_rewritten(op), *op_args, **op_kwargs) for op in ops])
 
 
-def _combined(value: Any) -> Any:
+def _combine(value: Any) -> Any:
     if not isinstance(value, SignedBin):
         return value
     return _Combined(value)
 
 
 class _Combined(SignedBin):
-    """A signed bin whose row in the table is computed already."""
+    """A signed bin whose table row is already computed."""
 
     __slots__ = ("_row",)
 
@@ -75,38 +75,38 @@ class _Combined(SignedBin):
         return self._row
 
 
-def _traced(op: Callable[..., DataNode]) -> Callable[..., DataNode]:
+def _rewritten(op: Callable[..., DataNode]) -> Callable[..., DataNode]:
     return rewrite(op) if not isinstance(op, Augmentation) and is_rewritable(op) else op
 
 
 def check_augmentations(augmentations: Sequence[Augmentation]) -> None:
-    """Raise where a list of augmentations is empty or holds something else.
+    """Raise if a list of augmentations is empty or contains other objects.
 
     Raises:
-        ArgumentValueError: it is empty.
-        ArgumentTypeError: an item is no augmentation.
+        ArgumentValueError: the list is empty.
+        ArgumentTypeError: an item is not an augmentation.
     """
     if not augmentations:
-        raise ArgumentValueError("the list of augmentations is empty.", line=SourceLine.capture())
+        raise ArgumentValueError("the list of augmentations must not be empty.", line=SourceLine.capture())
     for item in augmentations:
         if not isinstance(item, Augmentation):
             name = getattr(item, "__name__", repr(item))
             raise ArgumentTypeError(
-                f"the list of augmentations holds {name}, which is none.",
+                f"the list of augmentations contains {name}, which is not an augmentation.",
                 line=SourceLine.capture(),
                 hint="Decorate a function (data, parameter) -> data with @augmentation.",
             )
 
 
 def check_keywords(augmentations: Sequence[Augmentation], keywords: Mapping[str, Any], scheme: str) -> None:
-    """Raise for a named argument that none of the augmentations has.
+    """Raise for a keyword argument that no augmentation accepts.
 
     Raises:
-        ArgumentTypeError: there is one.
+        ArgumentTypeError: there is such an argument.
     """
     for keyword in keywords:
         if not any(item.takes(keyword) for item in augmentations):
             raise ArgumentTypeError(
-                f"{scheme} got the argument {keyword!r}, which none of its augmentations has.",
+                f"{scheme} got the argument {keyword!r}, which no augmentation accepts.",
                 line=SourceLine.capture(),
             )

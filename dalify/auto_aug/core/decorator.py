@@ -1,4 +1,4 @@
-"""``@augmentation``: a function of data and a parameter becomes an augmentation with bins of magnitudes."""
+"""``@augmentation``: turns a function of data and a parameter into an augmentation with magnitude bins."""
 
 from __future__ import annotations
 
@@ -47,22 +47,23 @@ def augmentation(
     name: str | None = None,
     augmentation_cls: type[Augmentation] | None = None,
 ) -> Any:
-    """Make an augmentation of a function.
+    """Turn a function into an augmentation.
 
     Args:
-        function: ``function(data, parameter, ...) -> data``, of operators; conditions on graph values work in it.
-        mag_range: first and last magnitude; or a numpy array with one magnitude for each bin. Without it the parameter
+        function: ``function(data, parameter, ...) -> data``, composed of operators; can contain conditions on graph
+            values.
+        mag_range: first and last magnitude; or a NumPy array with one magnitude per bin. Without it the parameter
             is None.
-        randomly_negate: negate magnitudes with probability one half, sample by sample.
-        mag_to_param: makes the parameter of a magnitude: a number, list or array, of one shape and type for all
-            magnitudes. It is called once for each bin when the graph is built, so it cannot use operators. By default
-            the magnitude itself, as FLOAT.
-        param_device: where the parameter lies: "cpu" (default), "gpu", or "auto" for the device of the data.
-        name: that of the function by default.
-        augmentation_cls: a class derived from Augmentation to make.
+        randomly_negate: negate magnitudes with probability one half, per sample.
+        mag_to_param: converts a magnitude to the parameter: a number, list or array, of the same shape and type for all
+            magnitudes. It is called once per bin when the graph is built, so it cannot use operators. By default the
+            parameter is the magnitude as FLOAT.
+        param_device: device of the parameter: "cpu" (default), "gpu", or "auto" for the device of the data.
+        name: by default that of the function.
+        augmentation_cls: subclass of Augmentation to instantiate.
 
     Raises:
-        ArgumentTypeError: `function` takes fewer than two positional arguments, or is an augmentation already.
+        ArgumentTypeError: `function` takes fewer than two positional arguments, or is already an augmentation.
         ArgumentValueError: an unknown `param_device`.
 
     Example:
@@ -71,8 +72,8 @@ def augmentation(
         ...     return fn.rotate(data, angle=angle, fill_value=fill_value, keep_size=True)
     """
 
-    def made(function: Callable[..., DataNode]) -> Augmentation:
+    def make(function: Callable[..., DataNode]) -> Augmentation:
         kind = augmentation_cls or Augmentation
         return kind(function, mag_range, randomly_negate, mag_to_param, param_device, name)
 
-    return made if function is None else made(function)
+    return make if function is None else make(function)

@@ -1,4 +1,4 @@
-"""Policies of AutoAugment: pairs of augmentations with their probabilities and magnitudes."""
+"""Policies of AutoAugment: sequences of augmentations with probabilities and magnitudes."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Step = tuple[Augmentation, float, "int | None"]
 
 
 class Policy:
-    """Sub-policies, of which one is chosen for each sample; its steps are then taken in their order.
+    """Sub-policies, one of which is drawn for each sample; its steps are applied in order.
 
     Source: Cubuk et al., AutoAugment, arXiv:1805.09501.
 
     Args:
-        name: for ``repr``.
-        num_magnitude_bins: number of bins that the ranges of magnitudes are divided into.
+        name: name in ``repr``.
+        num_magnitude_bins: number of bins of the magnitude ranges.
         sub_policies: sequences of steps ``(augmentation, probability, magnitude bin)``: the augmentation is applied
-            with the probability. The bin is None for augmentations without magnitudes.
+            with the given probability. The bin is None for augmentations without magnitudes.
 
     Raises:
-        ArgumentTypeError: something of another type.
-        ArgumentValueError: a number outside its range, or an augmentation with magnitudes but no bin.
+        ArgumentTypeError: a value has the wrong type.
+        ArgumentValueError: a number is out of range, or an augmentation with magnitudes has no bin.
     """
 
     def __init__(self, name: str, num_magnitude_bins: int, sub_policies: Sequence[Sequence[Step]]) -> None:
@@ -49,7 +49,7 @@ class Policy:
 
     @property
     def augmentations(self) -> dict[str, Augmentation]:
-        """All augmentations by their names; different ones of one name are told apart by a number in front."""
+        """All augmentations by name; different ones with the same name get a number as a prefix."""
         return dict(self._augmentations)
 
     def __repr__(self) -> str:
@@ -69,14 +69,14 @@ def _check_step(step: Any, count: int, policy: str) -> None:
     line = SourceLine.capture()
     if not isinstance(step, (tuple, list)) or len(step) != 3:
         raise ArgumentTypeError(
-            f"a step of a sub-policy is (augmentation, probability, magnitude bin); got {step!r}.",
+            f"a step of a sub-policy must be (augmentation, probability, magnitude bin); got {step!r}.",
             line=line,
             hint="A policy is a list of sub-policies, each a list of steps: [[(rotate, 0.8, 3), (invert, 0.2, None)]].",
         )
     augmentation, probability, level = step
     if not isinstance(augmentation, Augmentation):
         raise ArgumentTypeError(
-            f"a step of a sub-policy begins with an augmentation; got {augmentation!r}.",
+            f"a step of a sub-policy must start with an augmentation; got {augmentation!r}.",
             line=line,
             hint="Decorate a function (data, parameter) -> data with @augmentation.",
         )
@@ -86,13 +86,13 @@ def _check_step(step: Any, count: int, policy: str) -> None:
         )
     if not 0 <= probability <= 1:
         raise ArgumentValueError(
-            f"the probability of {augmentation.name} must lie between 0 and 1; got {probability!r}.", line=line
+            f"the probability of {augmentation.name} must be between 0 and 1; got {probability!r}.", line=line
         )
     if level is not None:
         check_bin(level, count, f"the magnitude bin of {augmentation.name}")
     elif augmentation.mag_range is not None:
         raise ArgumentValueError(
-            f"{augmentation.name} has magnitudes, but the policy {policy!r} gives it no bin.",
+            f"{augmentation.name} has magnitudes, but no bin in the policy {policy!r}.",
             line=line,
             hint=f"({augmentation.name}, {probability}, 3)",
         )
@@ -101,7 +101,7 @@ def _check_step(step: Any, count: int, policy: str) -> None:
 def _with_names(
     sub_policies: Sequence[Sequence[Step]],
 ) -> tuple[tuple[tuple[Step, ...], ...], dict[str, Augmentation]]:
-    """Return the sub-policies as tuples, with different augmentations of one name renamed, and all by name, sorted."""
+    """Return the sub-policies as tuples, with name clashes resolved, and all augmentations sorted by name."""
     found: dict[int, Augmentation] = {id(step[0]): step[0] for steps in sub_policies for step in steps}
     by_name: dict[str, list[Augmentation]] = {}
     for item in found.values():

@@ -72,9 +72,9 @@ def audio(
 @audio.prepare
 def _(encoded, *, downmix, dtype, quality, sample_rate):
     wanted = sample_rate.astype(np.float64)
-    for index in np.flatnonzero(~((wanted >= 0) & (wanted <= _HIGHEST_RATE_HZ))).tolist():
+    for index in np.flatnonzero(~((wanted >= 0) & (wanted <= _MAX_RATE_HZ))).tolist():
         error = ArgumentValueError(
-            f"sample_rate must be from 0 (the sound's own) to {_HIGHEST_RATE_HZ:g} Hz; got {wanted[index]:g}."
+            f"sample_rate must be from 0 (the sound's own) to {_MAX_RATE_HZ:g} Hz; got {wanted[index]:g}."
         )
         of_sample(error, index)
         raise error
@@ -88,7 +88,7 @@ def _(encoded, *, downmix, dtype, quality, sample_rate):
     others = {}
     for index in np.flatnonzero(~files.is_known).tolist():
         with _sample(index):
-            sound, rates[index] = _decoded(encoded.samples[index], downmix, dtype.numpy, quality, wanted[index])
+            sound, rates[index] = _decode(encoded.samples[index], downmix, dtype.numpy, quality, wanted[index])
         others[index] = sound
         frames[index], channels[index] = len(sound), 1 if downmix else sound.shape[1]
     shapes = frames[:, None] if downmix else np.stack([frames, channels], 1)
@@ -119,7 +119,7 @@ def _(sound, rate, encoded, *, downmix, dtype, quality, sample_rate, files, othe
     for index in np.sort(failed).tolist():
         with _sample(index):
             data = next(encoded.take(np.array([index])).arrays())
-            _fill(sound, index, _decoded(data, downmix, dtype.numpy, quality, float(sample_rate[index]))[0])
+            _fill(sound, index, _decode(data, downmix, dtype.numpy, quality, float(sample_rate[index]))[0])
 
 
 def _fill(sounds, index, values):

@@ -19,7 +19,7 @@ _WEIGHTS = {1: (1.0,), 3: (0.299, 0.587, 0.114)}
 
 
 @operator
-def grey_contrast(x: Spec, /, *, contrast: PerSample[float] = 1.0) -> Spec:
+def gray_contrast(x: Spec, /, *, contrast: PerSample[float] = 1.0) -> Spec:
     """Change the contrast of images, as Pillow's ImageEnhance.Contrast does.
 
     ``out = gray + contrast * (x - gray)``, where gray is the mean over the image of 0.299 R + 0.587 G + 0.114 B. Frames
@@ -45,20 +45,20 @@ def grey_contrast(x: Spec, /, *, contrast: PerSample[float] = 1.0) -> Spec:
     return x
 
 
-@grey_contrast.cpu
+@gray_contrast.cpu
 def _(out, x, *, contrast, spec):
     layout = visual_layout(spec, _LAYOUTS)
     source, target = flat_frames(x, layout), flat_frames(out, layout)
-    grey = channel_means(source) @ np.array(_WEIGHTS[x.shape[-1]])
+    gray = channel_means(source) @ np.array(_WEIGHTS[x.shape[-1]])
     factor = np.repeat(contrast, frame_count(layout, spec.shape))
-    scale_shift(Samples.of_dense(target), Samples.of_dense(source), factor, grey * (1 - factor))
+    scale_shift(Samples.of_dense(target), Samples.of_dense(source), factor, gray * (1 - factor))
 
 
-@grey_contrast.gpu
+@gray_contrast.gpu
 def _(out, x, *, contrast, spec):
     layout = visual_layout(spec, _LAYOUTS)
     source, target = flat_frames(x, layout), flat_frames(out, layout)
     weights = torch.tensor(_WEIGHTS[x.shape[-1]], dtype=torch.float64, device=x.device)
-    grey = (source.double().mean((1, 2)) @ weights).cpu().numpy()
+    gray = (source.double().mean((1, 2)) @ weights).cpu().numpy()
     factor = np.repeat(contrast, frame_count(layout, spec.shape))
-    scale_shift_torch(target, source, factor, grey * (1 - factor))
+    scale_shift_torch(target, source, factor, gray * (1 - factor))
