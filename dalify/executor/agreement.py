@@ -1,7 +1,7 @@
-"""All samples of a batch have one element type and one number of dimensions, also where only the data tell which.
+"""Check that all samples of a batch have the same element type and number of dimensions.
 
-Alone because samples are read in chunks, by several threads, and which sample is the odd one must not depend on who is
-first: it is the one that differs from the first sample of the batch.
+Samples are read in chunks by several threads. The result does not depend on their order: a sample is an error if it
+differs from the first sample of the batch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Scratch memory of one worker thread for the values inside a chunk.
 
-They are written, read by the next kernel and forgotten; giving them the same memory again and again keeps them in the
-cache and avoids the page faults of fresh memory.
+The values are short-lived. Reusing the same memory keeps it in the cache and avoids page faults of newly allocated
+memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From an optimised graph to an engine: device, seeds, readers' indices, sources and their worker processes."""
+"""Create an engine from an optimized graph: device, seeds, indices of readers, sources and their worker processes."""
 
 from __future__ import annotations
 

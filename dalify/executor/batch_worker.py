@@ -1,4 +1,4 @@
-"""Computes batches by number in another process: an engine of its own that gets each batch as a request."""
+"""Compute batches by number in a worker process, which has its own engine."""
 
 from __future__ import annotations
 

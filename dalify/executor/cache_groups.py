@@ -1,4 +1,4 @@
-"""Which nodes a cache makes superfluous for the samples that it holds: those that nothing else needs."""
+"""Find the nodes that only a cache needs, which need not run for cached samples."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What tells the samples of one cache from those of another: a digest of everything that makes them.
+"""Digests that identify the samples of a cache.
 
-Alone because it is a promise over time: whatever changes a result must change the digest, and nothing else should.
+Everything that affects the result must be part of the digest, and nothing else.
 """
 
 from __future__ import annotations

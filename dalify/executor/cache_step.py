@@ -1,7 +1,6 @@
-"""The step of a cache: it holds the steps in front of it, and runs them for the samples that it does not have.
+"""The step of a cache: it contains the steps before the cache, and runs them for samples that are not cached.
 
-Alone because all else in the executor need not know that some samples are not computed: a chunk that comes out of
-here looks as if all of it had been.
+The output of a chunk does not show which samples were cached.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The steps of a choice between many branches: samples go to the branch with their number, and come back.
-
-Beside ``steps``, which has those of conditions with two sides.
-"""
+"""The steps of a choice among many branches: split the samples by the number of the branch, and join them."""
 
 from __future__ import annotations
 

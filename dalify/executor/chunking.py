@@ -1,4 +1,4 @@
-"""How a batch is cut into chunks: long enough to hide their share of Python, short enough to keep the threads busy."""
+"""Divide a batch into chunks: long enough to amortize their share of Python, short enough to keep all threads busy."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""All feeds of a pipeline as one: asked together, and together where they stand.
+"""All feeds of a pipeline: scheduled together, with a common state.
 
-Alone because they have to stay in step: when one fails, ends or is sent elsewhere, the others must know.
+If one feed fails, ends or is restored, the others must stay at the same batch.
 """
 
 from __future__ import annotations

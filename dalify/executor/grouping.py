@@ -1,8 +1,4 @@
-"""Which samples of a chunk go to a kernel together, and how: the decisions around a call, without the call.
-
-Alone because steps for uniform groups and steps for ragged ones share them, and because they can be tested by
-themselves.
-"""
+"""Divide the samples of a chunk into groups for kernel calls, without calling them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The step that computes: the only place where kernels are called.
+"""The step that calls kernels.
 
-Consecutive samples of one shape form a group, and a kernel is called once per group; a uniform chunk is one call.
+Consecutive samples with the same shape form a group, and the kernel is called once per group; a uniform chunk is one
+call.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The step of operators that look at each sample by itself: decoders, and what reads files.
+"""The step of operators that process samples separately: decoders, and operators that read files.
 
-Alone because nothing has to come together here: there are no groups, and results of all shapes lie in one block.
+There are no groups, and results of different shapes are stored in one block.
 """
 
 from __future__ import annotations

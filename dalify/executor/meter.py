@@ -1,7 +1,4 @@
-"""How many bytes the values of operators take: what ``Pipeline.executor_statistics`` tells.
-
-Alone because it is off unless somebody asks for it, and then stands around the steps of a plan.
-"""
+"""Measure the sizes of the outputs of operators, for ``Pipeline.executor_statistics``."""
 
 from __future__ import annotations
 

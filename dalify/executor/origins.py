@@ -1,8 +1,4 @@
-"""Where the samples of a batch came from, found out when somebody asks.
-
-Alone because hardly anybody asks: an error names one sample of a million, and a text for each would cost as much as
-reading it.
-"""
+"""The origins of the samples of a batch, computed only when an error or the user needs them."""
 
 from __future__ import annotations
 

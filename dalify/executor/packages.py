@@ -1,4 +1,4 @@
-"""Optional packages are looked for before the first sample: an absent one is no damaged sample."""
+"""Check at build time that the optional packages of all operators are installed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Which stages of a plan run in other processes, and which in this one.
+"""Divide the stages of a plan between worker processes and this process.
 
-Alone because it is one rule: what may run anywhere is computed elsewhere; users' functions that are called one batch
-after the other, the device, and what depends on them stay here. A stage is the unit: its values are known by slot, so
-two plans of one numbering fit together.
+User functions that are called one batch after the other, the device, and stages that depend on them run in this
+process; all others in worker processes. Values are identified by slot, so both plans use the same numbering.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stages of a plan in worker processes of this machine.
 
-A worker gets the graph once, then numbers of batches. It writes outputs into shared memory that this process views, and
-that is written again when the last view is gone. A batch whose worker dies is computed again by another one.
+A worker receives the graph once, then numbers of batches. It writes outputs into shared memory that this process
+views, and that is reused after the last view is released. A batch whose worker dies is computed again by another one.
 """
 
 from __future__ import annotations

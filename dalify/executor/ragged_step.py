@@ -1,7 +1,6 @@
-"""The step of operators that take samples of different length in one call: boxes, points, labels.
+"""The step of operators that process samples of different lengths in one call: boxes, points, labels.
 
-Alone because all that is special about them is how samples come together and go apart again; see
-``dalify.data.rows``.
+It concatenates the samples and splits the results; see ``dalify.data.rows``.
 """
 
 from __future__ import annotations

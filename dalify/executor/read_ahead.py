@@ -1,6 +1,6 @@
-"""Samples that are on their way, from another machine or process, while batches before them are computed.
+"""Read samples from other machines or processes in advance, while previous batches are computed.
 
-Waiting needs many threads that do nothing, not the few that compute.
+Waiting for responses uses separate threads, so that the worker threads keep computing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The step of a reader: from the entries that the sampler chose to arrays.
-
-Alone because it is where a pipeline spends its time when nothing is decoded: what it does for each sample counts.
-"""
+"""The step of a reader, which converts the entries of the sampler to arrays."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""What happens to samples that cannot be read or decoded.
+"""Handle samples that cannot be read or decoded.
 
-Alone because it is one promise, kept across readers, decoders, chunks and batches: a bad sample costs itself and
-nothing else, the batch stays full, every one is on record, and what takes its place depends on the place alone, so that
-a run can be repeated and resumed.
+A bad sample does not affect other samples, the batch stays full, and every bad sample is recorded. The replacement
+depends only on the position, so runs can be repeated and resumed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Per-sample arguments on their way to a kernel: from constants and graph values to arrays ``[N]`` and ``[N, k]``."""
+"""Convert per-sample arguments from constants and graph values to arrays ``[N]`` and ``[N, k]`` for kernels."""
 
 from __future__ import annotations
 

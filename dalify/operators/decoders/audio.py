@@ -33,9 +33,9 @@ def audio(
 ) -> tuple[Spec, Spec]:
     """Decode audio of any common format: WAV, FLAC, Ogg (Vorbis, Opus), AIFF, AU, CAF, MP3.
 
-    The format is detected from the data, not from the file name. WAV and FLAC files need no further package, unless they
-    are unusual or damaged; other formats need the extra ``dalify[audio]``. Unlike DALI, this decodes MP3, and scales
-    samples stored as floats when they are converted to integers.
+    The format is detected from the data, not from the file name. WAV and FLAC files need no further package, unless
+    they are unusual or damaged; other formats need the extra ``dalify[audio]``. Unlike DALI, this decodes MP3, and
+    scales samples stored as floats when they are converted to integers.
 
     Args:
         encoded: contents of the files, uint8 ``[bytes]``.

@@ -88,7 +88,7 @@ class TorchDraws:
 
     @contextmanager
     def for_samples(self, samples: int) -> Iterator[None]:
-        """Compute the numbers of so many samples ahead.
+        """Compute the random numbers of a number of samples in advance.
 
         The generator is moved on at the end, or when it is asked for.
         """

@@ -51,7 +51,7 @@ class FasterDataset:
             self._maker.warm_up()
 
     def _look_again(self) -> None:
-        # In the process of the user's program, he may change the dataset at any time.
+        # In the main process, the user may change the dataset at any time.
         if self._watch is not None and not self._watch.is_current():
             self.prepare()
 

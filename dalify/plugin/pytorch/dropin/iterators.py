@@ -158,7 +158,7 @@ class ThreadIterator(_BaseDataLoaderIter):
         self._workers = [
             _Worker(number, self._num_workers, int(self._base_seed), fetcher) for number in range(self._num_workers)
         ]
-        # The threads know their worker, not the iterator: when nobody holds it any more, they end.
+        # The threads know their worker, not the iterator: when it is deleted, they end.
         self._finalizer = weakref.finalize(self, _close, self._workers, self._tasks)
         for worker in self._workers:
             thread = threading.Thread(target=worker.run, name=f"dalify-loader-{worker.number}", daemon=True)

@@ -58,7 +58,7 @@ class Picture:
         return self._pixels
 
     def check(self) -> None:
-        """Decode, if nobody did: an error in it goes before those of the steps."""
+        """Decode if necessary, so that a decoding error is raised before errors of the steps."""
         self._decoded(self._source_height)
 
     def pixels(self) -> _Array:

@@ -23,7 +23,7 @@ class Resumable:
         """Describe where the latest pass stands: how many batches were given, and how its order came about.
 
         The state is for ``torch.save`` or a checkpoint of a framework. Without workers, augmentations draw from torch's
-        own generator; its state then is the caller's to save and restore, as he does for the model.
+        own generator; the caller must then save and restore its state, like that of the model.
         """
         iterator = None if self._pass is None else self._pass[0]()
         if iterator is None or self._is_finished(iterator._num_yielded):
