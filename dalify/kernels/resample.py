@@ -302,6 +302,14 @@ def _blend_slices(out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, e
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, no_cpython_wrapper=True)
 def _filter_row(row, blended, first, weights, channels):
     """Filter one row of any number of channels horizontally."""
+    if channels == 1:  # grayscale images and most volumes; unsigned places need no test for negative ones
+        taps = np.uintp(weights.shape[1])
+        for i in range(first.size):
+            at, w, total = np.uintp(first[i]), weights[i], np.float32(0)
+            for k in range(np.uintp(0), taps):
+                total += w[k] * blended[at + k]
+            row[i] = total
+        return
     for i in range(first.size):
         for c in range(channels):
             total = np.float32(0)
@@ -392,41 +400,54 @@ def _separable(
     excludes: a quarter of the compile time.
     """
     row_weights = column_weights = np.empty((0, 0), np.float32)
-    taps = 0
+    first_row = first_column = offsets = np.empty(0, np.int64)
+    scratch = np.empty(0, np.float32)
+    taps = left = columns = 0
     for n in range(len(out_at)):
         height, width, channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2]
         out = array_at(out_at[n], (height, width * channels), out_like)
         x = array_at(x_at[n], (x_shapes[n, 0], x_shapes[n, 1] * channels), x_like)
-        first_row = np.empty(height, np.int64)
-        first_column = np.empty(width, np.int64)
-        offsets = np.empty(width, np.int64)
-        for axis in range(2):  # one call site for both, so that the callees are compiled once
-            size, extent = (height, x_shapes[n, 0]) if axis == 0 else (width, x_shapes[n, 1])
-            kind = choose_filter(size, start[n, axis], end[n, axis], min_filter[n], mag_filter[n])
-            radius = filter_radius(kind, size, start[n, axis], end[n, axis], antialias)
-            taps = tap_count(radius)
-            taps = taps if taps < extent else extent
-            weights = np.empty((size, taps if axis == 0 else taps + taps % 2), np.float32)
-            first = first_row if axis == 0 else first_column
-            axis_taps(extent, start[n, axis], end[n, axis], kind, radius, axis == 0, first, weights)
-            if axis == 0:
-                row_weights = weights
-            else:
-                column_weights = weights
+        is_new = True
+        # Slices of a volume, and frames of a video, differ in nothing.
+        if is_general is not None:  # noqa: SIM102 -- alone: what numba leaves out is decided by None only
+            if n > 0:
+                is_new = min_filter[n] != min_filter[n - 1] or mag_filter[n] != mag_filter[n - 1]
+                is_new |= out_shapes[n, 2] != out_shapes[n - 1, 2]
+                for axis in range(2):
+                    is_new |= (
+                        out_shapes[n, axis] != out_shapes[n - 1, axis] or x_shapes[n, axis] != x_shapes[n - 1, axis]
+                    )
+                    is_new |= start[n, axis] != start[n - 1, axis] or end[n, axis] != end[n - 1, axis]
+        if is_new:
+            first_row, first_column = np.empty(height, np.int64), np.empty(width, np.int64)
+            offsets = np.empty(width, np.int64)
+            for axis in range(2):  # one call site for both, so that the callees are compiled once
+                size, extent = (height, x_shapes[n, 0]) if axis == 0 else (width, x_shapes[n, 1])
+                kind = choose_filter(size, start[n, axis], end[n, axis], min_filter[n], mag_filter[n])
+                radius = filter_radius(kind, size, start[n, axis], end[n, axis], antialias)
+                taps = tap_count(radius)
+                taps = taps if taps < extent else extent
+                weights = np.empty((size, taps if axis == 0 else taps + taps % 2), np.float32)
+                first = first_row if axis == 0 else first_column
+                axis_taps(extent, start[n, axis], end[n, axis], kind, radius, axis == 0, first, weights)
+                if axis == 0:
+                    row_weights = weights
+                else:
+                    column_weights = weights
 
-        left = right = first_column[0]
-        for j in range(width):
-            left = first_column[j] if first_column[j] < left else left
-            right = first_column[j] if first_column[j] > right else right
-        columns = right + taps - left
-        for j in range(width):
-            first_column[j] -= left
-            offsets[j] = first_column[j] * (channels * _FLOAT_BYTES)
-        # Beyond the last column: one tap with weight 0 if the number of taps was odd, and the excess of the last
-        # vector.
-        scratch = np.empty((columns + 1) * channels + _LANES, np.float32)
-        for j in range(columns * channels, scratch.size):
-            scratch[j] = 0
+            left = right = first_column[0]
+            for j in range(width):
+                left = first_column[j] if first_column[j] < left else left
+                right = first_column[j] if first_column[j] > right else right
+            columns = right + taps - left
+            for j in range(width):
+                first_column[j] -= left
+                offsets[j] = first_column[j] * (channels * _FLOAT_BYTES)
+            # Beyond the last column: one tap with weight 0 if the number of taps was odd, and the excess of the last
+            # vector.
+            scratch = np.empty((columns + 1) * channels + _LANES, np.float32)
+            for j in range(columns * channels, scratch.size):
+                scratch[j] = 0
         blended = scratch[: columns * channels]
         if is_general is None:
             blocks = np.empty((width + 3) // 4 * taps * 16, np.float32)
