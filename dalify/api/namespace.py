@@ -6,6 +6,7 @@ The file of an operator is imported at the first access.
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import sys
 from collections.abc import Callable, Mapping
@@ -85,6 +86,10 @@ class Namespace(ModuleType):
                 hint=f"{self._public} has: {', '.join(sorted(public))}." if len(public) < 12 else "",
             )
         return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel by name, as modules do: functions that are pickled by value name ``fn`` among their globals."""
+        return importlib.import_module, (self.__name__,)
 
     def __dir__(self) -> list[str]:
         """Return the public names, for completion."""

@@ -32,6 +32,10 @@ class LazyModule(ModuleType):
         self.__dict__["_purpose"] = purpose
         self.__dict__["_install"] = install or name
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel without the package: a function that is pickled by value takes the globals that it names along."""
+        return LazyModule, (self.__name__, self._purpose, self._install)
+
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("__") and attribute != "__version__":
             raise AttributeError(attribute)  # inspection, e.g. by doctest or inspect, must not import the package
