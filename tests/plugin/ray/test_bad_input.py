@@ -94,7 +94,7 @@ def test_a_full_cluster(
 ) -> None:
     ray_cluster.fill_up()
     pipe = RayPipeline(photos(photo_folder), workers=1, cpus_per_worker=2, start_timeout_s=1)
-    with pytest.raises(WorkerError, match=r"each needs 2 CPU, and of the cluster's 3 .* its largest node has 1"):
+    with pytest.raises(WorkerError, match=r"each needs 2 CPU, and of the cluster's .* its largest node has 1"):
         pipe.run()
     pipe.close()
     monkeypatch.setattr("dalify.plugin.ray.crew._SILENT_START_S", 1.0)
