@@ -204,7 +204,7 @@ def make_plan(job: Job, costs: Costs) -> Plan:
     processes = 0 if is_remote or not costs.python_ms else min(threads, _ceil(needed))
     used_gb = job.batch_size * costs.bytes_as(costs.dtype) / 1e9
     process_gb = costs.process_mb / 1e3
-    batches = job.prefetch + (processes + _HELD_BATCHES if processes else 1)
+    batches = job.prefetch + (2 * (processes - 1) + _HELD_BATCHES if processes else 1)
     node_gb = job.gpus_of_node * (process_gb * (1 + processes) + batches * used_gb)
     cpu_node_gb = 0.0
     if is_remote:

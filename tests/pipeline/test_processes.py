@@ -383,6 +383,21 @@ def test_external_sources(name: str) -> None:
     assert_equal(*found)
 
 
+@pytest.mark.parametrize(("depth", "processes", "count"), [(1, 3, 3), (2, 1, 2), (2, 3, 6), (4, 3, 8)])
+def test_a_request_waits_for_each_worker(depth: int, processes: int, count: int) -> None:
+    asked: list[int] = []
+
+    @pipeline_def(batch_size=2, num_threads=3, processes=processes, prefetch_queue_depth=depth)
+    def pipeline():
+        return fn.external_source(lambda number: (asked.append(number), np.full(2, number))[1]) + 1
+
+    pipe = pipeline()
+    pipe.run()
+    assert asked == list(range(count))
+    pipe.run()
+    assert asked == list(range(count + 1))
+
+
 def test_data_fed_by_hand() -> None:
     @pipeline_def(batch_size=3, num_threads=2, processes=2, prefetch_queue_depth=1)
     def pipeline():
