@@ -14,7 +14,15 @@ import_torchvision("torchvision.datasets")  # the page imports it as users do
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", "docs/caching.md", "docs/dynamic.md", "docs/epochs.md", "docs/modes.md", "docs/torchvision.md"]
-WITH_LINKS = [*PAGES, "docs/frameworks.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
+WITH_LINKS = [
+    *PAGES,
+    "docs/frameworks.md",
+    "docs/processes.md",
+    "docs/ray.md",
+    "docs/scaling.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+]
 
 
 def blocks(page: str) -> list[str]:
