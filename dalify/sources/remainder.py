@@ -59,9 +59,12 @@ class Split:
         count, *numbers = data
         if type(count) is not int or not 1 <= count <= MAX_SHARDS:
             raise ValueError(f"invalid number of shards: {count!r}")
-        positions, seeds = (value if isinstance(value, int) else _short(value) for value in numbers)
-        if any(len(value) != count for value in (positions, seeds) if not isinstance(value, int)):
+        given = [[value] if isinstance(value, int) else list(value) for value in numbers]
+        if any(type(value) is not int for values in given for value in values) or min(given[0]) < 0:
+            raise ValueError(f"invalid numbers of samples read: {str(numbers[0])[:60]}")
+        if any(len(value) != count for value in numbers if not isinstance(value, int)):
             raise ValueError(f"there must be a number for each of {count} shards")
+        positions, seeds = (value if isinstance(value, int) else _short(value) for value in numbers)
         return cls(count, positions, seeds)
 
 

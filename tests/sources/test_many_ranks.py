@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import dalify.sources.sampler as sampler_module
+from dalify.base.errors import CheckpointError
 from dalify.plugin.epochs import LastBatchPolicy, ReaderEpochs
 from dalify.sources.sampler import Sampler
 from dalify.sources.sampler_options import SamplerOptions
@@ -159,6 +160,16 @@ def test_what_all_states_cost_with_an_order_of_each_rank() -> None:
     assert len(json.dumps(sampler.state())) < 250
     _, most = cost(lambda: sampler.restore({"shards": states}))
     assert most < 500 * RANKS
+
+
+@pytest.mark.parametrize(
+    "split",
+    [[2, -5, 0], [2, [-1, 3], 0], [2, [1], 0], [2, 1, [0]], [2, None, 0], [2, 1.5, 0], [2, 1, "x"], [10**7, 1, 0]],
+)
+def test_damaged_splits_are_refused(split: Any) -> None:
+    sampler = rank_of({"shuffle_after_epoch": True}, 0, 2, 12)
+    with pytest.raises(CheckpointError, match="is damaged"):
+        sampler.restore({**sampler.state(), "left": {"0": [split]}})
 
 
 @pytest.mark.parametrize("policy", LastBatchPolicy)
