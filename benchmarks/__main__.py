@@ -7,7 +7,7 @@ import importlib
 from pathlib import Path
 
 from benchmarks.common import Options
-from dalify.codecs.group import jpeg_decoder
+from dalify.codecs.decode_batch import jpeg_decoder
 
 BENCHMARKS = [
     "resnet_training",

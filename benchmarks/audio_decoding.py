@@ -15,7 +15,6 @@ from typing import Any
 from unittest import mock
 
 from benchmarks.common import Contender, Options, RunBatch, compare, library, missing_package
-from dalify.codecs import sound
 from tutorials.sounds import make_sounds
 
 __all__ = ["main"]
@@ -56,11 +55,11 @@ def _run(define: Callable[[], Any], *, is_virtual: bool) -> Iterator[RunBatch]:
 
     def run_batch() -> int:
         # Not only for this call: batches are computed ahead. The next contender's turn begins when all is idle.
-        sound._memory_file = (lambda: None) if is_virtual else memory_file
+        audio._memory_file = (lambda: None) if is_virtual else memory_file
         return len(pipeline.run()[0])
 
-    memory_file = sound._memory_file
-    with mock.patch.object(sound, "_memory_file", memory_file):  # as it was, in the end
+    memory_file = audio._memory_file
+    with mock.patch.object(audio, "_memory_file", memory_file):  # as it was, in the end
         yield run_batch
 
 

@@ -30,7 +30,7 @@ import simplejpeg
 from dalify import fn, types
 from dalify.base.compiling import progress
 from dalify.base.errors import ArgumentValueError, DalifyError
-from dalify.codecs.group import jpeg_decoder
+from dalify.codecs.decode_batch import jpeg_decoder
 from dalify.pipeline import Pipeline, pipeline_def
 
 __all__ = ["main", "warm_up"]

@@ -16,9 +16,9 @@ import numpy as np
 from dalify.base.errors import DecodeError
 from dalify.base.limits import check_count, check_shape
 from dalify.base.optional import LazyModule
-from dalify.codecs.signature import Bytes, as_bytes_array
+from dalify.codecs.image_format import Bytes, as_bytes_array
 
-__all__ = ["decode_sound", "silence"]
+__all__ = ["decode_audio", "silence"]
 
 soundfile: Any = LazyModule("soundfile", "decoding audio other than plain WAV files", "dalify[audio]")
 
@@ -111,7 +111,7 @@ class _Wave(NamedTuple):
     rate: int
 
 
-def decode_sound(encoded: Any, dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, Any], float]:
+def decode_audio(encoded: Any, dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, Any], float]:
     """Decode audio with all its channels.
 
     A truncated WAV file returns the samples that it contains, as in libsndfile; truncated files of other formats are an

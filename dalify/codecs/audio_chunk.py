@@ -1,6 +1,6 @@
 """The audio files of a chunk: what most are, WAV and FLAC, is decoded in one compiled call.
 
-Files that are anything else, or not quite as they should be, are left to `dalify.codecs.sound`, which knows every case
+Files that are anything else, or not quite as they should be, are left to `dalify.codecs.audio`, which knows every case
 and tells what is wrong.
 """
 
@@ -17,7 +17,7 @@ from dalify.codecs.flac import PADDING_BYTES, SCRATCH_BEFORE, decode_frame, read
 from dalify.data.batch import Batch
 from dalify.data.samples import Samples
 
-__all__ = ["SoundFiles"]
+__all__ = ["AudioFiles"]
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -41,7 +41,7 @@ _HIGHEST_RATE = (1 << 31) - 1
 _MOST_FLAC_RATIO, _SMALL_BYTES = 64, 1 << 20
 
 
-class SoundFiles:
+class AudioFiles:
     """The headers of the audio files of a chunk.
 
     Args:

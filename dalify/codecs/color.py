@@ -14,7 +14,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import DTypeError
 from dalify.data.dtypes import DALIDataType, DALIImageType
 
-__all__ = ["SUPPORTED_DTYPES", "channels_of", "check_dtype", "convert_colour", "rescale"]
+__all__ = ["SUPPORTED_DTYPES", "channels_of", "check_dtype", "convert_color", "rescale"]
 
 SUPPORTED_DTYPES = (
     DALIDataType.UINT8,
@@ -60,7 +60,7 @@ def check_dtype(dtype: DALIDataType) -> None:
         raise DTypeError(f"images cannot be decoded to {dtype.name}; dtype must be one of {names}.")
 
 
-def convert_colour(pixels: np.ndarray[Any, Any], output_type: DALIImageType) -> np.ndarray[Any, Any]:
+def convert_color(pixels: np.ndarray[Any, Any], output_type: DALIImageType) -> np.ndarray[Any, Any]:
     """Convert stored pixels.
 
     Args:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from dalify.base.errors import DecodeError
 from dalify.base.limits import check_image
-from dalify.codecs.signature import Bytes
+from dalify.codecs.image_format import Bytes
 
 __all__ = ["check_declared_size", "gif_screen", "webp_chunks"]
 
@@ -38,7 +38,7 @@ def check_declared_size(data: Bytes, kind: str) -> None:
 
     Args:
         data: encoded image, 1-D uint8.
-        kind: the format, from ``picture_format``; JPEG, PNG, TIFF and PNM have their own readers.
+        kind: the format, from ``image_format``; JPEG, PNG, TIFF and PNM have their own readers.
 
     Raises:
         LimitError: more pixels than ``max_image_pixels``.

@@ -15,19 +15,19 @@ import simplejpeg
 from dalify.base.errors import DTypeError, of_sample
 from dalify.base.limits import current
 from dalify.codecs import scratch
-from dalify.codecs.colour import channels_of, check_dtype
-from dalify.codecs.image import decode_image, image_shape, jpeg_colours
+from dalify.codecs.color import channels_of, check_dtype
+from dalify.codecs.image import decode_image, image_shape, jpeg_color_space
+from dalify.codecs.image_format import Bytes
 from dalify.codecs.jpeg import decode_shortened_jpeg
 from dalify.codecs.jpeg_decoder import JpegDecoder
 from dalify.codecs.jpeg_headers import JpegHeaders, read_jpeg_headers
 from dalify.codecs.png import black_png
-from dalify.codecs.signature import Bytes
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 
-__all__ = ["blank_picture", "decode_group", "decoded_shapes", "decoder_rule", "jpeg_decoder", "window_shapes"]
+__all__ = ["blank_image", "decode_group", "decoded_shapes", "decoder_rule", "jpeg_decoder", "window_shapes"]
 
 
 jpeg_decoder = JpegDecoder()
@@ -51,7 +51,7 @@ def decoder_rule(encoded: Spec, dtype: DALIDataType) -> Spec:
     return Spec(dtype, 3, "HWC", None, encoded.device)
 
 
-def blank_picture(data: Bytes) -> np.ndarray[Any, Any]:
+def blank_image(data: Bytes) -> np.ndarray[Any, Any]:
     """Return an encoded black image to substitute for one that cannot be decoded, uint8 ``[bytes]``.
 
     Args:
@@ -193,7 +193,7 @@ class _Plain:
         self._is_plain = plain
         self._heights = np.zeros(len(headers), np.int64) if rows is None else headers.heights_for(rows)
         self._positions = headers.positions()
-        self._colors = [jpeg_colours(components, output_type) for components in stored[:, 2].tolist()]
+        self._colors = [jpeg_color_space(components, output_type) for components in stored[:, 2].tolist()]
         self._widths = stored[:, :2]
 
     def decode_compiled(self, encoded: Samples, out: Samples) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -9,16 +9,16 @@ import numpy as np
 from dalify.base.errors import IndexingError, ShapeError
 from dalify.base.limits import check_image
 from dalify.codecs import scratch
-from dalify.codecs.colour import channels_of, check_dtype, convert_colour, rescale
+from dalify.codecs.color import channels_of, check_dtype, convert_color, rescale
 from dalify.codecs.exif import oriented_extents, source_window, unorient
+from dalify.codecs.image_format import Bytes, as_bytes_array, image_format
 from dalify.codecs.jpeg import JpegHeader, decode_jpeg, read_jpeg_header
 from dalify.codecs.lossless_jpeg import decode_lossless_jpeg
 from dalify.codecs.pillow import strips_of
 from dalify.codecs.raster import decode_raster, read_raster_header
-from dalify.codecs.signature import Bytes, as_bytes_array, picture_format
 from dalify.data.dtypes import DALIDataType, DALIImageType
 
-__all__ = ["decode_image", "image_shape", "jpeg_colours"]
+__all__ = ["decode_image", "image_shape", "jpeg_color_space"]
 
 # Color spaces that libjpeg-turbo can produce directly, by output type; others are converted from RGB.
 _JPEG_COLOURS = {DALIImageType.RGB: "RGB", DALIImageType.BGR: "BGR", DALIImageType.GRAY: "GRAY"}
@@ -49,7 +49,7 @@ def image_shape(
         DecodeError: the data is not an image, or the header is damaged.
     """
     data = as_bytes_array(data)
-    kind = "JPEG" if jpeg_header is not None else picture_format(data)
+    kind = "JPEG" if jpeg_header is not None else image_format(data)
     if kind == "JPEG":
         jpeg = read_jpeg_header(data) if jpeg_header is None else jpeg_header
         height, width, stored, orientation = jpeg.height, jpeg.width, jpeg.components, jpeg.orientation
@@ -73,7 +73,7 @@ def decode_image(
     first_rows: int | None = None,
     jpeg_header: JpegHeader | None = None,
 ) -> np.ndarray[Any, Any]:
-    """Decode an image of any format in ``picture_format``; the data determines the format.
+    """Decode an image of any format in ``image_format``; the data determines the format.
 
     Args:
         data: encoded image, 1-D uint8 or bytes.
@@ -100,7 +100,7 @@ def decode_image(
     """
     check_dtype(dtype)
     data = as_bytes_array(data)
-    kind = "JPEG" if jpeg_header is not None else picture_format(data)
+    kind = "JPEG" if jpeg_header is not None else image_format(data)
     if kind == "JPEG":
         header = read_jpeg_header(data) if jpeg_header is None else jpeg_header
         check_image(header.height, header.width, "the JPEG")
@@ -127,7 +127,7 @@ def decode_image(
             and out.flags.c_contiguous
             and output_type != DALIImageType.YCbCr
         )
-        colours = jpeg_colours(header.components, output_type)
+        colours = jpeg_color_space(header.components, output_type)
         if is_direct:
             decode_jpeg(data, header, colours, use_fast_idct=use_fast_idct, out=out, rows=first_rows)
             return out
@@ -146,7 +146,7 @@ def decode_image(
     return out
 
 
-def jpeg_colours(components: int, output_type: DALIImageType) -> str:
+def jpeg_color_space(components: int, output_type: DALIImageType) -> str:
     """Return the color space that a JPEG is decoded to: ``RGB``, ``BGR``, ``GRAY`` or ``CMYK``."""
     if output_type == DALIImageType.ANY_DATA:
         return {1: "GRAY", 4: "CMYK"}.get(components, "RGB")
@@ -173,7 +173,7 @@ def _convert(
         # dtypes other than uint8 keep the fractional part of the conversion.
         pixels = rescale(pixels, dtype if dtype == DALIDataType.UINT8 else DALIDataType.FLOAT)
     if not has_colours or output_type == DALIImageType.YCbCr:
-        pixels = convert_colour(pixels, output_type)
+        pixels = convert_color(pixels, output_type)
     rescale(pixels, dtype, out)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.base.errors import DecodeError
 
-__all__ = ["Bytes", "as_bytes_array", "picture_format"]
+__all__ = ["Bytes", "as_bytes_array", "image_format"]
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -58,7 +58,7 @@ def as_bytes_array(data: Bytes | bytes | bytearray | memoryview) -> Bytes:
     return np.ascontiguousarray(data).reshape(-1)
 
 
-def picture_format(data: Bytes) -> str:
+def image_format(data: Bytes) -> str:
     """Return ``JPEG``, ``PNG``, ``BMP``, ``TIFF``, ``WebP``, ``JPEG 2000``, ``PNM``, ``GIF`` or ``AVIF``.
 
     Args:

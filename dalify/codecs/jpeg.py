@@ -18,8 +18,8 @@ from dalify.base.errors import DecodeError
 from dalify.base.limits import current
 from dalify.codecs import scratch
 from dalify.codecs.exif import tiff_orientation
+from dalify.codecs.image_format import Bytes
 from dalify.codecs.pillow import open_by_pillow, rows_of_pillow
-from dalify.codecs.signature import Bytes
 
 __all__ = ["CONTEXT_ROWS", "JpegHeader", "decode_jpeg", "decode_shortened_jpeg", "read_jpeg_header"]
 

@@ -10,8 +10,8 @@ from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.limits import current
 from dalify.codecs.exif import tiff_orientation
+from dalify.codecs.image_format import Bytes, as_bytes_array
 from dalify.codecs.jpeg import CONTEXT_ROWS, JpegHeader, read_jpeg_header
-from dalify.codecs.signature import Bytes, as_bytes_array
 from dalify.data.batch import Batch
 from dalify.data.samples import Samples
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.errors import DecodeError
-from dalify.codecs.signature import Bytes
+from dalify.codecs.image_format import Bytes
 
 __all__ = ["decode_lossless_jpeg"]
 

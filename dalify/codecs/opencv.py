@@ -11,7 +11,7 @@ import numpy as np
 
 from dalify.base.errors import DecodeError
 from dalify.base.fork_lock import ForkLock
-from dalify.codecs.signature import Bytes
+from dalify.codecs.image_format import Bytes
 
 __all__ = ["decode_by_opencv", "reordered"]
 

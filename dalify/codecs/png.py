@@ -17,7 +17,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import DecodeError
 from dalify.codecs.exif import tiff_orientation, xmp_orientation
-from dalify.codecs.signature import Bytes
+from dalify.codecs.image_format import Bytes
 
 __all__ = ["PngFile", "black_png", "decode_deep_png", "read_png"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import DecodeError
 from dalify.base.limits import check_image
-from dalify.codecs.signature import Bytes
+from dalify.codecs.image_format import Bytes
 
 __all__ = ["PnmHeader", "decode_pnm", "read_pnm_header"]
 

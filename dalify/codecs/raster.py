@@ -17,11 +17,11 @@ from dalify.base.errors import DalifyError, DecodeError, LimitError
 from dalify.base.limits import check_image
 from dalify.codecs.declared_size import check_declared_size, gif_screen, webp_chunks
 from dalify.codecs.exif import tiff_orientation, xmp_orientation
+from dalify.codecs.image_format import Bytes
 from dalify.codecs.opencv import decode_by_opencv, reordered
 from dalify.codecs.pillow import open_by_pillow, rows_of_pillow, strips_of
 from dalify.codecs.png import PngFile, decode_deep_png, read_png
 from dalify.codecs.pnm import decode_pnm, read_pnm_header
-from dalify.codecs.signature import Bytes
 from dalify.codecs.tiff import TiffFile, read_tiff
 
 __all__ = ["RasterHeader", "decode_raster", "read_raster_header"]
@@ -59,7 +59,7 @@ def read_raster_header(data: Bytes, kind: str) -> RasterHeader:
 
     Args:
         data: encoded data, 1-D uint8.
-        kind: the format, from ``picture_format``.
+        kind: the format, from ``image_format``.
 
     Raises:
         DecodeError: the header is damaged or not supported.
@@ -73,7 +73,7 @@ def decode_raster(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]
 
     Args:
         data: encoded data, 1-D uint8.
-        kind: the format, from ``picture_format``.
+        kind: the format, from ``image_format``.
 
     Returns:
         The header, and strips: the index of the first row and ``[rows, width, channels]`` of uint8, uint16 or float32

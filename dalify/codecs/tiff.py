@@ -15,7 +15,7 @@ import numpy as np
 
 from dalify.base.errors import DecodeError
 from dalify.base.limits import check_image, check_shape
-from dalify.codecs.signature import Bytes
+from dalify.codecs.image_format import Bytes
 
 __all__ = ["TiffFile", "read_tiff"]
 

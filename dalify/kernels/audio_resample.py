@@ -16,7 +16,7 @@ from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch
 
-__all__ = ["lobes_of", "resample_sound", "resample_sound_torch"]
+__all__ = ["lobes_of", "resample_audio", "resample_sound_torch"]
 
 _BLOCK = 256
 _PHASES = 32
@@ -106,7 +106,7 @@ def _output_scale(source: np.dtype, target: np.dtype) -> float:
     return 1.0 if source == target or target.kind == "f" else float(np.iinfo(target).max)
 
 
-def resample_sound(out: np.ndarray, x: np.ndarray, steps: np.ndarray, quality: float) -> None:
+def resample_audio(out: np.ndarray, x: np.ndarray, steps: np.ndarray, quality: float) -> None:
     """Resample audio with any number of channels.
 
     Args:
@@ -153,7 +153,7 @@ def _as_float(x: np.ndarray, target: np.dtype) -> np.ndarray:
 
 
 def resample_sound_torch(out: torch.Tensor, x: torch.Tensor, steps: np.ndarray, quality: float) -> None:
-    """`resample_sound` for torch tensors on any device."""
+    """`resample_audio` for torch tensors on any device."""
     names = [np.dtype(str(tensor.dtype).removeprefix("torch.")) for tensor in (x, out)]
     tables = [torch.tensor(table, device=x.device) for table in _rows(lobes_of(quality))]
     taps = tables[0].shape[1]

@@ -12,7 +12,7 @@ from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, S
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
 
-__all__ = ["check_centre", "check_layout", "chosen_axes", "normal_axis", "reduced_spec", "without_axes"]
+__all__ = ["check_center", "check_layout", "chosen_axes", "normal_axis", "reduced_spec", "without_axes"]
 
 
 def normal_axis(axis: int, ndim: int, *, extra: int = 0, name: str = "axis") -> int:
@@ -86,7 +86,7 @@ def reduced_spec(spec: Spec, axes: Sequence[int], dtype: DALIDataType, *, keep_d
     return spec.replace(dtype=dtype, shape=shape)
 
 
-def check_centre(center: Spec, result: Spec) -> None:
+def check_center(center: Spec, result: Spec) -> None:
     """Raise a ShapeError if the center of deviations has neither one element nor one per result."""
     if center.shape is None or result.shape is None:
         return

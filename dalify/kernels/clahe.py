@@ -25,7 +25,7 @@ from dalify.kernels.frozen import read_only
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["equalise_plane", "equalise_planes_torch"]
+__all__ = ["equalize_plane", "equalize_planes_torch"]
 
 _LEVELS = 256
 _BRIGHTEST = 255
@@ -75,7 +75,7 @@ def _clip(clip_limit: float, area: int, bins: int) -> int:
     return max(int(min(clip_limit * area / bins, area)), 1)
 
 
-def equalise_plane(out: np.ndarray, x: np.ndarray, *, tiles_x: int, tiles_y: int, clip_limit: float, bins: int) -> None:
+def equalize_plane(out: np.ndarray, x: np.ndarray, *, tiles_x: int, tiles_y: int, clip_limit: float, bins: int) -> None:
     """Equalize one plane on the CPU.
 
     Args:
@@ -161,15 +161,15 @@ def _blend(out, x, tables, shift, up, down, weights_y, bounds_y, left, right, we
                     target[k] = np.uint8(np.int32(blend + _WHOLE - _WHOLE))
 
 
-def equalise_planes_torch(x: Tensor, *, tiles_x: int, tiles_y: int, clip_limit: float, bins: int) -> Tensor:
-    """Equalize planes of equal shape; see `equalise_plane`.
+def equalize_planes_torch(x: Tensor, *, tiles_x: int, tiles_y: int, clip_limit: float, bins: int) -> Tensor:
+    """Equalize planes of equal shape; see `equalize_plane`.
 
     Args:
         x: uint8 [N, H, W].
-        tiles_x: as in `equalise_plane`.
-        tiles_y: as in `equalise_plane`.
-        clip_limit: as in `equalise_plane`.
-        bins: as in `equalise_plane`.
+        tiles_x: as in `equalize_plane`.
+        tiles_y: as in `equalize_plane`.
+        clip_limit: as in `equalize_plane`.
+        bins: as in `equalize_plane`.
 
     Returns:
         uint8 [N, H, W].

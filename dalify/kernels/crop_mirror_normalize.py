@@ -12,8 +12,8 @@ from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 from dalify.kernels.convert import saturate_cast
-from dalify.kernels.frozen import spread
-from dalify.kernels.lanes import split_sixteen_mirrored_pixels, split_sixteen_pixels
+from dalify.kernels.frozen import broadcast_to
+from dalify.kernels.simd import split_sixteen_mirrored_pixels, split_sixteen_pixels
 
 __all__ = ["crop_mirror_normalize"]
 
@@ -54,9 +54,9 @@ def crop_mirror_normalize(
         return
     samples, channels = len(x), int(x.shapes[0, 3])
     source = x if x.dtype in _NATIVE else x.converted(np.dtype(np.float32))
-    anchors, mirrors = spread(anchor, (samples, 3), np.int64), np.array(mirror, np.bool_)
-    means = spread(mean, (samples, channels), np.float32)
-    multipliers = spread(multiplier, (samples, channels), np.float32)
+    anchors, mirrors = broadcast_to(anchor, (samples, 3), np.int64), np.array(mirror, np.bool_)
+    means = broadcast_to(mean, (samples, channels), np.float32)
+    multipliers = broadcast_to(multiplier, (samples, channels), np.float32)
     shifted, fills = np.float32(shift), np.array(fill, np.float32)
     kernel = _planar if is_planar else _interleaved
     if out.dtype == np.float32:

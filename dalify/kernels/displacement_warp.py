@@ -13,10 +13,10 @@ from dalify.base.optional import torch
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.spec import Spec
 from dalify.kernels.frames import visual_layout
+from dalify.kernels.torch_unsigned import movable_torch
 from dalify.kernels.warp import sample_2d
 from dalify.kernels.warp_rules import check_interpolation
 from dalify.kernels.warp_torch import sample_torch
-from dalify.kernels.words import movable_torch
 
 if TYPE_CHECKING:
     from torch import Tensor

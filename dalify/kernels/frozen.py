@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["read_only", "spread"]
+__all__ = ["broadcast_to", "read_only"]
 
 
 def read_only(x: np.ndarray) -> np.ndarray:
@@ -20,7 +20,7 @@ def read_only(x: np.ndarray) -> np.ndarray:
     return view
 
 
-def spread(values: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def broadcast_to(values: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Broadcast values to a shape, C-contiguous and of a type that numba treats as writable.
 
     The array itself is returned if possible: NumPy's broadcasting takes as long as a small kernel.

@@ -18,7 +18,7 @@ from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch
-from dalify.kernels.words import movable_torch
+from dalify.kernels.torch_unsigned import movable_torch
 
 if TYPE_CHECKING:
     from torch import Tensor

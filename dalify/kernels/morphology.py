@@ -17,12 +17,12 @@ from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
 from dalify.kernels.convolve import bordered_indices
 from dalify.kernels.frames import per_frame
-from dalify.kernels.planes import filter_layout, planes
+from dalify.kernels.image_planes import filter_layout, planes
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["extreme_cpu", "extreme_gpu", "morphology_spec"]
+__all__ = ["min_max_filter_cpu", "min_max_filter_gpu", "morphology_spec"]
 
 # DALI's names -> names of our index tables.
 _BORDERS = {
@@ -90,7 +90,7 @@ def _limited(reach: tuple[int, int, int, int], height: int, width: int) -> tuple
     return min(left, 2 * width), min(right, 2 * width), min(up, 2 * height), min(down, 2 * height)
 
 
-def extreme_cpu(
+def min_max_filter_cpu(
     out: np.ndarray,
     x: np.ndarray,
     layout: str,
@@ -139,10 +139,10 @@ def extreme_cpu(
                 to_fill[...] = found.reshape(to_fill.shape)
 
 
-def extreme_gpu(
+def min_max_filter_gpu(
     out: Tensor, x: Tensor, layout: str, mask_size: Any, anchor: Any, border: str, iterations: int, largest: bool
 ) -> None:
-    """`extreme_cpu` for torch tensors; masks are on the CPU."""
+    """`min_max_filter_cpu` for torch tensors; masks are on the CPU."""
     source, frames = planes(x, layout)
     target, _ = planes(out, layout)
     groups: dict[tuple[int, int, int, int], list[int]] = {}

@@ -15,7 +15,7 @@ import numpy as np
 from dalify.data.samples import Samples
 from dalify.kernels.crop_mirror_normalize import crop_mirror_normalize
 from dalify.kernels.crop_mirror_normalize_torch import crop_mirror_normalize_torch
-from dalify.kernels.frozen import spread
+from dalify.kernels.frozen import broadcast_to
 
 __all__ = ["normalize_axes"]
 
@@ -56,8 +56,11 @@ def normalize_axes(
     size = dict(zip(out_layout, out.shape[1:], strict=True))
     extents = dict(zip(layout, x.shape[1:], strict=True))
     samples, channels = x.shape[0], extents["C"]
-    mean = spread(mean, (samples, channels), np.float32)
-    multiplier, fill = _multiplier(spread(std, (samples, channels), np.float32), scale), _fills(fill_values, size["C"])
+    mean = broadcast_to(mean, (samples, channels), np.float32)
+    multiplier, fill = (
+        _multiplier(broadcast_to(std, (samples, channels), np.float32), scale),
+        _fills(fill_values, size["C"]),
+    )
     if len(fill_values) > 1:
         fill[channels:] = 0
     # Planes that stay planar are treated as images with one channel; so are frames, if all of them are used.
@@ -162,7 +165,7 @@ def _normalize_samples(
             )
         return
     count = int(channels[0])
-    means, deviations = (spread(_rows(values), (len(x), count), np.float32) for values in (mean, std))
+    means, deviations = (broadcast_to(_rows(values), (len(x), count), np.float32) for values in (mean, std))
     windows = np.zeros((len(x), 3), np.int64)
     for axis, letter in ((0, spatial[0] if len(spatial) == 3 else ""), (1, "H"), (2, "W")):
         if letter and not (is_frames and letter == "F"):

@@ -19,15 +19,15 @@ from dalify.base.errors import ShapeError
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.convert import saturate_cast_samples
-from dalify.kernels.frozen import spread
-from dalify.kernels.lanes import (
+from dalify.kernels.frozen import broadcast_to
+from dalify.kernels.resample_filters import axis_taps, filter_radius, select_filter, tap_count
+from dalify.kernels.simd import (
     blend_four_pixels,
     weighted_sum_of_four,
     weighted_sum_of_four_taps,
     weighted_sum_of_six_taps,
     weighted_sum_of_two_taps,
 )
-from dalify.kernels.resample_filters import axis_taps, choose_filter, filter_radius, tap_count
 
 __all__ = ["resample"]
 
@@ -68,10 +68,10 @@ def resample(
         ShapeError: a sample of `x` has no pixels.
     """
     samples, axes = len(x), x.ndim - 1
-    begin = spread(start, (samples, axes), np.float32)
-    stop = spread(end, (samples, axes), np.float32)
-    minify = spread(min_filter, (samples,), np.int32)
-    magnify = spread(mag_filter, (samples,), np.int32)
+    begin = broadcast_to(start, (samples, axes), np.float32)
+    stop = broadcast_to(end, (samples, axes), np.float32)
+    minify = broadcast_to(min_filter, (samples,), np.int32)
+    magnify = broadcast_to(mag_filter, (samples,), np.int32)
     kept: Any = out.shapes.all(1)
     if not kept.all():
         _resample_some(out, x, begin, stop, minify, magnify, antialias, kept)
@@ -290,7 +290,7 @@ def _blend_slices(out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, e
         pixels = x_shapes[n, 1] * x_shapes[n, 2] * x_shapes[n, 3]
         out = array_at(out_at[n], (size, pixels), out_like)
         x = array_at(x_at[n], (depth, pixels), x_like)
-        kind = choose_filter(size, start[n], end[n], min_filter[n], mag_filter[n])
+        kind = select_filter(size, start[n], end[n], min_filter[n], mag_filter[n])
         radius = filter_radius(kind, size, start[n], end[n], antialias)
         first = np.empty(size, np.int64)
         weights = np.empty((size, min(tap_count(radius), depth)), np.float32)
@@ -423,7 +423,7 @@ def _separable(
             offsets = np.empty(width, np.int64)
             for axis in range(2):  # one call site for both, so that the callees are compiled once
                 size, extent = (height, x_shapes[n, 0]) if axis == 0 else (width, x_shapes[n, 1])
-                kind = choose_filter(size, start[n, axis], end[n, axis], min_filter[n], mag_filter[n])
+                kind = select_filter(size, start[n, axis], end[n, axis], min_filter[n], mag_filter[n])
                 radius = filter_radius(kind, size, start[n, axis], end[n, axis], antialias)
                 taps = tap_count(radius)
                 taps = taps if taps < extent else extent

@@ -13,7 +13,7 @@ import numpy as np
 from dalify.base.errors import ShapeError
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
-from dalify.kernels.frozen import spread
+from dalify.kernels.frozen import broadcast_to
 from dalify.kernels.resample import resample
 from dalify.kernels.resample_torch import resample_torch
 from dalify.kernels.resize_geometry import spatial_axes
@@ -50,9 +50,9 @@ def resample_axes(
     """
     first, last = spatial_axes(layout)
     samples = len(x)
-    both = spread(int(DALIInterpType.INTERP_LINEAR), (samples,), np.int32) if interp_type is None else interp_type
+    both = broadcast_to(int(DALIInterpType.INTERP_LINEAR), (samples,), np.int32) if interp_type is None else interp_type
     smaller, larger = both if min_filter is None else min_filter, both if mag_filter is None else mag_filter
-    begin, stop = (spread(corner, (samples, last - first), np.float32) for corner in (start, end))
+    begin, stop = (broadcast_to(corner, (samples, last - first), np.float32) for corner in (start, end))
     if isinstance(x, Samples):
         if last == len(layout):
             out, x = out.with_axis(last), x.with_axis(last)

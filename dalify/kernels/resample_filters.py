@@ -18,7 +18,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.data.dtypes import DALIInterpType
 
-__all__ = ["axis_taps", "axis_weights", "choose_filter", "filter_radius", "tap_count"]
+__all__ = ["axis_taps", "axis_weights", "filter_radius", "select_filter", "tap_count"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
@@ -58,7 +58,7 @@ _GAUSSIAN_TABLE = _table(np.exp(-((2 * _points(1)) ** 2)))
 
 
 @njit(nogil=True, cache=True)
-def choose_filter(size, start, end, min_filter, mag_filter):
+def select_filter(size, start, end, min_filter, mag_filter):
     """Return `min_filter` if the window is reduced to `size` pixels, else `mag_filter`."""
     return min_filter if size < abs(end - start) else mag_filter
 
@@ -184,7 +184,7 @@ def axis_weights(
         first source pixel, int64 [n_out], and weights, float32 [n_out, taps].
     """
     begin, stop = np.float32(start), np.float32(end)
-    kind = choose_filter(n_out, begin, stop, min_filter, mag_filter)
+    kind = select_filter(n_out, begin, stop, min_filter, mag_filter)
     radius = filter_radius(kind, n_out, begin, stop, antialias)
     first = np.empty(n_out, np.int64)
     weights = np.empty((n_out, min(tap_count(radius), n_in)), np.float32)

@@ -22,7 +22,7 @@ __all__ = ["frame_count", "power_spectrum", "power_spectrum_torch", "spectrogram
 _OTHER_FRAMES = 256  # frames per chunk if NumPy transforms: some hundred kilobytes
 
 
-def frame_count(length: int, window_length: int, window_step: int, is_centred: bool) -> int:
+def frame_count(length: int, window_length: int, window_step: int, is_centered: bool) -> int:
     """Return the number of windows of a signal.
 
     Centered windows are at all multiples of the step within the signal. Others are inside it; if a signal is shorter
@@ -32,14 +32,14 @@ def frame_count(length: int, window_length: int, window_step: int, is_centred: b
         length: samples of the signal.
         window_length: samples of a window.
         window_step: samples from one window to the next.
-        is_centred: whether windows extend beyond both ends by half their length.
+        is_centered: whether windows extend beyond both ends by half their length.
 
     Raises:
         ShapeError: the signal is empty or too short for one window.
     """
     if length == 0:
         raise ShapeError("the signal is empty: it has no spectrum.")
-    if is_centred:
+    if is_centered:
         return length // window_step + 1
     missing = window_length - length
     if missing >= window_step:
@@ -162,7 +162,7 @@ def spectrogram(
     *,
     step: int,
     length: int,
-    is_centred: bool,
+    is_centered: bool,
     is_reflected: bool,
     power: int,
     has_frames_first: bool,
@@ -176,13 +176,13 @@ def spectrogram(
         window: float32 [window length], window function; not longer than ``length``.
         step: samples from one window to the next.
         length: length of the transform; windows are zero-padded.
-        is_centred: whether windows start half their length earlier.
+        is_centered: whether windows start half their length earlier.
         is_reflected: whether the signal is reflected at its first and last sample; else it is padded with 0.
         power: 2 for squared magnitudes, 1 for magnitudes.
         has_frames_first: order of the axes of ``out``.
     """
-    offset = -(window.size // 2) if is_centred else 0
-    is_reflected = is_reflected and is_centred
+    offset = -(window.size // 2) if is_centered else 0
+    is_reflected = is_reflected and is_centered
     plan = transform_of(length)
     if plan is not None:
         options = window, step, offset, is_reflected, power == 1, has_frames_first
@@ -207,18 +207,18 @@ def spectrogram_torch(
     *,
     step: int,
     length: int,
-    is_centred: bool,
+    is_centered: bool,
     is_reflected: bool,
     power: int,
     has_frames_first: bool,
 ) -> None:
     """`spectrogram` for torch tensors on any device."""
     frames = out.shape[1 if has_frames_first else 2]
-    offset = -(window.size // 2) if is_centred else 0
+    offset = -(window.size // 2) if is_centered else 0
     samples = x.shape[1]
     places = offset + torch.arange((frames - 1) * step + window.size, device=x.device)
     inside = (places >= 0) & (places < samples)
-    if is_centred and is_reflected:
+    if is_centered and is_reflected:
         period = max(1, 2 * (samples - 1))
         places = places.abs() % period
         places = torch.minimum(places, period - places)
@@ -256,7 +256,7 @@ def power_spectrum(out: np.ndarray, x: np.ndarray, axis: int, *, length: int, po
         np.ones(min(samples, length), np.float32),
         step=samples,
         length=length,
-        is_centred=False,
+        is_centered=False,
         is_reflected=False,
         power=power,
         has_frames_first=True,

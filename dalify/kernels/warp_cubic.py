@@ -13,7 +13,7 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch
-from dalify.kernels.words import movable_torch
+from dalify.kernels.torch_unsigned import movable_torch
 
 if TYPE_CHECKING:
     from torch import Tensor

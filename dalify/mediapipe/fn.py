@@ -10,7 +10,7 @@ from dalify.mediapipe.backend.operator_specs import schema
 from dalify.mediapipe.node import Operation
 from dalify.mediapipe.nodes import (
     arithmetic,
-    colours,
+    colors,
     decoders,
     detection,
     images,
@@ -25,7 +25,7 @@ from dalify.mediapipe.nodes import (
 
 __all__ = ["OPERATORS", "operator_add"]
 
-_MODULES = (arithmetic, colours, decoders, detection, images, indexing, readers, ssd, user, values, video, volumes)
+_MODULES = (arithmetic, colors, decoders, detection, images, indexing, readers, ssd, user, values, video, volumes)
 
 OPERATORS: dict[str, type[Operation]] = {
     name: member

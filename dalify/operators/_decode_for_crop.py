@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.codecs.group import blank_picture, decode_group, decoded_shapes, decoder_rule
+from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, decoder_rule
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.kernels.random_crop_window import draws_per_sample, random_crop_windows
 from dalify.registry import Spec, operator
@@ -74,4 +74,4 @@ def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, ne
     )
 
 
-_decode_for_crop.stand_in(blank_picture)
+_decode_for_crop.stand_in(blank_image)

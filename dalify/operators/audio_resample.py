@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.audio_resample import resample_sound, resample_sound_torch
+from dalify.kernels.audio_resample import resample_audio, resample_sound_torch
 from dalify.registry import VARIES, Shaping, Spec, operator
 
 _DTYPES = (
@@ -119,7 +119,7 @@ def _with_channels(out, x):
 
 @audio_resample.cpu
 def _(out, x, *, in_rate, out_rate, scale, quality):
-    resample_sound(*_with_channels(out, x), _steps(x, out, in_rate, out_rate, scale), quality)
+    resample_audio(*_with_channels(out, x), _steps(x, out, in_rate, out_rate, scale), quality)
 
 
 @audio_resample.gpu

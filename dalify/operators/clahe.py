@@ -7,9 +7,9 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.clahe import equalize_plane, equalize_planes_torch
 from dalify.kernels.frames import visual_layout
 from dalify.kernels.lab_torch import lab_to_rgb, rgb_to_lab
-from dalify.kernels.tile_equalisation import equalise_plane, equalise_planes_torch
 from dalify.registry import Spec, operator
 
 _LEVELS = 256
@@ -75,15 +75,15 @@ def _(out, x, *, bins, clip_limit, luma_only, tiles_x, tiles_y):
     plane, equalised = np.empty(x.shape[1:3], np.uint8), np.empty(x.shape[1:3], np.uint8)
     for source, target in zip(x, out, strict=True):
         if source.shape[2] == 1:
-            equalise_plane(target[..., 0], source[..., 0], **options)
+            equalize_plane(target[..., 0], source[..., 0], **options)
         elif luma_only:
             lab = cv2.cvtColor(source, cv2.COLOR_RGB2LAB)
-            equalise_plane(equalised, cv2.extractChannel(lab, 0, plane), **options)
+            equalize_plane(equalised, cv2.extractChannel(lab, 0, plane), **options)
             cv2.insertChannel(equalised, lab, 0)
             cv2.cvtColor(lab, cv2.COLOR_LAB2RGB, dst=target)
         else:
             for channel in range(source.shape[2]):
-                equalise_plane(equalised, cv2.extractChannel(source, channel, plane), **options)
+                equalize_plane(equalised, cv2.extractChannel(source, channel, plane), **options)
                 cv2.insertChannel(equalised, target, channel)
 
 
@@ -92,8 +92,8 @@ def _(out, x, *, bins, clip_limit, luma_only, tiles_x, tiles_y):
     options = {"tiles_x": tiles_x, "tiles_y": tiles_y, "clip_limit": clip_limit, "bins": min(bins, _LEVELS)}
     if x.shape[3] == 3 and luma_only:
         lab = rgb_to_lab(x)
-        lab[..., 0] = equalise_planes_torch(lab[..., 0], **options)
+        lab[..., 0] = equalize_planes_torch(lab[..., 0], **options)
         out.copy_(lab_to_rgb(lab))
     else:
         for channel in range(x.shape[3]):
-            out[..., channel] = equalise_planes_torch(x[..., channel], **options)
+            out[..., channel] = equalize_planes_torch(x[..., channel], **options)

@@ -11,7 +11,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
-from dalify.kernels.words import movable_torch
+from dalify.kernels.torch_unsigned import movable_torch
 from dalify.registry import PerSample, Spec, operator
 
 _LAYOUTS = ("HWC", "FHWC")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, of_sample, option_error_text
-from dalify.codecs.group import blank_picture, decoder_rule
+from dalify.codecs.decode_batch import blank_image, decoder_rule
 from dalify.codecs.image import image_shape
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.registry import Spec, operator
@@ -64,4 +64,4 @@ def _(out, encoded, *, image_type, adjust_orientation):
             raise
 
 
-peek_image_shape.stand_in(blank_picture)
+peek_image_shape.stand_in(blank_image)

@@ -7,7 +7,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, LayoutError
 from dalify.base.optional import torch
 from dalify.kernels.axes import normal_axis
-from dalify.kernels.joining import check_joinable, first_layout
+from dalify.kernels.join_checks import check_joinable, first_layout
 from dalify.registry import Spec, operator
 
 

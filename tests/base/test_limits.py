@@ -136,7 +136,7 @@ def test_the_process_has_limits() -> None:
 
 
 def test_a_library_that_fails_for_a_chunk_costs_one_sample(tmp_path, monkeypatch) -> None:
-    from dalify.codecs import group
+    from dalify.codecs import decode_batch as group
 
     decode = group.decode_image
 

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from dalify.base.errors import DTypeError
-from dalify.codecs.colour import SUPPORTED_DTYPES, channels_of, check_dtype, convert_colour, rescale
+from dalify.codecs.color import SUPPORTED_DTYPES, channels_of, check_dtype, convert_color, rescale
 from dalify.data.dtypes import DALIDataType, DALIImageType
 
 RGB = np.random.default_rng(0).integers(0, 256, (31, 29, 3), np.uint8)
@@ -15,24 +15,24 @@ RGB = np.random.default_rng(0).integers(0, 256, (31, 29, 3), np.uint8)
 
 def test_gray_is_luma() -> None:
     expected = np.asarray(Image.fromarray(RGB).convert("L"))[..., None]
-    np.testing.assert_array_equal(convert_colour(RGB, DALIImageType.GRAY), expected)
-    deep = convert_colour(RGB.astype(np.uint16) * 257, DALIImageType.GRAY)
+    np.testing.assert_array_equal(convert_color(RGB, DALIImageType.GRAY), expected)
+    deep = convert_color(RGB.astype(np.uint16) * 257, DALIImageType.GRAY)
     assert np.abs(deep / 257 - RGB @ np.array([0.299, 0.587, 0.114])[:, None]).max() < 0.01
 
 
 def test_ycbcr_is_studio_range() -> None:
     pixel = np.array([[[200, 100, 50]]], np.uint8)
-    assert convert_colour(pixel, DALIImageType.YCbCr).tolist() == [[[123, 91, 175]]]
+    assert convert_color(pixel, DALIImageType.YCbCr).tolist() == [[[123, 91, 175]]]
     corners = np.array([[[0, 0, 0], [255, 255, 255], [0, 0, 255], [255, 0, 0]]], np.uint8)
     expected = [[[16, 128, 128], [235, 128, 128], [41, 240, 110], [81, 90, 240]]]
-    assert convert_colour(corners, DALIImageType.YCbCr).tolist() == expected
+    assert convert_color(corners, DALIImageType.YCbCr).tolist() == expected
 
 
 @pytest.mark.parametrize("output_type", list(DALIImageType))
 @pytest.mark.parametrize("stored", [1, 2, 3, 4])
 def test_channels_are_those_that_were_announced(output_type: DALIImageType, stored: int) -> None:
     pixels = RGB.repeat(2, 2)[..., :stored]
-    assert convert_colour(pixels, output_type).shape == (31, 29, channels_of(output_type, stored))
+    assert convert_color(pixels, output_type).shape == (31, 29, channels_of(output_type, stored))
 
 
 @pytest.mark.parametrize("dtype", SUPPORTED_DTYPES)

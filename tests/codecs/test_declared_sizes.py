@@ -18,9 +18,9 @@ from PIL import Image
 from dalify import eager, fn, pipeline_def
 from dalify.base.errors import DecodeError, LimitError
 from dalify.base.limits import Limits, applied
-from dalify.codecs.group import blank_picture
+from dalify.codecs.decode_batch import blank_image
 from dalify.codecs.image import decode_image, image_shape
-from dalify.codecs.signature import as_bytes_array
+from dalify.codecs.image_format import as_bytes_array
 from tests.helpers.hostile_images import bombs, chunk, encoded, png
 
 BOMBS = bombs()
@@ -44,7 +44,7 @@ def test_a_declared_size_beyond_the_limit_is_refused(way: str, name: str) -> Non
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_the_stand_in_of_a_bomb_is_small(name: str) -> None:
-    assert image_shape(blank_picture(as_bytes_array(BOMBS[name]))) == (256, 256, 3)
+    assert image_shape(blank_image(as_bytes_array(BOMBS[name]))) == (256, 256, 3)
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "BMP", "PPM", "TIFF", "WEBP", "JPEG2000", "AVIF"])

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from dalify.base.errors import DecodeError
-from dalify.codecs.signature import as_bytes_array, picture_format
+from dalify.codecs.image_format import as_bytes_array, image_format
 
 PILLOW_NAMES = {
     "JPEG": "JPEG",
@@ -27,7 +27,7 @@ PILLOW_NAMES = {
 def test_formats_are_told_by_their_first_bytes(name: str, pillow_name: str) -> None:
     file = io.BytesIO()
     Image.new("RGB", (8, 8)).save(file, pillow_name)
-    assert picture_format(as_bytes_array(file.getvalue())) == name
+    assert image_format(as_bytes_array(file.getvalue())) == name
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_formats_are_told_by_their_first_bytes(name: str, pillow_name: str) -> N
 )
 def test_data_that_is_not_an_image_is_described(data: bytes, message: str) -> None:
     with pytest.raises(DecodeError, match=message):
-        picture_format(as_bytes_array(data))
+        image_format(as_bytes_array(data))
 
 
 def test_bytes_are_taken_without_a_copy() -> None:

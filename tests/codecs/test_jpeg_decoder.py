@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalify import fn, pipeline_def, types
-from dalify.codecs import group, jpeg_decoder
+from dalify.codecs import decode_batch as group
+from dalify.codecs import jpeg_decoder
 from dalify.codecs.jpeg_decoder import JpegDecoder
 from dalify.data import Batch
 from dalify.data.samples import Samples

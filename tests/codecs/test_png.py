@@ -15,8 +15,8 @@ from PIL import Image
 
 from dalify.base.errors import DecodeError
 from dalify.codecs.image import decode_image, image_shape
+from dalify.codecs.image_format import as_bytes_array
 from dalify.codecs.png import black_png, read_png
-from dalify.codecs.signature import as_bytes_array
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from tests.helpers.hostile_images import chunk, encoded, png
 

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from dalify.base.errors import DecodeError
+from dalify.codecs.image_format import as_bytes_array, image_format
 from dalify.codecs.raster import decode_raster, read_raster_header
-from dalify.codecs.signature import as_bytes_array, picture_format
 
 RANDOM = np.random.default_rng(0)
 RGBA = RANDOM.integers(0, 256, (40, 35, 4), np.uint8)
@@ -26,7 +26,7 @@ def written(pixels: np.ndarray, kind: str, **options: Any) -> np.ndarray:
 
 
 def decoded(data: np.ndarray) -> np.ndarray:
-    kind = picture_format(data)
+    kind = image_format(data)
     header, strips = decode_raster(data, kind)
     assert header == read_raster_header(data, kind)
     pixels = np.concatenate([rows for _, rows in strips])
@@ -95,5 +95,5 @@ def test_floats() -> None:
 def test_truncated_data_are_refused(kind: str, kept: float) -> None:
     data = written(RGBA[..., :3], kind)
     data = data[: max(16, int(data.size * kept))]
-    with pytest.raises(DecodeError, match=picture_format(data)):
-        list(decode_raster(data, picture_format(data))[1])
+    with pytest.raises(DecodeError, match=image_format(data)):
+        list(decode_raster(data, image_format(data))[1])

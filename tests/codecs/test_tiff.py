@@ -15,7 +15,7 @@ from PIL import Image
 from dalify.base.errors import DecodeError, LimitError
 from dalify.base.limits import Limits, applied
 from dalify.codecs.image import decode_image, image_shape
-from dalify.codecs.signature import as_bytes_array
+from dalify.codecs.image_format import as_bytes_array
 from dalify.codecs.tiff import read_tiff
 from dalify.data.dtypes import DALIDataType, DALIImageType
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from dalify import fn, pipeline_def
 from dalify.base.errors import DecodeError
-from dalify.codecs import group
+from dalify.codecs import decode_batch as group
 from tests.helpers.hostile_images import bombs, encoded
 
 COUNT = 8

@@ -9,11 +9,11 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, of_sample, option_error_text
 from dalify.base.limits import check_shape
-from dalify.codecs.sound import decode_sound, silence
-from dalify.codecs.sounds import SoundFiles
+from dalify.codecs.audio import decode_audio, silence
+from dalify.codecs.audio_chunk import AudioFiles
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.audio_resample import resample_sound
+from dalify.kernels.audio_resample import resample_audio
 from dalify.kernels.convert import audio_to_integers
 from dalify.registry import PerSample, Spec, operator
 
@@ -78,7 +78,7 @@ def _(encoded, *, downmix, dtype, quality, sample_rate):
         )
         of_sample(error, index)
         raise error
-    files = SoundFiles(encoded, dtype.numpy, is_mixed=downmix)
+    files = AudioFiles(encoded, dtype.numpy, is_mixed=downmix)
     frames, channels, rates = files.frames.copy(), files.channels.copy(), files.rates.astype(np.float64)
     is_resampled = files.is_known & (wanted != 0) & (wanted != rates)
     for index in np.flatnonzero(is_resampled).tolist():
@@ -150,7 +150,7 @@ def _finished(sound, shape, dtype, quality, step):
     """
     result = np.empty((shape[0], sound.shape[1]), dtype)
     if step is not None and result.size:
-        resample_sound(result[None], sound[None], np.array([step]), quality)
+        resample_audio(result[None], sound[None], np.array([step]), quality)
     elif step is None:
         audio_to_integers(result, sound)
     return result.reshape(shape)
@@ -158,19 +158,19 @@ def _finished(sound, shape, dtype, quality, step):
 
 def _decode(data, downmix, dtype, quality, target_rate):
     """Return the decoded samples of one file and their rate."""
-    samples, rate = decode_sound(data, dtype)
+    samples, rate = decode_audio(data, dtype)
     channels = samples.shape[1]
     is_mixed, is_resampled = downmix and channels > 1, target_rate not in (0, rate)
     if is_mixed or is_resampled:
         if dtype != np.float32:  # converted to integers last, as in DALI
-            samples, _ = decode_sound(data, np.dtype(np.float32))
+            samples, _ = decode_audio(data, np.dtype(np.float32))
         if is_mixed:
             samples = sum((samples[:, channel] for channel in range(1, channels)), samples[:, 0])[:, None] / channels
         shape = (math.ceil(len(samples) * target_rate / rate) if is_resampled else len(samples), samples.shape[1])
         check_shape(shape, dtype.itemsize, "resampled audio")
         result = np.empty(shape, dtype)
         if is_resampled and result.size:
-            resample_sound(result[None], samples[None], np.array([rate / target_rate]), quality)
+            resample_audio(result[None], samples[None], np.array([rate / target_rate]), quality)
         elif dtype == np.float32:
             result = samples
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dalify.codecs.group import blank_picture, decode_group, decoded_shapes, decoder_rule
+from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, decoder_rule
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.sample_memory import check_cache_options
 from dalify.registry import Spec, operator
@@ -98,4 +98,4 @@ def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, he
     decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, headers)
 
 
-image.stand_in(blank_picture)
+image.stand_in(blank_image)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError
-from dalify.codecs.group import blank_picture, decode_group, decoded_shapes, decoder_rule, window_shapes
+from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, decoder_rule, window_shapes
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.kernels.crop_geometry import check_crop_arguments
 from dalify.registry import PerSample, Spec, operator
@@ -111,4 +111,4 @@ def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, wi
     decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, headers, windows)
 
 
-image_crop.stand_in(blank_picture)
+image_crop.stand_in(blank_image)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dalify.codecs.group import blank_picture, decode_group, decoded_shapes, decoder_rule, window_shapes
+from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, decoder_rule, window_shapes
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.kernels.random_crop_window import check_random_crop, draws_per_sample, random_crop_windows
 from dalify.registry import Spec, operator
@@ -84,4 +84,4 @@ def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, wi
     decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, headers, windows)
 
 
-image_random_crop.stand_in(blank_picture)
+image_random_crop.stand_in(blank_image)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LayoutError, ShapeError
-from dalify.codecs.group import blank_picture, decode_group, decoded_shapes, decoder_rule, window_shapes
+from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, decoder_rule, window_shapes
 from dalify.data import Batch, stack_samples
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.kernels.slice_geometry import slice_bounds
@@ -178,4 +178,4 @@ def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]
     return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
 
 
-image_slice.stand_in(blank_picture)
+image_slice.stand_in(blank_image)

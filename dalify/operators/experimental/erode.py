@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dalify.kernels.morphology import extreme_cpu, extreme_gpu, morphology_spec
-from dalify.kernels.planes import filter_layout
+from dalify.kernels.image_planes import filter_layout
+from dalify.kernels.morphology import min_max_filter_cpu, min_max_filter_gpu, morphology_spec
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -44,9 +44,9 @@ def erode(
 
 @erode.cpu
 def _(out, x, *, anchor, border_mode, iterations, mask_size, spec):
-    extreme_cpu(out, x, filter_layout(spec), mask_size, anchor, border_mode, iterations, False)
+    min_max_filter_cpu(out, x, filter_layout(spec), mask_size, anchor, border_mode, iterations, False)
 
 
 @erode.gpu
 def _(out, x, *, anchor, border_mode, iterations, mask_size, spec):
-    extreme_gpu(out, x, filter_layout(spec), mask_size, anchor, border_mode, iterations, False)
+    min_max_filter_gpu(out, x, filter_layout(spec), mask_size, anchor, border_mode, iterations, False)

@@ -13,7 +13,7 @@ from dalify.base.optional import torch
 from dalify.kernels.convolve import bordered_indices
 from dalify.kernels.frames import per_frame
 from dalify.kernels.frozen import read_only
-from dalify.kernels.planes import filter_layout, planes
+from dalify.kernels.image_planes import filter_layout, planes
 from dalify.registry import PerSample, Spec, operator
 
 _MAX_WINDOW = 255

@@ -7,7 +7,7 @@ import numpy as np
 from dalify.kernels.distributions import column, column_torch
 from dalify.kernels.random_shapes import store, store_torch, values_per_sample
 from dalify.kernels.rejection import poisson, poisson_torch
-from dalify.kernels.words import movable_torch
+from dalify.kernels.torch_unsigned import movable_torch
 from dalify.registry import PerSample, Spec, operator
 
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError, option_error_text
 from dalify.base.limits import check_shape
-from dalify.codecs.sound import decode_sound
+from dalify.codecs.audio import decode_audio
 from dalify.data import DALIDataType
 from dalify.formats.identity import file_identity
 from dalify.formats.nemo_manifest import Recording, Recordings
 from dalify.formats.whole_file import read_file
-from dalify.kernels.audio_resample import resample_sound
+from dalify.kernels.audio_resample import resample_audio
 from dalify.kernels.convert import audio_to_integers
 from dalify.registry import Spec, operator
 
@@ -121,12 +121,12 @@ def _(
     if recording.problem:
         raise ReaderError(recording.problem)
     encoded = read_file(recording.path)
-    audio, rate = decode_sound(encoded, dtype.numpy)
+    audio, rate = decode_audio(encoded, dtype.numpy)
     start = int(min(recording.offset * rate, len(audio)))
     stop = len(audio) if recording.duration < 0 else start + int(min(recording.duration * rate, len(audio) - start))
     is_mixed, is_resampled = downmix and audio.shape[1] > 1, sample_rate > 0 and sample_rate != rate
     if (is_mixed or is_resampled) and dtype != DALIDataType.FLOAT:
-        audio, rate = decode_sound(encoded, np.dtype(np.float32))  # converted to integers last
+        audio, rate = decode_audio(encoded, np.dtype(np.float32))  # converted to integers last
     audio = audio[start:stop]
     if is_mixed:
         channels = [audio[:, channel] for channel in range(audio.shape[1])]
@@ -137,7 +137,7 @@ def _(
         resampled = np.empty((count, audio.shape[1]), dtype.numpy)
         if resampled.size:
             audio = np.ascontiguousarray(audio)
-            resample_sound(resampled[None], audio[None], np.array([rate / sample_rate]), quality)
+            resample_audio(resampled[None], audio[None], np.array([rate / sample_rate]), quality)
         audio = resampled
     elif is_mixed and dtype != DALIDataType.FLOAT:
         mixed = np.empty(audio.shape, dtype.numpy)

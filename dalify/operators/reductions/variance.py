@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dalify.kernels import reduce
-from dalify.kernels.axes import check_centre, chosen_axes, reduced_spec
+from dalify.kernels.axes import check_center, chosen_axes, reduced_spec
 from dalify.kernels.reduce_torch import variance_torch
 from dalify.registry import Spec, operator
 
@@ -44,7 +44,7 @@ def variance(
     chosen = chosen_axes(x, axes, axis_names)
     assert x.dtype is not None, "dalify bug: a reduction of unknown type"
     result = reduced_spec(x, chosen, reduce.reduced_dtype("variance", x.dtype), keep_dims=keep_dims)
-    check_centre(mean, result)
+    check_center(mean, result)
     return result
 
 

@@ -20,7 +20,7 @@ from dalify import types
 from dalify.base.errors import ArgumentValueError, DecodeError, DTypeError, LimitError, MissingPackageError
 from dalify.base.limits import Limits, applied
 from dalify.base.optional import LazyModule
-from dalify.codecs import sound as codec
+from dalify.codecs import audio as codec
 from tests.helpers.one_operator import run_dalify
 from tests.helpers.real_dali import Each
 from tests.helpers.sounds import assert_close, assert_sounds_like_dali, noisy_tones
@@ -86,20 +86,20 @@ def test_plain_wave_without_the_library(monkeypatch, channels):
         out.writeframes(samples.astype("<i2").tobytes())
     data = np.frombuffer(file.getvalue(), np.uint8)
     shifted = np.concatenate([np.zeros(1, np.uint8), data])[1:]  # not every file lies at an even address
-    np.testing.assert_array_equal(codec.decode_sound(shifted, np.dtype(np.int16))[0], samples)
-    np.testing.assert_array_equal(codec.decode_sound(data, np.dtype(np.int32))[0], samples.astype(np.int32) << 16)
-    found, rate = codec.decode_sound(data, np.dtype(np.float32))
+    np.testing.assert_array_equal(codec.decode_audio(shifted, np.dtype(np.int16))[0], samples)
+    np.testing.assert_array_equal(codec.decode_audio(data, np.dtype(np.int32))[0], samples.astype(np.int32) << 16)
+    found, rate = codec.decode_audio(data, np.dtype(np.float32))
     np.testing.assert_array_equal(found, samples / np.float32(32768))
     assert rate == 22050
     with pytest.raises(MissingPackageError, match=r"dalify\[audio\]"):
-        codec.decode_sound(encoded(STEREO, kind="FLAC"), np.dtype(np.int16))
+        codec.decode_audio(encoded(STEREO, kind="FLAC"), np.dtype(np.int16))
 
 
 def test_other_chunks_of_a_wave():
     data = encoded(STEREO).tobytes()
     note = b"LIST" + struct.pack("<I", 5) + b"notes\0"  # of odd length: one byte is filled in
     moved = np.frombuffer(data[:36] + note + data[36:], np.uint8)
-    np.testing.assert_array_equal(codec.decode_sound(moved, np.dtype(np.int16))[0], read_by_library(moved, "int16"))
+    np.testing.assert_array_equal(codec.decode_audio(moved, np.dtype(np.int16))[0], read_by_library(moved, "int16"))
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT", "INT16", "INT32"])
@@ -200,14 +200,14 @@ def test_damaged_files_never_crash():
             spoiled = whole.copy()
             spoiled[random.integers(0, min(len(whole), 200), 4)] = random.integers(0, 256, 4)
             try:
-                sound, _ = codec.decode_sound(spoiled, np.dtype(np.float32))
+                sound, _ = codec.decode_audio(spoiled, np.dtype(np.float32))
             except DecodeError:
                 continue
             assert sound.ndim == 2
 
 
 def test_a_stand_in_can_be_decoded():
-    sound, rate = codec.decode_sound(codec.silence(), np.dtype(np.float32))
+    sound, rate = codec.decode_audio(codec.silence(), np.dtype(np.float32))
     assert rate == 16000
     assert sound.shape == (1600, 1)
     assert not sound.any()
@@ -254,14 +254,14 @@ def flac_of(frames: int) -> np.ndarray:
 )
 def test_headers_that_lie(data, kind, message):
     with pytest.raises(kind, match=message):
-        codec.decode_sound(data, np.dtype(np.float32))
+        codec.decode_audio(data, np.dtype(np.float32))
 
 
 def test_a_rate_of_zero_in_a_plain_file():
     data = encoded(STEREO[:100]).copy()
     data[24:28] = 0
     with pytest.raises(DecodeError, match="sampling rate of 0 Hz"):
-        codec.decode_sound(data, np.dtype(np.int16))
+        codec.decode_audio(data, np.dtype(np.int16))
 
 
 def test_resampling_beyond_the_limit():
@@ -274,7 +274,7 @@ def test_limits_count_for_decoded_audio():
     with applied(Limits(max_sample_bytes=1000)):
         for data in (encoded(STEREO), encoded(STEREO, kind="FLAC")):
             with pytest.raises(LimitError, match="max_sample_bytes=1,000"):
-                codec.decode_sound(data, np.dtype(np.int16))
+                codec.decode_audio(data, np.dtype(np.int16))
 
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="memory files are those of Linux")
@@ -294,7 +294,7 @@ def test_memory_files_and_file_objects_give_the_same(monkeypatch, size):
 
 def _outcome(data: np.ndarray, dtype: str) -> Any:
     try:
-        return codec.decode_sound(data, np.dtype(dtype))[0]
+        return codec.decode_audio(data, np.dtype(dtype))[0]
     except DecodeError as error:
         return str(error)
 
@@ -308,7 +308,7 @@ def open_memory_files() -> int:
 
 
 def lengths(_: int) -> list[int]:
-    return [len(codec.decode_sound(file, np.dtype(np.int16))[0]) for file in GROWING]
+    return [len(codec.decode_audio(file, np.dtype(np.int16))[0]) for file in GROWING]
 
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="memory files are those of Linux")
@@ -333,11 +333,11 @@ def test_no_memory_files(monkeypatch):
     monkeypatch.setattr(codec, "_of_thread", threading.local())
     monkeypatch.setattr(os, "memfd_create", refuse, raising=False)
     data = encoded(STEREO, kind="FLAC")
-    np.testing.assert_array_equal(codec.decode_sound(data, np.dtype(np.int16))[0], read_by_library(data, "int16"))
+    np.testing.assert_array_equal(codec.decode_audio(data, np.dtype(np.int16))[0], read_by_library(data, "int16"))
 
 
 def test_integers_of_floats_in_parts(monkeypatch):
     data = encoded(np.linspace(-1.2, 1.2, 5000), kind="WAV", subtype="FLOAT")
-    whole, _ = codec.decode_sound(data, np.dtype(np.int16))
+    whole, _ = codec.decode_audio(data, np.dtype(np.int16))
     monkeypatch.setattr(codec, "_CHUNK_FRAMES", 7)
-    np.testing.assert_array_equal(codec.decode_sound(data, np.dtype(np.int16))[0], whole)
+    np.testing.assert_array_equal(codec.decode_audio(data, np.dtype(np.int16))[0], whole)

@@ -11,8 +11,8 @@ import pytest
 
 from dalify.base.errors import DecodeError, LimitError
 from dalify.base.limits import Limits, applied
-from dalify.codecs.sound import decode_sound
-from dalify.codecs.sounds import SoundFiles
+from dalify.codecs.audio import decode_audio
+from dalify.codecs.audio_chunk import AudioFiles
 from dalify.data import Batch
 from dalify.data.samples import Samples
 from tests.helpers.sounds import noisy_tones
@@ -48,7 +48,7 @@ def encoded(sound: np.ndarray, kind: str, subtype: str, rate: int = 16000, **opt
 
 def outcome(data: np.ndarray, dtype: np.dtype[Any], is_mixed: bool = False) -> np.ndarray | None:
     """Return what compiled code makes of a file; None where it leaves the file to the library."""
-    files = SoundFiles(Batch(None, [data]), dtype, is_mixed=is_mixed)
+    files = AudioFiles(Batch(None, [data]), dtype, is_mixed=is_mixed)
     if not files.is_known[0]:
         return None
     out = Samples.empty(np.stack([files.frames, files.channels if not is_mixed else [1]], 1), dtype)
@@ -76,7 +76,7 @@ def test_flac(sound, level, subtype):
 def test_rates(rate):
     data = encoded(TONES, "FLAC", "PCM_16", rate)
     check(data)
-    assert SoundFiles(Batch(None, [data]), TYPES[0], is_mixed=False).rates.tolist() == [rate]
+    assert AudioFiles(Batch(None, [data]), TYPES[0], is_mixed=False).rates.tolist() == [rate]
 
 
 @pytest.mark.parametrize("options", [{"ch_mode": mode} for mode in ("indep", "left_side", "right_side", "mid_side")])
@@ -207,7 +207,7 @@ def test_what_is_damaged_is_left_to_the_library_or_the_same(kind, subtype):
         if found is None:
             left += 1
         else:
-            np.testing.assert_array_equal(found, decode_sound(data, TYPES[0])[0])
+            np.testing.assert_array_equal(found, decode_audio(data, TYPES[0])[0])
     assert left > 50
 
 
@@ -218,7 +218,7 @@ def test_numbers_of_a_header_that_are_0(place):
     if place == 34:
         data[32:36] = 0  # no bits, in blocks of no bytes
     found = outcome(data, TYPES[0])
-    assert found is None or (found == decode_sound(data, TYPES[0])[0]).all()
+    assert found is None or (found == decode_audio(data, TYPES[0])[0]).all()
 
 
 def test_limits():
@@ -226,7 +226,7 @@ def test_limits():
     with applied(Limits(max_sample_bytes=1000)):
         assert outcome(data, TYPES[0]) is None
         with pytest.raises(LimitError):
-            decode_sound(data, TYPES[0])
+            decode_audio(data, TYPES[0])
     with applied(Limits(max_declared_samples=1000)):
         assert outcome(data, TYPES[0]) is None
 
@@ -237,4 +237,4 @@ def test_bytes_that_are_no_sound():
             data = np.frombuffer((first + bytes(size))[:size], np.uint8)
             assert outcome(data, TYPES[0]) is None
             with pytest.raises(DecodeError):
-                decode_sound(data, TYPES[0])
+                decode_audio(data, TYPES[0])
