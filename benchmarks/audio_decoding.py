@@ -15,6 +15,7 @@ from typing import Any
 from unittest import mock
 
 from benchmarks.common import Contender, Options, RunBatch, compare, library, missing_package
+from dalify.codecs import audio
 from tutorials.sounds import make_sounds
 
 __all__ = ["main"]
