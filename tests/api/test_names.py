@@ -166,7 +166,7 @@ def test_functions_about_memory_are_accepted():
     ):
         setter(value)
         assert getter() == value
-        with pytest.raises(ValueError, match="must be from"):
+        with pytest.raises(ValueError, match="must be between"):
             setter(wrong)
 
 

@@ -323,7 +323,7 @@ def test_decoders_of_unnamed_data(photo_folder: Path) -> None:
     pipe = _make(run, batch_size=3)
     _assert_same(_batches(pipe, 1), _batches(pipe, 1))
     assert not _caches(pipe)
-    assert "is not cached: what is in front cannot be cached: it depends on fn.external_source" in pipe.explain()
+    assert "is not cached: the input cannot be cached: it depends on fn.external_source" in pipe.explain()
 
 
 @pytest.mark.parametrize("cached_by", ["decoder", "operator"])

@@ -433,7 +433,7 @@ def test_mistakes_in_feeding() -> None:
         pipe.feed_input("x", None)
     with pytest.raises(BatchSizeError, match="the batch has 4 samples"):
         pipe.feed_input("x", batch_of(0, 4))
-    with pytest.raises(LayoutError, match=r"the layout 'HWC' does not match samples with shape \(2,\)"):
+    with pytest.raises(LayoutError, match=r"the layout 'HWC' cannot describe samples of shape \(2,\)"):
         pipe.feed_input("x", batch_of(0), layout="HWC")
     pipe.feed_input("x", batch_of(7))
     assert pipe.run()[0].as_array()[0, 0] == 700

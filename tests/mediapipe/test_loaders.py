@@ -133,7 +133,7 @@ def test_what_is_not_known_is_left_to_torch(caplog: pytest.LogCaptureFixture) ->
 def test_the_fallback_can_be_switched_off(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATALOADER_FALLBACK_EN", text)
     assert not falls_back()
-    with pytest.raises(ArgumentValueError, match=r"makes others known\. Set DATALOADER_FALLBACK_EN=true") as caught:
+    with pytest.raises(ArgumentValueError, match=r"register_dataset\. Set DATALOADER_FALLBACK_EN=true") as caught:
         HabanaDataLoader(TensorDataset(torch.arange(10.0)), batch_size=4)
     assert "test_loaders.py" in str(caught.value.line)
 

@@ -83,7 +83,7 @@ def test_data_that_do_not_vary(device):
         ({"axes": []}, "axes must not be empty"),
         ({"axes": [3]}, "axis 3 is out of range"),
         ({"mean": [1.0, 2.0, 3.0, 4.0]}, "4 entries matches no axes"),
-        ({"mean": [1.0, 2.0], "axes": [0, 1]}, "mean has 2 entries; there are 3"),
+        ({"mean": [1.0, 2.0], "axes": [0, 1]}, "mean must have 1 or 3 entries"),
         ({"mean": [1.0, 2.0, 3.0], "batch": True}, "must be a single number"),
         ({"batch": True, "axes": [1]}, "equal extents"),
     ],

@@ -328,8 +328,8 @@ def test_function_without_outputs_is_called() -> None:
     [
         (lambda x: np.asarray(x), SourceError, "returned ndarray where a JAX array is expected"),
         (lambda x: (x, x), SourceError, "returned 2 arrays where 1 are expected"),
-        (lambda x: x[:2], SourceError, "2 samples for a batch of 4"),
-        (lambda x: x.sum(), SourceError, "a single value for a batch of 4"),
+        (lambda x: x[:2], SourceError, "has 2 samples; expected 4"),
+        (lambda x: x.sum(), SourceError, "has a single value; expected 4"),
         (lambda x: 1 / 0, ZeroDivisionError, "division by zero"),
     ],
 )

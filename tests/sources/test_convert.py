@@ -168,7 +168,7 @@ def test_memory_comes_from_the_given_allocator():
         ([["text"]], DTypeError, r"(?s)strings.*sample 0"),
         ([np.array([None, 1])], DTypeError, "Python objects"),
         (np.zeros((2, 2), complex), DTypeError, "complex128"),
-        ([np.zeros(2, np.longdouble)], DTypeError, "cannot be used"),
+        ([np.zeros(2, np.longdouble)], DTypeError, "are not supported"),
         ([2**70], DTypeError, "64 bits"),
         ([[1, 2], [[3], 4]], SourceError, r"(?s)different lengths.*sample 1"),
         (

@@ -74,7 +74,7 @@ def _(encoded, *, downmix, dtype, quality, sample_rate):
     wanted = sample_rate.astype(np.float64)
     for index in np.flatnonzero(~((wanted >= 0) & (wanted <= _MAX_RATE_HZ))).tolist():
         error = ArgumentValueError(
-            f"sample_rate must be from 0 (the sound's own) to {_MAX_RATE_HZ:g} Hz; got {wanted[index]:g}."
+            f"sample_rate must be between 0 (keep the rate) and {_MAX_RATE_HZ:g} Hz; got {wanted[index]:g}."
         )
         of_sample(error, index)
         raise error

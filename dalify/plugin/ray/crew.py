@@ -17,7 +17,7 @@ from dalify.plugin.ray.pool import RayPool
 from dalify.plugin.ray.worker import Greeting
 from dalify.sources.worker_process import error_of
 
-__all__ = ["Crew", "Event", "Member"]
+__all__ = ["Crew", "Event", "Member", "watch"]
 
 _logger = logging.getLogger("dalify.ray")
 

@@ -176,7 +176,7 @@ def test_random_crop_where_the_image_is_too_small(height):
     assert (columns.sum(dim=1) == 20).all()
     firsts = columns.int().argmax(dim=1)
     assert set(firsts.tolist()) == set(range(5))
-    with pytest.raises(ValueError, match="reaches out"):
+    with pytest.raises(ValueError, match="extends outside"):
         Compose([ours.RandomCrop((90, 90))])(picture[:4])
 
 

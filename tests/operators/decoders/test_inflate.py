@@ -125,7 +125,7 @@ HELLO = np.frombuffer(b"\x50hello\x50world", np.uint8)
     ("arguments", "kind", "message"),
     [
         ({"shape": [4]}, DecodeError, "more than the 4 bytes"),
-        ({"shape": [6], "chunk_sizes": [6]}, DecodeError, "holds 5 bytes"),
+        ({"shape": [6], "chunk_sizes": [6]}, DecodeError, "contains 5 bytes"),
         ({"shape": [5], "chunk_sizes": [7, 6]}, IndexingError, "chunk 1 spans the bytes 7 to 13"),
         ({"shape": [5], "chunk_offsets": [-1]}, IndexingError, "chunk 0"),
         ({"shape": [5], "chunk_offsets": [0, 6], "chunk_sizes": [6]}, ArgumentValueError, "same length; got 2 and 1"),

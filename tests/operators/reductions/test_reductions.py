@@ -62,7 +62,7 @@ def test_one_centre_for_several_results(device):
     [
         ({"axes": [3]}, IndexingError, r"axis 3 is out of range for 3-D samples: it must be in \[-3, 2\]"),
         ({"axes": [0, -3]}, ArgumentValueError, "repeated"),
-        ({"axis_names": "X"}, LayoutError, "no X axis"),
+        ({"axis_names": "X"}, LayoutError, "must have an axis X"),
         ({"axis_names": "H", "axes": [0]}, ArgumentValueError, "not both"),
     ],
 )

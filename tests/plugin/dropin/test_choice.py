@@ -45,7 +45,7 @@ def own_loader(root: Any) -> Any:
 
 
 KNOWN_DATASETS = (
-    "Hint: Known are datasets that read as torchvision's do; dalify.plugin.pytorch.register_dataset makes others known."
+    "Hint: Datasets that read like torchvision's are supported; add others with dalify.plugin.pytorch.register_dataset."
 )
 MODULE = Numbers.__module__
 # name: dataset of a folder, arguments of the loader, and what is logged
@@ -53,35 +53,35 @@ MESSAGES: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str]] = {
     "iterable": (
         lambda root: Stream(),
         {},
-        "[DS01] the dataset is iterable. Hint: Datasets with __getitem__ are known.",
+        "[DS01] the dataset is iterable. Hint: Datasets with __getitem__ are supported.",
     ),
     "unknown": (
         lambda root: Numbers(),
         {},
-        f"[DS02] the dataset is {MODULE}.Numbers, which is not known. {KNOWN_DATASETS}",
+        f"[DS02] the dataset is {MODULE}.Numbers, which is not supported. {KNOWN_DATASETS}",
     ),
     "own __getitems__": (
         lambda root: OtherSubset(cifar(KNOWN), [0]),
         {},
-        "[DS03] OtherSubset has a __getitems__ of its own.",
+        "[DS03] OtherSubset defines its own __getitems__.",
     ),
-    "own loader": (own_loader, {}, "[DS04] ImageFolder has a loader of its own."),
+    "own loader": (own_loader, {}, "[DS04] ImageFolder has its own loader."),
     "images": (
         lambda root: cifar(None),
         {"collate_fn": len},
-        "[TF01] the dataset has no transform, and batches cannot be made of Pillow images. Hint: Add "
+        "[TF01] the dataset has no transform, and Pillow images cannot be collated. Hint: Add "
         "transforms.ToTensor() to the dataset.",
     ),
     "unknown transforms": (
         lambda root: cifar(transforms.Compose([Brighten(), transforms.Lambda(len)])),
         {"collate_fn": len},
-        "[TF01] transform[0] is tests.plugin.dropin.beside_torch.Brighten, which is not known. Hint: Known are most "
-        "transforms of torchvision.transforms and its v2 that give one image for one image.",
+        "[TF01] transform[0] is tests.plugin.dropin.beside_torch.Brighten, which is not supported. Hint: Most "
+        "transforms of torchvision.transforms and v2 that return one image for one image are supported.",
     ),
     "a timeout without workers": (
         lambda root: cifar(KNOWN),
         {"timeout": 1},
-        "[LO01] timeout is given without workers. Hint: Leave it away, or give num_workers.",
+        "[LO01] timeout is set without workers. Hint: Omit it, or set num_workers.",
     ),
 }  # fmt: skip
 
@@ -112,8 +112,8 @@ def test_explanation_of_a_hybrid():
     made: DataLoader[Any] = DataLoader(dataset, num_workers=2, worker_init_fn=print)
     assert str(made.explain()).splitlines() == [
         "CIFAR10 of 5 images in memory: RandomCrop by dalify, then Brighten in Python, then ToTensor by dalify",
-        "[TF01] transform[1] is tests.plugin.dropin.beside_torch.Brighten, which is not known",
-        "hint: Known are most transforms of torchvision.transforms and its v2 that give one image for one image.",
+        "[TF01] transform[1] is tests.plugin.dropin.beside_torch.Brighten, which is not supported",
+        "hint: Most transforms of torchvision.transforms and v2 that return one image for one image are supported.",
         "[TF02] the dataset has a target_transform",
         "hint: Change the labels once, in the dataset, to have threads make the batches.",
         "[WI01] worker_init_fn is given, which is called in worker processes",
@@ -195,9 +195,9 @@ def test_loaders_that_exist():
     assert (faster.passes, made.passes) == (4, 4)
     assert accelerate(faster) is faster
     assert accelerate(accelerate(TorchLoader(Numbers()))).explain().code == "DS02"
-    with pytest.raises(NotAcceleratedError, match="OtherIterator makes its iterators in a way of its own"):
+    with pytest.raises(NotAcceleratedError, match="OtherIterator overrides the creation of iterators"):
         accelerate(OtherIterator(Numbers()))
-    with pytest.raises(TypeError, match=r"takes a torch\.utils\.data\.DataLoader, and got list"):
+    with pytest.raises(TypeError, match=r"requires a torch\.utils\.data\.DataLoader; got list"):
         accelerate([1, 2])
 
 

@@ -277,7 +277,7 @@ def registry() -> Iterator[None]:
 
 @pytest.mark.usefixtures("registry")
 def test_registered_datasets(files):
-    with pytest.raises(NotRecognisedError, match=r"Other, which is not known"):
+    with pytest.raises(NotRecognisedError, match=r"Other, which is not supported"):
         find_sources(Other(files))
     names = [file.name for file in files]
     register_dataset(Other)(lambda dataset: (dataset.files, names))
@@ -306,11 +306,11 @@ def joint(image: Any, label: Any) -> tuple[Any, Any]:
     [
         (lambda: make(datasets.ImageFolder, samples=[], loader=Image.open), "its own loader", "DS04"),
         (lambda: make(datasets.Places365, imgs=[], transforms=joint), "joint transforms of image and label", "TF03"),
-        (lambda: make(OwnImages, ids=[], coco=None), "_load_image of its own", "DS03"),
+        (lambda: make(OwnImages, ids=[], coco=None), "defines its own _load_image", "DS03"),
         (lambda: make(datasets.STL10, data=noise(2, 3, 96, 96), labels=None), "not one integer", "DS02"),
         (lambda: make(datasets.CIFAR10, data=noise(2, 4, 4, 3), targets=[np.int32(1), 2]), "not one integer", "DS02"),
         (lambda: make(datasets.CIFAR10, data=np.zeros((2, 4, 4, 3)), targets=[1, 2]), "not bytes", "DS02"),
-        (lambda: make(datasets.Omniglot), "not known", "DS02"),
+        (lambda: make(datasets.Omniglot), "not supported", "DS02"),
         (lambda: make(datasets.Caltech101, target_type=["annotation"]), "annotations", "DS02"),
     ],
 )

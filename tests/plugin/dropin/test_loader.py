@@ -247,9 +247,9 @@ class Doubled(transforms.ToTensor):
 
 REFUSED = {
     "no transform": (lambda folder: datasets.ImageFolder(folder), {}, "no transform"),
-    "a subclass": (lambda folder: cifar(Doubled()), {}, "not known"),
-    "a function": (lambda folder: cifar(transforms.Lambda(lambda image: torch.zeros(3))), {}, "not known"),
-    "another dataset": (lambda folder: torch.utils.data.TensorDataset(torch.arange(9)), {}, "not known"),
+    "a subclass": (lambda folder: cifar(Doubled()), {}, "not supported"),
+    "a function": (lambda folder: cifar(transforms.Lambda(lambda image: torch.zeros(3))), {}, "not supported"),
+    "another dataset": (lambda folder: torch.utils.data.TensorDataset(torch.arange(9)), {}, "not supported"),
     "a loader": (
         lambda folder: datasets.ImageFolder(folder, EVALUATION, loader=lambda path: Image.new("RGB", (50, 50))),
         {},

@@ -97,7 +97,7 @@ def test_states_of_others():
         loader.load_state_dict({"epoch": 3})
     batches = iter(loader)
     next(batches)
-    with pytest.raises(CheckpointError, match="a loader with 2 generators of random numbers, and this one has 1"):
+    with pytest.raises(CheckpointError, match="a loader with 2 random number generators, but this one has 1"):
         DataLoader(cifar(RANDOM, 8)).load_state_dict(loader.state_dict())
 
 

@@ -75,7 +75,7 @@ def test_files_written_by_hand(tmp_path: Path):
     ("options", "error", "message"),
     [
         ({"hdu_indices": [1]}, ReaderError, "has no data"),
-        ({"hdu_indices": [5]}, ReaderError, "is no image"),
+        ({"hdu_indices": [5]}, ReaderError, "is not an image"),
         ({"hdu_indices": [9]}, ReaderError, "unit 9 does not exist"),
         ({"hdu_indices": [0]}, ArgumentValueError, "must be at least 1"),
         ({"hdu_indices": []}, ArgumentValueError, "empty"),
