@@ -13,8 +13,8 @@ How a kernel is called
     attached by ``geometry``. New image and audio operators use this form; groups remain for operators that have not
     been converted, and for the GPU.
 
-    A *listed* operator (such as ``decoders.numpy``) processes samples independently, so that stacking them would only be a copy.
-    Its kernel receives all samples of a chunk in one call, as a list of contiguous arrays per input, and ``out`` is
+    A *listed* operator (such as ``decoders.numpy``) processes samples independently, so that stacking them would only
+    be a copy. Its kernel receives all samples of a chunk in one call, as a list of contiguous arrays per input, and ``out`` is
     ``[N, ...]`` or, if shapes differ, a list of N arrays, some possibly empty. Specs of inputs have no shape.
 
     A *ragged* operator (boxes, points, labels: their number varies per sample) receives all samples of a chunk in one

@@ -115,9 +115,9 @@ def test_explanation_of_a_hybrid():
         "[TF01] transform[1] is tests.plugin.dropin.beside_torch.Brighten, which is not supported",
         "hint: Most transforms of torchvision.transforms and v2 that return one image for one image are supported.",
         "[TF02] the dataset has a target_transform",
-        "hint: Change the labels once, in the dataset, to have threads make the batches.",
-        "[WI01] worker_init_fn is given, which is called in worker processes",
-        "hint: Without it threads make the batches; seeds follow from torch.manual_seed or generator=.",
+        "hint: Convert the labels once, in the dataset, so that threads can compute the batches.",
+        "[WI01] worker_init_fn is set, which must be called in worker processes",
+        "hint: Without it, threads compute the batches; torch.manual_seed or generator= determines the seeds.",
         "2 worker processes of torch",
     ]
 
