@@ -14,8 +14,9 @@ How a kernel is called
     been converted, and for the GPU.
 
     A *listed* operator (such as ``decoders.numpy``) processes samples independently, so that stacking them would only
-    be a copy. Its kernel receives all samples of a chunk in one call, as a list of contiguous arrays per input, and ``out`` is
-    ``[N, ...]`` or, if shapes differ, a list of N arrays, some possibly empty. Specs of inputs have no shape.
+    be a copy. Its kernel receives all samples of a chunk in one call, as a list of contiguous arrays per input, and
+    ``out`` is ``[N, ...]`` or, if shapes differ, a list of N arrays, some possibly empty. Specs of inputs have no
+    shape.
 
     A *ragged* operator (boxes, points, labels: their number varies per sample) receives all samples of a chunk in one
     call: ``x`` is a ``Rows``: the samples concatenated along their first axis, ``x.values[total, ...]``, and
