@@ -75,7 +75,6 @@ def warm_up(target: str) -> None:
         ArgumentValueError: there is no such group, module or function, or the function does not return a pipeline.
     """
     if target in _COMMON:
-        jpeg_decoder.compile()  # a few images do not make a pipeline use it
         with tempfile.TemporaryDirectory() as folder:
             for pipeline in _COMMON[target](Path(folder)):
                 _run(pipeline)
@@ -97,6 +96,7 @@ def _run(pipeline: Pipeline) -> None:
     pipeline.build()
     pipeline.run()
     pipeline.close()
+    jpeg_decoder.compile_if_used()  # a pipeline waits with it until it has decoded many images
 
 
 # -- common pipelines

@@ -134,16 +134,21 @@ def decode_group(
     Raises:
         Exception: any error of ``decode_image`` and the libraries, with the index of the sample in the batch.
     """
-    plain = _Plain(headers, output_type, dtype, adjust_orientation, use_fast_idct, windows, needed)
-    is_decoded = plain.decode_compiled(encoded, out)
-    if is_decoded.all():
-        return
+    is_plain = np.zeros(len(headers), np.bool_)
+    if dtype == DALIDataType.UINT8 and output_type != DALIImageType.YCbCr:
+        is_plain = _plain_images(headers, adjust_orientation, windows)
+    is_decoded = np.zeros(len(headers), np.bool_)
+    if is_plain.any() and not use_fast_idct:
+        is_decoded = _decode_compiled(out, encoded, output_type, headers, is_plain, windows, needed)
+        if is_decoded.all():
+            return
     first_rows = None if needed is None else needed[:, 0] + needed[:, 2]
+    plain = _PlainImages(headers, output_type, use_fast_idct, windows, first_rows)
     for index, (target, data) in enumerate(zip(out.arrays(), encoded.arrays(), strict=True)):
         if is_decoded[index]:
             continue
         try:
-            if plain.has_decoded(index, data, target):
+            if is_plain[index] and plain.has_decoded(index, data, target):
                 continue
             decode_image(
                 data,
@@ -161,65 +166,82 @@ def decode_group(
             raise
 
 
-class _Plain:
-    """Fast path for the most common images, with minimal Python overhead: upright sequential JPEG to uint8.
+def _plain_images(
+    headers: JpegHeaders, adjust_orientation: bool, windows: np.ndarray[Any, Any] | None
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return which images are upright sequential JPEG files that contain their windows, bool ``[N]``."""
+    plain = headers.are_plain(adjust_orientation)
+    if windows is None:
+        return plain
+    extents = headers.shapes(adjust_orientation=False)[:, :2]
+    return plain & (windows >= 0).all(1) & (windows[:, :2] + windows[:, 2:] <= extents).all(1)
+
+
+def _decode_compiled(
+    out: Samples,
+    encoded: Samples,
+    output_type: DALIImageType,
+    headers: JpegHeaders,
+    is_plain: np.ndarray[Any, np.dtype[np.bool_]],
+    windows: np.ndarray[Any, Any] | None,
+    needed: np.ndarray[Any, Any] | None,
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Decode plain images in one compiled call; return which ones were decoded, bool ``[N]``."""
+    stored = headers.shapes(adjust_orientation=False)
+    components = stored[:, 2]
+    first = int(components[is_plain.argmax()])
+    wanted = is_plain
+    if output_type == DALIImageType.ANY_DATA:  # images with another number of channels are left to the library
+        wanted = wanted & (components == first)
+    corners = None
+    if needed is not None:
+        windows, corners = needed, needed[:, :2]
+    elif windows is None:
+        windows = np.zeros((len(encoded), 4), np.int64)
+        windows[:, 2:] = stored[:, :2]
+    return jpeg_decoder.decode(encoded, out, jpeg_color_space(first, output_type), wanted, windows, corners)
+
+
+class _PlainImages:
+    """Decodes plain images with the library, with minimal Python overhead.
 
     Images for which the library reports a problem are left to ``decode_image``.
+
+    Args:
+        headers: headers of the images.
+        output_type: see decode_image.
+        use_fast_idct: see decode_image.
+        windows: see ``decode_group``.
+        first_rows: int64 ``[N]``: number of rows needed from the top; None for all.
     """
 
-    __slots__ = ("_colors", "_heights", "_is_plain", "_needed", "_positions", "_use_fast_idct", "_widths", "_windows")
+    __slots__ = ("_colors", "_extents", "_heights", "_positions", "_use_fast_idct", "_windows")
 
     def __init__(
         self,
         headers: JpegHeaders,
         output_type: DALIImageType,
-        dtype: DALIDataType,
-        adjust_orientation: bool,
         use_fast_idct: bool,
         windows: np.ndarray[Any, Any] | None,
-        needed: np.ndarray[Any, Any] | None,
+        first_rows: np.ndarray[Any, Any] | None,
     ) -> None:
         stored = headers.shapes(adjust_orientation=False)
-        self._use_fast_idct = use_fast_idct
-        self._windows, self._needed = windows, needed
-        self._is_plain = np.zeros(len(headers), np.bool_)
-        if dtype != DALIDataType.UINT8 or output_type == DALIImageType.YCbCr:
-            return
-        plain = headers.are_plain(adjust_orientation)
-        rows = None if needed is None else needed[:, 0] + needed[:, 2]
         if windows is not None:
-            rows, right = windows[:, 0] + windows[:, 2], windows[:, 1] + windows[:, 3]
-            plain = plain & (windows >= 0).all(1) & (rows <= stored[:, 0]) & (right <= stored[:, 1])
-        self._is_plain = plain
-        self._heights = np.zeros(len(headers), np.int64) if rows is None else headers.heights_for(rows)
-        self._positions = headers.positions()
+            first_rows = windows[:, 0] + windows[:, 2]
+        heights = np.zeros(len(headers), np.int64) if first_rows is None else headers.heights_for(first_rows)
+        self._use_fast_idct = use_fast_idct
         self._colors = [jpeg_color_space(components, output_type) for components in stored[:, 2].tolist()]
-        self._widths = stored[:, :2]
-
-    def decode_compiled(self, encoded: Samples, out: Samples) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Decode images without Python for each of them; return which ones, bool ``[N]``."""
-        if self._use_fast_idct or not self._is_plain.any():
-            return np.zeros(len(encoded), np.bool_)
-        colors = self._colors[int(self._is_plain.argmax())]
-        wanted = self._is_plain
-        if len(set(self._colors)) > 1:  # images as they are stored, some of them gray
-            wanted = wanted & np.array([of_image == colors for of_image in self._colors])
-        corners = None
-        windows = self._windows
-        if self._needed is not None:
-            windows = self._needed
-            corners = windows[:, :2]
-        elif windows is None:
-            windows = np.zeros((len(encoded), 4), np.int64)
-            windows[:, 2:] = self._widths
-        return jpeg_decoder.decode(encoded, out, colors, wanted, windows, corners)
+        self._extents: list[list[int]] = stored[:, :2].tolist()
+        self._heights: list[int] = heights.tolist()
+        self._positions: list[int] = headers.positions().tolist()
+        self._windows: list[list[int]] | None = None if windows is None else windows.tolist()
 
     def has_decoded(self, index: int, data: Bytes, target: np.ndarray[Any, Any]) -> bool:
         """Decode one image with the library; return False if it needs ``decode_image``."""
-        if not self._is_plain[index] or data.dtype != np.uint8:
+        if data.dtype != np.uint8:
             return False
-        height, width = self._widths[index].tolist()
-        colors, shortened = self._colors[index], int(self._heights[index])
+        height, width = self._extents[index]
+        colors, shortened = self._colors[index], self._heights[index]
         channels = 1 if colors == "GRAY" else 3
         if self._windows is None:
             pixels = target.reshape(-1)
@@ -228,7 +250,7 @@ class _Plain:
         if shortened:
             size = shortened * width * channels
             if not decode_shortened_jpeg(
-                data, int(self._positions[index]), shortened, colors, self._use_fast_idct, pixels[:size]
+                data, self._positions[index], shortened, colors, self._use_fast_idct, pixels[:size]
             ):
                 return False
         else:
@@ -237,6 +259,6 @@ class _Plain:
             except ValueError:
                 return False
         if self._windows is not None:
-            y, x, rows, columns = self._windows[index].tolist()
+            y, x, rows, columns = self._windows[index]
             target[...] = pixels.reshape(height, width, channels)[y : y + rows, x : x + columns]
         return True

@@ -353,6 +353,11 @@ class JpegDecoder:
         _decode(*_arguments(none, none, "RGB", np.zeros(0, np.bool_), np.zeros((0, 4), np.int64), None))
         self._is_ready = True
 
+    def compile_if_used(self) -> None:
+        """Compile the decoder where images have been seen."""
+        if self._seen:
+            self.compile()
+
     def _can_begin(self, arguments: tuple[Any, ...]) -> bool:
         if self._seen < self._load_after or not self._lock.acquire(blocking=False):
             return False

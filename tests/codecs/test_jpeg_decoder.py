@@ -240,3 +240,14 @@ def test_pipelines_give_the_same_images_with_and_without_it(tmp_path: Path, monk
     monkeypatch.setattr(group, "jpeg_decoder", JpegDecoder(0, 0))
     for one, other in zip(without, run(), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_warming_up_compiles_it_only_for_pipelines_that_decode(one_file, monkeypatch) -> None:
+    decoder, compiled = JpegDecoder(10**9, 10**9), []
+    monkeypatch.setattr(decoder, "compile", lambda: compiled.append(1))
+    decoder.compile_if_used()
+    assert not compiled
+    assert times(decoder, one_file, 1) == [False]
+    decoder.compile_if_used()
+    assert compiled
+    JpegDecoder(0, 0).decode(*one_file, "RGB", np.ones(1, np.bool_), np.array([[0, 0, 20, 20]]))

@@ -30,52 +30,23 @@ from dalify.base.errors import (
     WorkerError,
 )
 from dalify.pipeline import Pipeline, pipeline_def
+from tests.helpers.photo_pipelines import (
+    BATCH_SIZE,
+    EPOCH,
+    Samples,
+    assert_equal,
+    batches,
+    photos,
+    values,
+    write_damaged_photos,
+)
 from tests.helpers.processes import children, is_running, killed
 from tests.helpers.programs import LIMIT_S, finished, running
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="worker processes need POSIX")
 
-BATCH_SIZE = 4
-EPOCH = 3  # batches of the twelve photos
 # Only calls that sleep for an hour exceed it, however busy the machine is.
 TIMEOUT_S = 3.0
-
-Samples = list[list[np.ndarray]]
-
-
-@pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=7)
-def photos(folder: Path):
-    """Return ragged images, what depends on a condition, uniform floats, and labels."""
-    encoded, labels = fn.readers.file(file_root=str(folder), random_shuffle=True, name="Reader")
-    images = fn.decoders.image(encoded, name="decoded")
-    small = fn.resize(images, size=[40, 50])
-    if fn.random.coin_flip(dtype=types.BOOL):
-        small = fn.rotate(small, angle=fn.random.uniform(range=[-30.0, 30.0]), keep_size=True, fill_value=0)
-    means = fn.python_function(small, function=mean_of, parallel=True)
-    floats = fn.crop_mirror_normalize(small, dtype=types.FLOAT, mirror=fn.random.coin_flip())
-    return images, floats, labels, means
-
-
-def mean_of(image: np.ndarray) -> np.ndarray:
-    return image.mean(axis=(0, 1))
-
-
-def values(outputs: Any) -> Samples:
-    """Return copies of all samples of a batch."""
-    return [[np.array(output.at(index)) for index in range(len(output))] for output in outputs]
-
-
-def batches(pipe: Pipeline, count: int) -> list[Samples]:
-    return [values(pipe.run()) for _ in range(count)]
-
-
-def assert_equal(one: list[Samples], other: list[Samples]) -> None:
-    assert len(one) == len(other)
-    for mine, theirs in zip(one, other, strict=True):
-        for left, right in zip(mine, theirs, strict=True):
-            for first, second in zip(left, right, strict=True):
-                assert first.dtype == second.dtype
-                np.testing.assert_array_equal(first, second)
 
 
 @pytest.fixture(scope="module")
@@ -535,10 +506,7 @@ def test_errors_are_those_of_threads(photo_folder: Path) -> None:
 @pytest.fixture
 def damaged(photo_folder: Path, tmp_path: Path) -> Path:
     """Return photos of which three are damaged."""
-    for number, path in enumerate(sorted(photo_folder.glob("*/*.jpg"))):
-        content = path.read_bytes()
-        (tmp_path / path.parent.name).mkdir(exist_ok=True)
-        (tmp_path / path.parent.name / path.name).write_bytes(b"no photo" if number in (2, 7, 8) else content)
+    write_damaged_photos(photo_folder, tmp_path)
     return tmp_path
 
 

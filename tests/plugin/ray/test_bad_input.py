@@ -17,8 +17,8 @@ from dalify import fn
 from dalify.base.errors import ArgumentTypeError, PipelineStateError, WorkerError
 from dalify.pipeline import pipeline_def
 from tests.helpers.frameworks import imported
+from tests.helpers.photo_pipelines import EPOCH, assert_equal, batches, photos
 from tests.helpers.programs import LIMIT_S, running
-from tests.plugin.ray.pipelines import EPOCH, assert_equal, batches, photos
 
 ray = imported("ray")
 from dalify.plugin.ray import RayPipeline  # noqa: E402
@@ -144,7 +144,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 import ray
-from tests.plugin.ray.pipelines import photos
+from tests.helpers.photo_pipelines import photos
 from dalify.plugin.ray import RayPipeline
 
 ray.init(sys.argv[2], logging_level="ERROR", log_to_driver=False)

@@ -13,7 +13,16 @@ from dalify import fn
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DecodeError, PipelineStateError
 from dalify.pipeline import Pipeline, pipeline_def
 from tests.helpers.frameworks import imported
-from tests.plugin.ray.pipelines import EPOCH, Samples, assert_equal, batches, photos, shard, values
+from tests.helpers.photo_pipelines import (
+    EPOCH,
+    Samples,
+    assert_equal,
+    batches,
+    photos,
+    shard,
+    values,
+    write_damaged_photos,
+)
 
 ray = imported("ray")
 from dalify.plugin.numpy import DALIGenericIterator  # noqa: E402
@@ -211,10 +220,7 @@ def test_errors_are_those_of_threads(ray_cluster: RayCluster, photo_folder: Path
 @pytest.fixture
 def damaged(photo_folder: Path, tmp_path: Path) -> Path:
     """Return photos of which three are damaged."""
-    for number, path in enumerate(sorted(photo_folder.glob("*/*.jpg"))):
-        content = path.read_bytes()
-        (tmp_path / path.parent.name).mkdir(exist_ok=True)
-        (tmp_path / path.parent.name / path.name).write_bytes(b"no photo" if number in (2, 7, 8) else content)
+    write_damaged_photos(photo_folder, tmp_path)
     return tmp_path
 
 

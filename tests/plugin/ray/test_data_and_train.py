@@ -15,7 +15,7 @@ from dalify import fn, types
 from dalify.base.errors import ArgumentValueError, GraphError
 from dalify.pipeline import pipeline_def
 from tests.helpers.frameworks import imported
-from tests.plugin.ray.pipelines import EPOCH, batches, mean_of, photos
+from tests.helpers.photo_pipelines import EPOCH, batches, mean_of, photos
 
 ray = imported("ray")
 imported("ray.data")

@@ -17,7 +17,7 @@ from dalify import fn
 from dalify.base.errors import WorkerError
 from dalify.pipeline import pipeline_def
 from tests.helpers.frameworks import imported
-from tests.plugin.ray.pipelines import EPOCH, Samples, assert_equal, batches, photos, values
+from tests.helpers.photo_pipelines import EPOCH, Samples, assert_equal, batches, photos, values
 
 ray = imported("ray")
 from dalify.plugin.ray import RayPipeline  # noqa: E402

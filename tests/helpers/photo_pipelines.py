@@ -1,4 +1,4 @@
-"""Pipelines that the tests of Ray run in threads, processes and actors."""
+"""Pipelines of photos that tests run in threads, processes and actors, and how their batches are compared."""
 
 from __future__ import annotations
 
@@ -10,6 +10,19 @@ import numpy as np
 from dalify import fn, types
 from dalify.pipeline import Pipeline, pipeline_def
 
+__all__ = [
+    "BATCH_SIZE",
+    "EPOCH",
+    "Samples",
+    "assert_equal",
+    "batches",
+    "mean_of",
+    "photos",
+    "shard",
+    "values",
+    "write_damaged_photos",
+]
+
 BATCH_SIZE = 4
 EPOCH = 3  # batches of the twelve photos
 
@@ -18,7 +31,7 @@ Samples = list[list[np.ndarray]]
 
 @pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=7)
 def photos(folder: Path, side: int = 50):
-    """Return ragged images, what depends on a condition, uniform floats, labels, and what a Python function gives."""
+    """Return ragged images, what depends on a condition, labels, and the results of a Python function."""
     encoded, labels = fn.readers.file(file_root=str(folder), random_shuffle=True, name="Reader")
     images = fn.decoders.image(encoded, name="decoded")
     small = fn.resize(images, size=[side, side])
@@ -49,7 +62,7 @@ def values(outputs: Any) -> Samples:
 
 
 def batches(pipe: Pipeline, count: int) -> list[Samples]:
-    """Return so many batches."""
+    """Return copies of the next batches."""
     return [values(pipe.run()) for _ in range(count)]
 
 
@@ -61,3 +74,11 @@ def assert_equal(one: list[Samples], other: list[Samples]) -> None:
             for first, second in zip(left, right, strict=True):
                 assert first.dtype == second.dtype
                 np.testing.assert_array_equal(first, second)
+
+
+def write_damaged_photos(photo_folder: Path, folder: Path) -> None:
+    """Copy photos, three of them damaged."""
+    for number, path in enumerate(sorted(photo_folder.glob("*/*.jpg"))):
+        (folder / path.parent.name).mkdir(exist_ok=True)
+        content = b"no photo" if number in (2, 7, 8) else path.read_bytes()
+        (folder / path.parent.name / path.name).write_bytes(content)
