@@ -1,7 +1,7 @@
 # %% [markdown]
 """# Augmenting images
 
-Colour, geometry, noise, and schemes that choose for you. Each part writes a picture, a contact sheet in which every
+Color, geometry, noise, and schemes that choose for you. Each part writes a picture, a contact sheet in which every
 image says what was done to it.
 """
 
@@ -39,7 +39,7 @@ with one number per sample, which is how a strength becomes random.
 """
 
 # %%
-COLOURS = {
+COLORS = {
     "as it is": lambda x: x,
     "brightness=1.4": lambda x: fn.brightness(x, brightness=1.4),
     "contrast=0.5": lambda x: fn.contrast(x, contrast=0.5),
@@ -87,7 +87,7 @@ def sheet_of(operators: dict, file_name: str, columns: int = 8) -> None:
     contact_sheet(OUT / file_name, [output.at(0) for output in outputs], list(operators), columns=columns)
 
 
-sheet_of(COLOURS, "04_colours.png")
+sheet_of(COLORS, "04_colors.png")
 sheet_of(SHAPES, "04_shapes.png")
 sheet_of(DAMAGES, "04_damages.png")
 
@@ -114,7 +114,7 @@ def sometimes():
 
 
 images, is_turned = sometimes().run()
-captions = ["rotated" if flag else "recoloured" for flag in is_turned.as_array()]
+captions = ["rotated" if flag else "recolored" for flag in is_turned.as_array()]
 contact_sheet(OUT / "04_sometimes.png", list(images.as_array()), captions)
 
 # %% [markdown]

@@ -23,7 +23,7 @@ OUT = Path("out/tutorials")
 FOLDER = make_photos(OUT / "photos", images_per_class=12, longest_side=400)
 BACKGROUNDS = sorted(FOLDER.glob("*/*.jpg"), key=lambda path: (path.name, path.parent.name))
 CLASSES = ["", "disc", "square", "triangle"]  # 0 is the background's
-COLOURS = {1: (255, 70, 70), 2: (80, 220, 255), 3: (255, 220, 60)}
+COLORS = {1: (255, 70, 70), 2: (80, 220, 255), 3: (255, 220, 60)}
 SIZE = 300
 
 
@@ -42,8 +42,8 @@ class Shapes:
             if any(left < x2 and top < y2 and left + side > x1 and top + side > y1 for x1, y1, x2, y2 in boxes):
                 continue  # where shapes overlap, the mask could not tell them apart
             label = int(random.integers(1, 4))
-            for canvas, colour in ((image, COLOURS[label]), (mask, label)):
-                self.draw(ImageDraw.Draw(canvas), label, (left, top, left + side, top + side), colour)
+            for canvas, color in ((image, COLORS[label]), (mask, label)):
+                self.draw(ImageDraw.Draw(canvas), label, (left, top, left + side, top + side), color)
             boxes.append((left, top, left + side, top + side))
             labels.append([label])
         scale = np.array([image.width, image.height] * 2)
@@ -51,14 +51,14 @@ class Shapes:
         return np.asarray(image), relative, np.array(labels, np.int32), np.asarray(mask)[..., None]
 
     @staticmethod
-    def draw(canvas: ImageDraw.ImageDraw, label: int, box: tuple, colour: int | tuple) -> None:
+    def draw(canvas: ImageDraw.ImageDraw, label: int, box: tuple, color: int | tuple) -> None:
         left, top, right, bottom = box
         if label == 1:
-            canvas.ellipse(box, fill=colour)
+            canvas.ellipse(box, fill=color)
         elif label == 2:
-            canvas.rectangle(box, fill=colour)
+            canvas.rectangle(box, fill=color)
         else:
-            canvas.polygon([(left, bottom), (right, bottom), ((left + right) / 2, top)], fill=colour)
+            canvas.polygon([(left, bottom), (right, bottom), ((left + right) / 2, top)], fill=color)
 
 
 def read_shapes():
@@ -77,15 +77,15 @@ height unless told `ltrb=True`. A wrong default gives no error, only wrong boxes
 
 
 # %%
-def with_boxes(image: np.ndarray, boxes: np.ndarray, colours: list) -> np.ndarray:
+def with_boxes(image: np.ndarray, boxes: np.ndarray, colors: list) -> np.ndarray:
     """Draw boxes."""
     picture = Image.fromarray(image)
     canvas = ImageDraw.Draw(picture)
     scale = np.array([picture.width, picture.height] * 2)
-    for box, colour in zip(boxes, colours, strict=True):
+    for box, color in zip(boxes, colors, strict=True):
         corners = (box * scale).round().tolist()
         canvas.rectangle(corners, outline="black", width=5)
-        canvas.rectangle(corners, outline=colour, width=3)
+        canvas.rectangle(corners, outline=color, width=3)
     return np.asarray(picture)
 
 
@@ -178,7 +178,7 @@ for stage in ("zoomed out", "cropped and mirrored"):
 
 # %% [markdown]
 """`box_encoder` gives each anchor the box that it overlaps by at least `criteria`: a class per anchor (0: none), and
-the box itself. The pictures show the anchors that have to find something, in the colour of what they shall find: each
+the box itself. The pictures show the anchors that have to find something, in the color of what they shall find: each
 object has at least one. Note that batches stay dense, though images have one, two or three objects: every image has
 one entry for each anchor.
 """
@@ -190,9 +190,9 @@ sheet, captions = [], []
 for index in range(16):
     image = images.at(index).transpose(1, 2, 0) * [58.4, 57.1, 57.4] + [123.7, 116.3, 103.5]
     matched = classes.at(index).ravel()
-    colours = [COLOURS[label] for label in matched[matched > 0]]
-    sheet.append(with_boxes(image.clip(0, 255).astype(np.uint8), ANCHORS[matched > 0], colours))
-    captions.append(f"boxes: {len(boxes.at(index))}, anchors: {len(colours)}")
+    colors = [COLORS[label] for label in matched[matched > 0]]
+    sheet.append(with_boxes(image.clip(0, 255).astype(np.uint8), ANCHORS[matched > 0], colors))
+    captions.append(f"boxes: {len(boxes.at(index))}, anchors: {len(colors)}")
     assert set(matched[matched > 0]) == set(labels.at(index).ravel())
 contact_sheet(OUT / "05_ssd_anchors.png", sheet, captions)
 
@@ -226,8 +226,8 @@ for index in range(8):
     image, mask = images.at(index), masks.at(index)[..., 0]
     assert set(mask.ravel()) <= {0, 1, 2, 3}
     paint = np.zeros_like(image)
-    for label, colour in COLOURS.items():
-        paint[mask == label] = colour
+    for label, color in COLORS.items():
+        paint[mask == label] = color
     sheet += [image, np.where(mask[..., None] > 0, image // 4 + paint // 4 * 3, image // 4)]
     found = sorted(CLASSES[label] for label in set(mask.ravel().tolist()) - {0})
     captions += ["image", ", ".join(found) or "nothing left"]

@@ -25,7 +25,7 @@ BATCH_SIZE = 8
 BANDS = 64
 
 # %% [markdown]
-"""Two little functions draw what we get: a wave, and a table of numbers in colours. Nothing of them is dalify's."""
+"""Two little functions draw what we get: a wave, and a table of numbers in colors. Nothing of them is dalify's."""
 
 
 # %%
@@ -42,9 +42,9 @@ def drawn_table(table: np.ndarray, height: int = 220) -> np.ndarray:
     """Low rows at the bottom, dark to bright."""
     level = (table - table.min()) / max(np.ptp(table), 1e-9)
     stops = np.array([[0, 0, 40], [90, 20, 120], [220, 70, 70], [255, 230, 120]])
-    colours = np.stack([np.interp(level, np.linspace(0, 1, 4), stops[:, channel]) for channel in range(3)], -1)
+    colors = np.stack([np.interp(level, np.linspace(0, 1, 4), stops[:, channel]) for channel in range(3)], -1)
     rows = np.arange(height - 1, -1, -1) * len(table) // height
-    return colours[rows].astype(np.uint8)
+    return colors[rows].astype(np.uint8)
 
 
 # %% [markdown]

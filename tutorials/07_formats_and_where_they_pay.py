@@ -282,8 +282,8 @@ panels = [
     ("decoded and resized, samples/s", train_speed, "tab:orange"),
     ("20 ms away: decoded and resized", far_speed, "tab:green"),
 ]
-for axis, (title, speeds, colour) in zip(axes, panels, strict=True):
-    bars = axis.barh(list(speeds), list(speeds.values()), color=colour)
+for axis, (title, speeds, color) in zip(axes, panels, strict=True):
+    bars = axis.barh(list(speeds), list(speeds.values()), color=color)
     axis.bar_label(bars, [f"{speed:,.0f}" for speed in speeds.values()], padding=3)
     axis.invert_yaxis()
     axis.set_title(title)

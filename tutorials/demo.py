@@ -33,7 +33,7 @@ THREADS = min(4, os.cpu_count() or 1)
 
 
 class Curriculum:
-    """A source of our own: how strong the colours may change, more from epoch to epoch. Called for each sample."""
+    """A source of our own: how strong the colors may change, more from epoch to epoch. Called for each sample."""
 
     def __call__(self, sample: types.SampleInfo) -> np.ndarray:
         """Return a number between 0.2 and 0.8 as a float32 scalar."""
@@ -42,13 +42,13 @@ class Curriculum:
 
 @pipeline_def(batch_size=BATCH_SIZE, num_threads=THREADS, seed=7)
 def training(folder: str):
-    """Decode, cut out a random part, then either change the colours or blur, per photograph."""
+    """Decode, cut out a random part, then either change the colors or blur, per photograph."""
     encoded, labels = fn.readers.file(file_root=folder, random_shuffle=True, name="photos")
     images = fn.decoders.image(encoded, output_type=types.RGB)
     images = fn.random_resized_crop(images, size=SIZE, random_area=[0.3, 1.0])
     strength = fn.external_source(source=Curriculum(), batch=False, dtype=types.FLOAT, ndim=0)
-    is_coloured = fn.random.coin_flip(probability=0.5, dtype=types.BOOL)
-    if is_coloured:
+    is_colored = fn.random.coin_flip(probability=0.5, dtype=types.BOOL)
+    if is_colored:
         images = fn.color_twist(
             images,
             brightness=1 + strength * fn.random.uniform(range=[-0.5, 0.5]),
@@ -59,7 +59,7 @@ def training(folder: str):
     images = fn.crop_mirror_normalize(
         images, mirror=fn.random.coin_flip(), mean=list(255 * MEAN), std=list(255 * DEVIATION)
     )
-    return images, labels, is_coloured
+    return images, labels, is_colored
 
 
 @pipeline_def(batch_size=BATCH_SIZE, num_threads=THREADS)
@@ -160,7 +160,7 @@ def accuracy(network: nn.Module, loader: DALIGenericIterator) -> float:
 def write_contact_sheet(batch: dict[str, torch.Tensor], path: Path) -> None:
     """Draw the images of a batch with their class and what the `if` did to them."""
     images = batch["image"].numpy().transpose(0, 2, 3, 1) * DEVIATION + MEAN
-    branches = ["colours" if is_coloured else "blur" for is_coloured in batch["is_coloured"].flatten()]
+    branches = ["colors" if is_colored else "blur" for is_colored in batch["is_colored"].flatten()]
     captions = [f"{CLASSES[int(label)]}, {branch}" for label, branch in zip(batch["label"], branches, strict=True)]
     contact_sheet(path, list((images.clip(0, 1) * 255).round().astype(np.uint8)), captions, cell=SIZE)
 
@@ -185,7 +185,7 @@ def endless(make_batches: Callable[[], Iterable[int]]) -> Iterator[int]:
 def compare_loaders(folder: Path, seconds: float, console: Console) -> None:
     """Print the speed of both loaders, taken in turn on the same photographs with as many workers as threads."""
     ours = DALIGenericIterator(
-        training(str(folder)), ["image", "label", "is_coloured"], reader_name="photos", auto_reset=True
+        training(str(folder)), ["image", "label", "is_colored"], reader_name="photos", auto_reset=True
     )
     theirs = torch.utils.data.DataLoader(
         PillowDataset(folder), BATCH_SIZE, shuffle=True, num_workers=THREADS, persistent_workers=True
@@ -230,7 +230,7 @@ def main() -> None:
     pipe = training(str(folder))
     loader = DALIGenericIterator(
         pipe,
-        ["image", "label", "is_coloured"],
+        ["image", "label", "is_colored"],
         reader_name="photos",
         last_batch_policy=LastBatchPolicy.PARTIAL,
         auto_reset=True,

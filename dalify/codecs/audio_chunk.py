@@ -34,11 +34,11 @@ _CHUNKS_WITHOUT_SOUND = (_LIST, _JUNK, _PAD, _PEAK)
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 # What follows the first two bytes of the identifier that the format has in extensible headers.
 _IDENTIFIER = np.frombuffer(b"\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71", np.uint8)
-_MOST_CHANNELS = 8
+_MAX_CHANNELS = 8
 _FRAMES_AT_ONCE = 4096
 _HIGHEST_RATE = (1 << 31) - 1
 # A header may lie: what would be so much larger than the file, and large, is left to the library.
-_MOST_FLAC_RATIO, _SMALL_BYTES = 64, 1 << 20
+_MAX_FLAC_RATIO, _SMALL_BYTES = 64, 1 << 20
 
 
 class AudioFiles:
@@ -145,7 +145,7 @@ def _note_wave(data, row, form, place, length, is_usual):
         if is_usual:
             for i in range(_IDENTIFIER.size):
                 is_usual &= data[form + 26 + i] == _IDENTIFIER[i]
-    if not 0 < channels <= _MOST_CHANNELS or length * rate * block == 0 or block * 8 != channels * bits:
+    if not 0 < channels <= _MAX_CHANNELS or length * rate * block == 0 or block * 8 != channels * bits:
         return
     left = data.size - place
     if not (kind == _PCM and bits == 16):  # of these, any number of samples that are there counts
@@ -170,9 +170,9 @@ def _read_flac_headers(at, shapes, table, like):
     header = np.zeros(6, np.int64)
     for n in range(len(at)):
         data, row = array_at(at[n], (shapes[n, 0],), like), table[n]
-        if row[_KIND] != _OTHER or not read_flac_header(data, header) or header[1] > _MOST_CHANNELS:
+        if row[_KIND] != _OTHER or not read_flac_header(data, header) or header[1] > _MAX_CHANNELS:
             continue
-        if header[0] * header[1] * header[3] <= 8 * max(_SMALL_BYTES, _MOST_FLAC_RATIO * data.size):
+        if header[0] * header[1] * header[3] <= 8 * max(_SMALL_BYTES, _MAX_FLAC_RATIO * data.size):
             row[_KIND], row[_FRAMES], row[_CHANNELS], row[_RATE] = _FLAC, header[0], header[1], header[2]
             row[_BITS], row[_START], row[_BLOCK] = header[3], header[4], header[5]
 
@@ -207,7 +207,7 @@ def _decode_wave(out, is_float, data, row, scratch, is_mixed):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _put(out, is_float, scratch, first, count, channels, bits, is_mixed):
-    """Write frames from ``first`` on: integers of so many bits as what the type of ``out`` has for them."""
+    """Write frames from ``first`` on: integers of ``bits`` bits, converted to the type of ``out``."""
     item_bits = 8 * out.itemsize
     scale = np.float32(2.0) ** np.float32(1 - bits)
     if is_mixed and channels > 1:
@@ -246,7 +246,7 @@ def _decode_flac(out, is_float, data, size, row, scratch, factors, is_mixed):
 
 @njit(nogil=True, cache=True)
 def _decode_waves(at, shapes, like, table, out_at, out_like, is_float, is_mixed, is_done):
-    scratch = np.empty((_MOST_CHANNELS, SCRATCH_BEFORE + _FRAMES_AT_ONCE), np.int32)
+    scratch = np.empty((_MAX_CHANNELS, SCRATCH_BEFORE + _FRAMES_AT_ONCE), np.int32)
     for n in range(len(at)):
         row = table[n]
         if row[_KIND] == _FLAC:

@@ -22,9 +22,9 @@ from dalify.base.compiling import njit
 
 __all__ = ["PADDING_BYTES", "SCRATCH_BEFORE", "decode_frame", "read_flac_header"]
 
-PADDING_BYTES = 64  # zeros behind the data: the reader of bits looks ahead
+PADDING_BYTES = 64  # zeros after the data: the reader of bits looks ahead
 SCRATCH_BEFORE = 32  # zeros in front of the samples of a frame: a predictor looks back so far at most
-_PEEKED_BITS = 57  # at least so many are valid
+_PEEKED_BITS = 57  # minimum number of valid bits
 _STREAM_INFO, _PADDING, _SEEK_TABLE, _COMMENTS, _PICTURE = 0, 1, 3, 4, 6  # blocks of notes
 _STREAM_INFO_BYTES, _SEEK_POINT_BYTES = 34, 18
 _NEAR_TAPS = 8
@@ -93,7 +93,7 @@ def _without(typing_context: Any, word: Any, count: Any) -> Any:
 
 @intrinsic
 def _top(typing_context: Any, word: Any, count: Any) -> Any:
-    """Return so many bits from the top, 0 to 63, as a number."""
+    """Return the highest bits, 0 to 63 of them, as an unsigned number."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
         size = ir.IntType(64)
@@ -105,7 +105,7 @@ def _top(typing_context: Any, word: Any, count: Any) -> Any:
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _signed(value, width):
-    """Return a number of so many bits with its sign."""
+    """Return a number of this number of bits, sign-extended."""
     half = np.int64(1) << (width - 1)
     return (value ^ half) - half
 
@@ -127,7 +127,7 @@ def _coded(at, position, stop, rice, samples, first, count, factors, order, shif
         shift: bits that a prediction loses.
 
     Returns:
-        the bit behind the partition; -1 where the data end before.
+        the bit after the partition; -1 if the data end before.
     """
     c0, c1, c2, c3 = factors[0], factors[1], factors[2], factors[3]
     c4, c5, c6, c7 = factors[4], factors[5], factors[6], factors[7]
@@ -208,7 +208,7 @@ def _stored(at, position, stop, width, samples, first, count, factors, order, sh
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _subframe(at, position, stop, width, samples, size, factors):
-    """Decode one channel of a frame; return the bit behind it, -1 for what is not decoded here."""
+    """Decode one channel of a frame; return the bit after it, or -1 if it is not supported."""
     refused = np.int64(-1)
     if position + 8 > stop:
         return refused
@@ -306,7 +306,7 @@ def decode_frame(data, size, start, number, block_size, rate, samples, width, fa
     """Decode one frame.
 
     Args:
-        data: uint8, with zeros behind the data.
+        data: uint8, followed by zeros.
         size: of the data, bytes.
         start: first byte of the frame.
         number: of the frame, or of its first sample where the length of frames varies.
@@ -317,7 +317,7 @@ def decode_frame(data, size, start, number, block_size, rate, samples, width, fa
         factors: int64 [32], scratch.
 
     Returns:
-        samples per channel and the byte behind the frame; 0 and 0 for what is not decoded here.
+        samples per channel and the byte after the frame; 0 and 0 if the frame is not supported.
     """
     refused = np.int64(0), np.int64(0)
     channels = samples.shape[0]

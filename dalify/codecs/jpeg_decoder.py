@@ -64,13 +64,13 @@ def _decode_scan(facts, end, quantizers, tables, zigzag, coefficients, places, h
     """Decode the entropy-coded data, and transform the blocks of some MCUs.
 
     Args:
-        facts: of the header.
-        end: address behind the file.
+        facts: values of the header.
+        end: address after the last byte of the file.
         quantizers: int32 ``[4, 64]``.
         tables: int32 ``[TABLES, TABLE]``.
-        zigzag: address of the natural places of coefficients.
-        coefficients: int32 ``[128]``, zeros; the second block takes what is not transformed.
-        places: int64 ``[_PLACES]``: what is transformed, and where to.
+        zigzag: address of the natural order of coefficients.
+        coefficients: int32 ``[128]``, zeros; the second block is for coefficients that are not transformed.
+        places: int64 ``[_PLACES]``: the MCUs that are transformed, and where their samples are written.
         has_chroma: whether chroma is transformed, too.
         is_whole: whether the file must end after the last row; otherwise, what follows is not decoded.
 
@@ -333,7 +333,7 @@ class JpegDecoder:
             encoded: files, uint8 ``[bytes]``.
             out: images ``[height, width, channels]``, uint8, to be filled.
             colors: ``"RGB"``, ``"BGR"``, or ``"GRAY"``, which has one channel.
-            wanted: bool ``[N]``: which files to try.
+            wanted: bool ``[N]``: files to decode.
             windows: int64 ``[N, 4]``: y, x, height, width of the part of each image that is decoded.
             corners: int64 ``[N, 2]``: row and column of `out` where the part begins; 0 where None.
 

@@ -36,7 +36,7 @@ __all__ = [
     "word_at",
 ]
 
-# Codes up to this length, together with the value behind them where it fits, are found in a table.
+# A table maps codes up to this length, together with the value after them if it fits.
 _LOOKUP_BITS = 11
 _LOOKUP = 1 << _LOOKUP_BITS
 BLOCK = 64
@@ -52,14 +52,14 @@ ZIGZAG = np.array(
      28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54,
      47, 55, 62, 63], np.uint8)  # fmt: skip
 
-# An entry of the lookup: bits that are read, size of the value behind them, run of zeros, and the value where it is
-# among the bits that are read; then the size is 0. All of it is 0 where the code is longer than the lookup knows.
+# An entry of the lookup: bits to consume, size of the value after them, run of zeros, and the value if these bits
+# contain it; then the size is 0. The entry is 0 if the code is longer than the lookup.
 _SIZE_SHIFT, _RUN_SHIFT, _VALUE_SHIFT = 6, 10, 16
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _fill_table(counts, is_dc, table):
-    """Make a Huffman table of 16 counts, of at most 256 symbols, and the symbols behind them; False where it is bad.
+    """Make a Huffman table of 16 counts, of at most 256 symbols, and the symbols after them; False if it is invalid.
 
     Args:
         counts: address.
@@ -101,9 +101,9 @@ def _fill_table(counts, is_dc, table):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True, forceinline=True)
 def _refilled(bits, count, place, end, missing):
-    """Return a bit buffer, which had less than 32 bits, with at least 32, and how many of them are made up.
+    """Refill a bit buffer with less than 32 bits to at least 32; return how many of them are padding, too.
 
-    The first bit is the highest one. Behind the end of the scan, zeros are made up.
+    The first bit is the highest one. After the end of the scan, the buffer is padded with zeros.
     """
     if place + 4 <= end:
         word = load_big_endian(place)
@@ -229,7 +229,7 @@ def read_header(data, end, facts, quantizers, tables, zigzag):
 
     Args:
         data: address of the file.
-        end: address behind it.
+        end: address after the last byte.
         facts: int64 ``[FACTS]``, to be filled.
         quantizers: int32 ``[4, 64]``, to be filled, in natural order.
         tables: int32 ``[TABLES, TABLE]``, to be filled.

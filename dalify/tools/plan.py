@@ -29,32 +29,32 @@ _PROGRAM = "python -m dalify.tools.plan"
 # Measured: the photographs of benchmarks, 500 pixels on their longer side.
 _MEGAPIXELS = 0.2
 _JPEG_BYTES_PER_MEGAPIXEL = 345_000
-_MOST = 1e12
-_FEWEST_BATCHES = 30  # that --measure runs
+_MAX = 1e12
+_MIN_BATCHES = 30  # of --measure
 
 
-def _number(*, above: float = 0.0, at_most: float = _MOST, may_be_equal: bool = False) -> Callable[[str], float]:
+def _number(*, above: float = 0.0, at_most: float = _MAX, may_be_equal: bool = False) -> Callable[[str], float]:
     def parse(text: str) -> float:
         try:
             value = float(text.replace(",", "").replace("_", ""))
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
         if not (value > above or (may_be_equal and value == above)) or value > at_most or math.isnan(value):
-            least = f"{'at least' if may_be_equal else 'above'} {above:g}"
-            raise argparse.ArgumentTypeError(f"must be {least} and at most {at_most:g}; got {text}")
+            minimum = f"{'at least' if may_be_equal else 'above'} {above:g}"
+            raise argparse.ArgumentTypeError(f"must be {minimum} and at most {at_most:g}; got {text}")
         return value
 
     return parse
 
 
-def _count(least: int = 1) -> Callable[[str], int]:
+def _count(minimum: int = 1) -> Callable[[str], int]:
     def parse(text: str) -> int:
         try:
             value = int(text.replace(",", "").replace("_", ""))
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-        if not least <= value <= _MOST:
-            raise argparse.ArgumentTypeError(f"must be at least {least} and at most {_MOST:g}; got {text}")
+        if not minimum <= value <= _MAX:
+            raise argparse.ArgumentTypeError(f"must be at least {minimum} and at most {_MAX:g}; got {text}")
         return value
 
     return parse
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Example: %(prog)s --gpus 8 --images-per-second 3000",
     )
     job = parser.add_argument_group("the job")
-    job.add_argument("--gpus", type=_count(), required=True, help="in all")
+    job.add_argument("--gpus", type=_count(), required=True, help="total number")
     job.add_argument("--images-per-second", type=_number(), required=True, help="that ONE GPU takes")
     job.add_argument("--batch-size", type=_count(), default=64, help="of each GPU (%(default)s)")
     job.add_argument("--prefetch", type=_count(), default=2, help="prefetch_queue_depth (%(default)s)")
@@ -189,7 +189,7 @@ def _measured(place: str, seconds: float) -> tuple[float, int, str]:
         largest = max((_samples(output) for output in outputs), key=_bytes_of)
         count, batches, start, end = 0, 0, time.process_time(), time.monotonic() + seconds
         # Some batches are under way at the beginning, and as many at the end, but not equally far.
-        while batches < _FEWEST_BATCHES or time.monotonic() < end:
+        while batches < _MIN_BATCHES or time.monotonic() < end:
             count += len(_next_batch(pipe)[0])
             batches += 1
         spent = max(time.process_time() - start, 1e-9)

@@ -19,7 +19,7 @@ __all__ = [
 
 DTYPE_BYTES = {"uint8": 1, "float16": 2, "float32": 4}
 
-# Measured by `python -m benchmarks costs`; docs/scaling.md has the figures behind them.
+# Measured by `python -m benchmarks costs`; docs/scaling.md has the measurements.
 _MS_PER_IMAGE = 0.1
 _MS_PER_MEGAPIXEL = 1.3
 _MS_PER_JPEG_MEGABYTE = 6.0
@@ -27,7 +27,7 @@ _FLOAT_MS_PER_MEGAVALUE = 0.3
 _TRANSPORT_S_PER_GB = 0.3
 _PROCESS_MB = 200
 # Of a Ray actor: more of them cost memory, fewer make the loss of one dearer.
-_MOST_CORES_PER_WORKER = 8
+_MAX_CORES_PER_WORKER = 8
 # Batches that a consumer may hold without a copy, as in `Pipeline(processes=N)`.
 _HELD_BATCHES = 4
 
@@ -99,7 +99,7 @@ class Job:
     """A training job and the machines for it.
 
     Attributes:
-        gpus: in all.
+        gpus: total number.
         images_per_second: that one GPU takes.
         gpus_per_node: at most.
         cores_per_node: of a machine with GPUs.
@@ -149,7 +149,7 @@ class Way:
         cpu_nodes: machines without GPUs.
         workers: processes on these, together (actors of Ray).
         cores_per_worker: of each.
-        cpu_cores: that the machines without GPUs keep busy, headroom included, in all.
+        cpu_cores: total number of cores in use on machines without GPUs, headroom included.
         node_gbit: that a machine with GPUs receives.
         cpu_node_gbit: that a machine without GPUs receives or sends, whichever is more.
         problems: what does not fit; empty where it does.
@@ -191,7 +191,8 @@ class Plan:
 def make_plan(job: Job, costs: Costs) -> Plan:
     """Return the ways to feed a job, and the first one that fits.
 
-    What is stored is preferred, as it is least to send; then bytes, of which the receiver makes floats; then floats.
+    Stored files are preferred, because they are the smallest to send; then uint8, which the receiver converts; then
+    float32.
     """
     ways = [_where_it_is_used(job, costs)]
     ways += [_sent_as(dtype, job, costs) for dtype in dict.fromkeys(("uint8", costs.dtype))]
@@ -236,10 +237,10 @@ def _sent_as(dtype: str, job: Job, costs: Costs) -> Way:
     there_ms = costs.prepare_ms - floats_ms + transport_ms
     there = _cores(job.total_rate, there_ms, job.headroom)
     # Python functions hold the lock of their process: more cores than this would wait for it.
-    most_cores = _MOST_CORES_PER_WORKER
+    max_cores = _MAX_CORES_PER_WORKER
     if costs.python_ms:
-        most_cores = min(most_cores, max(1, math.floor(there_ms / costs.python_ms)))
-    per_worker = min(most_cores, job.cores_per_cpu_node)
+        max_cores = min(max_cores, max(1, math.floor(there_ms / costs.python_ms)))
+    per_worker = min(max_cores, job.cores_per_cpu_node)
     workers_per_node = job.cores_per_cpu_node // per_worker
     busiest = max(sent_bytes, costs.stored_bytes)
     nodes = max(

@@ -35,7 +35,7 @@ class PipelineMapper:
         function: takes one graph node for each column, and returns those of the outputs.
         columns: names of the columns that it takes, in its order. Other columns are dropped.
         outputs: names of the columns that it returns.
-        batch_size: most rows in a batch: at least that of ``map_batches``.
+        batch_size: maximum number of rows in a batch; at least that of ``map_batches``.
         layouts: of columns, by name: ``{"image": "HWC"}``.
         options: of the pipeline, such as ``num_threads`` and ``seed``. With a seed all actors draw the same random
             numbers for their first batch, so leave it out for augmentations.
@@ -197,9 +197,7 @@ def _requests(
     """Yield the batches of an epoch, and how many rows of each belong to it."""
     metas = list(pipe.reader_meta().values())
     if not metas:
-        raise ArgumentValueError(
-            "a data source needs a pipeline with a reader: without, nobody knows its length.", line=line
-        )
+        raise ArgumentValueError("a data source needs a pipeline with a reader, which defines its length.", line=line)
     if metas[0]["number_of_shards"] != 1:
         raise ArgumentValueError(
             "a data source reads the whole epoch.", line=line, hint="Leave shard_id, num_shards and shard out."
@@ -242,7 +240,7 @@ def _datasource(key: str, setup: Any, slots: Sequence[int], names: list[str], re
         """One epoch of a pipeline."""
 
         def estimate_inmemory_data_size(self) -> int | None:
-            """Return None: nobody knows before batches are computed."""
+            """Return None: the size is not known before batches are computed."""
             return None
 
         def get_read_tasks(self, parallelism: int, *_: Any, **__: Any) -> list[Any]:

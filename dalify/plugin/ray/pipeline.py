@@ -24,7 +24,7 @@ class RayPipeline(Pipeline):
         pipe: a pipeline that has not run yet. It is taken over: use the new one in its place.
         workers: number of actors; 1 by default.
         cpus_per_worker: CPUs that Ray reserves for each, and its threads.
-        min_workers: least number of actors, where it may change.
+        min_workers: minimum number of actors, if the number may change.
         max_workers: most actors, where it may change. See ``RayPool`` for when it does.
         resources: further resources that Ray reserves for each.
         start_timeout_s: how long to wait for a first worker before a batch is an error.
@@ -111,7 +111,7 @@ class _Place:
     @property
     def count(self) -> int:
         """Most workers."""
-        return self._pool.most
+        return self._pool.maximum
 
     @property
     def threads(self) -> int:

@@ -16,7 +16,7 @@ from dalify.plugin.ray.worker import RayWorker
 __all__ = ["RayPool"]
 
 _NAMESPACE = "dalify"
-_MOST_WORKERS = 4096
+_MAX_WORKERS = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class RayPool:
 
     Args:
         workers: number of workers that stays as it is; or None.
-        min_workers: least number of workers.
+        min_workers: minimum number of workers.
         max_workers: most workers. One is added where a trainer asked for ten batches in a row while none was ready.
             One that had nothing to do for half a minute is ended.
         cpus_per_worker: CPUs that Ray reserves for each, and its threads.
@@ -59,15 +59,15 @@ class RayPool:
                 continue
             if isinstance(value, bool) or not isinstance(value, int):
                 raise ArgumentTypeError(f"{name} must be an integer; got {value!r}.")
-            if not 1 <= value <= _MOST_WORKERS:
-                raise ArgumentValueError(f"{name} must be from 1 to {_MOST_WORKERS}; got {value}.")
+            if not 1 <= value <= _MAX_WORKERS:
+                raise ArgumentValueError(f"{name} must be between 1 and {_MAX_WORKERS}; got {value}.")
         if self.workers is not None and (self.min_workers is not None or self.max_workers is not None):
             raise ArgumentValueError(
                 "workers, and min_workers or max_workers, exclude each other.",
                 hint="Give workers=8 for a fixed number, or min_workers=2, max_workers=8.",
             )
-        if self.most < self.least:
-            raise ArgumentValueError(f"min_workers={self.least} is more than max_workers={self.most}.")
+        if self.maximum < self.minimum:
+            raise ArgumentValueError(f"min_workers={self.minimum} is greater than max_workers={self.maximum}.")
         for name, value in (("cpus_per_worker", self.cpus_per_worker), ("start_timeout_s", self.start_timeout_s)):
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise ArgumentTypeError(f"{name} must be a number; got {value!r}.")
@@ -75,16 +75,16 @@ class RayPool:
                 raise ArgumentValueError(f"{name} must be above 0; got {value!r}.")
 
     @property
-    def least(self) -> int:
-        """Least number of workers."""
+    def minimum(self) -> int:
+        """Minimum number of workers."""
         if self.workers is not None:
             return self.workers
         return self.min_workers or min(1, self.max_workers or 1)
 
     @property
-    def most(self) -> int:
+    def maximum(self) -> int:
         """Most workers."""
-        return self.workers or self.max_workers or self.least
+        return self.workers or self.max_workers or self.minimum
 
     @property
     def threads(self) -> int:
@@ -113,7 +113,7 @@ class RayPool:
 
     def close(self) -> None:
         """End the workers. Trainers that still use them start others."""
-        for number in range(self.most):
+        for number in range(self.maximum):
             with suppress(ValueError):  # there is none of that name
                 ray.kill(ray.get_actor(f"dalify-{self.name}-{number}", namespace=_NAMESPACE))
 

@@ -25,9 +25,9 @@ from dalify.base.interrupts import CallAtEnd
 from dalify.executor.iteration import Iteration
 from dalify.executor.remote import RemoteParts, Replies, pickled_setup
 from dalify.executor.shared_batches import SharedReply, read_reply
-from dalify.plugin.ray.crew import Crew, Member, watch
 from dalify.plugin.ray.package import ray
 from dalify.plugin.ray.pool import RayPool
+from dalify.plugin.ray.worker_group import Member, WorkerGroup, watch
 from dalify.sources.pickling import CallbackPickler
 from dalify.sources.worker_process import Failure, error_of
 
@@ -37,14 +37,16 @@ _logger = logging.getLogger("dalify.ray")
 
 # Batches that consumers may hold without a copy, besides those that are under way.
 _LENT_BATCHES = 4
-# A batch that so many workers died of kills them. One that took too long is tried once more.
-_MOST_DEATHS = 5
-_MOST_TIMEOUTS = 2
-# A worker is slow that takes so many times as long as usual, and at least so long.
+# A batch is given up after this number of workers died while computing it, or exceeded the time limit.
+_MAX_DEATHS = 5
+_MAX_TIMEOUTS = 2
+# A worker is slow if a batch takes this multiple of the usual time, and at least this number of seconds.
 _SLOW_TIMES = 5.0
 _SLOW_S = 2.0
 _KNOWN_BATCHES = 8
 _TICK_S = 0.25
+# Workers without orders are asked this often, in seconds, whether they are alive: nothing else reports their death.
+_ALIVE_CHECK_S = 2.0
 _FETCH_S = 0.02
 _COPIED_BYTES = 1 << 20
 
@@ -75,7 +77,7 @@ class _Order:
 class RayStages:
     """Actors that compute batches; see ``RemoteStages``.
 
-    One thread hears what becomes of them. The consumer's thread gives out orders.
+    One thread waits for their results. The thread of the consumer submits the batches.
 
     Args:
         parts: what they compute.
@@ -88,7 +90,7 @@ class RayStages:
         self._replies = Replies(parts)
         self._key = uuid.uuid4().hex
         self._events: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._crew = Crew(pool, self._key, sorted(_data_paths(parts)), self._post)
+        self._group = WorkerGroup(pool, self._key, sorted(_data_paths(parts)), self._post)
         self._lock = threading.RLock()
         self._waiting: deque[_Order] = deque()
         self._fetching: dict[Any, tuple[_Order, Member]] = {}
@@ -105,13 +107,13 @@ class RayStages:
     @property
     def under_way(self) -> int:
         """How many batches workers should have at once."""
-        return 2 * self._crew.wanted
+        return 2 * self._group.wanted
 
     @property
     def nodes(self) -> list[str]:
         """Ids of the nodes whose workers are ready."""
         with self._lock:
-            return [member.node_id for member in self._crew.members.values() if member.is_ready]
+            return [member.node_id for member in self._group.members.values() if member.is_ready]
 
     def again(self) -> Self:
         """Refuse to run in a forked process: Ray cannot."""
@@ -140,8 +142,8 @@ class RayStages:
             atexit.register(_close_all)  # after Ray's, so that it is called before it
         _running.add(self)
         with self._lock:
-            self._crew.begin(content)
-        self._thread = threading.Thread(target=self._hear, name="dalify-ray", daemon=True)
+            self._group.begin(content)
+        self._thread = threading.Thread(target=self._receive_results, name="dalify-ray", daemon=True)
         self._thread.start()
 
     def submit(self, iteration: Iteration, done: Callable[[Iteration], None]) -> None:
@@ -150,15 +152,15 @@ class RayStages:
             done(iteration)
             return
         with self._lock:
-            self._crew.note_demand(is_starved=self._outstanding >= self.under_way)
-            self._crew.begin_again()
+            self._group.note_demand(is_starved=self._outstanding >= self.under_way)
+            self._group.begin_again()
             self._waiting.append(_Order(iteration, done, self._generation))
             self._outstanding += 1
             self._give_out()
         self._hand_on()
 
     def discard(self) -> None:
-        """Forget what nobody has begun to compute; see ``RemoteStages``."""
+        """Drop batches that no worker has begun to compute; see ``RemoteStages``."""
         if self._process != os.getpid():
             return
         with self._lock:
@@ -168,7 +170,7 @@ class RayStages:
         self._hand_on()
 
     def close(self) -> None:
-        """End the thread, and workers that are nobody else's. What they have computed stays readable."""
+        """End the thread, and workers that no other trainer uses. Computed batches stay readable."""
         if self._process != os.getpid() or self._closed:
             return
         self._closed = True
@@ -179,13 +181,13 @@ class RayStages:
             thread.join(1.0)
         if ray.is_initialized():
             with self._lock:
-                self._crew.close()
+                self._group.close()
 
     # -- with the lock
 
     def _give_out(self) -> None:
         while self._waiting:
-            member = self._crew.next_free()
+            member = self._group.next_free()
             if member is None:
                 return
             order = self._waiting.popleft()
@@ -198,7 +200,7 @@ class RayStages:
         order.turn += 1
         request = self._replies.request(order.iteration)
         compute = member.actor.compute.options(num_returns=2)
-        order.references = meta, _ = compute.remote(self._key, self._crew.setup, request)
+        order.references = meta, _ = compute.remote(self._key, self._group.setup, request)
         if not member.orders:
             member.began = time.monotonic()
         member.orders.append(order)
@@ -218,7 +220,7 @@ class RayStages:
 
     def _lose(self, member: Member, error: BaseException) -> None:
         """Have the batches of a worker computed by others."""
-        self._crew.drop(member)
+        self._group.drop(member)
         orders = list(member.orders)
         member.orders.clear()
         if orders:
@@ -230,7 +232,7 @@ class RayStages:
                 orders.append(order)
         for order in orders:
             self._again(order, f"its last worker was on {member.node}: {str(error).strip().splitlines()[0]}")
-        self._crew.fill_up()
+        self._group.fill_up()
         self._give_out()
 
     def _again(self, order: _Order, reason: str) -> None:
@@ -238,7 +240,7 @@ class RayStages:
         order.references = order.reply = None
         if not self._is_wanted(order):
             self._finish(order)
-        elif order.deaths >= _MOST_DEATHS:
+        elif order.deaths >= _MAX_DEATHS:
             self._fail(
                 order,
                 WorkerError(
@@ -250,7 +252,7 @@ class RayStages:
             order.submitted = time.monotonic()
             self._waiting = deque(sorted([*self._waiting, order], key=lambda item: item.iteration.order))
 
-    # -- in the thread that hears of workers
+    # -- in the thread that waits for workers
 
     def _post(self, function: Callable[..., None], *arguments: Any) -> None:
         self._events.put(partial(function, *arguments))
@@ -261,7 +263,7 @@ class RayStages:
                 order = self._finished.pop(0)
                 order.done(order.iteration)
 
-    def _hear(self) -> None:
+    def _receive_results(self) -> None:
         looked = time.monotonic()
         while not self._closed:
             event = None
@@ -352,24 +354,36 @@ class RayStages:
 
     def _look(self) -> None:
         """See to what takes too long."""
-        crew = self._crew
+        group = self._group
         if not ray.is_initialized():
             raise PipelineStateError(
                 "Ray was shut down while the pipeline was using it.", hint="Close the pipeline before ray.shutdown()."
             )
         if self._waiting:
             oldest = min(order.submitted for order in self._waiting)
-            complaint = crew.complaint(time.monotonic() - oldest)
+            complaint = group.complaint(time.monotonic() - oldest)
             if complaint is not None:
                 while self._waiting:
                     self._fail(self._waiting.popleft(), complaint)
-        crew.tell_who_waits()
-        crew.fill_up()
-        crew.shrink()
-        for member in list(crew.members.values()):
+        group.log_waiting_workers()
+        group.fill_up()
+        group.shrink()
+        for member in list(group.members.values()):
             if member.orders:
                 self._look_at(member, time.monotonic() - member.began)
+            elif member.is_ready and time.monotonic() - member.asked > _ALIVE_CHECK_S:
+                member.asked = time.monotonic()
+                watch(member.actor.about.remote(), partial(self._post, self._note_answer, member))
         self._give_out()
+
+    def _note_answer(self, member: Member, about: Any, error: BaseException | None) -> None:
+        """Replace a worker that died while it had no orders."""
+        if (
+            error is not None
+            and isinstance(error, ray.exceptions.RayActorError)
+            and self._group.members.get(member.number) is member
+        ):
+            self._lose(member, error)
 
     def _look_at(self, member: Member, elapsed_s: float) -> None:
         order: _Order = member.orders[0]
@@ -377,7 +391,7 @@ class RayStages:
         timeout_s = self._parts.timeout_s
         if timeout_s is not None and elapsed_s > timeout_s:
             order.timeouts += 1
-            if order.timeouts >= _MOST_TIMEOUTS:
+            if order.timeouts >= _MAX_TIMEOUTS:
                 member.orders.popleft()
                 order.turn += 1
                 self._fail(
@@ -407,7 +421,7 @@ class RayStages:
     def _fail_all(self, error: Exception) -> None:
         """Tell all who wait."""
         orders = [*self._waiting, *(order for order, _ in self._fetching.values())]
-        for member in self._crew.members.values():
+        for member in self._group.members.values():
             orders += member.orders
             member.orders.clear()
         self._waiting.clear()

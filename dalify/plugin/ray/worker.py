@@ -21,8 +21,8 @@ from dalify.sources.worker_process import Failure, failure_of, trace_of
 
 __all__ = ["Greeting", "RayWorker"]
 
-# Of pipelines whose trainers have ended nobody tells. The engines used last are kept.
-_MOST_ENGINES = 8
+# A worker is not informed when a trainer ends. It keeps the engines that it used last.
+_MAX_ENGINES = 8
 
 
 class Greeting(NamedTuple):
@@ -116,7 +116,7 @@ class RayWorker:
             loaded: WorkerSetup = load(content)
             worker = BatchWorker(loaded)
             ready = _Ready(worker, {id(index): slot for slot, index in worker.indices.items()})
-            while len(self._engines) >= _MOST_ENGINES:
+            while len(self._engines) >= _MAX_ENGINES:
                 self._engines.popitem(last=False)[1].worker.close()
             self._engines[key] = ready
         self._engines.move_to_end(key)

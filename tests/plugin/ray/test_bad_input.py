@@ -81,7 +81,7 @@ def test_a_node_with_another_version(
             reference = photos(photo_folder)
             assert_equal(batches(pipe, EPOCH), batches(reference, EPOCH))
             eventually(lambda: "0.0.9" in caplog.text, "the log names the node")
-        assert "The other workers go on" in caplog.text
+        assert "The other workers continue" in caplog.text
         assert node.node_id not in pipe.nodes
         pipe.close()
         reference.close()
@@ -97,7 +97,7 @@ def test_a_full_cluster(
     with pytest.raises(WorkerError, match=r"each needs 2 CPU, and of the cluster's .* its largest node has 1"):
         pipe.run()
     pipe.close()
-    monkeypatch.setattr("dalify.plugin.ray.crew._SILENT_START_S", 1.0)
+    monkeypatch.setattr("dalify.plugin.ray.worker_group._SILENT_START_S", 1.0)
     pipe, reference = RayPipeline(photos(photo_folder), workers=4), photos(photo_folder)
     with caplog.at_level(logging.WARNING, "dalify.ray"):
         assert_equal(batches(pipe, EPOCH), batches(reference, EPOCH))

@@ -305,7 +305,7 @@ def test_workers_are_added_where_the_consumer_waits_and_removed_where_they_idle(
     ray_cluster: RayCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ray_cluster.fill_up()
-    monkeypatch.setattr("dalify.plugin.ray.crew._IDLE_S", 1.0)
+    monkeypatch.setattr("dalify.plugin.ray.worker_group._IDLE_S", 1.0)
 
     @pipeline_def(batch_size=2, num_threads=1)
     def pipeline():
@@ -332,9 +332,9 @@ def test_workers_are_added_where_the_consumer_waits_and_removed_where_they_idle(
 
 def test_numbers_that_make_no_sense(photo_folder: Path) -> None:
     for given, error in (
-        ({"workers": 0}, "workers must be from 1 to 4096; got 0"),
+        ({"workers": 0}, "workers must be between 1 and 4096; got 0"),
         ({"workers": 2, "max_workers": 4}, "exclude each other"),
-        ({"min_workers": 3, "max_workers": 2}, "min_workers=3 is more than max_workers=2"),
+        ({"min_workers": 3, "max_workers": 2}, "min_workers=3 is greater than max_workers=2"),
         ({"cpus_per_worker": 0}, "cpus_per_worker must be above 0"),
         ({"workers": 2, "pool": RayPool(workers=2)}, "pool and workers exclude each other"),
     ):

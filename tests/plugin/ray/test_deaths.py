@@ -168,6 +168,21 @@ def test_a_slow_node_is_named(ray_cluster: RayCluster, caplog: pytest.LogCapture
     pipe.close()
 
 
+def test_workers_that_die_without_orders_are_replaced(ray_cluster: RayCluster, photo_folder: Path) -> None:
+    ray_cluster.fill_up()
+    pipe = RayPipeline(photos(photo_folder), workers=2)
+    try:
+        batches(pipe, 1)
+        eventually(lambda: len(pipe.nodes) == 2, "both are ready")
+        before = set(worker_processes())
+        for process in before:  # nothing is asked for: what was prefetched is computed soon
+            os.kill(process, signal.SIGKILL)
+        eventually(lambda: len(set(worker_processes()) - before) == 2, "both are replaced")
+        batches(pipe, EPOCH)
+    finally:
+        pipe.close()
+
+
 def test_nothing_is_left(ray_cluster: RayCluster, photo_folder: Path) -> None:
     ray_cluster.fill_up()
     pipe = RayPipeline(photos(photo_folder), workers=2)

@@ -17,20 +17,20 @@ from dalify.plugin.ray.pool import RayPool
 from dalify.plugin.ray.worker import Greeting
 from dalify.sources.worker_process import error_of
 
-__all__ = ["Crew", "Event", "Member", "watch"]
+__all__ = ["Event", "Member", "WorkerGroup", "watch"]
 
 _logger = logging.getLogger("dalify.ray")
 
 # A worker computes one batch and has the next one at hand.
-_MOST_ORDERS = 2
+_MAX_ORDERS = 2
 # How often in a row a consumer asks while no batch is ready before a worker is added, and when one is taken away.
 _STARVED_TIMES = 10
 _IDLE_S = 30.0
 # When a worker that could not begin is tried again: at first, and at most.
 _FIRST_RETRY_S = 2.0
 _LAST_RETRY_S = 60.0
-# Workers that die before they are ready are started again at once, so many times.
-_MOST_DEATHS_AT_START = 5
+# Workers that die before they are ready are started again immediately, at most this number of times.
+_MAX_DEATHS_AT_START = 5
 _SILENT_START_S = 8.0
 _NAME_TAKEN_S = 0.2
 
@@ -49,6 +49,7 @@ class Member:
         self.is_leaving = False
         self.orders: deque[Any] = deque()  # the first one is being computed
         self.began = self.idle_since = time.monotonic()  # the first of its orders; having none
+        self.asked = self.began  # last, whether it is alive
         self.batches = 0
         self.is_slow = False
 
@@ -62,7 +63,7 @@ class _Retry(NamedTuple):
 _AT_ONCE = _Retry(0.0, _FIRST_RETRY_S, 0)
 
 
-class Crew:
+class WorkerGroup:
     """Workers of a pool.
 
     Args:
@@ -78,7 +79,7 @@ class Crew:
         self._paths = paths
         self._post = post
         self._setup: list[Any] = []
-        self.wanted = pool.least
+        self.wanted = pool.minimum
         self.members: dict[int, Member] = {}
         self._retries: dict[int, _Retry] = {}
         self._starved = 0
@@ -176,7 +177,7 @@ class Crew:
 
     def _die_early(self, member: Member, error: BaseException | None) -> None:
         retry = self._retries.get(member.number, _AT_ONCE)
-        if retry.deaths < _MOST_DEATHS_AT_START:
+        if retry.deaths < _MAX_DEATHS_AT_START:
             self._retries[member.number] = retry._replace(deaths=retry.deaths + 1)
             self.drop(member)
             return
@@ -196,7 +197,7 @@ class Crew:
         self._refusal.__cause__ = cause
         if text not in self._told:
             self._told.add(text)
-            _logger.warning("dalify: %s %s The other workers go on.", text, hint)
+            _logger.warning("dalify: %s %s The other workers continue.", text, hint)
         self.drop(member)
 
     def drop(self, member: Member) -> None:
@@ -211,7 +212,7 @@ class Crew:
         free = [
             member
             for member in self.members.values()
-            if member.is_ready and not member.is_leaving and len(member.orders) < _MOST_ORDERS
+            if member.is_ready and not member.is_leaving and len(member.orders) < _MAX_ORDERS
         ]
         return min(free, key=lambda member: (len(member.orders), member.number), default=None)
 
@@ -225,7 +226,7 @@ class Crew:
         """
         self._starved = self._starved + 1 if is_starved else 0
         all_ready = len(self.members) == self.wanted and all(member.is_ready for member in self.members.values())
-        if self._starved >= _STARVED_TIMES and all_ready and self.wanted < self._pool.most:
+        if self._starved >= _STARVED_TIMES and all_ready and self.wanted < self._pool.maximum:
             self.wanted += 1
             self._starved = 0
             self.fill_up()
@@ -233,7 +234,7 @@ class Crew:
     def shrink(self) -> None:
         """End the last worker where it has had nothing to do."""
         last = self.members.get(self.wanted - 1)
-        if last is None or self.wanted <= self._pool.least or not last.is_ready or last.orders or last.is_leaving:
+        if last is None or self.wanted <= self._pool.minimum or not last.is_ready or last.orders or last.is_leaving:
             return
         if time.monotonic() - last.idle_since < _IDLE_S:
             return
@@ -256,7 +257,7 @@ class Crew:
     # -- what is wrong
 
     def complaint(self, waited_s: float) -> WorkerError | None:
-        """Return why nobody can compute; None where somebody can, or may soon.
+        """Return why no worker can compute; None if one can, or may soon.
 
         Args:
             waited_s: how long the oldest order has been waiting.
@@ -274,7 +275,7 @@ class Crew:
             hint="End what uses the CPUs, add nodes, or take fewer cpus_per_worker.",
         )
 
-    def tell_who_waits(self) -> None:
+    def log_waiting_workers(self) -> None:
         """Log that workers wait for room in the cluster, once for each number of them."""
         now = time.monotonic()
         if self._waits_since is None or now - self._waits_since < _SILENT_START_S:
