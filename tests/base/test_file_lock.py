@@ -27,7 +27,7 @@ def test_one_holder(tmp_path: Path) -> None:
         began = time.monotonic()
         with held(path, 0.05) as other:
             assert other is None
-        assert 0.04 < time.monotonic() - began < 1.0
+        assert 0.04 < time.monotonic() - began < 30.0
     with held(path, 0.0) as again:
         assert again is not None
 

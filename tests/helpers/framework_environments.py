@@ -27,8 +27,8 @@ PACKAGES = {
     "ray": ["ray[data,train]"],
 }
 TUTORIALS = {"jax": "13_training_with_flax"}
-INSTALL_SECONDS = 300
-TEST_SECONDS = 600
+INSTALL_SECONDS = 400
+TEST_SECONDS = 1200
 
 
 def python_of(name: str) -> Path:

@@ -263,17 +263,17 @@ def test_idle_workers_that_are_killed_cost_nothing(make: Callable[..., Pipeline]
     before = children()
     pipe = make({"source": lambda iteration: np.full((BATCH_SIZE, 1), iteration)}, prefetch_queue_depth=1, ahead=1)
     assert steps(pipe, 2) == [[0], [1]]
-    deaths = 0
-    for number in range(2, 8):
+    deaths, number = 0, 2
+    while deaths < 4:  # who is dead is seen when a batch is awaited: a batch that was ready may come before
         time.sleep(0.05)  # until they have made what they make ahead
         for worker in children() - before:
             deaths += is_running(worker) and killed(worker)
         found = steps(pipe, 1)
         # On a busy machine they may still have been at work.
         assert found == [[number]] or isinstance(found[0], WorkerError)
-    assert steps(pipe, 3) == [[8], [9], [10]]
-    # Who is dead is seen when a batch is awaited: a batch that was ready may come before.
-    assert deaths >= 4
+        number += 1
+        assert number < 100, f"only {deaths} workers could be killed"
+    assert steps(pipe, 3) == [[number], [number + 1], [number + 2]]
 
 
 def test_workers_that_are_killed_at_any_moment_never_cost_more_than_their_batch(make: Callable[..., Pipeline]) -> None:
@@ -296,15 +296,19 @@ def test_workers_that_are_killed_at_any_moment_never_cost_more_than_their_batch(
 
     thread = threading.Thread(target=kill)
     thread.start()
+    found: list[Any] = []
+    deadline = time.monotonic() + LIMIT_S
     try:
-        found = [steps(pipe, 1)[0] for _ in range(300)]
+        # Few are killed during 300 batches where the thread that kills seldom gets its turn.
+        while len(found) < 300 or (deaths <= 10 and time.monotonic() < deadline):
+            found += steps(pipe, 1)
     finally:
         ends.set()
         thread.join()
     lost = [index for index, batch in enumerate(found) if isinstance(batch, WorkerError)]
     assert len(lost) <= deaths
     assert [batch for batch in found if not isinstance(batch, WorkerError)] == [
-        [index * BATCH_SIZE] for index in range(300) if index not in lost
+        [index * BATCH_SIZE] for index in range(len(found)) if index not in lost
     ]
     assert deaths > 10
 

@@ -166,7 +166,7 @@ def test_ctrl_c_ends_everything(ray_cluster: RayCluster, photo_folder: Path) -> 
         program.send_signal(signal.SIGINT)
         assert program.wait(LIMIT_S) != 0
         eventually(lambda: not worker_processes(), "the actors have ended")
-        assert time.monotonic() - begin < 10  # usually 1
+        assert time.monotonic() - begin < 30  # usually 1
 
 
 def test_a_trainer_that_is_killed_leaves_no_workers(ray_cluster: RayCluster, photo_folder: Path) -> None:
