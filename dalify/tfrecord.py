@@ -10,7 +10,7 @@ from typing import Any
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.data import DALIDataType
-from dalify.formats.tf_example import Feature
+from dalify.formats.records.tf_example import Feature
 
 __all__ = ["Feature", "FixedLenFeature", "VarLenFeature", "float32", "int64", "string"]
 

@@ -44,7 +44,7 @@ _OPEN_PER_THREAD = 4
 
 
 class _Part(Protocol):
-    """Protocol of ``formats.video_list.VideoPart``."""
+    """Protocol of ``formats.files.video_list.VideoPart``."""
 
     @property
     def path(self) -> str: ...

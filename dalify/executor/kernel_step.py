@@ -27,11 +27,11 @@ from dalify.registry import Kernel
 __all__ = ["KernelStep", "open_spec"]
 
 if TYPE_CHECKING:
-    from dalify.kernels import philox
-    from dalify.kernels.philox import SampleDraws
+    from dalify.kernels.random import philox
+    from dalify.kernels.random.philox import SampleDraws
 else:
     # It loads numba, which pipelines without random numbers can do without.
-    philox = LazyModule("dalify.kernels.philox", "drawing random numbers")
+    philox = LazyModule("dalify.kernels.random.philox", "drawing random numbers")
 
 _CACHE_LIMIT = 4096
 _MOST_DIMENSIONS = 32  # of a sample: many functions of NumPy take no more

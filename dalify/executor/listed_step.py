@@ -20,7 +20,7 @@ from dalify.executor.origins import origins_of
 __all__ = ["ListedStep"]
 
 if TYPE_CHECKING:
-    from dalify.kernels.philox import SampleDraws
+    from dalify.kernels.random.philox import SampleDraws
 
 
 class ListedStep(KernelStep):

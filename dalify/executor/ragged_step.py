@@ -21,10 +21,10 @@ from dalify.executor.origins import origins_of
 __all__ = ["RaggedStep"]
 
 if TYPE_CHECKING:
-    from dalify.kernels import philox
-    from dalify.kernels.philox import SampleDraws
+    from dalify.kernels.random import philox
+    from dalify.kernels.random.philox import SampleDraws
 else:
-    philox = LazyModule("dalify.kernels.philox", "drawing random numbers")
+    philox = LazyModule("dalify.kernels.random.philox", "drawing random numbers")
 
 _CACHE_LIMIT = 4096
 

@@ -17,7 +17,7 @@ from dalify.graph import Node
 __all__ = ["SamplesStep"]
 
 if TYPE_CHECKING:
-    from dalify.kernels.philox import SampleDraws
+    from dalify.kernels.random.philox import SampleDraws
 
 _CACHE_LIMIT = 4096
 

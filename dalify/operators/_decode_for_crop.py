@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, decoder_rule
 from dalify.data.dtypes import DALIDataType, DALIImageType
-from dalify.kernels.random_crop_window import draws_per_sample, random_crop_windows
+from dalify.kernels.images.random_crop_window import draws_per_sample, random_crop_windows
 from dalify.registry import Spec, operator
 
 # Filters read at most three source pixels (Lanczos) beyond the window, times the downscaling factor.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
 from dalify.registry import Spec, operator
 
 

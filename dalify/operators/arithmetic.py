@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dalify.kernels.arithmetic import compute
-from dalify.kernels.arithmetic_torch import compute_torch
-from dalify.kernels.promotion import broadcast_shape, common_layout, result_dtype
+from dalify.kernels.arrays.arithmetic import compute
+from dalify.kernels.arrays.arithmetic_torch import compute_torch
+from dalify.kernels.arrays.promotion import broadcast_shape, common_layout, result_dtype
 from dalify.registry import Spec, operator
 
 
@@ -25,7 +25,7 @@ def arithmetic(*operands: Spec, function: str) -> Spec:
     Args:
         operands: any types; samples broadcast against each other, aligned at the last axis. Layouts must be equal, or
             one must be a suffix of the other.
-        function: a name in `dalify.kernels.promotion.FUNCTIONS`.
+        function: a name in `dalify.kernels.arrays.promotion.FUNCTIONS`.
 
     Returns:
         data of the broadcast shape, with the longest layout.

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.audio_resample import resample_audio, resample_sound_torch
+from dalify.kernels.audio.audio_resample import resample_audio, resample_sound_torch
 from dalify.registry import VARIES, Shaping, Spec, operator
 
 _DTYPES = (

@@ -8,8 +8,8 @@ from dalify.base.compiling import njit
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.box_rows import box_rows
-from dalify.kernels.frozen import read_only
+from dalify.kernels.arrays.frozen import read_only
+from dalify.kernels.boxes.box_rows import box_rows
 from dalify.registry import PerSample, Spec, operator
 
 

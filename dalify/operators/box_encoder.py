@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.box_matching import anchor_table, match, match_on_device
+from dalify.kernels.boxes.box_matching import anchor_table, match, match_on_device
 from dalify.registry import Spec, operator
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dalify.kernels.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
 from dalify.registry import Spec, operator
 
 

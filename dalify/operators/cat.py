@@ -6,8 +6,8 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
-from dalify.kernels.axes import normal_axis
-from dalify.kernels.join_checks import check_joinable, first_layout, is_empty
+from dalify.kernels.arrays.axes import normal_axis
+from dalify.kernels.arrays.join_checks import check_joinable, first_layout, is_empty
 from dalify.registry import Spec, operator
 
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.clahe import equalize_plane, equalize_planes_torch
-from dalify.kernels.frames import visual_layout
-from dalify.kernels.lab_torch import lab_to_rgb, rgb_to_lab
+from dalify.kernels.images.clahe import equalize_plane, equalize_planes_torch
+from dalify.kernels.images.frames import visual_layout
+from dalify.kernels.images.lab_torch import lab_to_rgb, rgb_to_lab
 from dalify.registry import Spec, operator
 
 _LEVELS = 256

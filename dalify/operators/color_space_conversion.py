@@ -10,8 +10,8 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.samples import Samples
-from dalify.kernels.color_matrix import apply_matrix, apply_matrix_torch
-from dalify.kernels.frames import visual_layout
+from dalify.kernels.images.color_matrix import apply_matrix, apply_matrix_torch
+from dalify.kernels.images.frames import visual_layout
 from dalify.registry import Spec, operator
 
 _LAYOUTS = ("FDHWC", "FHWC", "DHWC", "HWC")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dalify.data.dtypes import DALIDataType, DALIImageType
-from dalify.kernels.color_twist import twist_cpu, twist_gpu, twist_rule
+from dalify.kernels.images.color_twist import twist_cpu, twist_gpu, twist_rule
 from dalify.registry import PerSample, Spec, operator
 
 

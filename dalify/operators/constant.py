@@ -9,8 +9,8 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.axes import check_layout
-from dalify.kernels.convert import saturate_cast
+from dalify.kernels.arrays.axes import check_layout
+from dalify.kernels.arrays.convert import saturate_cast
 from dalify.registry import Spec, operator
 
 

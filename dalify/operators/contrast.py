@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.brightness_contrast import levels_cpu, levels_gpu, levels_rule
+from dalify.kernels.images.brightness_contrast import levels_cpu, levels_gpu, levels_rule
 from dalify.registry import PerSample, Spec, operator
 
 

@@ -10,7 +10,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.frozen import read_only
+from dalify.kernels.arrays.frozen import read_only
 from dalify.registry import PerSample, Spec, operator
 
 _PERIOD = 48  # a multiple of 1, 2 and 3 coordinates, and of the elements in a vector

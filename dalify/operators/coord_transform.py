@@ -9,8 +9,8 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.color_matrix import apply_matrix, apply_matrix_torch
-from dalify.kernels.frames import flat_frames
+from dalify.kernels.images.color_matrix import apply_matrix, apply_matrix_torch
+from dalify.kernels.images.frames import flat_frames
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
 
 

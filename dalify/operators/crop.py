@@ -8,7 +8,8 @@ import numpy as np
 
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.crop_geometry import (
+from dalify.kernels.arrays.gather import BORDERS, channel_fill, copy_bordered_window, copy_window_torch, copy_windows
+from dalify.kernels.images.crop_geometry import (
     FILLING,
     POLICIES,
     check_crop_arguments,
@@ -16,9 +17,8 @@ from dalify.kernels.crop_geometry import (
     chunk_windows,
     crop_extents,
 )
-from dalify.kernels.frames import visual_layout
-from dalify.kernels.gather import BORDERS, channel_fill, copy_bordered_window, copy_window_torch, copy_windows
-from dalify.kernels.resample_axes import VISUAL_LAYOUTS
+from dalify.kernels.images.frames import visual_layout
+from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
 from dalify.registry import PerSample, Shaping, Spec, operator
 
 

@@ -6,16 +6,16 @@ import numpy as np
 
 from dalify.base.errors import LayoutError, ShapeError
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.crop_geometry import (
+from dalify.kernels.images.crop_geometry import (
     FILLING,
     check_crop_arguments,
     check_fill_values,
     chunk_windows,
     crop_extents,
 )
-from dalify.kernels.frames import visual_layout
-from dalify.kernels.normalize_axes import normalize_axes
-from dalify.kernels.resample_axes import VISUAL_LAYOUTS
+from dalify.kernels.images.frames import visual_layout
+from dalify.kernels.images.normalize_axes import normalize_axes
+from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
 from dalify.registry import PerSample, Shaping, Spec, operator
 
 

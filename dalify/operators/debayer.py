@@ -11,8 +11,8 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.convolve import mirrored_indices
-from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.kernels.images.convolve import mirrored_indices
+from dalify.kernels.images.frames import flat_frames, frame_count, per_frame, visual_layout
 from dalify.registry import PerSample, Spec, operator
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.frames import visual_layout
+from dalify.kernels.images.frames import visual_layout
 from dalify.registry import Spec, operator
 
 _LAYOUTS = ("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW")

@@ -11,10 +11,10 @@ from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, Shap
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
-from dalify.kernels.convert import saturate_cast, saturate_cast_torch
-from dalify.kernels.convolve import bordered_indices, data_axes
-from dalify.kernels.correlate import correlate_image
-from dalify.kernels.frames import flat_frames, per_frame
+from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.images.convolve import bordered_indices, data_axes
+from dalify.kernels.images.correlate import correlate_image
+from dalify.kernels.images.frames import flat_frames, per_frame
 from dalify.registry import PerSample, operator
 
 _BORDERS = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dalify.base.errors import LayoutError
-from dalify.kernels.frames import visual_layout
-from dalify.kernels.gather import flip_axes, flip_axes_torch
+from dalify.kernels.arrays.gather import flip_axes, flip_axes_torch
+from dalify.kernels.images.frames import visual_layout
 from dalify.registry import PerSample, Spec, operator
 
 _LAYOUTS = ("HWC", "FHWC", "DHWC", "FDHWC", "CHW", "FCHW", "CDHW", "FCDHW", "CFHW", "HW", "DHW")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.errors import ShapeError
-from dalify.kernels.axes import check_layout
-from dalify.kernels.promotion import broadcast_shape
-from dalify.kernels.random_shapes import requested_shape
+from dalify.kernels.arrays.axes import check_layout
+from dalify.kernels.arrays.promotion import broadcast_shape
+from dalify.kernels.random.random_shapes import requested_shape
 from dalify.registry import VARIES, Shaping, Spec, operator
 
 

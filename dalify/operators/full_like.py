@@ -6,8 +6,8 @@ import numpy as np
 
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
-from dalify.kernels.convert import saturate_cast, saturate_cast_torch
-from dalify.kernels.promotion import broadcast_shape
+from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.arrays.promotion import broadcast_shape
 from dalify.registry import Spec, operator
 
 

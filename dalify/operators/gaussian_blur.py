@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.convolve import (
+from dalify.kernels.images.convolve import (
     convolve_axes_torch,
     convolve_samples,
     data_axes,
@@ -17,7 +17,7 @@ from dalify.kernels.convolve import (
     gaussian_sigma,
     gaussian_window,
 )
-from dalify.kernels.frames import flat_frames, folded_frames
+from dalify.kernels.images.frames import flat_frames, folded_frames
 from dalify.registry import PerSample, Spec, operator
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
-from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
-from dalify.kernels.torch_unsigned import movable_torch
+from dalify.kernels.arrays.torch_unsigned import movable_torch
+from dalify.kernels.images.frames import flat_frames, frame_count, per_frame, visual_layout
 from dalify.registry import PerSample, Spec, operator
 
 _LAYOUTS = ("HWC", "FHWC")

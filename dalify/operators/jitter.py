@@ -7,9 +7,9 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIInterpType
-from dalify.kernels.displacement_warp import displaced_spec
-from dalify.kernels.warp import sample_2d
-from dalify.kernels.warp_torch import sample_torch
+from dalify.kernels.images.displacement_warp import displaced_spec
+from dalify.kernels.images.warp import sample_2d
+from dalify.kernels.images.warp_torch import sample_torch
 from dalify.registry import PerSample, Spec, operator
 
 _HALF_WORD = 0xFFFF

@@ -10,8 +10,8 @@ import simplejpeg
 
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
-from dalify.kernels.jpeg_torch import jpeg_artifacts_torch
+from dalify.kernels.images.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.kernels.images.jpeg_torch import jpeg_artifacts_torch
 from dalify.registry import PerSample, Spec, operator
 
 _LAYOUTS = ("HWC", "FHWC")

@@ -12,9 +12,9 @@ from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
-from dalify.kernels.convert import saturate_cast, saturate_cast_torch
-from dalify.kernels.convolve import convolve_axes, convolve_axes_torch, data_axes
-from dalify.kernels.frames import flat_frames
+from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.images.convolve import convolve_axes, convolve_axes_torch, data_axes
+from dalify.kernels.images.frames import flat_frames
 from dalify.registry import PerSample, operator
 
 _MAX_WINDOW = 31

@@ -9,8 +9,8 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.convert import saturate_cast
-from dalify.kernels.pointwise import apply_table, look_up
+from dalify.kernels.arrays.convert import saturate_cast
+from dalify.kernels.arrays.pointwise import apply_table, look_up
 from dalify.registry import Spec, operator
 
 _MAX_KEY = 65535

@@ -9,7 +9,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, option_error_text
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels import mel
+from dalify.kernels.audio import mel
 from dalify.registry import Spec, operator
 
 

@@ -6,7 +6,7 @@ import math
 
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels import cepstrum
+from dalify.kernels.audio import cepstrum
 from dalify.registry import Spec, operator
 
 

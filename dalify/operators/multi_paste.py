@@ -10,9 +10,9 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.convert import saturate_cast, saturate_cast_torch
-from dalify.kernels.frames import visual_layout
-from dalify.kernels.paste_regions import paste_regions
+from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.images.frames import visual_layout
+from dalify.kernels.images.paste_regions import paste_regions
 from dalify.registry import PerSample, Spec, operator
 
 _IMAGE_DIMENSIONS = 3

@@ -8,7 +8,7 @@ from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.loudness import nonsilent_regions
+from dalify.kernels.audio.loudness import nonsilent_regions
 from dalify.registry import Spec, operator
 
 _OTHER_TYPES = (DALIDataType.BOOL, DALIDataType.FLOAT16, DALIDataType.FLOAT64)

@@ -9,8 +9,8 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.axes import chosen_axes
-from dalify.kernels.normalize import (
+from dalify.kernels.arrays.axes import chosen_axes
+from dalify.kernels.arrays.normalize import (
     batch_statistics,
     check_parameter,
     given_factors,
@@ -20,7 +20,7 @@ from dalify.kernels.normalize import (
     parameter_axes,
     scale_factors,
 )
-from dalify.kernels.normalize import normalize as normalize_cpu
+from dalify.kernels.arrays.normalize import normalize as normalize_cpu
 from dalify.registry import PerSample, Spec, operator
 
 

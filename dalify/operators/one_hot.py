@@ -9,7 +9,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.convert import saturate_cast
+from dalify.kernels.arrays.convert import saturate_cast
 from dalify.registry import Spec, operator
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
 from dalify.base.limits import check_shape
 from dalify.data.batch import Batch
-from dalify.kernels.convert import saturate_cast
-from dalify.kernels.gather import copy_window, copy_window_torch
+from dalify.kernels.arrays.convert import saturate_cast
+from dalify.kernels.arrays.gather import copy_window, copy_window_torch
 from dalify.registry import PerSample, Spec, operator
 
 _SMALL_BYTES = 1 << 15

@@ -8,8 +8,8 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.frames import visual_layout
-from dalify.kernels.gather import channel_fill, copy_window, copy_window_torch
+from dalify.kernels.arrays.gather import channel_fill, copy_window, copy_window_torch
+from dalify.kernels.images.frames import visual_layout
 from dalify.registry import PerSample, Shaping, Spec, operator
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels import spectrum
+from dalify.kernels.audio import spectrum
 from dalify.registry import Spec, operator
 
 

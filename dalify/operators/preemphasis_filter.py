@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dalify.base.errors import ArgumentValueError, DTypeError, option_error_text
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels import preemphasis
+from dalify.kernels.audio import preemphasis
 from dalify.registry import PerSample, Spec, operator
 
 _OTHER_TYPES = (DALIDataType.FLOAT16, DALIDataType.BOOL)

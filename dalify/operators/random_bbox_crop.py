@@ -11,8 +11,8 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.data.dtypes import DALIDataType
 from dalify.data.rows import Rows
-from dalify.kernels.bbox_crop import CropRules, search
-from dalify.kernels.box_layout import from_corners, to_corners
+from dalify.kernels.boxes.bbox_crop import CropRules, search
+from dalify.kernels.boxes.box_layout import from_corners, to_corners
 from dalify.registry import PerSample, Spec, operator
 
 # DALI may search indefinitely; after this many candidates the best one is used.

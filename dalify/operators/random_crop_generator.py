@@ -9,7 +9,7 @@ import numpy as np
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.random_crop_window import check_random_crop, draws_per_sample, random_crop_windows
+from dalify.kernels.images.random_crop_window import check_random_crop, draws_per_sample, random_crop_windows
 from dalify.registry import Spec, operator
 
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
-from dalify.kernels.frames import visual_layout
-from dalify.kernels.random_crop_window import check_random_crop, draws_per_sample, random_crop_windows
-from dalify.kernels.resample_axes import resample_axes
-from dalify.kernels.resize_geometry import spatial_axes
+from dalify.kernels.images.frames import visual_layout
+from dalify.kernels.images.random_crop_window import check_random_crop, draws_per_sample, random_crop_windows
+from dalify.kernels.images.resample_axes import resample_axes
+from dalify.kernels.images.resize_geometry import spatial_axes
 from dalify.registry import PerSample, Spec, operator
 
 _LAYOUTS = ("HWC", "CHW", "FHWC", "FCHW", "CFHW")

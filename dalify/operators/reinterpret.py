@@ -9,7 +9,7 @@ import numpy as np
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.reshaping import filled_shape, reshaped, reshaped_spec
+from dalify.kernels.arrays.reshaping import filled_shape, reshaped, reshaped_spec
 from dalify.registry import VARIES, Shaping, Spec, operator
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dalify.base.errors import ArgumentValueError
-from dalify.kernels.reshaping import filled_shape, reshaped, reshaped_spec
+from dalify.kernels.arrays.reshaping import filled_shape, reshaped, reshaped_spec
 from dalify.registry import VARIES, Shaping, Spec, operator
 
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from dalify.base.errors import DTypeError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
-from dalify.kernels.crop_geometry import check_crop_arguments, chunk_anchors, chunk_extents, crop_extents
-from dalify.kernels.frames import visual_layout
-from dalify.kernels.resample_axes import VISUAL_LAYOUTS, resample_axes
-from dalify.kernels.resize_geometry import check_resize_arguments, chunk_geometry, resize_geometry, spatial_axes
+from dalify.kernels.images.crop_geometry import check_crop_arguments, chunk_anchors, chunk_extents, crop_extents
+from dalify.kernels.images.frames import visual_layout
+from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS, resample_axes
+from dalify.kernels.images.resize_geometry import check_resize_arguments, chunk_geometry, resize_geometry, spatial_axes
 from dalify.registry import PerSample, Shaping, Spec, operator
 
 # Bits of `mirror`.

@@ -7,8 +7,8 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, ShapeError
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.frozen import read_only
-from dalify.kernels.philox import fill_uniform
+from dalify.kernels.arrays.frozen import read_only
+from dalify.kernels.random.philox import fill_uniform
 from dalify.registry import PerSample, Spec, operator
 
 _GOOD, _NEGATIVE, _REVERSED, _TOO_LARGE, _OUTSIDE = range(5)

@@ -10,9 +10,9 @@ from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, o
 from dalify.data import Batch, stack_samples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.crop_geometry import FILLING, POLICIES, check_fill_values, trimmed
-from dalify.kernels.gather import BORDERS, channel_fill, copy_bordered_window, copy_window_torch, copy_windows
-from dalify.kernels.slice_geometry import slice_bounds
+from dalify.kernels.arrays.gather import BORDERS, channel_fill, copy_bordered_window, copy_window_torch, copy_windows
+from dalify.kernels.images.crop_geometry import FILLING, POLICIES, check_fill_values, trimmed
+from dalify.kernels.images.slice_geometry import slice_bounds
 from dalify.registry import PerSample, Spec, operator
 
 _POLICIES = (*POLICIES, *BORDERS)

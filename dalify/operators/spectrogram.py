@@ -10,7 +10,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels import spectrum
+from dalify.kernels.audio import spectrum
 from dalify.registry import Spec, operator
 
 _LAYOUTS = ("ft", "tf")

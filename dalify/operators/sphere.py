@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dalify.data.dtypes import DALIInterpType
-from dalify.kernels.displacement_warp import displace_cpu, displace_gpu, displaced_spec, sphere_maps
+from dalify.kernels.images.displacement_warp import displace_cpu, displace_gpu, displaced_spec, sphere_maps
 from dalify.registry import PerSample, Spec, operator
 
 

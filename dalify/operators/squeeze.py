@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dalify.base.errors import ArgumentValueError, ShapeError
-from dalify.kernels.axes import chosen_axes, without_axes
+from dalify.kernels.arrays.axes import chosen_axes, without_axes
 from dalify.registry import Spec, operator
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, LayoutError, ShapeError, option_error_text
 from dalify.data.dtypes import DALIDataType, DALIInterpType
 from dalify.data.samples import Samples
-from dalify.kernels.crop_geometry import first_of_group
-from dalify.kernels.resample import resample
-from dalify.kernels.resample_torch import resample_torch
-from dalify.kernels.resize_geometry import MODES, ROUNDINGS, ResizeGeometry, for_each_axis, tensor_geometry
+from dalify.kernels.images.crop_geometry import first_of_group
+from dalify.kernels.images.resample import resample
+from dalify.kernels.images.resample_torch import resample_torch
+from dalify.kernels.images.resize_geometry import MODES, ROUNDINGS, ResizeGeometry, for_each_axis, tensor_geometry
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 
 _MAX_AXES = 3

@@ -6,7 +6,7 @@ import math
 
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels import decibels
+from dalify.kernels.audio import decibels
 from dalify.registry import Spec, operator
 
 

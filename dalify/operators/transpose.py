@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dalify.base.errors import ArgumentValueError
-from dalify.kernels.axes import check_layout
+from dalify.kernels.arrays.axes import check_layout
 from dalify.registry import Spec, operator
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
 from dalify.data.spec import Spec
-from dalify.kernels.frames import (
+from dalify.kernels.images.frames import (
     flat_frames,
     folded_frames,
     frame_count,
@@ -15,9 +15,9 @@ from dalify.kernels.frames import (
     per_frame_of_samples,
     visual_layout,
 )
-from dalify.kernels.warp import warp_2d, warp_3d
-from dalify.kernels.warp_rules import LAYOUTS, check_interpolation, inverted, with_size
-from dalify.kernels.warp_torch import warp_torch
+from dalify.kernels.images.warp import warp_2d, warp_3d
+from dalify.kernels.images.warp_rules import LAYOUTS, check_interpolation, inverted, with_size
+from dalify.kernels.images.warp_torch import warp_torch
 from dalify.registry import PerSample, Shaping, operator
 
 

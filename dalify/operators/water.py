@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dalify.data.dtypes import DALIInterpType
-from dalify.kernels.displacement_warp import displace_cpu, displace_gpu, displaced_spec, water_maps
+from dalify.kernels.images.displacement_warp import displace_cpu, displace_gpu, displaced_spec, water_maps
 from dalify.registry import PerSample, Spec, operator
 
 

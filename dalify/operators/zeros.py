@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.axes import check_layout
-from dalify.kernels.random_shapes import requested_shape
+from dalify.kernels.arrays.axes import check_layout
+from dalify.kernels.random.random_shapes import requested_shape
 from dalify.registry import VARIES, Shaping, Spec, operator
 
 

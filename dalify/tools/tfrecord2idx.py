@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from dalify.base.errors import DalifyError
-from dalify.formats.tfrecord import write_index
+from dalify.formats.records.tfrecord import write_index
 
 __all__ = ["main"]
 

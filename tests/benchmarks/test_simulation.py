@@ -13,12 +13,12 @@ from numba.core.dispatcher import Dispatcher
 from benchmarks import simulation
 from benchmarks.simulation import Recording, Simulated, recording, simulating
 from dalify.data.samples import Samples
-from dalify.kernels.philox import Draws
-from dalify.kernels.resample import resample
+from dalify.kernels.images.resample import resample
+from dalify.kernels.random.philox import Draws
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the simulation needs POSIX")
 
-KERNEL = "dalify.kernels.resample._separable"
+KERNEL = "dalify.kernels.images.resample._separable"
 IMAGES = np.random.default_rng(1).integers(0, 256, (2, 400, 500, 3), np.uint8)
 WINDOWS = np.float32([[0, 0]] * 2), np.float32([[400, 500]] * 2)
 

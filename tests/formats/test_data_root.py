@@ -14,8 +14,8 @@ import pytest
 
 from dalify import fn, pipeline_def
 from dalify.base.errors import ReaderError
-from dalify.formats import storage
-from dalify.formats.data_root import DataRoot
+from dalify.formats.files import storage
+from dalify.formats.files.data_root import DataRoot
 from tests.helpers.web_server import web_server
 
 INSIDE = ["a.jpg", "sub/a.jpg", "./a.jpg", "a..jpg", "..a/b..", "...", "~a", "a:b.jpg", "100%.jpg", "a\\b.jpg", "-"]

@@ -24,7 +24,7 @@ import pytest
 from dalify import fn, pipeline_def
 from dalify.base import limits
 from dalify.base.errors import DecodeError, LimitError, ReaderError
-from dalify.formats import storage
+from dalify.formats.files import storage
 
 pytest.importorskip("aiohttp")
 
@@ -468,7 +468,7 @@ def test_files_are_for_their_user_and_links_are_not_followed(cache: Path, tmp_pa
 
 PROGRAM = """
 import sys
-from dalify.formats import storage
+from dalify.formats.files import storage
 storage.configure(cache_folder=sys.argv[1], retries=0)
 for _ in range(10):
     for number in range(20):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dalify.base.errors import ArgumentValueError, ReaderError
-from dalify.formats.file_list import FileList, files_given, files_in_class_folders, files_of_list
+from dalify.formats.files.file_list import FileList, files_given, files_in_class_folders, files_of_list
 
 TREE = [
     "B/2.jpg",

@@ -18,7 +18,7 @@ import pytest
 
 from dalify.base.errors import MissingPackageError, ReaderError
 from dalify.base.optional import LazyModule
-from dalify.formats import helper_main, helper_process
+from dalify.formats.files import helper_main, helper_process
 
 PROGRAM = f"""
 import importlib.util, os, signal, sys, time
@@ -155,7 +155,7 @@ def test_helpers_end_when_their_process_is_gone(path: str) -> None:
     program = f"""
         import os, sys
         sys.path.insert(0, {str(Path.cwd())!r})
-        from dalify.formats import helper_main, helper_process
+        from dalify.formats.files import helper_main, helper_process
         helper_main.__file__ = {path!r}
         print(helper_process.call("process", {path!r}, library=None, what="test"), flush=True)
         os._exit(0)

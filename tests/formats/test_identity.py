@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dalify.formats.identity import file_identity
+from dalify.formats.files.identity import file_identity
 
 
 def test_path_place_and_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

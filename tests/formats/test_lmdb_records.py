@@ -15,7 +15,7 @@ import pytest
 
 from dalify.base import limits
 from dalify.base.errors import LimitError, ReaderError
-from dalify.formats.lmdb_records import LmdbRecords
+from dalify.formats.records.lmdb_records import LmdbRecords
 
 Items = list[tuple[bytes, bytes]]
 META_BYTES = 152  # of a meta page

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dalify.formats.open_files import OpenFiles
+from dalify.formats.files.open_files import OpenFiles
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from dalify.formats import open_files, positions, whole_file
-from dalify.formats.file_list import files_given
-from dalify.formats.open_files import OpenFiles
+from dalify.formats.files import open_files, positions, whole_file
+from dalify.formats.files.file_list import files_given
+from dalify.formats.files.open_files import OpenFiles
 
 
 @pytest.fixture(params=[True, False], ids=["preadv", "without"])

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dalify.base.errors import ReaderError
-from dalify.formats.open_files import OpenFiles
-from dalify.formats.positions import OPEN_FLAGS
-from dalify.formats.runs import Runs, read_alike
+from dalify.formats.files.open_files import OpenFiles
+from dalify.formats.files.positions import OPEN_FLAGS
+from dalify.formats.files.runs import Runs, read_alike
 
 # Shapes, windows, in elements of two bytes: rows that touch, are near, are far, fit or do not fit what is read at once.
 WINDOWS = [

@@ -23,9 +23,9 @@ import dalify
 from dalify import fn, pipeline_def
 from dalify.base import limits
 from dalify.base.errors import ArgumentValueError, LimitError, ReaderError
-from dalify.formats import storage
-from dalify.formats.file_list import files_in_class_folders
-from dalify.formats.webdataset import write_index
+from dalify.formats.files import storage
+from dalify.formats.files.file_list import files_in_class_folders
+from dalify.formats.records.webdataset import write_index
 from tests.helpers.web_server import Behaviour, web_server
 from tests.operators.readers.datasets import DATASETS, run_reader, write_tar
 
@@ -151,7 +151,7 @@ def test_second_time_comes_from_the_cache(tmp_path: Path, server: tuple[str, Beh
 
 def test_folder_of_the_environment_stays_when_something_else_is_configured(tmp_path: Path) -> None:
     program = (
-        "from dalify import storage; from dalify.formats.storage import current\n"
+        "from dalify import storage; from dalify.formats.files.storage import current\n"
         "storage.configure(retries=1); print(current().cache_folder)\n"
         "storage.configure(cache_folder=None); print(current().cache_folder)"
     )
@@ -163,7 +163,7 @@ def test_folder_of_the_environment_stays_when_something_else_is_configured(tmp_p
 
 
 def test_copies_without_a_cache_go_with_the_process(server: tuple[str, Behaviour]) -> None:
-    program = f"from dalify.formats import storage; print(storage.local_copy({server[0] + '/a/3.jpg'!r}))"
+    program = f"from dalify.formats.files import storage; print(storage.local_copy({server[0] + '/a/3.jpg'!r}))"
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True, timeout=60
     )

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from dalify import tfrecord
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError
-from dalify.formats.tf_example import ExampleParser, Features, declared
-from dalify.formats.tfrecord import payload, records_of, scan, write_index
+from dalify.formats.records.tf_example import ExampleParser, Features, declared
+from dalify.formats.records.tfrecord import payload, records_of, scan, write_index
 from tests.helpers.containers import example, field, varint, write_tfrecord
 
 INT, FLOAT, TEXT = tfrecord.int64, tfrecord.float32, tfrecord.string

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dalify.base.limits import Limits, applied
-from dalify.formats import uneven_arrays
-from dalify.formats.uneven_arrays import read_uneven
+from dalify.formats.arrays import uneven_arrays
+from dalify.formats.arrays.uneven_arrays import read_uneven
 
 random = np.random.default_rng(3)
 

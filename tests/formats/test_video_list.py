@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dalify.base.errors import ReaderError
-from dalify.formats.video_list import videos_of_list
+from dalify.formats.files.video_list import videos_of_list
 
 
 def test_bounds_are_as_written(tmp_path: Path) -> None:

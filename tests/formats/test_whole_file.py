@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from dalify.base.errors import ReaderError
-from dalify.formats import whole_file
-from dalify.formats.whole_file import read_file, read_files
+from dalify.formats.files import whole_file
+from dalify.formats.files.whole_file import read_file, read_files
 
 
 @pytest.mark.parametrize("size", [0, 1, 100_000])

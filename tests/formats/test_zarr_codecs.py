@@ -17,7 +17,7 @@ from dalify import fn
 from dalify.base import limits as base_limits
 from dalify.base.errors import DalifyError, LimitError, ReaderError
 from dalify.base.limits import Limits
-from dalify.formats.zarr_codecs import _zstd_bytes, decoding
+from dalify.formats.arrays.zarr_codecs import _zstd_bytes, decoding
 
 zarr = pytest.importorskip("zarr", reason="the extra dalify[zarr]")
 numcodecs = pytest.importorskip("numcodecs")

@@ -1,6 +1,6 @@
 """Arrays that end where the readable memory ends: a kernel that leaves one ends the process at once.
 
-numba's own check knows indices only; kernels that work on addresses (``kernels/simd.py``), OpenCV and numpy are
+numba's own check knows indices only; kernels that work on addresses (``kernels/arrays/simd.py``), OpenCV and numpy are
 caught by this.
 """
 

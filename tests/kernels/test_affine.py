@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dalify.base.errors import ArgumentValueError, ShapeError
-from dalify.kernels import affine, affine_rules
+from dalify.kernels.images import affine, affine_rules
 
 RANDOM = np.random.default_rng(0)
 

@@ -11,9 +11,9 @@ import torch
 
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.data.dtypes import from_numpy
-from dalify.kernels.arithmetic import compute
-from dalify.kernels.arithmetic_torch import compute_torch
-from dalify.kernels.promotion import FUNCTIONS, result_dtype
+from dalify.kernels.arrays.arithmetic import compute
+from dalify.kernels.arrays.arithmetic_torch import compute_torch
+from dalify.kernels.arrays.promotion import FUNCTIONS, result_dtype
 
 DTYPES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64", "bool"]
 UNARY = [name for name, function in FUNCTIONS.items() if function.arity == 1]

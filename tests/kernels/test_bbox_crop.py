@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalify.data.rows import Rows
-from dalify.kernels.bbox_crop import CropRules, Found, search
-from dalify.kernels.philox import Draws
+from dalify.kernels.boxes.bbox_crop import CropRules, Found, search
+from dalify.kernels.random.philox import Draws
 
 RULES = CropRules((0.1,), False, False, False, (0.3, 1.0), ((0.5, 2.0),), 5, 200, None)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dalify.base.errors import ArgumentValueError
-from dalify.kernels.box_layout import from_corners, to_corners
+from dalify.kernels.boxes.box_layout import from_corners, to_corners
 
 
 @pytest.mark.parametrize(

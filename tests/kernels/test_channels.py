@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dalify.kernels.channels import channel_limits, channel_lines, channel_means
+from dalify.kernels.images.channels import channel_limits, channel_lines, channel_means
 
 RANDOM = np.random.default_rng(0)
 

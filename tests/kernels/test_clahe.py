@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dalify.kernels.clahe import equalize_plane
+from dalify.kernels.images.clahe import equalize_plane
 
 EXTENTS, TILES = st.integers(1, 80), st.integers(1, 12)
 

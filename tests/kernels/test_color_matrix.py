@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dalify.data.samples import Samples
-from dalify.kernels import color_matrix
+from dalify.kernels.images import color_matrix
 from tests.helpers.real_dali import run_dali
 
 PIXEL = np.array([[[200, 100, 50]]], np.uint8)

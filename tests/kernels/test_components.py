@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import ndimage
 
-from dalify.kernels.components import object_boxes, present_labels
+from dalify.kernels.boxes.components import object_boxes, present_labels
 
 
 def expected_boxes(mask: np.ndarray, label: int) -> list[list[list[int]]]:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dalify.kernels import convert
+from dalify.kernels.arrays import convert
 
 INTEGERS = [np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.uint64, np.int64]
 FLOATS = np.array([0.5, 1.5, 2.5, -0.5, -3, 300, 254.5, 255.5, np.nan], np.float32)

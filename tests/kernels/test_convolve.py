@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dalify.kernels import convolve
+from dalify.kernels.images import convolve
 from tests.helpers.real_dali import run_dali
 
 RANDOM = np.random.default_rng(0)

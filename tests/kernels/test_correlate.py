@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from dalify.kernels.correlate import correlate_image
+from dalify.kernels.images.correlate import correlate_image
 
 # SciPy's own borders do not reach further than the image is wide: windows that do give other values each time.
 PADDING = {"reflect_101": "reflect", "reflect_1001": "symmetric", "wrap": "wrap", "clamp": "edge"}

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from dalify.data import Batch
 from dalify.data.samples import Samples
-from dalify.kernels.crop_mirror_normalize import crop_mirror_normalize
-from dalify.kernels.crop_mirror_normalize_torch import crop_mirror_normalize_torch
+from dalify.kernels.images.crop_mirror_normalize import crop_mirror_normalize
+from dalify.kernels.images.crop_mirror_normalize_torch import crop_mirror_normalize_torch
 
 torch = pytest.importorskip("torch", reason="the second implementation runs on torch")
 

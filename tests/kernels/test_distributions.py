@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy import special, stats
 
-from dalify.kernels.distributions import (
+from dalify.kernels.random.distributions import (
     choice,
     choice_torch,
     coin_flip,
@@ -19,7 +19,7 @@ from dalify.kernels.distributions import (
     uniform,
     uniform_torch,
 )
-from dalify.kernels.philox import Draws, SampleDraws
+from dalify.kernels.random.philox import Draws, SampleDraws
 
 
 def group(samples: int = 4, seed: int = 1) -> SampleDraws:

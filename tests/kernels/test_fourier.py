@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dalify.kernels.fourier import LANES, spectrum_of_lanes, transform_of
+from dalify.kernels.audio.fourier import LANES, spectrum_of_lanes, transform_of
 
 
 def aligned(rows: int) -> np.ndarray:

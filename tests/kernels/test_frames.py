@@ -8,7 +8,7 @@ import pytest
 from dalify.base.errors import LayoutError, ShapeError
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
-from dalify.kernels import frames
+from dalify.kernels.images import frames
 
 
 def test_one_value_per_sample_is_repeated():

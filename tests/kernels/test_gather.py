@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dalify.data import Batch
 from dalify.data.samples import Samples
-from dalify.kernels.gather import copy_window, copy_window_torch, copy_windows, flip_axes, flip_axes_torch
+from dalify.kernels.arrays.gather import copy_window, copy_window_torch, copy_windows, flip_axes, flip_axes_torch
 
 torch = pytest.importorskip("torch", reason="the second implementation runs on torch")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from dalify.kernels.half import bfloat16_bits, float16_bits, float32_of_float16
+from dalify.kernels.arrays.half import bfloat16_bits, float16_bits, float32_of_float16
 
 # Ties, minimum and maximum numbers, values that round to infinity, NaN with and without a high bit.
 HARD = np.array(

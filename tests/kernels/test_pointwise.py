@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalify.data.samples import Samples
-from dalify.kernels import pointwise
+from dalify.kernels.arrays import pointwise
 
 
 @given(st.floats(-4, 4, width=32), st.floats(-300, 300, width=32))

@@ -6,7 +6,7 @@ import pytest
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DTypeError, LayoutError, ShapeError
 from dalify.data.dtypes import DALIDataType as T
-from dalify.kernels.promotion import broadcast_shape, common_layout, promote, result_dtype
+from dalify.kernels.arrays.promotion import broadcast_shape, common_layout, promote, result_dtype
 
 NUMERIC = [item for item in T if T.UINT8 <= item <= T.BOOL]
 

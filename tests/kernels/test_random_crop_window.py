@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dalify.base.errors import ArgumentValueError
-from dalify.kernels.random_crop_window import check_random_crop, draws_per_sample, random_crop_windows
+from dalify.kernels.images.random_crop_window import check_random_crop, draws_per_sample, random_crop_windows
 
 COUNT = 3000
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalify.data.dtypes import DALIDataType, from_numpy
-from dalify.kernels import reduce, reduce_torch
+from dalify.kernels.arrays import reduce, reduce_torch
 
 INTEGERS = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
 

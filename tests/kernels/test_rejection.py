@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy import stats
 
-from dalify.kernels.philox import Draws, SampleDraws
-from dalify.kernels.rejection import beta, poisson, poisson_torch
+from dalify.kernels.random.philox import Draws, SampleDraws
+from dalify.kernels.random.rejection import beta, poisson, poisson_torch
 
 
 def group(samples: int = 1) -> SampleDraws:

@@ -14,8 +14,8 @@ from dalify.base.errors import ShapeError
 from dalify.data import Batch
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
-from dalify.kernels.resample import resample
-from dalify.kernels.resample_torch import resample_torch
+from dalify.kernels.images.resample import resample
+from dalify.kernels.images.resample_torch import resample_torch
 
 torch = pytest.importorskip("torch", reason="the second implementation runs on torch")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dalify.kernels import rotation
+from dalify.kernels.images import rotation
 
 ANGLES = st.floats(-720, 720)
 EXTENTS = st.integers(1, 300)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dalify.base.errors import ArgumentValueError
-from dalify.kernels.slice_geometry import slice_bounds
+from dalify.kernels.images.slice_geometry import slice_bounds
 from tests.helpers.real_dali import Each, run_dali
 
 EXTENTS, STARTS, SIZES = (5, 7, 15, 26, 35, 45), range(10), range(1, 11)

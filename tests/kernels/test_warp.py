@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from dalify.data import Batch
 from dalify.data.samples import Samples
-from dalify.kernels import warp
-from dalify.kernels.warp_torch import warp_torch
+from dalify.kernels.images import warp
+from dalify.kernels.images.warp_torch import warp_torch
 from tests.helpers.real_dali import run_dali
 
 ROW = np.array([[[0], [10], [20]]], np.uint8)

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.data.samples import Samples
-from dalify.kernels import decibels
+from dalify.kernels.audio import decibels
 from tests.helpers.one_operator import run_dalify
 from tests.helpers.sounds import assert_close, assert_sounds_like_dali
 

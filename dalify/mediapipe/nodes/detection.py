@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.data import DALIDataType
-from dalify.formats.coco import BoxOptions, read_annotations
+from dalify.formats.annotations.coco import BoxOptions, read_annotations
 from dalify.mediapipe.node import Lowering, Value, operator
 from dalify.mediapipe.nodes.readers import path_rows
 from dalify.mediapipe.nodes.ssd import MAX_BOXES

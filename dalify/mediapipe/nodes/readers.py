@@ -18,9 +18,9 @@ import numpy as np
 from dalify import fn as dali
 from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError
 from dalify.data import Batch, TensorListCPU
-from dalify.formats.file_list import files_in_class_folders
-from dalify.formats.numpy_window import read_header
-from dalify.formats.open_files import OpenFiles
+from dalify.formats.arrays.numpy_window import read_header
+from dalify.formats.files.file_list import files_in_class_folders
+from dalify.formats.files.open_files import OpenFiles
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
 from dalify.mediapipe.node import Lowering, Value, operator

@@ -7,8 +7,8 @@ import numpy as np
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.channels import channel_limits, channel_lines
-from dalify.kernels.frames import flat_frames, visual_layout
+from dalify.kernels.images.channels import channel_limits, channel_lines
+from dalify.kernels.images.frames import flat_frames, visual_layout
 from dalify.registry import Spec, operator
 
 _LAYOUTS = ("FHWC", "HWC")

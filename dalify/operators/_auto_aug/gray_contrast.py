@@ -8,9 +8,9 @@ from dalify.base.errors import DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.channels import channel_means
-from dalify.kernels.frames import flat_frames, frame_count, visual_layout
-from dalify.kernels.pointwise import scale_shift, scale_shift_torch
+from dalify.kernels.arrays.pointwise import scale_shift, scale_shift_torch
+from dalify.kernels.images.channels import channel_means
+from dalify.kernels.images.frames import flat_frames, frame_count, visual_layout
 from dalify.registry import PerSample, Spec, operator
 
 _LAYOUTS = ("FHWC", "HWC")

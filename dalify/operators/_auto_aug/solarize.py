@@ -8,7 +8,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.frozen import read_only
+from dalify.kernels.arrays.frozen import read_only
 from dalify.registry import PerSample, Spec, operator
 
 

@@ -13,8 +13,8 @@ from dalify.codecs.audio import decode_audio, silence
 from dalify.codecs.audio_chunk import AudioFiles
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.audio_resample import resample_audio
-from dalify.kernels.convert import audio_to_integers
+from dalify.kernels.arrays.convert import audio_to_integers
+from dalify.kernels.audio.audio_resample import resample_audio
 from dalify.registry import PerSample, Spec, operator
 
 _DTYPES = (DALIDataType.INT16, DALIDataType.INT32, DALIDataType.FLOAT)

@@ -7,7 +7,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, decoder_rule, window_shapes
 from dalify.data.dtypes import DALIDataType, DALIImageType
-from dalify.kernels.crop_geometry import check_crop_arguments
+from dalify.kernels.images.crop_geometry import check_crop_arguments
 from dalify.registry import PerSample, Spec, operator
 
 

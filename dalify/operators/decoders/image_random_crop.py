@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, decoder_rule, window_shapes
 from dalify.data.dtypes import DALIDataType, DALIImageType
-from dalify.kernels.random_crop_window import check_random_crop, draws_per_sample, random_crop_windows
+from dalify.kernels.images.random_crop_window import check_random_crop, draws_per_sample, random_crop_windows
 from dalify.registry import Spec, operator
 
 

@@ -10,7 +10,7 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LayoutErro
 from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, decoder_rule, window_shapes
 from dalify.data import Batch, stack_samples
 from dalify.data.dtypes import DALIDataType, DALIImageType
-from dalify.kernels.slice_geometry import slice_bounds
+from dalify.kernels.images.slice_geometry import slice_bounds
 from dalify.registry import PerSample, Spec, operator
 
 

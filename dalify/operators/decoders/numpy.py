@@ -10,8 +10,8 @@ import numpy as np
 from dalify.base.errors import DalifyError, DecodeError, DTypeError
 from dalify.data import DALIDataType
 from dalify.data.dtypes import from_numpy
-from dalify.formats.numpy_file import NumpyHeader, numpy_array, numpy_header
-from dalify.kernels.convert import saturate_cast
+from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_array, numpy_header
+from dalify.kernels.arrays.convert import saturate_cast
 from dalify.registry import Spec, operator
 
 _BLANK = np.empty(0, np.uint8)  # placeholder for a file that cannot be decoded; recognized by identity

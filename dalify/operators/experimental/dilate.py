@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dalify.kernels.image_planes import filter_layout
-from dalify.kernels.morphology import min_max_filter_cpu, min_max_filter_gpu, morphology_spec
+from dalify.kernels.images.image_planes import filter_layout
+from dalify.kernels.images.morphology import min_max_filter_cpu, min_max_filter_gpu, morphology_spec
 from dalify.registry import PerSample, Spec, operator
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
-from dalify.kernels.convolve import bordered_indices
-from dalify.kernels.frames import per_frame
-from dalify.kernels.frozen import read_only
-from dalify.kernels.image_planes import filter_layout, planes
+from dalify.kernels.arrays.frozen import read_only
+from dalify.kernels.images.convolve import bordered_indices
+from dalify.kernels.images.frames import per_frame
+from dalify.kernels.images.image_planes import filter_layout, planes
 from dalify.registry import PerSample, Spec, operator
 
 _MAX_WINDOW = 255

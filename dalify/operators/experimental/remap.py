@@ -9,10 +9,10 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, ShapeError, option_error_text
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.spec import Spec
-from dalify.kernels.frames import flat_frames, visual_layout
-from dalify.kernels.warp import sample_2d
-from dalify.kernels.warp_rules import check_interpolation
-from dalify.kernels.warp_torch import sample_torch
+from dalify.kernels.images.frames import flat_frames, visual_layout
+from dalify.kernels.images.warp import sample_2d
+from dalify.kernels.images.warp_rules import check_interpolation
+from dalify.kernels.images.warp_torch import sample_torch
 from dalify.registry import operator
 
 _LAYOUTS = ("HWC", "FHWC")

@@ -12,11 +12,11 @@ from dalify.base.optional import torch
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
-from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
-from dalify.kernels.warp import sample_2d, warp_2d
-from dalify.kernels.warp_cubic import warp_cubic, warp_cubic_torch
-from dalify.kernels.warp_rules import inverted
-from dalify.kernels.warp_torch import projected_points, sample_torch, warp_torch
+from dalify.kernels.images.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.kernels.images.warp import sample_2d, warp_2d
+from dalify.kernels.images.warp_cubic import warp_cubic, warp_cubic_torch
+from dalify.kernels.images.warp_rules import inverted
+from dalify.kernels.images.warp_torch import projected_points, sample_torch, warp_torch
 from dalify.registry import PerSample, Shaping, operator
 
 _LAYOUTS = ("HW", "HWC", "FHWC", "CHW", "FCHW")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.optional import torch
-from dalify.kernels.distributions import column, column_torch, standard_normal, standard_normal_torch
-from dalify.kernels.random_shapes import store, store_torch, values_per_sample
+from dalify.kernels.random.distributions import column, column_torch, standard_normal, standard_normal_torch
+from dalify.kernels.random.random_shapes import store, store_torch, values_per_sample
 from dalify.registry import PerSample, Spec, operator
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from dalify.base.errors import LayoutError
 from dalify.base.optional import torch
-from dalify.kernels.convert import saturate_cast
-from dalify.kernels.distributions import column, column_torch
-from dalify.kernels.random_shapes import check_probability
+from dalify.kernels.arrays.convert import saturate_cast
+from dalify.kernels.random.distributions import column, column_torch
+from dalify.kernels.random.random_shapes import check_probability
 from dalify.registry import PerSample, Spec, operator
 
 

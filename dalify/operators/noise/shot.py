@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.kernels.distributions import column, column_torch
-from dalify.kernels.random_shapes import store, store_torch, values_per_sample
-from dalify.kernels.rejection import poisson, poisson_torch
-from dalify.kernels.torch_unsigned import movable_torch
+from dalify.kernels.arrays.torch_unsigned import movable_torch
+from dalify.kernels.random.distributions import column, column_torch
+from dalify.kernels.random.random_shapes import store, store_torch, values_per_sample
+from dalify.kernels.random.rejection import poisson, poisson_torch
 from dalify.registry import PerSample, Spec, operator
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels import rejection
-from dalify.kernels.random_shapes import check_each, random_spec, store, values_per_sample
+from dalify.kernels.random import rejection
+from dalify.kernels.random.random_shapes import check_each, random_spec, store, values_per_sample
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 
 

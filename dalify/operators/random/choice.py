@@ -6,8 +6,8 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.base.optional import torch
-from dalify.kernels import distributions
-from dalify.kernels.random_shapes import check_each, random_spec
+from dalify.kernels.random import distributions
+from dalify.kernels.random.random_shapes import check_each, random_spec
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 
 _MAX_SIZE = 2**31 - 1

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels import distributions
-from dalify.kernels.random_shapes import check_probability, random_spec, store, store_torch, values_per_sample
+from dalify.kernels.random import distributions
+from dalify.kernels.random.random_shapes import check_probability, random_spec, store, store_torch, values_per_sample
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels import distributions
-from dalify.kernels.random_shapes import (
+from dalify.kernels.random import distributions
+from dalify.kernels.random.random_shapes import (
     check_each,
     precision,
     random_spec,

@@ -10,8 +10,8 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError
 from dalify.base.optional import LazyModule
-from dalify.formats.arrow_rows import ArrowRow, ArrowRows
-from dalify.formats.arrow_tables import TableSource, opened, source_of_file
+from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
+from dalify.formats.tables.arrow_tables import TableSource, opened, source_of_file
 from dalify.registry import Spec, operator
 
 pyarrow = LazyModule("pyarrow", "reading Arrow data", "dalify[arrow]")

@@ -10,9 +10,9 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.data import DALIDataType
-from dalify.formats.identity import file_identity
-from dalify.formats.lmdb_records import LmdbRecord, LmdbRecords
-from dalify.formats.protobuf import BYTES, VARINT, fields, next_field, varint
+from dalify.formats.files.identity import file_identity
+from dalify.formats.records.lmdb_records import LmdbRecord, LmdbRecords
+from dalify.formats.records.protobuf import BYTES, VARINT, fields, next_field, varint
 from dalify.registry import Spec, operator
 
 # Fields of caffe.proto's Datum.

@@ -9,9 +9,9 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.data import DALIDataType
-from dalify.formats.caffe2_tensors import Caffe2Tensor, find_texts_and_integers, tensors_of
-from dalify.formats.identity import file_identity
-from dalify.formats.lmdb_records import LmdbRecord, LmdbRecords
+from dalify.formats.files.identity import file_identity
+from dalify.formats.records.caffe2_tensors import Caffe2Tensor, find_texts_and_integers, tensors_of
+from dalify.formats.records.lmdb_records import LmdbRecord, LmdbRecords
 from dalify.registry import Spec, operator
 
 _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NO_LABEL = range(5)

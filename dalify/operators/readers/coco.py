@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
 from dalify.data import DALIDataType
 from dalify.data.origin import Origin
-from dalify.formats.coco import Annotations, BoxOptions, read_annotations
-from dalify.formats.coco_masks import pixelwise_mask, pycocotools
-from dalify.formats.coco_saved import load, save
-from dalify.formats.data_root import DataRoot
-from dalify.formats.identity import file_identity
-from dalify.formats.storage import is_remote, joined
-from dalify.formats.whole_file import read_file
+from dalify.formats.annotations.coco import Annotations, BoxOptions, read_annotations
+from dalify.formats.annotations.coco_masks import pixelwise_mask, pycocotools
+from dalify.formats.annotations.coco_saved import load, save
+from dalify.formats.files.data_root import DataRoot
+from dalify.formats.files.identity import file_identity
+from dalify.formats.files.storage import is_remote, joined
+from dalify.formats.files.whole_file import read_file
 from dalify.registry import Spec, operator
 
 

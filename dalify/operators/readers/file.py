@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.data import DALIDataType
-from dalify.formats.file_list import (
+from dalify.formats.files.file_list import (
     KNOWN_EXTENSIONS,
     FileEntry,
     FileList,
@@ -17,8 +17,8 @@ from dalify.formats.file_list import (
     files_in_class_folders,
     files_of_list,
 )
-from dalify.formats.identity import file_identity
-from dalify.formats.whole_file import read_file
+from dalify.formats.files.identity import file_identity
+from dalify.formats.files.whole_file import read_file
 from dalify.registry import Spec, operator
 
 

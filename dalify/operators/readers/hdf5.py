@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ReaderError
-from dalify.formats.array_rows import ArrayRow, ArrayRows
-from dalify.formats.hdf5_file import Hdf5File, h5py
+from dalify.formats.arrays.array_rows import ArrayRow, ArrayRows
+from dalify.formats.arrays.hdf5_file import Hdf5File, h5py
 from dalify.registry import Spec, operator
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from dalify.data import DALIDataType
-from dalify.formats.identity import file_identity
-from dalify.formats.recordio import image_and_labels, images_and_labels, records_of
-from dalify.formats.records import Record, Records
+from dalify.formats.files.identity import file_identity
+from dalify.formats.records.recordio import image_and_labels, images_and_labels, records_of
+from dalify.formats.records.records import Record, Records
 from dalify.registry import Spec, operator
 
 

@@ -13,11 +13,11 @@ from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError, opti
 from dalify.base.limits import check_shape
 from dalify.codecs.audio import decode_audio
 from dalify.data import DALIDataType
-from dalify.formats.identity import file_identity
-from dalify.formats.nemo_manifest import Recording, Recordings
-from dalify.formats.whole_file import read_file
-from dalify.kernels.audio_resample import resample_audio
-from dalify.kernels.convert import audio_to_integers
+from dalify.formats.annotations.nemo_manifest import Recording, Recordings
+from dalify.formats.files.identity import file_identity
+from dalify.formats.files.whole_file import read_file
+from dalify.kernels.arrays.convert import audio_to_integers
+from dalify.kernels.audio.audio_resample import resample_audio
 from dalify.registry import Spec, operator
 
 _DTYPES = (DALIDataType.INT16, DALIDataType.INT32, DALIDataType.FLOAT)

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, option_error_text
-from dalify.formats.file_list import FileEntry, FileList
-from dalify.formats.identity import file_identity
-from dalify.formats.numpy_file import NumpyHeader
-from dalify.formats.numpy_window import AlikeWindows, read_array, read_header, read_window
-from dalify.formats.open_files import OpenFiles
-from dalify.formats.plain_files import plain_files
-from dalify.formats.uneven_arrays import read_uneven
-from dalify.kernels.convert import saturate_cast
-from dalify.kernels.slice_geometry import slice_bounds
+from dalify.formats.arrays.numpy_file import NumpyHeader
+from dalify.formats.arrays.numpy_window import AlikeWindows, read_array, read_header, read_window
+from dalify.formats.arrays.uneven_arrays import read_uneven
+from dalify.formats.files.file_list import FileEntry, FileList
+from dalify.formats.files.identity import file_identity
+from dalify.formats.files.open_files import OpenFiles
+from dalify.formats.files.plain_files import plain_files
+from dalify.kernels.arrays.convert import saturate_cast
+from dalify.kernels.images.slice_geometry import slice_bounds
 from dalify.registry import PerSample, Spec, operator
 
 _POLICIES = ("error", "pad", "trim_to_shape")

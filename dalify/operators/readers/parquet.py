@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ReaderError
-from dalify.formats.arrow_rows import ArrowRow, ArrowRows
-from dalify.formats.arrow_tables import ParquetSource, opened, pyarrow_parquet
-from dalify.formats.identity import file_identity
+from dalify.formats.files.identity import file_identity
+from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
+from dalify.formats.tables.arrow_tables import ParquetSource, opened, pyarrow_parquet
 from dalify.registry import Spec, operator
 
 

@@ -12,9 +12,9 @@ from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError, opt
 from dalify.base.limits import check_shape
 from dalify.codecs.image import decode_image, image_shape
 from dalify.data import DALIDataType, DALIImageType
-from dalify.formats.file_list import FileList, files_in_class_folders
-from dalify.formats.identity import file_identity
-from dalify.formats.whole_file import read_file
+from dalify.formats.files.file_list import FileList, files_in_class_folders
+from dalify.formats.files.identity import file_identity
+from dalify.formats.files.whole_file import read_file
 from dalify.registry import Spec, operator
 
 _IMAGE_TYPES = (DALIImageType.RGB, DALIImageType.BGR, DALIImageType.GRAY, DALIImageType.ANY_DATA)

@@ -9,10 +9,10 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.data import DALIDataType
-from dalify.formats.identity import file_identity
-from dalify.formats.records import Record, Records
-from dalify.formats.tf_example import ExampleParser, Features, declared
-from dalify.formats.tfrecord import payload, payloads, records_of
+from dalify.formats.files.identity import file_identity
+from dalify.formats.records.records import Record, Records
+from dalify.formats.records.tf_example import ExampleParser, Features, declared
+from dalify.formats.records.tfrecord import payload, payloads, records_of
 from dalify.registry import Spec, operator
 
 

@@ -11,7 +11,7 @@ from dalify.codecs.video import av
 from dalify.codecs.video_index import VideoEntry, VideoIndex
 from dalify.codecs.video_reader import blank_clip, clips_of, read_clip, reader_outputs, reader_specs
 from dalify.data import DALIDataType, DALIImageType
-from dalify.formats.video_list import videos_of
+from dalify.formats.files.video_list import videos_of
 from dalify.registry import Spec, operator
 
 

@@ -13,9 +13,9 @@ from dalify.codecs.video_index import VideoEntry, VideoIndex
 from dalify.codecs.video_reader import blank_clip, clips_of, read_clip, reader_outputs, reader_specs
 from dalify.data import DALIDataType, DALIImageType, DALIInterpType
 from dalify.data.samples import Samples
-from dalify.formats.video_list import videos_of
-from dalify.kernels.resample_axes import resample_axes
-from dalify.kernels.resize_geometry import check_resize_arguments, resize_geometry
+from dalify.formats.files.video_list import videos_of
+from dalify.kernels.images.resample_axes import resample_axes
+from dalify.kernels.images.resize_geometry import check_resize_arguments, resize_geometry
 from dalify.registry import PerSample, Spec, operator
 
 _SIZES = ("size", "resize_shorter", "resize_longer", "resize_x", "resize_y", "resize_z", "roi_start", "roi_end")

@@ -9,8 +9,8 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.data import DALIDataType
-from dalify.formats.identity import file_identity
-from dalify.formats.webdataset import Sample, Samples, samples_of
+from dalify.formats.files.identity import file_identity
+from dalify.formats.records.webdataset import Sample, Samples, samples_of
 from dalify.registry import Spec, operator
 
 _BEHAVIORS = ("empty", "skip", "error")

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ReaderError
-from dalify.formats.array_rows import ArrayRow, ArrayRows
-from dalify.formats.zarr_file import ZarrStore
-from dalify.formats.zarr_file import zarr as zarr_package
+from dalify.formats.arrays.array_rows import ArrayRow, ArrayRows
+from dalify.formats.arrays.zarr_file import ZarrStore
+from dalify.formats.arrays.zarr_file import zarr as zarr_package
 from dalify.registry import Spec, operator
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dalify.kernels.axes import chosen_axes, reduced_spec
-from dalify.kernels.reduce import maximum, reduced_dtype
-from dalify.kernels.reduce_torch import maximum_torch
+from dalify.kernels.arrays.axes import chosen_axes, reduced_spec
+from dalify.kernels.arrays.reduce import maximum, reduced_dtype
+from dalify.kernels.arrays.reduce_torch import maximum_torch
 from dalify.registry import Spec, operator
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels import reduce
-from dalify.kernels.axes import chosen_axes, reduced_spec
-from dalify.kernels.reduce_torch import mean_square_torch
+from dalify.kernels.arrays import reduce
+from dalify.kernels.arrays.axes import chosen_axes, reduced_spec
+from dalify.kernels.arrays.reduce_torch import mean_square_torch
 from dalify.registry import Spec, operator
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dalify.kernels.axes import chosen_axes, reduced_spec
-from dalify.kernels.reduce import minimum, reduced_dtype
-from dalify.kernels.reduce_torch import minimum_torch
+from dalify.kernels.arrays.axes import chosen_axes, reduced_spec
+from dalify.kernels.arrays.reduce import minimum, reduced_dtype
+from dalify.kernels.arrays.reduce_torch import minimum_torch
 from dalify.registry import Spec, operator
 
 

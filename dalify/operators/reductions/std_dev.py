@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dalify.kernels import reduce
-from dalify.kernels.axes import check_center, chosen_axes, reduced_spec
-from dalify.kernels.reduce_torch import std_dev_torch
+from dalify.kernels.arrays import reduce
+from dalify.kernels.arrays.axes import check_center, chosen_axes, reduced_spec
+from dalify.kernels.arrays.reduce_torch import std_dev_torch
 from dalify.registry import Spec, operator
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.axes import chosen_axes, reduced_spec
-from dalify.kernels.reduce import reduced_dtype, total
-from dalify.kernels.reduce_torch import total_torch
+from dalify.kernels.arrays.axes import chosen_axes, reduced_spec
+from dalify.kernels.arrays.reduce import reduced_dtype, total
+from dalify.kernels.arrays.reduce_torch import total_torch
 from dalify.registry import Spec, operator
 
 

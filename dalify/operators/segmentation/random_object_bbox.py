@@ -12,7 +12,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.components import object_boxes, present_labels
+from dalify.kernels.boxes.components import object_boxes, present_labels
 from dalify.registry import PerSample, Spec, operator
 
 _FORMATS = ("anchor_shape", "start_end", "box")

@@ -7,7 +7,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.frozen import read_only
+from dalify.kernels.arrays.frozen import read_only
 from dalify.registry import Spec, operator
 
 _GOOD, _REPEATED, _UNKNOWN, _REVERSED, _OUTSIDE = range(5)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dalify.base.errors import ShapeError
-from dalify.kernels.affine import compose, fill_joined
-from dalify.kernels.affine_rules import matrix_spec
+from dalify.kernels.images.affine import compose, fill_joined
+from dalify.kernels.images.affine_rules import matrix_spec
 from dalify.registry import Spec, operator
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalify.kernels.affine import fill_crops, fill_on_device
-from dalify.kernels.affine_rules import dimensions, matrix_spec, result_shape
+from dalify.kernels.images.affine import fill_crops, fill_on_device
+from dalify.kernels.images.affine_rules import dimensions, matrix_spec, result_shape
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
 
 

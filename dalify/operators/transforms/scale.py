@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dalify.base.errors import ArgumentValueError, ShapeError
-from dalify.kernels.affine import fill_on_device, fill_scales
-from dalify.kernels.affine_rules import dimensions, matrix_spec, result_shape
+from dalify.kernels.images.affine import fill_on_device, fill_scales
+from dalify.kernels.images.affine_rules import dimensions, matrix_spec, result_shape
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
 
 

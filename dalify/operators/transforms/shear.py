@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dalify.base.errors import ArgumentValueError
-from dalify.kernels.affine import fill_on_device, fill_shears
-from dalify.kernels.affine_rules import matrix_spec, result_shape, shear_size
+from dalify.kernels.images.affine import fill_on_device, fill_shears
+from dalify.kernels.images.affine_rules import matrix_spec, result_shape, shear_size
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
 
 

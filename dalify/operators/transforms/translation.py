@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dalify.kernels.affine import fill_on_device, fill_translations
-from dalify.kernels.affine_rules import matrix_spec, result_shape
+from dalify.kernels.images.affine import fill_on_device, fill_translations
+from dalify.kernels.images.affine_rules import matrix_spec, result_shape
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
 
 

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as arrays
 
 from dalify import fn, pipeline_def, types
 from dalify.base.errors import DecodeError, LimitError, MixedBatchError
-from dalify.formats.numpy_file import numpy_array, numpy_header
+from dalify.formats.arrays.numpy_file import numpy_array, numpy_header
 from tests.helpers.one_operator import run_dalify
 from tests.helpers.real_dali import run_dali
 

@@ -11,9 +11,9 @@ import pytest
 import dalify
 from dalify import fn, samplers
 from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError
-from dalify.formats.array_rows import ArrayRows
-from dalify.formats.hdf5_file import Hdf5File
-from dalify.formats.zarr_file import ZarrStore
+from dalify.formats.arrays.array_rows import ArrayRows
+from dalify.formats.arrays.hdf5_file import Hdf5File
+from dalify.formats.arrays.zarr_file import ZarrStore
 from tests.operators.readers.datasets import run_reader
 
 h5py = pytest.importorskip("h5py", reason="the extra dalify[hdf5]")
@@ -183,13 +183,13 @@ def test_chunks_are_read_once_in_a_shuffled_epoch(tmp_path: Path, monkeypatch: p
         file.create_dataset("x", data=array, chunks=(100, 4), compression="gzip")
         file.create_dataset("label", data=array[:, 0] % 3, chunks=(1000,))
     reads: list[tuple[int, int]] = []
-    original = dalify.formats.hdf5_file.Hdf5File.read
+    original = dalify.formats.arrays.hdf5_file.Hdf5File.read
 
     def counted(self: Any, array: int, start: int, stop: int, *out: Any) -> Any:
         reads.append((array, start))
         return original(self, array, start, stop, *out)
 
-    monkeypatch.setattr(dalify.formats.hdf5_file.Hdf5File, "read", counted)
+    monkeypatch.setattr(dalify.formats.arrays.hdf5_file.Hdf5File, "read", counted)
     options = {"random_shuffle": True, "initial_fill": 500, "cache_bytes": 80_000}
     _, batches, _ = run_reader(
         dalify, "readers.hdf5", 30, 100, 3, paths=[str(tmp_path / "a.h5")], datasets=["x", "label"], **options

@@ -14,7 +14,7 @@ import pytest
 import dalify
 from dalify import fn, samplers
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ReaderError
-from dalify.formats.block_cache import BlockCache
+from dalify.formats.files.block_cache import BlockCache
 from tests.operators.readers.datasets import run_reader
 
 pa = pytest.importorskip("pyarrow", reason="the extra dalify[arrow]")
@@ -148,9 +148,9 @@ def test_row_groups_are_decoded_once_in_a_shuffled_epoch(tmp_path: Path, monkeyp
     table = pa.table({"number": list(range(30_000)), "weight": _RANDOM.normal(size=30_000)})
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=1000)
     loads: list[int] = []
-    original = dalify.formats.arrow_tables.ParquetSource.load
+    original = dalify.formats.tables.arrow_tables.ParquetSource.load
     monkeypatch.setattr(
-        dalify.formats.arrow_tables.ParquetSource,
+        dalify.formats.tables.arrow_tables.ParquetSource,
         "load",
         lambda self, block: loads.append(block) or original(self, block),
     )

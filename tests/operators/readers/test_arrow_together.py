@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalify.base.errors import ReaderError
-from dalify.formats.arrow_rows import ArrowRow, ArrowRows
-from dalify.formats.arrow_tables import TableSource
+from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
+from dalify.formats.tables.arrow_tables import TableSource
 
 pa = pytest.importorskip("pyarrow", reason="the extra dalify[arrow]")
 

@@ -19,7 +19,7 @@ from dalify.base.errors import (
     MissingPackageError,
     ReaderError,
 )
-from dalify.formats import coco
+from dalify.formats.annotations import coco
 from tests.operators.readers.datasets import run_reader
 
 POLYGONS = [[10.0, 10.0, 30.0, 10.0, 30.0, 40.5], [1.0, 2.0, 13.0, 4.0, 5.0, 17.0, 2.0, 9.5]]

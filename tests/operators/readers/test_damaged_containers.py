@@ -22,8 +22,8 @@ import pytest
 import dalify
 from dalify import fn
 from dalify.base.errors import DalifyError, LimitError, ReaderError
-from dalify.formats.tar import members
-from dalify.formats.tfrecord import scan
+from dalify.formats.records.tar import members
+from dalify.formats.records.tfrecord import scan
 from tests.operators.readers.datasets import DATASETS
 
 pa = pytest.importorskip("pyarrow", reason="the extra dalify[arrow]")

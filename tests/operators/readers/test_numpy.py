@@ -16,8 +16,8 @@ from numpy.lib import format as numpy_format
 
 import dalify
 from dalify.base.errors import ArgumentValueError, DalifyError, DecodeError, IndexingError, ReaderError
-from dalify.formats.numpy_window import read_header, read_window
-from dalify.formats.open_files import OpenFiles
+from dalify.formats.arrays.numpy_window import read_header, read_window
+from dalify.formats.files.open_files import OpenFiles
 from dalify.registry import catalogue
 from tests.operators.readers.datasets import run_reader
 

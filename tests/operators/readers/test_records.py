@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import dalify
 from dalify.base.errors import ArgumentValueError, ReaderError
-from dalify.formats.caffe2_tensors import tensors_of
-from dalify.formats.protobuf import fields
+from dalify.formats.records.caffe2_tensors import tensors_of
+from dalify.formats.records.protobuf import fields
 from dalify.tools import rec2idx
 from tests.helpers.containers import caffe2_record as record
 from tests.helpers.containers import caffe2_tensor as tensor

@@ -15,7 +15,7 @@ import pytest
 import dalify
 from dalify import fn, tfrecord, types
 from dalify.base.errors import ReaderError
-from dalify.formats import webdataset as formats_webdataset
+from dalify.formats.records import webdataset as formats_webdataset
 from dalify.registry import catalogue
 from tests.helpers.containers import (
     caffe2_record,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import dalify
 from dalify.base.errors import ArgumentValueError, ReaderError
-from dalify.formats.tar import members
+from dalify.formats.records.tar import members
 from dalify.tools import wds2idx
 from tests.operators.readers.datasets import run_reader, write_tar
 

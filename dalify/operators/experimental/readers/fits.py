@@ -9,10 +9,10 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.data import DALIDataType
-from dalify.formats.file_list import FileEntry, FileList
-from dalify.formats.fits_images import astropy, read_images
-from dalify.formats.identity import file_identity
-from dalify.formats.plain_files import plain_files
+from dalify.formats.arrays.fits_images import astropy, read_images
+from dalify.formats.files.file_list import FileEntry, FileList
+from dalify.formats.files.identity import file_identity
+from dalify.formats.files.plain_files import plain_files
 from dalify.registry import Spec, operator
 
 _LAST_NUMBER = DALIDataType.FLOAT64

@@ -11,7 +11,7 @@ from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.codecs.video import av
 from dalify.codecs.video_index import Division, VideoEntry, VideoIndex, blank_outputs, clip_outputs, frame_num_kind
 from dalify.data import DALIDataType, DALIImageType
-from dalify.formats.video_list import videos_of
+from dalify.formats.files.video_list import videos_of
 from dalify.registry import Spec, operator
 
 _FORMATS = ("frames", "timestamps")

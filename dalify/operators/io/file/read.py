@@ -6,8 +6,8 @@ import os
 
 from dalify.base.errors import DTypeError, ReaderError
 from dalify.data import DALIDataType
-from dalify.formats.storage import is_remote
-from dalify.formats.whole_file import read_file
+from dalify.formats.files.storage import is_remote
+from dalify.formats.files.whole_file import read_file
 from dalify.registry import Spec, operator
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.torchvision_rules import filter_name, integers, margins, padding_mode
-from dalify.kernels.pillow_color import are_pillows
+from dalify.kernels.images.pillow_color import are_pillows
 from dalify.plugin.pytorch.dropin.colour import ColorJitter, MaybeGrey, Sometimes
 from dalify.plugin.pytorch.dropin.own import VERSION_2, Own, module_of
 from dalify.plugin.pytorch.dropin.picture import Margins

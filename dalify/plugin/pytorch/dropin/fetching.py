@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from dalify.data.pool import BufferPool
-from dalify.kernels.pixel_table import planes_of_windows
+from dalify.kernels.images.pixel_table import planes_of_windows
 from dalify.plugin.pytorch.dropin.datasets import Watch, locate
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.hints import NotedCollate, SampleNote

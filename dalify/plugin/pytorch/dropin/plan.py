@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from dalify.kernels.pixel_table import planes_of_image
+from dalify.kernels.images.pixel_table import planes_of_image
 from dalify.plugin.pytorch.dropin.draws import CountingDraws, TorchDraws, foresees_torch
 from dalify.plugin.pytorch.dropin.picture import NoWindowError, OpenedImage, Picture, Windows
 from dalify.plugin.pytorch.dropin.redirection import drawing_from

@@ -14,7 +14,7 @@ import pytest
 import dalify
 from dalify import types
 from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, IntegerRangeError, ReaderError
-from dalify.formats.fits_images import read_images
+from dalify.formats.arrays.fits_images import read_images
 from tests.operators.readers.datasets import run_reader, write_fits
 
 astropy = pytest.importorskip("astropy.io.fits", reason="the extra dalify[fits]")

@@ -1,0 +1,1 @@
+"""Reads annotations: COCO and NeMo manifests."""

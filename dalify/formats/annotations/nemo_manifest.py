@@ -1,0 +1,179 @@
+"""Reads manifests of NVIDIA NeMo: audio recordings and their transcripts, one JSON object per line.
+
+Entries are stored in a few arrays, because a million dictionaries need too much memory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from array import array
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+
+from dalify.base.errors import ReaderError
+from dalify.formats.files.data_root import DataRoot
+from dalify.formats.files.storage import folder_of, joined
+
+__all__ = ["Recording", "Recordings"]
+
+_NOT_GIVEN = -1.0
+
+
+class Recording(NamedTuple):
+    """One entry of a manifest.
+
+    Attributes:
+        path: path of the audio file.
+        offset: start of the recording, in seconds.
+        duration: in seconds; negative for the whole file.
+        text: transcript, UTF-8.
+        number: index of the entry among the selected entries of its manifest.
+        problem: why the entry is invalid; "" if it is valid.
+    """
+
+    path: str
+    offset: float
+    duration: float
+    text: bytes
+    number: int
+    problem: str = ""
+
+
+class Recordings(Sequence[Recording]):
+    """The entries of manifests, filtered by duration.
+
+    An invalid entry is kept with its problem: it is an error of that sample, not of the data set.
+
+    Args:
+        manifests: paths of the manifests.
+        min_duration: in seconds; 0 for any. If set, entries without a duration are skipped.
+        max_duration: in seconds; 0 for any.
+        allow_outside_root: whether audio paths are interpreted as in DALI: relative to the working directory, and
+            anywhere. Otherwise they are relative to the folder of their manifest and must stay inside it.
+
+    Raises:
+        ReaderError: a manifest is absent or not JSON, or a path in it points outside its folder.
+    """
+
+    def __init__(
+        self, manifests: Sequence[str], min_duration: float, max_duration: float, *, allow_outside_root: bool
+    ) -> None:
+        # DALI stores the limits as float32, so an entry of 0.01 s is longer than a limit of 0.01.
+        least, most = float(np.float32(min_duration)), float(np.float32(max_duration))
+        paths, texts = bytearray(), bytearray()
+        path_ends, text_ends = array("q", [0]), array("q", [0])
+        offsets, durations, numbers = array("d"), array("d"), array("q")
+        self._problems: dict[int, str] = {}
+        for manifest in manifests:
+            number = 0
+            folder = None if allow_outside_root else folder_of(manifest)
+            root = DataRoot(folder, allow_outside=allow_outside_root)
+            for place, entry in _entries(manifest):
+                path, offset, duration, text, problem = _checked(entry, place)
+                if problem:
+                    self._problems[len(numbers)] = problem
+                elif (least > 0 and duration < least) or (most > 0 and duration > most):
+                    continue
+                else:
+                    path = joined(folder, root.relative(path, place))
+                paths += os.fsencode(path)
+                texts += text.encode(errors="surrogateescape")
+                path_ends.append(len(paths))
+                text_ends.append(len(texts))
+                offsets.append(offset)
+                durations.append(duration)
+                numbers.append(number)
+                number += 1
+        self._paths, self._path_ends = bytes(paths), path_ends
+        self._texts, self._text_ends = bytes(texts), text_ends
+        self._offsets, self._durations, self._numbers = offsets, durations, numbers
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> Recording: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Recording]: ...
+    def __getitem__(self, index: int | slice) -> Recording | list[Recording]:
+        """Return one entry, or several."""
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = int(index) + len(self) if index < 0 else int(index)
+        if not 0 <= number < len(self):
+            raise IndexError(f"entry {index} of {len(self)}")
+        return Recording(
+            os.fsdecode(self._paths[self._path_ends[number] : self._path_ends[number + 1]]),
+            self._offsets[number],
+            self._durations[number],
+            self._texts[self._text_ends[number] : self._text_ends[number + 1]],
+            self._numbers[number],
+            self._problems.get(number, ""),
+        )
+
+    def __repr__(self) -> str:
+        """Return the number of entries."""
+        return f"Recordings({len(self)} entries)"
+
+
+def _entries(manifest: str) -> Iterator[tuple[str, Any]]:
+    """Yield each object with its position: one per line, or over several lines as in NeMo's examples."""
+    try:
+        text = Path(manifest).read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise ReaderError(f"cannot read the manifest {manifest!r}: {error.strerror}.") from None
+    decode = json.JSONDecoder().raw_decode
+    place = 0
+    while place < len(text):
+        if text[place].isspace():
+            place += 1
+            continue
+        try:
+            entry, end = decode(text, place)
+        except (ValueError, RecursionError) as error:
+            line = text.count("\n", 0, place) + 1
+            raise ReaderError(f"{manifest}, line {line}: invalid JSON: {error}.") from None
+        yield f"{manifest}, entry at character {place}", entry
+        place = end
+
+
+def _checked(entry: Any, place: str) -> tuple[str, float, float, str, str]:
+    """Return path, offset, duration, text, and why they are invalid, or ""."""
+    path = entry.get("audio_filepath") if isinstance(entry, dict) else None
+    if not isinstance(path, str) or not path or "\0" in path or not _is_encodable(path):
+        return place, 0.0, _NOT_GIVEN, "", f"{place}: 'audio_filepath' must be a path; got {_shown(path)}."
+    numbers: list[float] = []
+    for name, default in (("offset", 0.0), ("duration", _NOT_GIVEN)):
+        value = entry.get(name)
+        if value is not None and not _is_seconds(value):
+            problem = f"{place}: {name} must be a finite number of seconds, at least 0; got {_shown(value)}."
+            return path, 0.0, _NOT_GIVEN, "", problem
+        numbers.append(default if value is None else float(value))
+    text = entry.get("text")
+    if text is not None and not (isinstance(text, str) and _is_encodable(text)):
+        return path, 0.0, _NOT_GIVEN, "", f"{place}: text must be a string of valid Unicode; got {_shown(text)}."
+    return path, numbers[0], numbers[1], text or "", ""
+
+
+def _is_encodable(text: str) -> bool:
+    """Return whether a string has no unpaired surrogates, which JSON allows and UTF-8 does not."""
+    try:
+        text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_seconds(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= sys.float_info.max
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

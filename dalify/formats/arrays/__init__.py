@@ -1,0 +1,1 @@
+"""Reads arrays: npy, FITS, HDF5, Zarr."""

@@ -1,0 +1,142 @@
+"""Arrays of NumPy files that differ in shape, many in a few compiled calls.
+
+Beside `runs`, which reads files that are alike without a look at their headers: here all headers come first, each text
+of a header is parsed once, and then all elements go to where they stay.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.compiling import njit
+from dalify.base.errors import DalifyError
+from dalify.data.batch import places_in_block
+from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_header
+from dalify.formats.files.compiled_files import close_file, file_size, open_file, read_part
+from dalify.formats.files.memory import file_memory
+from dalify.formats.files.positions import HAS_POSITIONS, OPEN_FLAGS
+
+__all__ = ["read_uneven"]
+
+_HEAD_BYTES = 128  # what numpy.save writes for arrays of a few dimensions
+_FILES_AT_ONCE = 64  # that are open
+# Arrays share memory up to this size, all of which whoever keeps one of them holds on to.
+_BLOCK_BYTES = 1 << 22
+_MOST_BYTES = 1 << 28  # of the arrays of a chunk; above, nothing is gained
+
+
+@njit(nogil=True, cache=True)
+def _open_all(paths: Any, flags: int, descriptors: Any, sizes: Any, heads: Any) -> bool:
+    """Open files and read how they begin; False at the first that cannot be read."""
+    path = 0
+    for file in range(descriptors.size):
+        descriptor = open_file(np.uintp(paths.ctypes.data + path), flags)
+        if descriptor < 0:
+            return False
+        descriptors[file] = descriptor
+        sizes[file] = file_size(descriptor)
+        count = min(sizes[file], heads.shape[1])
+        if count <= 0 or not read_part(descriptor, 0, count, heads[file].ctypes.data):
+            return False
+        while paths[path]:
+            path += 1
+        path += 1
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _read_all(descriptors: Any, offsets: Any, sizes: Any, addresses: Any) -> bool:
+    for file in range(descriptors.size):
+        if not read_part(descriptors[file], offsets[file], sizes[file], addresses[file]):
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _close_all(descriptors: Any) -> None:
+    for file in range(descriptors.size):
+        if descriptors[file] >= 0:
+            close_file(descriptors[file])
+
+
+def read_uneven(paths: list[bytes]) -> list[NDArray[Any]] | None:
+    """Read whole arrays. The GIL is free while data come.
+
+    Args:
+        paths: as the system has them, ``[N]``, N > 0.
+
+    Returns:
+        N arrays, C-contiguous and of one type and number of dimensions; None where a file cannot be read, is damaged,
+        large or empty, or needs another order of its bytes or axes: then each is to be read by itself.
+    """
+    if not HAS_POSITIONS or any(b"\0" in path for path in paths):
+        return None
+    arrays: list[NDArray[Any]] = []
+    for first in range(0, len(paths), _FILES_AT_ONCE):
+        part = _read_part(paths[first : first + _FILES_AT_ONCE])
+        if part is None or part[0].dtype != (arrays or part)[0].dtype or part[0].ndim != (arrays or part)[0].ndim:
+            return None
+        arrays += part
+    return arrays
+
+
+def _read_part(paths: list[bytes]) -> list[NDArray[Any]] | None:
+    """Read a few files."""
+    count = len(paths)
+    descriptors, sizes = np.full(count, -1, np.int32), np.zeros(count, np.int64)
+    heads = np.zeros((count, _HEAD_BYTES), np.uint8)
+    text = np.frombuffer(b"\0".join(paths) + b"\0", np.uint8)
+    try:
+        if not _open_all(text, OPEN_FLAGS, descriptors, sizes, heads):
+            return None
+        headers = _headers(heads, sizes.tolist())
+        if headers is None:
+            return None
+        offsets = np.array([header.offset for header in headers], np.int64)
+        arrays = _memory(headers)
+        addresses = np.array([array.__array_interface__["data"][0] for array in arrays], np.int64)
+        return arrays if _read_all(descriptors, offsets, sizes - offsets, addresses) else None
+    finally:
+        _close_all(descriptors)
+
+
+def _headers(heads: NDArray[np.uint8], sizes: list[int]) -> list[NumpyHeader] | None:
+    """Return the headers of plain arrays of one type and number of dimensions; None where some are something else."""
+    known: dict[tuple[bytes, int], NumpyHeader] = {}
+    headers: list[NumpyHeader] = []
+    for index, size in enumerate(sizes):
+        key = heads[index].tobytes(), size
+        header = known.get(key)
+        if header is None:
+            try:
+                header = known[key] = numpy_header(heads[index, : min(size, _HEAD_BYTES)], size)
+            except DalifyError:
+                return None
+        headers.append(header)
+    first = headers[0]
+    for header in headers:
+        is_plain = header.dtype.isnative and not (header.is_fortran and len(header.shape) > 1) and 0 not in header.shape
+        if not is_plain or header.dtype != first.dtype or len(header.shape) != len(first.shape):
+            return None
+    return headers if sum(sizes) <= _MOST_BYTES else None
+
+
+def _memory(headers: list[NumpyHeader]) -> list[NDArray[Any]]:
+    """Return memory for arrays: small ones share it."""
+    dtype = headers[0].native
+    shapes = np.array([header.shape for header in headers], np.int64).reshape(len(headers), -1)
+    offsets, total = places_in_block(shapes, dtype.itemsize)
+    if total > _BLOCK_BYTES:
+        return [
+            file_memory(math.prod(header.shape) * dtype.itemsize).view(dtype).reshape(header.shape)
+            for header in headers
+        ]
+    block = file_memory(total)
+    return [
+        block[offset : offset + math.prod(header.shape) * dtype.itemsize].view(dtype).reshape(header.shape)
+        for offset, header in zip(offsets.tolist(), headers, strict=True)
+    ]

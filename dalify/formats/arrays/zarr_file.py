@@ -1,0 +1,139 @@
+"""Arrays in Zarr stores: folders, archives, and URLs.
+
+The metadata of an array is checked against the limits before chunks are read; ``zarr_codecs`` checks the sizes that
+chunks declare.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base import limits
+from dalify.base.errors import DTypeError, ReaderError
+from dalify.base.optional import LazyModule
+from dalify.formats.arrays.array_rows import Stored, checked_arrays, told
+from dalify.formats.arrays.zarr_codecs import decoding
+from dalify.formats.files.storage import is_remote
+
+zarr = LazyModule("zarr", "reading Zarr", "dalify[zarr]")
+zarr_buffer = LazyModule("zarr.buffer.cpu", "reading Zarr", "dalify[zarr]")
+zarr_storage = LazyModule("zarr.storage", "reading Zarr", "dalify[zarr]")
+
+__all__ = ["ZarrStore", "zarr"]
+
+_ESTIMATED_BYTES = 1 << 16  # size of a string of variable length
+_MAX_CHUNKS_PER_ROW = 1 << 15
+
+
+class ZarrStore:
+    """Arrays of a Zarr group, or the only array of a store, opened once per process.
+
+    Args:
+        path: path of the store, local or a URL.
+        names: names of the arrays, with slashes for groups; ``""`` if the store is one array.
+
+    Raises:
+        ReaderError: the store is absent, damaged or not a Zarr store; an array has no rows.
+        ArgumentValueError: an array does not exist.
+        DTypeError: elements are not numbers or strings.
+
+    Attributes:
+        name: the path.
+        arrays: how each array is stored.
+    """
+
+    def __init__(self, path: str, names: Sequence[str]) -> None:
+        self.name = path
+        self._names = list(names)
+        self._process = 0
+        self._opened: Any = None
+        with told(path, "Zarr"), decoding():
+            known = self._known()
+            checked_arrays(names, list(known), path, "array")
+            self.arrays = [_stored(known[name.strip("/")], name, path) for name in names]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickling, without open stores."""
+        return {**self.__dict__, "_process": 0, "_opened": None}
+
+    def _known(self) -> dict[str, Any]:
+        """Return the arrays by name."""
+        if self._process != os.getpid():
+            if not is_remote(self.name) and not Path(self.name).exists():
+                raise ReaderError(f"cannot open the file {self.name!r}: there is no such file.")
+            is_archive = self.name.endswith(".zip") and not is_remote(self.name)
+            store = zarr_storage.ZipStore(self.name, mode="r") if is_archive else self.name
+            root = zarr.open(store, mode="r")
+            if isinstance(root, zarr.Array):
+                self._opened = {"": root}
+            else:
+                members = root.members(max_depth=None)
+                self._opened = {name: item for name, item in members if isinstance(item, zarr.Array)}
+            self._process = os.getpid()
+        return self._opened
+
+    def read(self, array: int, start: int, stop: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Return rows of an array, ``[stop - start, ...]``: as a copy or in ``out``.
+
+        Raises:
+            ReaderError: the store cannot be read.
+        """
+        with told(self.name, "Zarr"), decoding():
+            found = self._known()[self._names[array].strip("/")]
+            if out is not None and out.size and found.dtype == out.dtype:
+                found.get_basic_selection(slice(start, stop), out=zarr_buffer.NDBuffer.from_numpy_array(out))
+                return out
+            rows = np.asarray(found[start:stop])
+            if out is None:
+                return rows
+            out[...] = rows
+            return out
+
+    def read_rows(self, array: int, rows: Sequence[int]) -> Sequence[Any]:
+        """Return rows of an array, in any order; see ``read``."""
+        return [self.read(array, row, row + 1)[0] for row in rows]
+
+    def labels(self, names: Sequence[str]) -> NDArray[Any] | None:
+        """Return the first array with one of these names that is a vector of integers, or None."""
+        with told(self.name, "Zarr"), decoding():
+            known = self._known()
+            for name in names:
+                if name in known and known[name].ndim == 1 and known[name].dtype.kind in "iu":
+                    return np.asarray(known[name][:])
+        return None
+
+
+def _stored(array: Any, name: str, path: str) -> Stored:
+    if not array.ndim:
+        raise ReaderError(f"the array {name!r} of {path!r} is a scalar: it has no rows.")
+    kind = array.dtype.kind
+    if kind not in "biuf" and not (kind in "OTSV" and array.dtype.names is None and array.ndim == 1):
+        raise DTypeError(
+            f"the array {name!r} of {path!r} has dtype {array.dtype} and {array.ndim} dimensions, which cannot be "
+            "converted to arrays.",
+            hint="Supported are numbers, and strings and bytes in one dimension.",
+        )
+    what = f"the array {name!r} of {path!r}"
+    if min(array.shape) < 0 or min(array.chunks) < 1 or len(array.chunks) != array.ndim:
+        raise ReaderError(f"{what} has the shape {array.shape} with chunks of {array.chunks}, which is invalid.")
+    limits.check_count(array.shape[0], f"{what} declares {array.shape[0]:,} rows")
+    limits.check_dimensions(array.ndim - 1, what)
+    limits.check_shape(array.shape[1:], array.dtype.itemsize, f"a row of {what}")
+    chunks_of_row = math.prod(
+        -(-extent // size) for extent, size in zip(array.shape[1:], array.chunks[1:], strict=True)
+    )
+    if chunks_of_row > _MAX_CHUNKS_PER_ROW:
+        raise ReaderError(
+            f"a row of {what} consists of {chunks_of_row:,} chunks; at most {_MAX_CHUNKS_PER_ROW:,} are supported.",
+            hint="Rewrite the array with larger chunks.",
+        )
+    limits.check_shape(array.chunks, array.dtype.itemsize, f"a chunk of {what}")
+    row_bytes = _ESTIMATED_BYTES if kind in ("O", "T") else math.prod(array.shape[1:]) * array.dtype.itemsize
+    return Stored(array.shape[0], array.shape[1:], array.dtype, row_bytes, array.chunks[0])

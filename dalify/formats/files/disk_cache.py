@@ -1,0 +1,266 @@
+"""Copies of remote files in a folder of bounded size that several processes share.
+
+Every copy is verified when it is used, because a full disk, a process that died, or another program may have damaged
+it. There are two kinds of copies. Entries are read as a whole and start with their checksum. Plain files are opened by
+libraries by path; their checksum is in a second file, the seal.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import stat
+import time
+import warnings
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from struct import Struct
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalify.base.fork_lock import ForkLock
+from dalify.base.whole_files import write_whole
+from dalify.formats.files.memory import file_memory
+from dalify.formats.files.positions import OPEN_FLAGS, read_at
+
+__all__ = ["DiskCache", "file_name"]
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+# Eviction shrinks the cache to this fraction of the bound, so that not every new file lists the folder.
+_KEPT_FRACTION = 0.9
+_PRIVATE = 0o600  # data read with a user's credentials is for that user only
+_HEADER = Struct("<8sQI")  # magic, size in bytes, CRC-32 of the contents
+_MAGIC = b"dalify-1"
+_COPY, _SEAL = ".copy", ".seal"
+# Other files in the folder are not ours: they are neither counted nor deleted.
+_OWN_NAME = re.compile(r"([0-9a-f]{32})(?:\.copy|\.seal)?(\.[0-9a-f]{16}\.part)?")
+_UNFINISHED_S = 3600.0  # an unfinished file of this age belongs to a process that died
+_CHUNK_BYTES = 1 << 20
+
+
+class _Seal(NamedTuple):
+    """Checksum of a plain file, and the state of the file when it was verified."""
+
+    size_bytes: int
+    checksum: int
+    inode: int
+    modified_ns: int
+
+
+class DiskCache:
+    """An LRU cache of files in a folder.
+
+    Args:
+        folder: the folder; created if absent.
+        max_bytes: maximum total size of the files, except those that this process holds.
+
+    Attributes:
+        folder: as given.
+    """
+
+    def __init__(self, folder: str, max_bytes: int) -> None:
+        self.folder = Path(folder)
+        self._max_bytes = max_bytes
+        self._lock = ForkLock()
+        self._size_bytes: int | None = None  # counted when something is added
+        self._held: dict[Path, int] = {}  # sizes of containers that readers have opened
+        self._sealed: dict[Path, tuple[int, int, int]] = {}  # size, inode and time of files that were verified
+        self._is_full = False
+
+    def entry_path(self, key: str) -> Path:
+        """Return the path of the entry for a key, whether or not it exists."""
+        return self.folder / file_name(key)
+
+    def copy_path(self, key: str) -> Path:
+        """Return the path of the plain file for a key, whether or not it exists."""
+        return self.folder / f"{file_name(key)}{_COPY}"
+
+    def paths_in(self, text: str) -> list[str]:
+        """Return the paths of copies in a string, for example in an error message of a library."""
+        return re.findall(re.escape(f"{self.folder}{os.sep}") + r"[0-9a-f]{32}\.copy", text)
+
+    @property
+    def takes(self) -> bool:
+        """Whether new copies can be written."""
+        return not self._is_full
+
+    def read(self, path: Path) -> Bytes | None:
+        """Return the contents of an entry, or None if it is absent or damaged; a damaged entry is deleted."""
+        try:
+            descriptor = os.open(path, OPEN_FLAGS | getattr(os, "O_NOFOLLOW", 0))
+        except OSError:
+            return None
+        try:
+            file = file_memory(os.fstat(descriptor).st_size)
+            file = file[: read_at(descriptor, file, 0)]
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+        contents = file[_HEADER.size :]
+        if bytes(file[: _HEADER.size]) != _header(contents):
+            _unlink(path)
+            return None
+        with suppress(OSError):
+            os.utime(path)
+        return contents
+
+    def keep(self, path: Path, contents: bytes) -> None:
+        """Write an entry if there is space."""
+        if self._is_full or len(contents) + sum(self._held.values()) > self._max_bytes:
+            return
+        try:
+            self._write(path, [_header(contents), contents])
+        except OSError as error:
+            self.refuse(error)
+            return
+        self._make_room(_HEADER.size + len(contents))
+
+    def keep_copy(self, path: Path, parts: Iterable[bytes]) -> None:
+        """Write a plain file and its seal.
+
+        Raises:
+            OSError: the file cannot be written; a partial file is removed.
+            Exception: any exception of ``parts``.
+        """
+        size_bytes = checksum = 0
+
+        def summed() -> Iterator[bytes]:
+            nonlocal size_bytes, checksum
+            for part in parts:
+                size_bytes, checksum = size_bytes + len(part), zlib.crc32(part, checksum)
+                yield part
+
+        self._write(path, summed())
+        self._seal(path, size_bytes, checksum)
+
+    def holds(self, path: Path) -> bool:
+        """Return whether a plain file exists with its original contents; a damaged file is deleted."""
+        try:
+            status = path.lstat()
+        except OSError:
+            return False
+        seen = status.st_size, status.st_ino, status.st_mtime_ns
+        if self._sealed.get(path) == seen:
+            return True
+        found = self.read(path.with_suffix(_SEAL))
+        seal = None if found is None else _Seal(*json.loads(found.tobytes()))
+        if seal is not None and stat.S_ISREG(status.st_mode) and seal.size_bytes == status.st_size:
+            if seen == (seal.size_bytes, seal.inode, seal.modified_ns):
+                self._sealed[path] = seen
+                return True
+            with suppress(OSError):  # moved, restored or changed: compare the contents
+                if _checksum_of_file(path) == seal.checksum:
+                    self._seal(path, seal.size_bytes, seal.checksum)
+                    return True
+        self.drop(path)
+        return False
+
+    def hold(self, path: Path, *, is_new: bool) -> None:
+        """Exempt a plain file from eviction while this process runs.
+
+        Args:
+            path: path of the file.
+            is_new: whether it was just written; other files are evicted for it.
+        """
+        with suppress(OSError):  # another process may have deleted it: then opening it fails too
+            os.utime(path.with_suffix(_SEAL))
+            size = path.stat().st_size
+            with self._lock:
+                self._held[path] = size
+            if is_new:
+                self._make_room(size)
+
+    def drop(self, path: Path) -> None:
+        """Delete a copy."""
+        _unlink(path)
+        if path.suffix == _COPY:
+            _unlink(path.with_suffix(_SEAL))
+        with self._lock:
+            self._sealed.pop(path, None)
+            self._held.pop(path, None)
+
+    def refuse(self, error: OSError) -> None:
+        """Stop writing to the cache, with a warning; existing copies are still used."""
+        self._is_full = True
+        why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
+        warnings.warn(f"no more files are written to the cache {self.folder}: {why}.", stacklevel=2)
+
+    def _write(self, path: Path, parts: Iterable[bytes]) -> None:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(path, parts, mode=_PRIVATE)
+
+    def _seal(self, path: Path, size_bytes: int, checksum: int) -> None:
+        status = path.lstat()
+        seal = json.dumps(_Seal(size_bytes, checksum, status.st_ino, status.st_mtime_ns)).encode()
+        self._write(path.with_suffix(_SEAL), [_header(seal), seal])
+        self._sealed[path] = status.st_size, status.st_ino, status.st_mtime_ns
+
+    def _make_room(self, added: int) -> None:
+        with self._lock:
+            if self._size_bytes is None:
+                self._size_bytes = sum(size for _, size, _ in self._files())
+            else:
+                self._size_bytes += added
+            if self._size_bytes <= self._max_bytes:
+                return
+            files = sorted(self._files())
+            total = sum(size for _, size, _ in files)  # other processes may write to it as well
+            wanted = max(_KEPT_FRACTION * self._max_bytes, sum(self._held.values()))
+            for _, size, path in files:
+                if total <= wanted:
+                    break
+                if path not in self._held:
+                    self.drop(path)
+                    total -= size
+            self._size_bytes = total
+
+    def _files(self) -> list[tuple[float, int, Path]]:
+        """Return the time of last use, size and path of each copy."""
+        used: dict[str, tuple[float, int]] = {}
+        with os.scandir(self.folder) as entries:
+            for entry in entries:
+                name = _OWN_NAME.fullmatch(entry.name)
+                if name is None:
+                    continue
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:  # another process has just deleted it
+                    continue
+                if name[2] and time.time() - status.st_mtime < _UNFINISHED_S:
+                    continue
+                # A plain file is counted with its seal, which has the time of the last use.
+                own = f"{name[1]}{_COPY}" if entry.name.endswith(_SEAL) else entry.name
+                last, size = used.get(own, (0.0, 0))
+                counted = 0 if entry.name.endswith(_SEAL) else status.st_size
+                used[own] = max(last, status.st_mtime), size + counted
+        return [(last, size, self.folder / name) for name, (last, size) in used.items()]
+
+
+def file_name(key: str) -> str:
+    """Return the file name for a key."""
+    return sha256(key.encode(errors="surrogateescape")).hexdigest()[:32]
+
+
+def _header(contents: Any) -> bytes:
+    return _HEADER.pack(_MAGIC, len(contents), zlib.crc32(contents))
+
+
+def _checksum_of_file(path: Path) -> int:
+    checksum = 0
+    with path.open("rb") as file:
+        while part := file.read(_CHUNK_BYTES):
+            checksum = zlib.crc32(part, checksum)
+    return checksum
+
+
+def _unlink(path: Path) -> None:
+    with suppress(OSError):  # already deleted, or in a read-only folder: then it is verified each time
+        path.unlink()

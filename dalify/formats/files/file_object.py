@@ -1,0 +1,68 @@
+"""A file as a Python file object, for packages that require one.
+
+Local files are read without moving a position that threads share. URLs are read with retries and the cache.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.formats.files.open_files import OpenFiles
+
+__all__ = ["FileObject"]
+
+
+class FileObject(io.RawIOBase):
+    """A file that is read on demand, without read-ahead.
+
+    Args:
+        files: open files.
+        number: index of the file.
+
+    Raises:
+        ReaderError: the file is absent, or the storage does not respond.
+    """
+
+    def __init__(self, files: OpenFiles, number: int) -> None:
+        super().__init__()
+        self._files = files
+        self._number = number
+        self._size = files.size(number)
+        self._position = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the current position."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to a position and return it."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = max(base + offset, 0)
+        return self._position
+
+    def read(self, size: int = -1) -> Any:
+        """Return the next ``size`` bytes as uint8 ``[n]``, fewer at the end; all if negative."""
+        left = max(self._size - self._position, 0)
+        contents = self._files.read(
+            self._number, self._position, left if size < 0 else min(size, left), is_sample=False
+        )
+        self._position += len(contents)
+        return contents
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer and return the number of bytes read; fewer only at the end of the file."""
+        contents: NDArray[np.uint8] = self.read(len(buffer))
+        buffer[: len(contents)] = contents.data
+        return len(contents)

@@ -1,0 +1,70 @@
+"""Reads selected parts of a file, such as headers, in one pass from beginning to end.
+
+The file is read, not mapped: truncation during reading is an error and does not end the process.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.errors import ReaderError
+from dalify.formats.files.positions import open_file, read_at
+from dalify.formats.files.storage import local_copy
+
+__all__ = ["ForwardFile"]
+
+_AHEAD_BYTES = 1 << 16
+# If the parts are further apart than this, read-ahead costs more than another call.
+_NEAR_BYTES = 1 << 14
+
+
+class ForwardFile:
+    """A local file, or a local copy of a remote file. A context manager.
+
+    Args:
+        path: path of the file.
+
+    Raises:
+        ReaderError: the file is absent, or not a regular file.
+
+    Attributes:
+        size: size of the file in bytes.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._descriptor, self.size = open_file(local_copy(path), path)
+        self._last = 0
+
+    def __enter__(self) -> ForwardFile:
+        """Return the file."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+    def from_place(self, place: int, needed_bytes: int) -> NDArray[np.uint8]:
+        """Return data of the file from an offset on, uint8 ``[n]``, n at least ``needed_bytes``.
+
+        Args:
+            place: offset of the first byte.
+            needed_bytes: must end within the file.
+
+        Raises:
+            ReaderError: the file cannot be read, or was truncated.
+        """
+        is_near = place - self._last < _NEAR_BYTES
+        self._last = place
+        wanted = min(max(needed_bytes, _AHEAD_BYTES if is_near else 0), self.size - place)
+        data = np.empty(wanted, np.uint8)
+        try:
+            filled = read_at(self._descriptor, data, place)
+        except OSError as error:
+            raise ReaderError(f"cannot read the file {self._path!r}: {error.strerror}.") from None
+        if filled < needed_bytes:
+            raise ReaderError(f"the file {self._path!r} was truncated while it was read.")
+        return data[:filled]

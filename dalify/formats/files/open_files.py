@@ -1,0 +1,198 @@
+"""Reads parts of many files from many threads.
+
+Descriptors are scarce: a data set may have more files than a process may open, several threads must be able to read the
+same file, and readers are forked and pickled.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base import limits
+from dalify.base.errors import ReaderError
+from dalify.base.fork_lock import ForkLock
+from dalify.base.interrupts import CallAtEnd
+from dalify.formats.files import storage
+from dalify.formats.files.memory import file_memory
+from dalify.formats.files.pieces import Pieces, read_pieces
+from dalify.formats.files.positions import HAS_POSITIONS, open_file, read_at
+from dalify.formats.files.runs import Runs, read_runs
+
+__all__ = ["OpenFiles"]
+
+_MAX_OPEN = 128
+
+
+class _Descriptor(CallAtEnd):
+    """An open file, closed with the last reference; a thread that reads holds a reference."""
+
+    number: int
+    size: int
+
+    def __new__(cls, number: int, size: int) -> _Descriptor:
+        self = super().__new__(cls, os.close, number)
+        self.number = number
+        self.size = size
+        return self
+
+
+class OpenFiles:
+    """Files by index, opened on first use; the 128 most recently used stay open.
+
+    Reads specify an offset, so that threads and forked processes can share descriptors without sharing a position.
+    Pickling stores the paths.
+
+    Args:
+        paths: paths of the files, local or URLs.
+
+    Attributes:
+        paths: paths of the files.
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = list(paths)
+        self._lock = ForkLock()
+        self._open: dict[int, _Descriptor] = {}
+
+    def __len__(self) -> int:
+        """Return the number of files."""
+        return len(self.paths)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickling: paths, without descriptors."""
+        return {"paths": self.paths}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the paths."""
+        self.__init__(state["paths"])
+
+    def size(self, file: int) -> int:
+        """Return the size of a file in bytes when it was opened.
+
+        Raises:
+            ReaderError: the file is absent or cannot be read.
+        """
+        path = storage.copy_if_there(self.paths[file])
+        return storage.size_of(path) if storage.is_remote(path) else self._descriptor(file).size
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether one of the files is on another machine."""
+        return any(storage.is_remote(path) for path in self.paths)
+
+    def read(
+        self,
+        file: int,
+        offset: int,
+        size: int,
+        out: NDArray[np.uint8] | None = None,
+        *,
+        is_sample: bool = True,
+    ) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """Return bytes of a file as a 1-D uint8 array. The GIL is released during the read.
+
+        Args:
+            file: index of the file.
+            offset: offset of the first byte.
+            size: number of bytes.
+            out: output buffer; allocated if None.
+            is_sample: whether the bytes belong to one sample, so that the limit of samples applies.
+
+        Raises:
+            ReaderError: the file is absent, cannot be read, or is too short.
+            LimitError: a sample is larger than ``max_sample_bytes``.
+        """
+        if not 0 <= offset <= offset + size:
+            raise ReaderError(f"no {size} bytes at byte {offset} of {self.paths[file]!r}: the index is damaged.")
+        path = self.paths[file]
+        if storage.is_remote(path) and storage.is_remote(storage.copy_if_there(path)):
+            self._check_size(file, offset, size if is_sample else 0)
+            contents = storage.read(path, offset, size)
+            if out is None:
+                return contents
+            out[...] = contents
+            return out
+        descriptor = self._descriptor(file)
+        # An index is not trusted: ranges beyond the end are rejected before memory is allocated.
+        if offset + size > descriptor.size:
+            raise self._ends_early(file, offset, size)
+        if out is None:
+            self._check_size(file, offset, size if is_sample else 0)
+        contents = file_memory(size) if out is None else out
+        try:
+            filled = read_at(descriptor.number, contents, offset)
+        except OSError as error:
+            raise ReaderError(f"cannot read the file {self.paths[file]!r}: {error.strerror}.") from None
+        if filled < size:  # the file was truncated since it was opened
+            raise self._ends_early(file, offset, size)
+        return contents
+
+    def read_runs(self, file: int, runs: Runs) -> NDArray[np.uint8]:
+        """Return concatenated ranges of a file, a new 1-D uint8 array. The GIL is released during the read.
+
+        Args:
+            file: index of the file.
+            runs: the ranges.
+
+        Raises:
+            ReaderError: the file is absent, cannot be read, or is too short.
+        """
+        if HAS_POSITIONS and not storage.is_remote(self.paths[file]):
+            contents = read_runs(self._descriptor(file).number, runs)
+            if contents is not None:
+                return contents
+        return runs.of(self.read(file, runs.first, runs.span_bytes))  # this raises the appropriate error
+
+    def read_many(
+        self, files: NDArray[np.int64], offsets: NDArray[np.int64], sizes: NDArray[np.int64]
+    ) -> Pieces | None:
+        """Return ranges of local files, read in one call; None if each must be read separately.
+
+        Args:
+            files: file indices, ``[N]``.
+            offsets: offsets of the first bytes, ``[N]``.
+            sizes: numbers of bytes, ``[N]``.
+        """
+        if not HAS_POSITIONS:
+            return None
+        first = int(files[0])
+        wanted = [first] if (files == first).all() else np.unique(files).tolist()
+        if len(wanted) > _MAX_OPEN or any(storage.is_remote(self.paths[file]) for file in wanted):
+            return None
+        try:
+            held = [self._descriptor(file) for file in wanted]  # keeps the files open during the read
+        except ReaderError:
+            return None
+        numbers = np.array([descriptor.number for descriptor in held], np.int32)
+        descriptors = np.repeat(numbers, len(files)) if len(held) == 1 else numbers[np.searchsorted(wanted, files)]
+        return read_pieces(descriptors, offsets, sizes)
+
+    def _check_size(self, file: int, offset: int, size: int) -> None:
+        if size > limits.current().max_sample_bytes:
+            limits.check_sample_bytes(size, f"the part at byte {offset} of {self.paths[file]!r}")
+
+    def _ends_early(self, file: int, offset: int, size: int) -> ReaderError:
+        return ReaderError(
+            f"the file {self.paths[file]!r} ends before byte {offset + size}, the end of a record at byte {offset}.",
+            hint="The file is truncated, or the index belongs to another file.",
+        )
+
+    def _descriptor(self, file: int) -> _Descriptor:
+        found = self._open.get(file)
+        if found is None:
+            path = self.paths[file]
+            found = _Descriptor(*open_file(storage.copy_if_there(path), path))
+            with self._lock:
+                found = self._open.setdefault(file, found)
+                while len(self._open) > _MAX_OPEN:
+                    del self._open[next(iter(self._open))]
+        return found
+
+    def __repr__(self) -> str:
+        """Return the number of files."""
+        return f"OpenFiles({len(self.paths)} files)"

@@ -1,0 +1,94 @@
+"""Files without labels: in a folder and its subfolders, in a list file, or specified individually.
+
+Used by the readers of NumPy and FITS files.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Sequence
+
+from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.formats.files.data_root import DataRoot
+from dalify.formats.files.file_list import FileList
+from dalify.formats.files.storage import folder_of, is_remote, joined, listed, prefix_of, read_text
+
+__all__ = ["plain_files"]
+
+
+def plain_files(
+    file_root: str | None,
+    file_list: str | None,
+    files: Sequence[str] | None,
+    file_filter: str,
+    *,
+    allow_outside_root: bool = False,
+) -> FileList:
+    """Find files.
+
+    Args:
+        file_root: folder; its files come first, then those of its subfolders (not deeper), both in byte order.
+            With ``file_list`` or ``files``: the folder that paths are relative to.
+        file_list: a text file with one path per line, relative to ``file_root`` or to the folder of the list.
+        files: paths.
+        file_filter: pattern for the names of files in folders.
+        allow_outside_root: whether paths in a list may be URLs or point outside that folder.
+
+    Raises:
+        ReaderError: a folder or list is absent, a path in a list points outside its folder, or no file was found.
+        ArgumentValueError: ``files`` and ``file_list`` are both given, or no argument is given.
+    """
+    if files is not None and file_list is not None:
+        raise ArgumentValueError("files and file_list cannot be used together.")
+    if files is not None:
+        if not files:
+            raise ReaderError("files is an empty list.")
+        return _paths(files, file_root)
+    if file_list is not None:
+        text = read_text(file_list, "the file list")
+        folder = folder_of(file_list) if file_root is None else file_root
+        root = DataRoot(folder, allow_outside=allow_outside_root)
+        lines = enumerate(map(str.strip, text.split("\n")), 1)
+        names = [root.relative(line, file_list, "line", number) for number, line in lines if line]
+        if not names:
+            raise ReaderError(f"the file list {file_list!r} is empty.")
+        return _paths(names, folder)
+    if file_root is None:
+        raise ArgumentValueError("specify one of file_root, file_list and files.")
+    return _in_folders(file_root, file_filter)
+
+
+def _paths(names: Sequence[str], root: str | None) -> FileList:
+    return FileList([joined(root, "")], [len(names)], names, root=joined(root, ""))
+
+
+def _in_folders(file_root: str, file_filter: str) -> FileList:
+    folders, own = _listed(file_root)
+    prefixes = [prefix_of(file_root)]
+    groups = [fnmatch.filter(own, file_filter)]
+    for name in folders:
+        prefixes.append(prefix_of(joined(file_root, name)))
+        groups.append(fnmatch.filter(_listed(prefixes[-1])[1], file_filter))
+    if not any(groups):
+        raise ReaderError(
+            f"no file in {file_root!r} and its subfolders matches file_filter={file_filter!r}.",
+            hint=f"Files there: {', '.join(own[:8])}." if own else "",
+        )
+    return FileList(prefixes, list(map(len, groups)), [name for group in groups for name in group], root=prefixes[0])
+
+
+def _listed(folder: str) -> tuple[list[str], list[str]]:
+    """Return the names of subfolders and of all other entries, in byte order."""
+    if is_remote(folder):
+        folders, files = listed(folder)
+        return sorted(folders), sorted(files)
+    folders: list[str] = []
+    files: list[str] = []
+    try:
+        with os.scandir(folder or ".") as entries:
+            for entry in entries:
+                (folders if entry.is_dir() else files).append(entry.name)
+    except OSError as error:
+        raise ReaderError(f"cannot read the folder {folder!r}: {error.strerror}.") from None
+    return sorted(folders, key=os.fsencode), sorted(files, key=os.fsencode)

@@ -1,0 +1,460 @@
+"""Reads remote files: any URL that fsspec supports, with retries and a cache on disk.
+
+Handles slow networks and full disks, so that readers do not have to. Paths without a scheme are never handled here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import itertools
+import os
+import random
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dalify.base import limits
+from dalify.base.doubts import add_listener
+from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
+from dalify.base.fork_lock import ForkLock
+from dalify.base.optional import LazyModule, fsspec
+from dalify.base.whole_files import write_whole
+from dalify.formats.files.disk_cache import DiskCache, file_name
+from dalify.formats.files.web import Answer, FinalAnswerError, TooLongError, fetch, is_web
+
+fsspec_asyn = LazyModule("fsspec.asyn", "reading from URLs", "dalify[remote]")
+
+__all__ = [
+    "StorageOptions",
+    "configure",
+    "copy_if_there",
+    "current",
+    "folder_of",
+    "is_remote",
+    "joined",
+    "listed",
+    "local_copy",
+    "prefix_of",
+    "read",
+    "read_text",
+    "size_of",
+]
+
+T = TypeVar("T")
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+_FIRST_WAIT_S = 0.2
+_MAX_WAIT_S = 10.0
+_PART_BYTES = 32 << 20  # size of a request when a file is copied
+# Errors for which a retry does not help.
+_FINAL = (
+    FileNotFoundError,
+    PermissionError,
+    IsADirectoryError,
+    NotADirectoryError,
+    ImportError,
+    FinalAnswerError,
+)
+_URL = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"<>]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageOptions:
+    """Options for reading remote files.
+
+    Attributes:
+        cache_folder: folder for copies of remote data; None: no cache. Files are assumed not to change. Copies are
+            readable only by this user, and verified on each use. A copy that cannot be decoded is deleted and fetched
+            again.
+        cache_bytes: maximum size of the cache; least recently used data is deleted. Containers that are copied as a
+            whole count, but stay while they are in use.
+        timeout_s: maximum time of one response, from the request to its last byte. A file that is copied is requested
+            in parts of 32 MiB.
+        retries: number of retries, after 0.2 s, 0.4 s and so on up to 10 s; later if the server asks for it
+            (``Retry-After``), but after `timeout_s` at the latest.
+    """
+
+    cache_folder: str | None = None
+    cache_bytes: int = 10 << 30
+    timeout_s: float = 30.0
+    retries: int = 4
+
+
+_FOLDER_OF_ENVIRONMENT = os.environ.get("DALIFY_CACHE") or None
+_options = StorageOptions(cache_folder=_FOLDER_OF_ENVIRONMENT)
+_cache = None if _FOLDER_OF_ENVIRONMENT is None else DiskCache(_FOLDER_OF_ENVIRONMENT, _options.cache_bytes)
+_lock = ForkLock()
+
+
+def configure(
+    *,
+    cache_folder: str | os.PathLike[str] | None = _FOLDER_OF_ENVIRONMENT,
+    cache_bytes: int = 10 << 30,
+    timeout_s: float = 30.0,
+    retries: int = 4,
+) -> None:
+    """Set how remote files are read from now on, for all readers of this process.
+
+    Server addresses, credentials and so on are settings of fsspec: ``fsspec.config.conf["s3"] = {...}``.
+
+    Args:
+        cache_folder: folder for copies of remote data; None: no cache. Default: the folder in the environment variable
+            DALIFY_CACHE at process start, or no cache. Files are assumed not to change. Copies are readable only by
+            this user, and verified on each use. A copy that cannot be decoded is deleted and fetched again.
+        cache_bytes: maximum size of the cache; least recently used data is deleted. Containers that are copied as a
+            whole count, but stay while they are in use.
+        timeout_s: maximum time of one response, from the request to its last byte. A file that is copied is requested
+            in parts of 32 MiB.
+        retries: number of retries, after 0.2 s, 0.4 s and so on up to 10 s; later if the server asks for it
+            (``Retry-After``), but after `timeout_s` at the latest.
+
+    Raises:
+        ArgumentValueError: a value out of range.
+    """
+    global _options, _cache
+    if not cache_bytes > 0 or not timeout_s > 0 or retries < 0:
+        raise ArgumentValueError(
+            "cache_bytes and timeout_s must be positive, and retries must not be negative; got "
+            f"cache_bytes={cache_bytes}, timeout_s={timeout_s}, retries={retries}."
+        )
+    _options = StorageOptions(
+        cache_folder=None if cache_folder is None else os.fspath(cache_folder),
+        cache_bytes=cache_bytes,
+        timeout_s=timeout_s,
+        retries=retries,
+    )
+    _cache = None if _options.cache_folder is None else DiskCache(_options.cache_folder, cache_bytes)
+
+
+def current() -> StorageOptions:
+    """Return the current options."""
+    return _options
+
+
+def is_remote(path: str) -> bool:
+    """Return whether a path is a URL: ``s3://…``, ``https://…``, ``memory://…``."""
+    return "://" in path
+
+
+def joined(root: str | None, name: str) -> str:
+    """Append a name to a folder; absolute paths and URLs are returned unchanged."""
+    if not root or is_remote(name):
+        return name
+    return f"{root.rstrip('/')}/{name}" if is_remote(root) else os.path.join(root, name)  # noqa: PTH118 -- a million
+
+
+def prefix_of(folder: str) -> str:
+    """Return the prefix of the paths of files in a folder."""
+    return f"{folder.rstrip('/')}/" if is_remote(folder) else f"{Path(folder)}{os.sep}"
+
+
+def folder_of(path: str) -> str:
+    """Return the folder that contains a file."""
+    return path.rpartition("/")[0] if is_remote(path) else str(Path(path).absolute().parent)
+
+
+def read_text(path: str, what: str) -> str:
+    """Return the contents of a text file, UTF-8, local or remote.
+
+    Args:
+        path: path of the file.
+        what: kind of file, for error messages.
+
+    Raises:
+        ReaderError: the file is absent or cannot be read.
+    """
+    if is_remote(path):
+        return read(path).tobytes().decode("utf-8", "surrogateescape")
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise ReaderError(f"cannot read {what} {path!r}: {error.strerror}.") from None
+
+
+def read(url: str, start: int = 0, size: int | None = None) -> Bytes:
+    """Return the bytes of a file, or a range of them, as a new 1-D uint8 array.
+
+    Args:
+        url: URL of the file.
+        start: first byte.
+        size: number of bytes; None for all bytes from ``start`` on.
+
+    Raises:
+        ReaderError: the file is absent, is too short, or the storage does not respond.
+        LimitError: a whole file is larger than ``max_sample_bytes``.
+    """
+    if size == 0:
+        return np.empty(0, np.uint8)
+    cache = _cache
+    kept = None if cache is None else cache.entry_path(_key(url, start, size))
+    if cache is not None and kept is not None:
+        found = cache.read(kept)
+        if found is not None and (size is None or len(found) == size):
+            return found
+    answer = _fetched(url, start, None if size is None else start + size)
+    if size is not None and len(answer.contents) != size:
+        raise ReaderError(f"the file {url!r} ends before byte {start + size}.")
+    if cache is not None and kept is not None and answer.is_reliable:
+        cache.keep(kept, answer.contents)
+    return np.frombuffer(bytearray(answer.contents), np.uint8)
+
+
+def _key(url: str, start: int, size: int | None) -> str:
+    return f"{url}@{start}+{size}"
+
+
+def size_of(url: str) -> int:
+    """Return the size of a file in bytes.
+
+    Raises:
+        ReaderError: the file is absent, or the storage does not respond or does not report the size.
+    """
+    size = _patiently(url, lambda system, path: _call(system, "info", path)).get("size")
+    if size is None:
+        raise ReaderError(f"the storage does not report the size of {url!r}.")
+    return int(size)
+
+
+def listed(url: str) -> tuple[list[str], list[str]]:
+    """Return the names of the subfolders and of the files of a folder, unsorted.
+
+    Raises:
+        ReaderError: the folder is absent, or the storage does not respond.
+    """
+
+    def ask(system: Any, path: str) -> list[dict[str, Any]]:
+        system.invalidate_cache(path)  # the folder may have changed
+        return _call(system, "ls", path, detail=True)
+
+    folders: list[str] = []
+    files: list[str] = []
+    for entry in _patiently(url, ask):
+        name = entry["name"].rstrip("/").rpartition("/")[2]
+        if name not in ("", ".", ".."):
+            (folders if entry["type"] == "directory" else files).append(name)
+    return folders, files
+
+
+def local_copy(path: str) -> str:
+    """Return the path of a local copy, for files that must be read from beginning to end.
+
+    The copy is in the cache. If there is no cache or it is full, the copy is in the folder for temporary files until
+    the process ends. For a local file, its own path is returned.
+
+    Raises:
+        ReaderError: the file is absent, the storage does not respond, or there is no space for a copy.
+    """
+    if not is_remote(path):
+        return path
+    cache = _cache
+    if cache is not None and cache.holds(kept := cache.copy_path(path)):
+        cache.hold(kept, is_new=False)
+        return str(kept)
+    if (kept := _temporary_copy(path)) is not None and kept.exists():
+        return str(kept)
+    parts = _parts(path)
+    first = next(parts)
+    whole = itertools.chain([first.contents], (part.contents for part in parts))
+    if cache is not None and cache.takes and first.is_reliable:
+        kept = cache.copy_path(path)
+        try:
+            cache.keep_copy(kept, whole)
+            cache.hold(kept, is_new=True)
+            return str(kept)
+        except DalifyError:  # a part could not be read
+            raise
+        except OSError as error:
+            cache.refuse(error)
+            return local_copy(path)
+    try:
+        kept = Path(_temporary_folder(), file_name(path))
+        write_whole(kept, whole, mode=0o600)
+    except DalifyError:
+        raise
+    except OSError as error:
+        raise ReaderError(
+            f"no space for a copy of {path!r} in the folder for temporary files: {error}.",
+            hint="Set another folder with storage.configure(cache_folder=...) or the environment variable TMPDIR.",
+        ) from None
+    return str(kept)
+
+
+def _parts(url: str) -> Iterator[Answer]:
+    """Yield the contents of a file in parts, so that timeout and memory do not depend on its size."""
+    size = _patiently(url, lambda system, path: _call(system, "info", path)).get("size")
+    if size is None or size <= _PART_BYTES:
+        answer = _fetched(url, 0, None)
+        if size is not None and len(answer.contents) != size:
+            raise _has_changed(url)
+        yield answer
+        return
+    tag = None
+    for start in range(0, size, _PART_BYTES):
+        stop = min(start + _PART_BYTES, size)
+        answer = _fetched(url, start, stop)
+        if len(answer.contents) != stop - start or tag not in (None, answer.tag):
+            raise _has_changed(url)
+        tag = answer.tag
+        yield answer
+
+
+def _has_changed(url: str) -> ReaderError:
+    return ReaderError(f"the file {url!r} changed while it was copied, or was not sent completely.")
+
+
+def copy_if_there(path: str) -> str:
+    """Return the path of the copy created by ``local_copy``, or the path itself if there is none."""
+    if not is_remote(path):
+        return path
+    if _cache is not None and _cache.holds(kept := _cache.copy_path(path)):
+        return str(kept)
+    kept = _temporary_copy(path)
+    return str(kept) if kept is not None and kept.exists() else path
+
+
+def _temporary_copy(url: str) -> Path | None:
+    """Return the path of a temporary copy, whether or not it exists; None if there are no temporary copies."""
+    return Path(_temporary[0].name, file_name(url)) if _temporary else None
+
+
+def _doubted(text: str) -> tuple[str, bool]:
+    """Delete the copies of files that could not be decoded.
+
+    Args:
+        text: an origin, which is a URL, or an error message that contains URLs or paths of copies.
+
+    Returns:
+        A note for the user, and whether a copy was deleted.
+    """
+    if _cache is None and not is_remote(text):
+        return "", False
+    found: list[Path] = []
+    names = [text] if is_remote(text) else []
+    for url in dict.fromkeys(names + _URL.findall(text)):
+        temporary = _temporary_copy(url)
+        found += [] if temporary is None else [temporary]
+        if _cache is not None:
+            found += [_cache.entry_path(_key(url, 0, None)), _cache.copy_path(url)]
+    if _cache is not None:
+        found += [Path(name) for name in _cache.paths_in(text)]
+    found = [path for path in dict.fromkeys(found) if path.exists()]
+    for path in found:
+        if _cache is not None and path.parent == _cache.folder:
+            _cache.drop(path)
+        else:
+            path.unlink(missing_ok=True)
+    names = " and ".join(repr(str(path)) for path in found)
+    return f"The cached copy {names} was deleted; it will be downloaded again." if found else "", bool(found)
+
+
+add_listener(_doubted)
+
+
+_temporary: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def _temporary_folder() -> str:
+    with _lock:
+        if not _temporary:
+            _temporary.append(tempfile.TemporaryDirectory(prefix="dalify-"))
+            atexit.register(_temporary[0].cleanup)
+        return _temporary[0].name
+
+
+def _fetched(url: str, start: int, stop: int | None) -> Answer:
+    """Return bytes of a file, fewer if it ends before `stop`.
+
+    Raises:
+        ReaderError: the file is absent, or the storage does not respond.
+        LimitError: the whole file is requested and is larger than ``max_sample_bytes``.
+    """
+    max_bytes = limits.current().max_sample_bytes if stop is None else stop - start
+
+    def ask(system: Any, path: str) -> Answer:
+        if is_web(system):
+            return _waited(system, fetch, system, path, start, stop, max_bytes)
+        return _asked(system, path, start, stop, max_bytes)
+
+    try:
+        answer = _patiently(url, ask)
+    except TooLongError as error:
+        limits.check_sample_bytes(error.size_bytes, f"the file {url!r}")
+        raise AssertionError("dalify bug: a body within the limit was too long") from None
+    if stop is None:
+        limits.check_sample_bytes(len(answer.contents), f"the file {url!r}")
+    return answer
+
+
+def _asked(system: Any, path: str, start: int, stop: int | None, max_bytes: int) -> Answer:
+    """Read from a storage other than a web server; for a whole file, request one byte more than allowed."""
+    is_whole = start == 0 and stop is None
+    if is_whole and not getattr(system, "async_impl", False):
+        size = _call(system, "info", path).get("size")
+        if size is not None and size > max_bytes:
+            raise TooLongError(size)
+        return Answer(_call(system, "cat_file", path))
+    end = start + max_bytes + 1 if stop is None else stop
+    try:
+        return Answer(_call(system, "cat_file", path, start=start, end=end))
+    except Exception:  # object stores reject ranges of an empty file; some report it as absent
+        if is_whole:
+            system.invalidate_cache(path)  # a listing may be older than the file
+            if _call(system, "info", path).get("size") == 0:
+                return Answer(b"")
+        raise
+
+
+def _patiently(url: str, ask: Callable[[Any, str], T]) -> T:
+    """Send a request to a storage, with retries."""
+    try:
+        system, path = fsspec.core.url_to_fs(url)
+    except DalifyError:
+        raise
+    except (ValueError, ImportError) as error:
+        raise ReaderError(f"cannot read {url!r}: {error}.") from None
+    wait_s = _FIRST_WAIT_S
+    attempts = _options.retries + 1
+    for attempt in range(attempts):
+        try:
+            return ask(system, path)
+        except (DalifyError, TooLongError):
+            raise
+        except _FINAL as error:
+            reason = "there is no such file" if isinstance(error, FileNotFoundError) else str(error) or "access denied"
+            raise ReaderError(f"cannot read {url!r}: {reason}.") from None
+        except Exception as error:  # each storage raises its own exceptions
+            if attempt == attempts - 1:
+                reason = f"{type(error).__name__}: {error}".rstrip(": ")
+                times = f"{attempts} attempts" if attempts > 1 else "one attempt"
+                raise ReaderError(
+                    f"cannot read {url!r}: {reason} ({times}, each of at most {_options.timeout_s:g} s).",
+                    hint="Increase timeout_s or retries with storage.configure(...).",
+                ) from None
+            # Randomized, so that clients do not overload the server again at the same time.
+            wished_s = min(getattr(error, "retry_after_s", 0.0), _options.timeout_s)
+            time.sleep(max(wait_s * random.uniform(0.5, 1.5), wished_s))
+            wait_s = min(2 * wait_s, _MAX_WAIT_S)
+    raise AssertionError("dalify bug: neither an answer nor an error")
+
+
+def _call(system: Any, method: str, path: str, **arguments: Any) -> Any:
+    if getattr(system, "async_impl", False):
+        return _waited(system, getattr(system, f"_{method}"), path, **arguments)
+    return getattr(system, method)(path, **arguments)
+
+
+def _waited(system: Any, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Return the result of a coroutine; it is canceled at the timeout, and its connection is closed."""
+    timeout_s = _options.timeout_s
+
+    async def bounded() -> Any:
+        return await asyncio.wait_for(function(*arguments, **named), timeout_s)
+
+    return fsspec_asyn.sync(system.loop, bounded)

@@ -1,0 +1,76 @@
+"""Reads whole files, quickly.
+
+Python overhead per file takes as long as reading an image. So the files of a chunk are opened and read by compiled
+loops, and one by one only in special cases.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base import limits
+from dalify.base.errors import ReaderError
+from dalify.formats.files import storage
+from dalify.formats.files.memory import file_memory
+from dalify.formats.files.pieces import fill_with_files
+from dalify.formats.files.positions import HAS_POSITIONS, OPEN_FLAGS, open_file, read_at
+
+__all__ = ["read_file", "read_files"]
+
+_MAX_BYTES = 1 << 26
+# Files share memory blocks up to this size; keeping one file alive keeps its whole block.
+_BLOCK_BYTES = 1 << 22
+
+
+def read_file(path: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return the contents of a file as 1-D uint8; empty for an empty file. The GIL is released.
+
+    Args:
+        path: local path, or any URL that fsspec supports.
+
+    Raises:
+        ReaderError: the file is absent, a folder or a pipe, or cannot be read.
+        LimitError: the file is larger than ``max_sample_bytes``.
+    """
+    if storage.is_remote(path):
+        return storage.read(path)
+    descriptor, size = open_file(path)
+    try:
+        limits.check_sample_bytes(size, f"the file {path!r}")
+        contents = file_memory(size)
+        contents = contents[: read_at(descriptor, contents, 0)]  # it may have been truncated since it was opened
+    except OSError as error:
+        raise ReaderError(f"cannot read the file {path!r}: {error.strerror}.") from None
+    finally:
+        os.close(descriptor)
+    return contents
+
+
+def read_files(paths: list[bytes], typical_bytes: int) -> list[NDArray[np.uint8]] | None:
+    """Return the contents of local files, uint8 ``[bytes]`` each. The GIL is released during the read.
+
+    Args:
+        paths: paths as bytes.
+        typical_bytes: typical size of a file, to allocate memory for all; 0 if unknown.
+
+    Returns:
+        None if a file cannot be read, is empty, large or not a regular file, and if the system has no ``pread``: then
+        each file must be read separately.
+    """
+    if not HAS_POSITIONS or any(b"\0" in path for path in paths):
+        return None
+    contents: list[NDArray[np.uint8]] = []
+    wanted_bytes, expected_bytes = 0, typical_bytes
+    while len(contents) < len(paths):
+        left = paths[len(contents) :]
+        size_bytes = max(wanted_bytes, min(_BLOCK_BYTES, expected_bytes * len(left) * 9 // 8))
+        samples, wanted_bytes = fill_with_files(left, OPEN_FLAGS, file_memory(size_bytes))
+        if not 0 <= wanted_bytes <= _MAX_BYTES:
+            return None
+        contents += samples
+        expected_bytes = max(typical_bytes, wanted_bytes)
+    return contents if max(map(len, contents)) <= limits.current().max_sample_bytes else None

@@ -1,0 +1,1 @@
+"""Reads records: TFRecord, RecordIO, LMDB, tar and WebDataset."""

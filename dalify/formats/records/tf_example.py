@@ -1,0 +1,292 @@
+"""Declares and decodes the features of ``tf.Example`` records.
+
+TensorFlow is not required. One compiled pass over a record finds the requested features; only these are decoded.
+Source: example.proto and feature.proto of TensorFlow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.compiling import njit
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError
+from dalify.data import DALIDataType
+from dalify.formats.records.protobuf import BYTES, fill_floats, fill_integers, floats, integers, next_field
+
+__all__ = ["ExampleParser", "Feature", "Features", "declared"]
+
+# Kinds of lists, by the number of their field in Feature.
+_STRING, _FLOAT, _INTEGER = 1, 2, 3
+_NAMES = {_STRING: "strings", _FLOAT: "floats", _INTEGER: "integers"}
+_KINDS = {DALIDataType.UINT8: _STRING, DALIDataType.FLOAT: _FLOAT, DALIDataType.INT64: _INTEGER}
+
+
+class Feature(NamedTuple):
+    """One requested feature.
+
+    Attributes:
+        dtype: of the output: UINT8 for strings, INT64 or FLOAT.
+        shape: shape of the output; for variable length, without the first extent.
+        has_any_length: whether the first extent is determined by the data.
+        default_value: stored but not used: a missing feature is an empty array, as in DALI.
+    """
+
+    dtype: DALIDataType
+    shape: tuple[int, ...]
+    has_any_length: bool
+    default_value: Any = None
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions of the output."""
+        if self.dtype == DALIDataType.UINT8:
+            return 1
+        return len(self.shape) + self.has_any_length
+
+
+class Features:
+    """The type of the argument ``features``: a dictionary from names to Feature; plain tuples in the graph."""
+
+    @classmethod
+    def from_user(cls, value: Any) -> tuple[Any, ...]:
+        """Return ``((name, dtype, shape, has_any_length), ...)``, from a dictionary of features or from such tuples.
+
+        Raises:
+            ArgumentTypeError: the value is not a dictionary of features.
+            ArgumentValueError: there are no features, or one cannot be read.
+        """
+        if isinstance(value, tuple):  # from a serialized graph
+            value = declared(value)
+        if not isinstance(value, Mapping):
+            raise ArgumentTypeError(
+                f"features must be a dictionary; got {value!r}.",
+                hint='Example: {"image": tfrecord.FixedLenFeature([], tfrecord.string, "")}.',
+            )
+        if not value:
+            raise ArgumentValueError("features is empty: there is nothing to read.")
+        for name, feature in value.items():
+            if not isinstance(name, str) or not isinstance(feature, Feature):
+                raise ArgumentTypeError(
+                    f"features must map strings to tfrecord.FixedLenFeature or VarLenFeature; got "
+                    f"{name!r}: {feature!r}."
+                )
+        return tuple((name, feature.dtype, feature.shape, feature.has_any_length) for name, feature in value.items())
+
+
+def declared(features: Any) -> dict[str, Feature]:
+    """Convert the tuples of ``Features.from_user`` back to features by name."""
+    return {name: Feature(dtype, tuple(shape), bool(has_any_length)) for name, dtype, shape, has_any_length in features}
+
+
+@njit(nogil=True, cache=True)
+def _find(data: Any, start: Any, stop: Any, names: Any, name_ends: Any, found: Any) -> bool:
+    """Find kind, start and end of the requested features, ``found[F, 3]``; return False if damaged.
+
+    If a name occurs twice, the last value is used, as the format specifies.
+    """
+    place = start
+    while place < stop:
+        number, wire, begin, place = next_field(data, place, stop)
+        if place < 0:
+            return False
+        if number != 1 or wire != BYTES:
+            continue
+        entry_end = begin
+        while entry_end < place:  # entries of the map
+            entry_number, entry_wire, entry, entry_end = next_field(data, entry_end, place)
+            if entry_end < 0:
+                return False
+            if entry_number != 1 or entry_wire != BYTES:
+                continue
+            key = key_end = value = value_end = entry
+            part_end = entry
+            while part_end < entry_end:
+                part_number, part_wire, part, part_end = next_field(data, part_end, entry_end)
+                if part_end < 0:
+                    return False
+                if part_wire == BYTES and part_number == 1:
+                    key, key_end = part, part_end
+                elif part_wire == BYTES and part_number == 2:
+                    value, value_end = part, part_end
+            name_begin = 0
+            for wanted in range(name_ends.size):
+                size = name_ends[wanted] - name_begin
+                same = size == key_end - key
+                if same:
+                    for i in range(size):
+                        if names[name_begin + i] != data[key + i]:
+                            same = False
+                            break
+                name_begin = name_ends[wanted]
+                if not same:
+                    continue
+                found[wanted, 0] = 0
+                list_end = value
+                while list_end < value_end:
+                    kind, list_wire, begin_of_list, list_end = next_field(data, list_end, value_end)
+                    if list_end < 0:
+                        return False
+                    if list_wire == BYTES and 1 <= kind <= 3:
+                        found[wanted, 0] = kind
+                        found[wanted, 1] = begin_of_list
+                        found[wanted, 2] = list_end
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _find_all(data: Any, starts: Any, stops: Any, names: Any, name_ends: Any, found: Any) -> bool:
+    """Find the requested features of many Examples, ``found[N, F, 3]``, initially zeros.
+
+    For a string, start and end of its bytes, if it is the only one in its list. False if an Example is damaged.
+    """
+    for sample in range(starts.size):
+        if not _find(data, starts[sample], stops[sample], names, name_ends, found[sample]):
+            return False
+        for feature in range(name_ends.size):
+            if found[sample, feature, 0] == _STRING:
+                end = found[sample, feature, 2]
+                number, wire, begin, after = next_field(data, found[sample, feature, 1], end)
+                if after != end or number != 1 or wire != BYTES:
+                    return False
+                found[sample, feature, 1] = begin
+    return True
+
+
+class ExampleParser:
+    """Decodes the requested features of records.
+
+    Args:
+        features: features by name, in the order of the outputs.
+    """
+
+    def __init__(self, features: Mapping[str, Feature]) -> None:
+        self._features = [(name, feature, _KINDS[feature.dtype]) for name, feature in features.items()]
+        encoded = [name.encode() for name in features]
+        self._names = np.frombuffer(b"".join(encoded) or b"\0", np.uint8)
+        self._name_ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
+
+    def __call__(self, data: NDArray[np.uint8]) -> tuple[NDArray[Any], ...]:
+        """Return the features of one serialized Example, one array each; strings are views of ``data``.
+
+        Raises:
+            ReaderError: the record is damaged, or a feature has another type or size than declared.
+        """
+        found = np.zeros((len(self._features), 3), np.int64)
+        if not _find(data, 0, data.size, self._names, self._name_ends, found):
+            raise ReaderError("the record is not a valid tf.Example.")
+        return tuple(
+            _decoded(data, name, feature, wanted, *place)
+            for (name, feature, wanted), place in zip(self._features, found.tolist(), strict=True)
+        )
+
+    def empty(self) -> tuple[NDArray[Any], ...]:
+        """Return placeholders for a record that cannot be read: empty strings and lists, and zeros."""
+        return tuple(
+            _absent(feature)
+            if feature.dtype == DALIDataType.UINT8 or feature.has_any_length
+            else np.zeros(feature.shape, feature.dtype.numpy)
+            for _, feature, _ in self._features
+        )
+
+    def columns(
+        self, data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> tuple[Any, ...] | None:
+        """Return the features of many Examples, each an array ``[N, ...]`` or a list of N arrays.
+
+        None if an Example needs special treatment: then ``__call__`` handles it or raises the error.
+
+        Args:
+            data: the bytes of all Examples.
+            starts: starts of the Examples, ``[N]``.
+            stops: ends of the Examples.
+        """
+        found = np.zeros((len(starts), len(self._features), 3), np.int64)
+        if not _find_all(data, starts, stops, self._names, self._name_ends, found):
+            return None
+        try:
+            return tuple(
+                _decoded_all(data, name, feature, kind, found[:, number])
+                for number, (name, feature, kind) in enumerate(self._features)
+            )
+        except ReaderError:
+            return None
+
+
+def _decoded_all(
+    data: NDArray[np.uint8], name: str, feature: Feature, wanted: int, places: NDArray[np.int64]
+) -> NDArray[Any] | list[NDArray[Any]]:
+    """Return one feature of many Examples from its kinds, starts and ends, ``[N, 3]``."""
+    if (places[:, 0] == wanted).all():
+        if wanted == _STRING:
+            return [data[start:stop] for _, start, stop in places.tolist()]
+        values = np.empty((len(places), *feature.shape), feature.dtype.numpy)
+        fill = fill_integers if wanted == _INTEGER else fill_floats
+        if not feature.has_any_length and values.size and fill(data, places, values.reshape(len(places), -1)):
+            return values
+    if wanted == _STRING:
+        if (places[:, 0] > _STRING).any():
+            raise ReaderError(f"the feature {name!r} is not a string.")
+        return [data[start:stop] for _, start, stop in places.tolist()]  # 0:0, an empty string, if it is absent
+    return [_decoded(data, name, feature, wanted, *place) for place in places.tolist()]
+
+
+def _decoded(
+    data: NDArray[np.uint8], name: str, feature: Feature, wanted: int, kind: int, start: int, stop: int
+) -> NDArray[Any]:
+    if kind == 0:
+        return _absent(feature)
+    if kind != wanted:
+        raise ReaderError(f"the feature {name!r} has {_NAMES[kind]}, not {_NAMES[wanted]} as declared.")
+    if kind == _STRING:
+        return _text(data, name, start, stop)
+    values = (integers if kind == _INTEGER else floats)(data, start, stop, 1)
+    shape = feature.shape
+    count = math.prod(shape)
+    if feature.has_any_length:
+        if not shape:
+            return values
+        if count == 0 or values.size % count:
+            raise ReaderError(f"the {values.size} values of the feature {name!r} are not divisible into shape {shape}.")
+        return values.reshape(-1, *shape)
+    if values.size == 0 and count != 0:  # an empty list is equivalent to an absent one
+        return _absent(feature)
+    if values.size != count:
+        raise ReaderError(
+            f"the feature {name!r} has {values.size} values; the declared shape {list(shape)} needs {count}.",
+            hint="Use tfrecord.VarLenFeature for lists of variable length.",
+        )
+    return values.reshape(shape)
+
+
+def _absent(feature: Feature) -> NDArray[Any]:
+    """Return an empty array with the same number of dimensions; a scalar cannot be empty."""
+    if feature.dtype == DALIDataType.UINT8:
+        return np.empty(0, np.uint8)
+    if feature.has_any_length:
+        return np.empty((0, *feature.shape), feature.dtype.numpy)
+    if not feature.shape:
+        raise ReaderError(
+            "a record lacks a feature that is declared as a scalar, which cannot be empty.",
+            hint="Declare it as tfrecord.FixedLenFeature([1], ...) or VarLenFeature, for which it is an empty array.",
+        )
+    return np.empty((0, *feature.shape[1:]), feature.dtype.numpy)
+
+
+def _text(data: NDArray[np.uint8], name: str, start: int, stop: int) -> NDArray[np.uint8]:
+    text: NDArray[np.uint8] | None = None
+    place = start
+    while place < stop:
+        number, wire, begin, place = next_field(data, place, stop)
+        if place < 0:
+            raise ReaderError(f"the feature {name!r} is damaged: a string is truncated.")
+        if number != 1 or wire != BYTES:
+            continue
+        if text is not None:
+            raise ReaderError(f"the feature {name!r} has several strings; only one is supported.")
+        text = data[begin:place]
+    return np.empty(0, np.uint8) if text is None else text

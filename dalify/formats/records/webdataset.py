@@ -1,0 +1,388 @@
+"""WebDataset: samples in tar archives, grouped by file name.
+
+A sample consists of consecutive files that have the same path up to the first dot of the file name. The index is that
+of DALI's ``wds2idx``.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.errors import ReaderError
+from dalify.base.whole_files import write_whole
+from dalify.data import DALIDataType
+from dalify.formats.files.open_files import OpenFiles
+from dalify.formats.files.pieces import samples_in
+from dalify.formats.files.storage import local_copy
+from dalify.formats.records.records import paired
+from dalify.formats.records.tar import members
+from dalify.formats.records.webdataset_places import Extensions, pieces_of, places_in_archive, places_in_index
+
+__all__ = ["Sample", "Samples", "samples_of", "write_index"]
+
+# A sample as a list of its files: extension, offset, size.
+_Components = list[tuple[bytes, int, int]]
+_MAX_GAP_BYTES = 1 << 13
+_SMALL_BYTES = 1 << 10
+_MAX_DIGITS = 18
+_VERSIONS = {b"v1.1": 3, b"v1.2": 4}  # words per file of a sample
+
+
+class Sample(NamedTuple):
+    """One sample: the positions of its outputs; an offset of -1 is a missing file."""
+
+    samples: Samples
+    file: int
+    number: int
+
+    @property
+    def origin(self) -> str:
+        """Archive and offset, for error messages."""
+        last = max(self.samples.places[self.number, :, 0].tolist())
+        return f"{self.samples.files.paths[self.file]}" + (f" at byte {last}" if last >= 0 else "")
+
+    def read(self) -> tuple[NDArray[Any], ...]:
+        """Return the contents of its files, one array ``[n]`` per output; empty if a file is missing.
+
+        Raises:
+            ReaderError: an archive cannot be read.
+        """
+        samples = self.samples
+        places = samples.places[self.number].tolist()
+        found = [place for place in places if place[0] >= 0]
+        if len(found) > 1:
+            start, stop = min(found)[0], max(offset + size for offset, size in found)
+            if stop - start <= sum(size for _, size in found) + _MAX_GAP_BYTES:
+                # Neighbors are read in one call; headers between them cost less than another call.
+                whole = samples.files.read(self.file, start, stop - start)
+                return tuple(
+                    np.empty(0, dtype)
+                    if offset < 0
+                    else _elements(whole[offset - start : offset - start + size], dtype)
+                    for dtype, (offset, size) in zip(samples.dtypes, places, strict=True)
+                )
+        return tuple(
+            np.empty(0, dtype) if offset < 0 else samples.files.read(self.file, offset, size).view(dtype)
+            for dtype, (offset, size) in zip(samples.dtypes, places, strict=True)
+        )
+
+    def stand_in(self) -> tuple[NDArray[Any], ...]:
+        """Return a placeholder for an unreadable sample: an empty first output, and the others if readable."""
+        samples = self.samples
+        first, *others = zip(samples.dtypes, samples.places[self.number].tolist(), strict=True)
+        return (np.empty(0, first[0]), *(self._as_far_as_known(dtype, *place) for dtype, place in others))
+
+    def _as_far_as_known(self, dtype: np.dtype[Any], offset: int, size: int) -> NDArray[Any]:
+        try:
+            return self.samples.files.read(self.file, offset, size).view(dtype)
+        except ReaderError:
+            return np.empty(0, dtype)
+
+
+def _elements(data: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return bytes as elements; small arrays are copied, so that a label does not keep an image alive."""
+    elements = (data.copy() if len(data) <= _SMALL_BYTES else data).view(dtype)
+    return elements if elements.flags.aligned else elements.copy()
+
+
+def _column(
+    data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64], dtype: np.dtype[Any]
+) -> NDArray[Any] | list[NDArray[Any]]:
+    """Return an output of many samples from its positions; small arrays are copied: see ``_elements``."""
+    size = int(stops[0] - starts[0])
+    if size <= _SMALL_BYTES and (stops - starts == size).all():
+        return data[starts[:, None] + np.arange(size)].view(dtype)
+    if dtype == np.uint8:
+        return samples_in(data, starts, stops)
+    return [_elements(data[start:stop], dtype) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+
+
+class Samples(Sequence[Sample]):
+    """The samples of several archives.
+
+    Args:
+        paths: paths of the archives.
+        places: int64 ``[samples, outputs, 2]``: offset and size, -1 for missing files.
+        counts: number of samples in each archive.
+        dtypes: dtypes of the outputs.
+    """
+
+    __slots__ = ("_firsts", "_starts", "dtypes", "files", "places")
+
+    def __init__(
+        self, paths: Sequence[str], places: NDArray[np.int64], counts: Sequence[int], dtypes: Sequence[np.dtype[Any]]
+    ) -> None:
+        self.files = OpenFiles(paths)
+        self.places = places
+        self.dtypes = list(dtypes)
+        self._firsts = [0, *np.cumsum(counts).tolist()]
+        self._starts = np.array(self._firsts[:-1], np.int64)
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Sample]: ...
+    def __getitem__(self, index: int | slice) -> Sample | list[Sample]:
+        """Return one sample, or several."""
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = int(index) + len(self) if index < 0 else int(index)
+        if not 0 <= number < len(self):
+            raise IndexError(f"sample {index} of {len(self)}")
+        return Sample(self, bisect_right(self._firsts, number) - 1, number)
+
+    def read_many(self, numbers: NDArray[np.int64]) -> tuple[Any, ...] | None:
+        """Return the outputs of samples, each an array ``[N, n]`` or a list of N arrays.
+
+        None if each sample must be read separately.
+        """
+        pieces = self.files.read_many(*pieces_of(numbers, self.places, self._starts))
+        if pieces is None:
+            return None
+        count = len(self.dtypes)
+        return tuple(
+            _column(pieces.data, pieces.starts[output::count], pieces.stops[output::count], dtype)
+            for output, dtype in enumerate(self.dtypes)
+        )
+
+    @property
+    def file_sizes(self) -> NDArray[np.int64]:
+        """The number of samples in each file, for ``shuffle_after_epoch``, which shuffles files."""
+        return np.diff(self._firsts)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether archives are on another machine."""
+        return self.files.is_remote
+
+    @property
+    def sources(self) -> NDArray[np.int64]:
+        """The archive index of each sample, ``[N]``."""
+        return np.repeat(np.arange(len(self.files)), np.diff(self._firsts))
+
+    def __repr__(self) -> str:
+        """Return the number of samples and archives."""
+        return f"Samples({len(self)} samples, {len(self.files)} archives)"
+
+
+def samples_of(
+    paths: Sequence[str],
+    index_paths: Sequence[str] | None,
+    extensions: Sequence[str],
+    dtypes: Sequence[DALIDataType],
+    *,
+    missing: str,
+    case_sensitive: bool,
+) -> Samples:
+    """Find the samples of archives.
+
+    Args:
+        paths: paths of the archives.
+        index_paths: paths of the indices, one per archive; None to scan the archives.
+        extensions: extensions of each output; alternatives are separated by ";".
+        dtypes: dtypes of the outputs.
+        missing: handling of a sample without a file for an output: ``empty``, ``skip`` or ``error``.
+        case_sensitive: whether extensions are case-sensitive.
+
+    Raises:
+        ReaderError: an archive or index is absent or damaged; a file is missing with ``error``; a size is not a
+            multiple of the element size.
+        ArgumentValueError: the numbers of indices and archives differ.
+    """
+    wanted = _Wanted(extensions, dtypes, missing, case_sensitive)
+    tables = [_places(path, index, wanted) for path, index in paired(paths, index_paths, "index_paths")]
+    return Samples(paths, np.concatenate(tables), list(map(len, tables)), [dtype.numpy for dtype in dtypes])
+
+
+def _places(path: str, index: str | None, wanted: _Wanted) -> NDArray[np.int64]:
+    """Return offsets and sizes of the outputs of an archive's samples, ``[samples, outputs, 2]``."""
+    quick = (
+        places_in_archive(path, wanted.extensions) if index is None else _places_from_index(index, wanted.extensions)
+    )
+    if quick is not None and wanted.takes(quick):
+        return wanted.kept(quick)
+    places = array("q")
+    for components in _grouped(path) if index is None else _read_index(index):
+        wanted.add(places, components, path)
+    return np.frombuffer(places, np.int64).reshape(-1, wanted.extensions.count, 2)
+
+
+class _Wanted:
+    """Assigns the files of a sample to outputs."""
+
+    def __init__(
+        self, extensions: Sequence[str], dtypes: Sequence[DALIDataType], missing: str, case_sensitive: bool
+    ) -> None:
+        self._fold: Callable[[bytes], bytes] = bytes if case_sensitive else bytes.lower
+        self._outputs: dict[bytes, list[int]] = {}
+        for output, alternatives in enumerate(extensions):
+            for extension in alternatives.split(";"):
+                if extension:
+                    self._outputs.setdefault(self._fold(os.fsencode(extension)), []).append(output)
+        self._names = list(extensions)
+        self._sizes = [dtype.numpy.itemsize for dtype in dtypes]
+        self._missing = missing
+        self._has_warned = False
+        pairs = [(extension, output) for extension, outputs in self._outputs.items() for output in outputs]
+        self.extensions = Extensions(pairs, self._sizes, folds=not case_sensitive)
+
+    def takes(self, places: NDArray[np.int64]) -> bool:
+        """Return whether samples are valid: a missing file may be an error."""
+        return self._missing != "error" or bool(places.min(initial=0) >= 0)
+
+    def kept(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the positions of samples that are not skipped."""
+        return places[(places[:, :, 0] >= 0).all(1)] if self._missing == "skip" else places
+
+    def add(self, places: array[int], components: _Components, path: str) -> int:
+        """Append offset and size of each output; return 1, or 0 for a sample that is skipped."""
+        row = [-1] * (2 * len(self._names))
+        for extension, offset, size in components:
+            for output in self._outputs.get(self._fold(extension), ()):
+                if row[2 * output] >= 0:
+                    self._warn(output, path)
+                    continue
+                if size % self._sizes[output]:
+                    raise ReaderError(
+                        f"{path!r}: the file {os.fsdecode(extension)!r} at byte {offset} has {size} bytes, which is "
+                        f"not a multiple of the element size in dtypes, {self._sizes[output]} bytes.",
+                    )
+                row[2 * output : 2 * output + 2] = offset, size
+        if self._missing != "empty" and min(row) < 0:
+            if self._missing == "skip":
+                return 0
+            output = row.index(-1) // 2
+            place = f"the sample at byte {components[0][1]}" if components else "a sample without files"
+            raise ReaderError(
+                f"{path!r}: {place} has no file for ext {self._names[output]!r}.",
+                hint="Set missing_component_behavior to 'skip' or 'empty' to allow this.",
+            )
+        places.extend(row)
+        return 1
+
+    def _warn(self, output: int, path: str) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"{path!r}: several files of a sample match ext {self._names[output]!r}; the first one is used.",
+                stacklevel=2,
+            )
+
+
+def _split(name: bytes) -> tuple[bytes, bytes]:
+    """Split a name into the name of its sample and its extension, at the first dot."""
+    dot = name.find(b".", name.rfind(b"/") + 1)
+    return (name, b"") if dot < 0 else (name[:dot], name[dot + 1 :])
+
+
+def _grouped(path: str) -> Iterator[_Components]:
+    """Yield the samples of an archive. Files whose names start with a dot are ignored."""
+    for group in _named_groups(path):
+        yield [(_split(name)[1], offset, size) for name, offset, size in group]
+
+
+def _named_groups(path: str) -> Iterator[list[tuple[bytes, int, int]]]:
+    group: list[tuple[bytes, int, int]] = []
+    last: bytes | None = None
+    for member in members(path):
+        base, _ = _split(member.name)
+        if not base or base.endswith(b"/"):
+            continue
+        if base != last and group:
+            yield group
+            group = []
+        last = base
+        group.append(member)
+    if group:
+        yield group
+
+
+def _places_from_index(index: str, extensions: Extensions) -> NDArray[np.int64] | None:
+    """Return the positions in an index; None if it must be parsed line by line."""
+    text = _text(index)
+    first = text.find(b"\n") + 1
+    head = text[:first].split()
+    if len(head) != 2 or head[0] not in _VERSIONS or not head[1].isdigit() or len(head[1]) > _MAX_DIGITS:
+        return None
+    return places_in_index(text, first, int(head[1]), _VERSIONS[head[0]], extensions)
+
+
+def _text(index: str) -> bytes:
+    try:
+        return Path(local_copy(index)).read_bytes()
+    except OSError as error:
+        raise ReaderError(f"cannot read the index {index!r}: {error.strerror}.") from None
+
+
+def _read_index(index: str) -> Iterator[_Components]:
+    lines = _text(index).splitlines()
+    head = lines[0].split() if lines else []
+    if len(head) != 2 or head[0] not in _VERSIONS or not head[1].isdigit() or len(head[1]) > _MAX_DIGITS:
+        raise ReaderError(
+            f"{index!r} is not a WebDataset index: it must start with its version, v1.1 or v1.2, and a count.",
+            hint="Create it again: python -m dalify.tools.wds2idx ARCHIVE INDEX",
+        )
+    width, count = _VERSIONS[head[0]], int(head[1])
+    if len(lines) <= count:
+        raise ReaderError(f"the index {index!r} is truncated: {count} samples but {len(lines) - 1} lines.")
+    for number, line in enumerate(lines[1 : count + 1], 2):
+        words = line.split()
+        try:
+            if not words or len(words) % width:
+                raise ValueError
+            yield [
+                (extension, int(offset), int(size))
+                for extension, offset, size in zip(words[::width], words[1::width], words[2::width], strict=True)
+                if _is_place(offset, size)
+            ]
+        except ValueError:
+            names = "extension, offset, size" + (", name" if width == 4 else "")
+            raise ReaderError(f"{index}, line {number}: expected {names} for every file of a sample.") from None
+
+
+def _is_place(offset: bytes, size: bytes) -> bool:
+    """Check that both are 63-bit numbers."""
+    if not (offset.isdigit() and size.isdigit() and len(offset) < 19 and len(size) < 19):
+        raise ValueError
+    return True
+
+
+def write_index(path: str, index: str) -> int:
+    """Scan an archive and write its index; return the number of samples.
+
+    Raises:
+        ReaderError: the archive cannot be read, is damaged or contains no samples, or a name cannot be stored in an
+            index.
+    """
+    groups = list(_named_groups(path))
+    if not groups:
+        raise ReaderError(f"the archive {path!r} contains no samples.")
+    names = [name for group in groups for name, _, _ in group]
+    has_blanks = any(len(name.split()) != 1 for name in names)
+    lines = []
+    for group in groups:
+        words: list[bytes] = []
+        for name, offset, size in group:
+            extension = _split(name)[1] or name.rpartition(b"/")[2]
+            if len(extension.split()) != 1:
+                raise ReaderError(f"{path!r}: an index cannot store the extension {os.fsdecode(extension)!r}.")
+            words += [extension, b"%d" % offset, b"%d" % size]
+            if not has_blanks:
+                words.append(name)
+        lines.append(b" ".join(words))
+    version = b"v1.1" if has_blanks else b"v1.2"  # the older version does not store names, which may contain blanks
+    write_whole(index, [b"%s %d\n" % (version, len(groups)), b"\n".join(lines), b"\n"])
+    return len(groups)

@@ -1,0 +1,241 @@
+"""Finds the requested files of WebDataset samples: one compiled pass over an archive's names, or over an index.
+
+A data set may have millions of samples, and Python takes microseconds per name. This code handles the common case and
+reports anything else; then ``webdataset`` processes the names one by one, with messages and warnings.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.compiling import njit
+from dalify.formats.records.tar import member_rows
+
+__all__ = ["Extensions", "pieces_of", "places_in_archive", "places_in_index"]
+
+_MAX_DIGITS = 18
+_BLANK, _TAB, _LINE_END, _RETURN, _SLASH, _DOT = 32, 9, 10, 13, 47, 46
+
+
+class Extensions:
+    """Maps extensions to outputs.
+
+    Args:
+        pairs: extension and index of the output; lower case if not case-sensitive.
+        sizes: element size of each output in bytes.
+        folds: whether extensions are not case-sensitive.
+    """
+
+    def __init__(self, pairs: list[tuple[bytes, int]], sizes: list[int], *, folds: bool) -> None:
+        self.count = len(sizes)
+        self._arrays = (
+            np.frombuffer(b"".join(extension for extension, _ in pairs) or b"\0", np.uint8),
+            np.cumsum([len(extension) for extension, _ in pairs], dtype=np.int64),
+            np.array([output for _, output in pairs], np.int64),
+            np.array(sizes, np.int64),
+            folds,
+        )
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """Arguments of compiled functions: strings, their ends, outputs, element sizes, case folding."""
+        return self._arrays
+
+
+@njit(nogil=True, cache=True)
+def _take(data: Any, start: Any, stop: Any, offset: Any, size: Any, wanted: Any, row: Any) -> bool:
+    """Store a file in the row of its sample; return False in any special case."""
+    texts, ends, outputs, sizes, folds = wanted
+    begin = 0
+    for pair in range(ends.size):
+        same = ends[pair] - begin == stop - start
+        if same:
+            for index in range(stop - start):
+                byte = data[start + index]
+                if folds and 65 <= byte <= 90:
+                    byte += 32
+                if byte != texts[begin + index]:
+                    same = False
+                    break
+        begin = ends[pair]
+        if same:
+            output = outputs[pair]
+            if row[output, 0] >= 0 or size % sizes[output]:
+                return False
+            row[output, 0], row[output, 1] = offset, size
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _group(data: Any, rows: Any, last: Any, wanted: Any, table: Any, filled: Any) -> int:
+    """Group files into samples; ``table[filled - 1]`` is the current one. Return the new count or -1.
+
+    ``last`` is the name of the last sample: its start and end, and start and end of its prefix.
+    """
+    for number in range(len(rows)):
+        name, name_end, prefix, prefix_end, offset, size = rows[number]
+        component = name
+        for place in range(name, name_end):
+            if data[place] == _SLASH:
+                component = place + 1
+        base_end = component
+        while base_end < name_end and data[base_end] != _DOT:
+            base_end += 1
+        if base_end == component:
+            continue
+        if (prefix_end > prefix) != (last[3] > last[2]) and filled:
+            return -1  # the same name may be stored in two ways
+        same = filled > 0 and base_end - name == last[1] - last[0]
+        if filled and prefix_end > prefix:
+            if prefix_end - prefix != last[3] - last[2]:
+                return -1
+            for index in range(prefix_end - prefix):
+                if data[prefix + index] != data[last[2] + index]:
+                    same = False
+        if same:
+            for index in range(base_end - name):
+                if data[name + index] != data[last[0] + index]:
+                    same = False
+                    break
+        if not same:
+            table[filled] = -1
+            filled += 1
+            last[0], last[1], last[2], last[3] = name, base_end, prefix, prefix_end
+        if not _take(data, min(base_end + 1, name_end), name_end, offset, size, wanted, table[filled - 1]):
+            return -1
+    return filled
+
+
+def places_in_archive(path: str, extensions: Extensions) -> NDArray[np.int64] | None:
+    """Return offsets and sizes of the requested files of the samples of an archive, -1 for missing files.
+
+    Returns:
+        int64 ``[samples, outputs, 2]``; None in special cases: several files for an output, sizes that are not a
+        multiple of the element size, or equal names that are stored in different ways.
+
+    Raises:
+        ReaderError: the archive is absent, empty, damaged or truncated.
+    """
+    parts: list[NDArray[np.int64]] = []
+    last = np.zeros(4, np.int64)
+    filled = 0
+    begun = np.empty((1, extensions.count, 2), np.int64)
+    name_of_last = np.empty(0, np.uint8)
+    for names, rows in member_rows(path):
+        # The name of the last sample is stored before the new ones.
+        data = np.concatenate([name_of_last, names])
+        rows[:, :4] += len(name_of_last)
+        table = np.empty((len(rows) + 1, extensions.count, 2), np.int64)
+        table[0] = begun[0]
+        filled = _group(data, rows, last, extensions.arrays, table, filled)
+        if filled < 0:
+            return None
+        if filled:
+            # The last sample may continue in the next part.
+            parts.append(table[: filled - 1])
+            begun = table[filled - 1 : filled].copy()
+            filled = 1
+            name_of_last = np.concatenate([data[last[0] : last[1]], data[last[2] : last[3]]])
+            size = last[1] - last[0]
+            last[:] = 0, size, size, len(name_of_last)
+    return np.concatenate([*parts, begun[:filled]])
+
+
+@njit(nogil=True, cache=True)
+def _number(data: Any, start: Any, stop: Any) -> Any:
+    """Parse a word as a number; -1 if it is not a number."""
+    if stop == start or stop - start > _MAX_DIGITS:
+        return -1
+    value = np.int64(0)
+    for place in range(start, stop):
+        if not 48 <= data[place] < 58:
+            return -1
+        value = value * 10 + np.int64(data[place] - 48)
+    return value
+
+
+@njit(nogil=True, cache=True)
+def _parse(data: Any, place: Any, width: Any, wanted: Any, table: Any) -> bool:
+    """Fill a row of the table from each line; return False for an unusual line."""
+    for sample in range(len(table)):
+        table[sample] = -1
+        words = 0
+        start = stop = offset = np.int64(0)
+        while True:
+            while place < data.size and (data[place] == _BLANK or data[place] == _TAB):
+                place += 1
+            if place < data.size and data[place] == _RETURN:
+                place += 1
+                if place < data.size and data[place] != _LINE_END:
+                    return False
+            if place >= data.size or data[place] == _LINE_END:
+                place += 1
+                break
+            begin = place
+            while place < data.size and data[place] > _BLANK:
+                place += 1
+            column = words % width
+            if column == 0:
+                start, stop = begin, place
+            elif column == 1:
+                offset = _number(data, begin, place)
+            elif column == 2:
+                size = _number(data, begin, place)
+                if offset < 0 or size < 0 or not _take(data, start, stop, offset, size, wanted, table[sample]):
+                    return False
+            if place < data.size and data[place] < _BLANK and not (9 <= data[place] <= 10 or data[place] == _RETURN):
+                return False
+            words += 1
+        if words == 0 or words % width:
+            return False
+    return True
+
+
+def places_in_index(
+    text: bytes, start: int, count: int, words: int, extensions: Extensions
+) -> NDArray[np.int64] | None:
+    """Return offsets and sizes of the requested files of the samples of an index, -1 for missing files.
+
+    Args:
+        text: the index.
+        start: offset of the first line with a sample.
+        count: number of samples.
+        words: number of words per file: extension, offset, size, and optionally the name.
+        extensions: the requested extensions.
+
+    Returns:
+        int64 ``[samples, outputs, 2]``; None in special cases; see ``places_in_archive``.
+    """
+    if count > len(text):
+        return None
+    table = np.empty((count, extensions.count, 2), np.int64)
+    return table if _parse(np.frombuffer(text, np.uint8), start, words, extensions.arrays, table) else None
+
+
+@njit(cache=True)
+def pieces_of(numbers: Any, places: Any, firsts: Any) -> tuple[Any, Any, Any]:
+    """Return the byte ranges to read for samples, ordered by output.
+
+    Args:
+        numbers: numbers of the samples, int64 ``[N]``.
+        places: offset and size of each output of all samples, int64 ``[samples, outputs, 2]``; negative if missing.
+        firsts: number of the first sample of each archive, int64 ``[archives]``.
+
+    Returns:
+        archives, offsets, sizes: int64 ``[N * outputs]``. Missing files have size 0.
+    """
+    outputs = places.shape[1]
+    archives = np.empty(numbers.size * outputs, np.int64)
+    offsets, sizes = np.zeros_like(archives), np.zeros_like(archives)
+    for sample in range(numbers.size):
+        archive = np.searchsorted(firsts, numbers[sample], side="right") - 1
+        for output in range(outputs):
+            piece = sample * outputs + output
+            archives[piece] = archive
+            if places[numbers[sample], output, 0] >= 0:
+                offsets[piece] = places[numbers[sample], output, 0]
+                sizes[piece] = places[numbers[sample], output, 1]
+    return archives, offsets, sizes

@@ -1,0 +1,168 @@
+"""Memory of Arrow arrays, loaded from a file on demand.
+
+Arrow files are designed for memory mapping, but if a mapped file is truncated, the process ends (SIGBUS). So the layout
+of a record batch is created in memory that is only reserved. Data that is always needed, such as offsets, is read into
+it. Values of any size are read from the file on access.
+"""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.formats.files.memory import file_memory
+from dalify.formats.files.open_files import OpenFiles
+from dalify.formats.files.pieces import copy_pieces
+
+__all__ = ["FileMemory", "Values", "ValuesInFile", "reserved"]
+
+# Smaller blocks come from the allocator. Flags that the system does not have are 0.
+_LARGE_BYTES = 1 << 25
+_RESERVED = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+
+
+def reserved(size_bytes: int) -> NDArray[np.uint8]:
+    """Return zeros, uint8 ``[size_bytes]``, that use physical memory only where written.
+
+    Raises:
+        MemoryError, OSError: not enough address space.
+    """
+    if size_bytes < _LARGE_BYTES or not hasattr(mmap, "MAP_ANONYMOUS"):
+        return np.zeros(size_bytes, np.uint8)
+    # More than the physical memory may be reserved: only a few rows of the batch may be needed.
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _RESERVED
+    return np.frombuffer(mmap.mmap(-1, size_bytes, flags=flags), np.uint8)
+
+
+class Values:
+    """Contiguous values in memory.
+
+    Args:
+        array: the values, one-dimensional and contiguous.
+    """
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._array = array
+        self._address = array.ctypes.data
+
+    def __len__(self) -> int:
+        """Return the number of values."""
+        return len(self._array)
+
+    def part(self, start: int, stop: int) -> NDArray[Any]:
+        """Return a range of values, possibly as a view; the range must be within the array."""
+        return self._array[start:stop]
+
+    def copy(self, start: int, stop: int) -> NDArray[Any]:
+        """Return a copy of a range of values."""
+        copied = file_memory((stop - start) * self._array.itemsize).view(self._array.dtype)
+        copied[...] = self._array[start:stop]
+        return copied
+
+    def samples(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
+        """Return copies of several ranges of values, or None if they are large. For bytes."""
+        pieces = copy_pieces(self._address + starts, stops - starts)
+        return None if pieces is None else pieces.samples()
+
+
+class ValuesInFile(Values):
+    """Contiguous values in a file.
+
+    Args:
+        files: open files.
+        number: index of the file.
+        offset: of the first value in the file.
+        count: number of values.
+        dtype: dtype of the values.
+    """
+
+    def __init__(self, files: OpenFiles, number: int, offset: int, count: int, dtype: np.dtype[Any]) -> None:
+        self._files = files
+        self._number = number
+        self._offset = offset
+        self._count = count
+        self._dtype = dtype
+
+    def __len__(self) -> int:
+        """Return the number of values."""
+        return self._count
+
+    def part(self, start: int, stop: int) -> NDArray[Any]:
+        """Return a range of values; the range must be within the column.
+
+        Raises:
+            ReaderError: the file cannot be read, or was truncated.
+            LimitError: more than ``max_sample_bytes``.
+        """
+        item_bytes = self._dtype.itemsize
+        read = self._files.read(self._number, self._offset + start * item_bytes, (stop - start) * item_bytes)
+        return read.view(self._dtype)
+
+    def copy(self, start: int, stop: int) -> NDArray[Any]:
+        """Return a copy of a range of values; see ``part``."""
+        return self.part(start, stop)
+
+    def samples(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
+        """Return copies of several ranges of values, or None if each must be read separately."""
+        numbers = np.full(len(starts), self._number, np.int64)
+        pieces = self._files.read_many(numbers, self._offset + starts, stops - starts)
+        return None if pieces is None else pieces.samples()
+
+
+class FileMemory:
+    """Reserved memory for a part of a file.
+
+    Args:
+        files: open files.
+        number: index of the file.
+        memory: uint8 ``[n]``, all zeros.
+        offset: of the first byte in the file.
+        mapped: memory map of the whole file, uint8, if values are views of it; else None.
+
+    Attributes:
+        held_bytes: number of bytes read from the file into the memory.
+    """
+
+    def __init__(
+        self,
+        files: OpenFiles,
+        number: int,
+        memory: NDArray[np.uint8],
+        offset: int,
+        mapped: NDArray[np.uint8] | None = None,
+    ) -> None:
+        self.held_bytes = 0
+        self._files = files
+        self._number = number
+        self._memory = memory
+        self._address = memory.ctypes.data
+        self._offset = offset
+        self._mapped = mapped
+
+    def load(self, buffer: Any) -> None:
+        """Read the contents of a pyarrow buffer from the file, if the buffer is in this memory.
+
+        Raises:
+            ReaderError: the file cannot be read, or was truncated.
+        """
+        if buffer is None or not buffer.size or not self._holds(buffer):
+            return
+        start = buffer.address - self._address
+        self._files.read(self._number, self._offset + start, buffer.size, self._memory[start : start + buffer.size])
+        self.held_bytes += buffer.size
+
+    def values(self, buffer: Any, dtype: np.dtype[Any]) -> Values | None:
+        """Return the values of a pyarrow buffer; None if the buffer is not in this memory."""
+        if not buffer.size or not self._holds(buffer):
+            return None
+        offset = self._offset + buffer.address - self._address
+        if self._mapped is not None:
+            return Values(np.frombuffer(self._mapped, dtype, buffer.size // dtype.itemsize, offset))
+        return ValuesInFile(self._files, self._number, offset, buffer.size // dtype.itemsize, dtype)
+
+    def _holds(self, buffer: Any) -> bool:
+        return self._address <= buffer.address < self._address + len(self._memory)

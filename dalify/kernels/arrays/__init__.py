@@ -1,0 +1,1 @@
+"""Functions over arrays of any meaning: arithmetic, conversion, reductions, gathering."""

@@ -1,0 +1,191 @@
+"""Converts between dtypes like the ``dtype=`` argument of operators: round, then saturate.
+
+All kernels that compute in one dtype and store another use the same rules, on the CPU (NumPy, numba) and on the
+accelerator (torch):
+
+- a float becomes an integer by rounding half away from zero (0.5 -> 1, -0.5 -> -1, 2.5 -> 3), then saturating;
+- NaN becomes 0 in an integer type;
+- a float becomes a boolean by rounding first: 0.3 is False, -0.5 and NaN are True.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalify.base.compiling import njit
+from dalify.data.dtypes import is_bfloat16
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.half import bfloat16_bits, float16_bits, float32_of_float16
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = [
+    "audio_to_integers",
+    "round_half_away",
+    "saturate_cast",
+    "saturate_cast_samples",
+    "saturate_cast_torch",
+    "to_uint8",
+]
+
+# The largest float32 below 0.5. floor(v + 0.5) would turn 0.49999997 into 1, because the sum rounds up; with this
+# constant the sum of an exact half still rounds up to the next integer and that of its predecessor does not.
+_JUST_BELOW_HALF = np.float32(0.49999997)
+_ZERO = np.float32(0)
+_UINT8_MAX = np.float32(255)
+_CHUNK_FRAMES = 1 << 20
+
+
+@njit(inline="always", nogil=True)
+def to_uint8(value: np.float32) -> np.uint8:
+    """Round a float32 half away from zero and saturate it to 0..255; NaN becomes 0. For use in numba loops."""
+    limited = min(max(value, _ZERO), _UINT8_MAX)
+    return np.uint8(np.int32(limited + _JUST_BELOW_HALF)) if value == value else np.uint8(0)
+
+
+@njit(nogil=True, cache=True)
+def _float32_to_uint8(out: np.ndarray, x: np.ndarray) -> None:
+    for i in range(x.size):
+        out[i] = to_uint8(x[i])
+
+
+def round_half_away(x: np.ndarray) -> np.ndarray:
+    """Round floats to integral values, halves away from zero (NumPy's ``rint`` rounds them to even).
+
+    Args:
+        x: float array of any shape.
+
+    Returns:
+        A new array of the same shape and dtype.
+    """
+    whole = np.trunc(x)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        return whole + np.copysign(np.abs(x - whole) >= 0.5, x).astype(x.dtype)
+
+
+def saturate_cast(out: np.ndarray, x: np.ndarray) -> None:
+    """Convert `x` to the dtype of `out`: floats are rounded half away from zero, integers are saturated.
+
+    Args:
+        out: output with the shape of `x`, any numeric or boolean dtype.
+        x: array of any numeric or boolean dtype. NaN becomes 0 in an integer `out` and True in a boolean one; values
+            beyond the range of a float `out` become infinite.
+    """
+    source, target = x.dtype, out.dtype
+    is_dense = out.flags.c_contiguous and x.flags.c_contiguous
+    if is_bfloat16(target):
+        bfloat16_bits(out.view(np.uint16), np.ascontiguousarray(x, np.float32))
+    elif source == target or source.kind == "b":
+        np.copyto(out, x, casting="unsafe")
+    elif source == np.float32 and target == np.uint8 and is_dense:
+        _float32_to_uint8(out.reshape(-1), x.reshape(-1))
+    elif source == np.float32 and target == np.float16 and is_dense:
+        float16_bits(out.view(np.uint16), x)
+    elif source == np.float16 and target == np.float32 and is_dense:
+        float32_of_float16(out, x)
+    elif target.kind == "b":
+        np.not_equal(round_half_away(x) if source.kind == "f" else x, 0, out=out)
+    elif target.kind == "f":
+        with np.errstate(over="ignore", under="ignore"):
+            np.copyto(out, x, casting="unsafe")
+    elif source.kind == "f":
+        _float_to_integer(out, x.astype(np.float32) if source == np.float16 else x)
+    else:
+        _integer_to_integer(out, x)
+
+
+def saturate_cast_samples(out: Samples, x: Samples) -> None:
+    """Apply `saturate_cast` to each sample of a chunk."""
+    for target, values in zip(out.arrays(), x.arrays(), strict=True):
+        saturate_cast(target, values)
+
+
+def _float_to_integer(out: np.ndarray, x: np.ndarray) -> None:
+    limits = np.iinfo(out.dtype)
+    rounded = round_half_away(x)
+    above = rounded >= 2.0 ** (limits.bits - (limits.min < 0))
+    # The maximum of the dtype may not be a float (2**31 - 1 in float32): larger values are zeroed here and set below.
+    rounded[above | np.isnan(rounded)] = 0
+    np.maximum(rounded, limits.min, out=rounded)
+    np.copyto(out, rounded, casting="unsafe")
+    out[above] = limits.max
+
+
+def _integer_to_integer(out: np.ndarray, x: np.ndarray) -> None:
+    have, want = np.iinfo(x.dtype), np.iinfo(out.dtype)
+    low, high = max(have.min, want.min), min(have.max, want.max)
+    if low > have.min or high < have.max:
+        x = np.clip(x, x.dtype.type(low), x.dtype.type(high))
+    np.copyto(out, x, casting="unsafe")
+
+
+def audio_to_integers(out: np.ndarray, x: np.ndarray) -> None:
+    """Convert float audio to integers; 1 becomes the maximum of the dtype.
+
+    Args:
+        out: ``[samples, channels]`` of a signed integer type, output.
+        x: floats from -1 to 1, with the same shape. Values out of range are saturated.
+    """
+    for start in range(0, len(x), _CHUNK_FRAMES):
+        part = slice(start, start + _CHUNK_FRAMES)
+        saturate_cast(out[part], x[part].astype(np.float64) * np.iinfo(out.dtype).max)
+
+
+_TORCH_INTEGER_BITS = {  # dtype -> (bits, signed); by name, so that this file does not load torch
+    "torch.uint8": (8, False),
+    "torch.int8": (8, True),
+    "torch.uint16": (16, False),
+    "torch.int16": (16, True),
+    "torch.uint32": (32, False),
+    "torch.int32": (32, True),
+    "torch.uint64": (64, False),
+    "torch.int64": (64, True),
+}
+
+
+def saturate_cast_torch(out: torch.Tensor, x: torch.Tensor) -> None:
+    """`saturate_cast` for torch tensors on any device.
+
+    Halves are rounded away from zero as on the CPU, so that both devices store the same integers.
+
+    Args:
+        out: output with the shape of `x`.
+        x: tensor of any numeric or boolean dtype, on `out`'s device. uint64 values above 2**63 - 1 are not supported:
+            torch does not support arithmetic on them.
+    """
+    target = _TORCH_INTEGER_BITS.get(str(out.dtype))
+    source = _TORCH_INTEGER_BITS.get(str(x.dtype))
+    if x.dtype == out.dtype:
+        out.copy_(x)
+    elif str(out.dtype) == "torch.bool":
+        out.copy_(_round_half_away_torch(x) != 0 if x.is_floating_point() else x != 0)
+    elif target is None or str(x.dtype) == "torch.bool":
+        out.copy_(x)
+    elif x.is_floating_point():
+        out.copy_(_float_to_integer_torch(x.float() if x.element_size() < 4 else x, *target))
+    else:
+        bits, signed = target
+        low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+        wide = x.long() if source != target else x
+        out.copy_(wide.clamp(low, min(high, 2**63 - 1)))
+
+
+def _round_half_away_torch(x: torch.Tensor) -> torch.Tensor:
+    whole = x.trunc()
+    return whole + ((x - whole).abs() >= 0.5).to(x.dtype).copysign(x)
+
+
+def _float_to_integer_torch(x: torch.Tensor, bits: int, signed: bool) -> Any:
+    if bits < 32 and x.element_size() == 4:  # every bound is a float32
+        low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+        return _round_half_away_torch(x.nan_to_num(0.0, float(high), float(low))).clamp(low, high)
+    rounded = _round_half_away_torch(x.double()).nan_to_num(0.0)
+    if bits <= 32:
+        low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+        return rounded.clamp(low, high).long()
+    above = rounded >= 2.0**63  # 2**63 - 1 is not a float64; larger uint64 values are not supported, see the docstring
+    whole = rounded.masked_fill(above, 0).clamp(-(2.0**63) if signed else 0, None).long()
+    return whole.masked_fill(above, 2**63 - 1)

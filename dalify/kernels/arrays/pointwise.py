@@ -1,0 +1,110 @@
+"""Operations on single values: scale and shift, and tables of 256 entries.
+
+Shared by brightness, contrast, look-up tables and equalization. Their speed is the limit for all image operators: one
+read and one write per value.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dalify.base.array_at import flat_at
+from dalify.base.compiling import njit
+from dalify.base.optional import torch
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.convert import saturate_cast_samples, saturate_cast_torch, to_uint8
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["apply_table", "apply_table_torch", "look_up", "scale_shift", "scale_shift_torch"]
+
+
+@njit(nogil=True, cache=True)
+def _scale_shift(out_at, out_shapes, out_like, x_at, x_shapes, x_like, factor, summand, to_byte):
+    for n in range(len(x_at)):
+        source, target = flat_at(x_at[n], x_shapes[n], x_like), flat_at(out_at[n], out_shapes[n], out_like)
+        a, b = factor[n], summand[n]
+        for i in range(source.size):
+            value = np.float32(source[i]) * a + b
+            if to_byte:
+                target[i] = to_uint8(value)
+            else:
+                target[i] = value
+
+
+@njit(nogil=True, cache=True)
+def _apply_table(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
+    for n in range(x.shape[0]):
+        source, target, entries = x[n], out[n], table[n]
+        for i in range(source.size):
+            target[i] = entries[source[i]]
+
+
+@njit(nogil=True, cache=True)
+def _look_up(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
+    last = np.uint64(table.size - 1)  # unsigned, so that negative numbers are out of range, too
+    for i in range(x.size):
+        out[i] = table[min(np.uint64(x[i]), last)]
+
+
+def scale_shift(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarray) -> None:
+    """Write ``x * factor + summand``, computed in float32, rounded and saturated to the dtype of `out`.
+
+    Args:
+        out: N samples of any dtype.
+        x: N samples of any dtype, the shapes of `out`.
+        factor: float32 [N].
+        summand: float32 [N].
+    """
+    factor, summand = np.ascontiguousarray(factor, np.float32), np.ascontiguousarray(summand, np.float32)
+    if x.dtype == np.uint8 and out.dtype == np.uint8:
+        _scale_shift(*out.compiled, *x.compiled, factor, summand, True)
+        return
+    source = x if x.dtype == np.float32 else x.converted(np.dtype(np.float32))
+    result = out if out.dtype == np.float32 else Samples.empty(out.shapes, np.dtype(np.float32))
+    _scale_shift(*result.compiled, *source.compiled, factor, summand, False)
+    if result is not out:
+        saturate_cast_samples(out, result)
+
+
+def scale_shift_torch(out: Tensor, x: Tensor, factor: np.ndarray, summand: np.ndarray) -> None:
+    """`scale_shift` for torch tensors (`factor` and `summand` are NumPy arrays)."""
+    shape = (-1, *[1] * (x.ndim - 1))
+    a = torch.tensor(np.asarray(factor, np.float32), device=x.device).reshape(shape)
+    b = torch.tensor(np.asarray(summand, np.float32), device=x.device).reshape(shape)
+    saturate_cast_torch(out, x.float() * a + b)
+
+
+def apply_table(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
+    """Write ``out[n] = table[n][x[n]]``.
+
+    Args:
+        out: [N, ...], C-contiguous, the dtype of `table`.
+        x: uint8 [N, ...], C-contiguous.
+        table: [N, 256], any dtype.
+    """
+    count = x.shape[0]
+    # The same bytes are moved whatever they mean: less to compile, and numba has no 16-bit floats.
+    entries = np.ascontiguousarray(table).view(f"u{table.itemsize}")
+    _apply_table(out.reshape(count, -1).view(entries.dtype), x.reshape(count, -1), entries)
+
+
+def look_up(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
+    """Write ``table[x]``; the last entry for indices that are negative or too large.
+
+    Args:
+        out: any shape, C-contiguous, the dtype of `table`.
+        x: integers of any type, C-contiguous, the shape of `out`.
+        table: one dimension, at least one entry.
+    """
+    # The bytes are copied whatever their dtype, so fewer versions are compiled.
+    entries = table.view(f"u{table.itemsize}")
+    _look_up(out.reshape(-1).view(entries.dtype), x.reshape(-1), entries)
+
+
+def apply_table_torch(out: Tensor, x: Tensor, table: Tensor) -> None:
+    """`apply_table` for torch tensors: `x` uint8 [N, ...], `table` [N, 256] on the same device."""
+    out.copy_(table.gather(1, x.reshape(x.shape[0], -1).long()).reshape(x.shape))

@@ -1,0 +1,156 @@
+"""New shapes for the same elements, for ``fn.reshape`` and ``fn.reinterpret``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from dalify.base.errors import ArgumentValueError, IndexingError, ShapeError
+from dalify.data.spec import Spec
+from dalify.kernels.arrays.axes import check_layout
+
+__all__ = ["filled_shape", "reshaped", "reshaped_spec", "wanted_extents"]
+
+
+def wanted_extents(
+    old: Sequence[int], shape: Sequence[int] | None, rel_shape: Sequence[float] | None, src_dims: Sequence[int] | None
+) -> list[int]:
+    """Return the extents requested by the arguments; a negative extent is inferred.
+
+    Args:
+        old: shape of the sample.
+        shape: extents.
+        rel_shape: extents as factors of those of the sample.
+        src_dims: source axis of each new extent; -1 for a new axis with extent 1.
+
+    Raises:
+        ShapeError: there are more relative extents than dimensions.
+        IndexingError: a source dimension does not exist.
+    """
+    if shape is not None:
+        return [int(extent) for extent in shape]
+    if src_dims is None:
+        sources = list(old)
+        if rel_shape is not None and any(factor >= 0 for factor in rel_shape[len(old) :]):
+            raise ShapeError(
+                f"rel_shape has {len(rel_shape)} entries, but the samples have {len(old)} dimensions.",
+                hint="Specify the dimension of each entry with src_dims; -1 adds a new one.",
+            )
+    else:
+        for source in src_dims:
+            if not -1 <= source < len(old):
+                raise IndexingError(f"src_dims has the entry {source}, but the samples have {len(old)} dimensions.")
+        sources = [1 if source < 0 else old[source] for source in src_dims]
+    if rel_shape is None:
+        return sources
+    if src_dims is not None and len(rel_shape) - len(src_dims) not in (
+        0,
+        int(len(rel_shape) > 0 and rel_shape[-1] < 0),
+    ):
+        raise ShapeError(
+            f"rel_shape has {len(rel_shape)} entries and src_dims has {len(src_dims)}: they must have the same length."
+        )
+    # An inferred extent needs no source.
+    return [
+        -1 if factor < 0 else math.floor(source * factor + 0.5)
+        for source, factor in zip([*sources, *[1] * len(rel_shape)], rel_shape, strict=False)
+    ]
+
+
+def filled_shape(extents: Sequence[int], size: int, old: Sequence[int]) -> tuple[int, ...]:
+    """Return extents whose product is `size`, with a negative one inferred.
+
+    Args:
+        extents: at most one is negative.
+        size: number of elements.
+        old: shape of the sample, for error messages.
+
+    Raises:
+        ShapeError: there is more than one negative extent, or the number of elements differs.
+    """
+    known = math.prod(extent for extent in extents if extent >= 0)
+    free = sum(extent < 0 for extent in extents)
+    if free > 1:
+        raise ShapeError(f"shape {tuple(extents)} has {free} negative extents; only one can be inferred.")
+    if free and known and size % known == 0:
+        return tuple(size // known if extent < 0 else extent for extent in extents)
+    if free or known != size:
+        raise ShapeError(f"a sample with shape {tuple(old)} and {size} elements cannot become {tuple(extents)}.")
+    return tuple(extents)
+
+
+def reshaped_spec(
+    data: Spec,
+    shape_input: Spec | None,
+    shape: Any,
+    rel_shape: Any,
+    src_dims: Any,
+    layout: str | None,
+    varies: Any,
+) -> tuple[int | None, str, list[int] | None]:
+    """Return number of dimensions, layout and requested extents of a result, as far as they are known.
+
+    Args:
+        data: spec of the data.
+        shape_input: spec of the input with shapes, or None.
+        shape: argument, possibly `varies`.
+        rel_shape: argument, possibly `varies`.
+        src_dims: argument, possibly `varies`.
+        layout: argument.
+        varies: placeholder of an argument whose value is not known yet.
+
+    Raises:
+        ArgumentValueError: arguments contradict each other.
+        LayoutError: the layout does not match the dimensions.
+    """
+    given = [name for name, value in (("shape", shape), ("rel_shape", rel_shape)) if value is not None]
+    given += ["a second input"] if shape_input is not None else []
+    if len(given) > 1:
+        raise ArgumentValueError(f"specify only one of shape, rel_shape and a second input; got {' and '.join(given)}.")
+    arguments = (shape, rel_shape, src_dims)
+    is_known = shape_input is None and not any(argument is varies for argument in arguments)
+    extents = None
+    ndim = None
+    if is_known:
+        rule = next((argument for argument in arguments if argument is not None), None)
+        ndim = data.ndim if rule is None else len(rule)
+        if data.shape is not None:
+            extents = wanted_extents(data.shape, shape, rel_shape, src_dims)
+    elif shape_input is not None and shape_input.shape:
+        ndim = shape_input.shape[0]
+    if layout is None:
+        layout = data.layout if ndim is not None and ndim == data.ndim and data.layout else ""
+    elif ndim is None and layout:
+        ndim = len(layout)
+    check_layout(layout, ndim)
+    return ndim, layout, extents
+
+
+def reshaped(x: Any, shape: tuple[int, ...] | None, shape_input: Any, size: int | None = None) -> Any:
+    """Reshape a group, without a copy if possible.
+
+    Args:
+        x: array or tensor [N, ...].
+        shape: shape of all samples; None if `shape_input` has one per sample.
+        shape_input: array or tensor [N, ndim] of integers, or None.
+        size: number of elements of a result sample; None for the current number.
+
+    Returns:
+        an array or tensor [N, ...], or a list of N if shapes differ.
+    """
+    if shape is not None:
+        return x.reshape((x.shape[0], *shape))
+    if size is None:
+        size = math.prod(x.shape[1:])
+    rows = shape_input.tolist()
+    results = []
+    for sample, extents in enumerate(rows):
+        try:
+            results.append(filled_shape([int(extent) for extent in extents], size, x.shape[1:]))
+        except ShapeError as error:
+            error.sample = sample
+            raise
+    if len(set(results)) == 1:
+        return x.reshape((x.shape[0], *results[0]))
+    return [x[sample].reshape(extents) for sample, extents in enumerate(results)]

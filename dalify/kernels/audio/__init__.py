@@ -1,0 +1,1 @@
+"""Functions over audio signals: resampling, spectra, mel scale, decibels."""

@@ -1,0 +1,177 @@
+"""Resamples audio with a windowed sinc, with the numbers of DALI.
+
+The window is a table with 32 entries per sample and linear interpolation, and positions are computed in float32 within
+blocks of 256 results. The entries for one result are 32 apart in such a table; here they are contiguous, one row per
+fraction, so that a result is two dot products.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from dalify.base.compiling import njit
+from dalify.base.optional import torch
+from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+
+__all__ = ["lobes_of", "resample_audio", "resample_sound_torch"]
+
+_BLOCK = 256
+_PHASES = 32
+_MAX_RESULTS = 1 << 22  # a multiple of _BLOCK; size of intermediate results
+_TORCH_ELEMENTS = 1 << 24  # size of an intermediate result on the device
+
+
+def lobes_of(quality: float) -> int:
+    """Return the number of sinc lobes on each side for a quality from 0 to 100: 3 for 0, 16 for 50, 64 for 100."""
+    return math.floor(0.007 * quality * quality - 0.09 * quality + 3 + 0.5)
+
+
+@functools.lru_cache(maxsize=32)
+def _rows(lobes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the table and its differences, float32 [_PHASES + 1, 2 * lobes].
+
+    Row j contains the weights of the samples ``1 - lobes`` to ``lobes`` relative to the last one before a position that
+    is j / 32 after that sample; the differences are to row j - 1.
+    """
+    count = 2 * _PHASES * lobes + 1
+    places = (np.arange(count) - count // 2) / _PHASES
+    # The window ends half an entry after the table, as in DALI.
+    envelope = 0.5 + 0.5 * np.cos(np.pi * (np.arange(count) - count // 2) * 2 / count)
+    table = np.zeros(count + 1, np.float32)
+    table[:count] = np.sinc(places) * envelope
+    taps = np.arange(1 - lobes, lobes + 1)
+    entries = count // 2 + _PHASES * taps - np.arange(_PHASES + 1)[:, None]
+    return table[entries], table[entries + 1] - table[entries]
+
+
+@njit(nogil=True, cache=True)
+def _places(wholes: np.ndarray, fractions: np.ndarray, first: int, step: float) -> None:
+    """Fill int64 and float32 [results] with the input positions of the results from ``first`` on, as in DALI.
+
+    ``first`` is a multiple of _BLOCK.
+    """
+    narrow = np.float32(step)
+    for start in range(0, wholes.size, _BLOCK):
+        exact = (first + start) * step
+        base = math.floor(exact)
+        place = np.float32(exact - base)
+        for i in range(start, min(start + _BLOCK, wholes.size)):
+            whole = math.floor(place)
+            wholes[i] = np.int64(base) + np.int64(whole)
+            fractions[i] = place - np.float32(whole)
+            place += narrow
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+def _resample(
+    out: np.ndarray,
+    padded: np.ndarray,
+    wholes: np.ndarray,
+    fractions: np.ndarray,
+    rows: np.ndarray,
+    slopes: np.ndarray,
+) -> None:
+    """Fill out [results] from a zero-padded signal, with ``taps - 1`` zeros before it."""
+    taps = rows.shape[1]
+    last = padded.size - taps
+    for i in range(out.size):
+        fraction = fractions[i] * np.float32(_PHASES)
+        row = math.ceil(fraction)
+        part = padded[min(max(wholes[i] + taps // 2, 0), last) :][:taps]
+        weights, slope = rows[row], slopes[row]
+        total, change = np.float32(0), np.float32(0)
+        for k in range(taps):
+            total += part[k] * weights[k]
+            change += part[k] * slope[k]
+        out[i] = total + (np.float32(row) - fraction) * change
+
+
+def _input_scale(source: np.dtype, target: np.dtype) -> tuple[float, float]:
+    """Return factor and offset of the filter input: [0, 1] for unsigned results, else [-1, 1].
+
+    The padding is 0 in that range, as in DALI.
+    """
+    if source == target:
+        return 1.0, 0.0
+    largest = 1.0 if source.kind == "f" else float(np.iinfo(source).max)
+    if target.kind == "u":
+        return (1 / largest, 0.0) if source.kind == "u" else (0.5 / largest, 0.5)
+    return (2 / largest, -1.0) if source.kind == "u" else (1 / largest, 0.0)
+
+
+def _output_scale(source: np.dtype, target: np.dtype) -> float:
+    return 1.0 if source == target or target.kind == "f" else float(np.iinfo(target).max)
+
+
+def resample_audio(out: np.ndarray, x: np.ndarray, steps: np.ndarray, quality: float) -> None:
+    """Resample audio with any number of channels.
+
+    Args:
+        out: [N, results, channels] of an integer type up to 32 bits or float32, output.
+        x: [N, samples, channels], same dtypes. If the dtypes differ, full ranges are mapped to each other and floats
+            are from -1 to 1; values out of range are saturated.
+        steps: float64 [N], samples of ``x`` from one result to the next.
+        quality: 0 to 100.
+    """
+    rows, slopes = _rows(lobes_of(quality))
+    taps = rows.shape[1]
+    samples, results = x.shape[1], out.shape[1]
+    last = samples + taps  # start of the last window in a zero-padded channel
+    for n, step in enumerate(steps.tolist()):
+        for start in range(0, results, _MAX_RESULTS):
+            count = min(_MAX_RESULTS, results - start)
+            wholes, fractions = np.empty(count, np.int64), np.empty(count, np.float32)
+            _places(wholes, fractions, start, step)
+            begin, end = 0, last + taps
+            if samples > _MAX_RESULTS:  # use only the part of a long input that these results need
+                begin = min(max(int(wholes.min()) + taps // 2, 0), last)
+                end = min(max(int(wholes.max()) + taps // 2, 0), last) + taps
+                wholes -= begin
+            padded = np.zeros(end - begin, np.float32)
+            own = slice(max(begin - (taps - 1), 0), max(min(end - (taps - 1), samples), 0))
+            skipped = max(taps - 1 - begin, 0)
+            for channel in range(x.shape[2]):
+                part = x[n, own, channel]
+                padded[skipped : skipped + len(part)] = _as_float(part, out.dtype)
+                target = out[n, start : start + count, channel]
+                if out.dtype == np.float32 and target.flags.c_contiguous:
+                    _resample(target, padded, wholes, fractions, rows, slopes)
+                    continue
+                result = np.empty(count, np.float32)
+                _resample(result, padded, wholes, fractions, rows, slopes)
+                converted = np.empty(count, out.dtype)
+                saturate_cast(converted, result.astype(np.float64) * _output_scale(x.dtype, out.dtype))
+                target[...] = converted
+
+
+def _as_float(x: np.ndarray, target: np.dtype) -> np.ndarray:
+    factor, offset = _input_scale(x.dtype, target)
+    return x if (factor, offset) == (1.0, 0.0) else x * factor + offset
+
+
+def resample_sound_torch(out: torch.Tensor, x: torch.Tensor, steps: np.ndarray, quality: float) -> None:
+    """`resample_audio` for torch tensors on any device."""
+    names = [np.dtype(str(tensor.dtype).removeprefix("torch.")) for tensor in (x, out)]
+    tables = [torch.tensor(table, device=x.device) for table in _rows(lobes_of(quality))]
+    taps = tables[0].shape[1]
+    factor, offset = _input_scale(*names)
+    source = (x.double() * factor + offset).float()
+    padded = torch.nn.functional.pad(source.transpose(1, 2), (taps - 1, taps + 1))
+    windows = padded.unfold(2, taps, 1)
+    at_once = max(1, _TORCH_ELEMENTS // (taps * max(1, x.shape[2])))
+    wholes, fractions = np.empty(out.shape[1], np.int64), np.empty(out.shape[1], np.float32)
+    for n, step in enumerate(steps):
+        _places(wholes, fractions, 0, float(step))
+        phases = fractions * np.float32(_PHASES)
+        rows = np.ceil(phases).astype(np.int64)
+        firsts = np.clip(wholes + taps // 2, 0, windows.shape[2] - 1)
+        for start in range(0, out.shape[1], at_once):
+            chosen = slice(start, start + at_once)
+            row, first = (torch.tensor(values[chosen], device=x.device) for values in (rows, firsts))
+            weight = torch.tensor((rows - phases).astype(np.float32)[chosen, None], device=x.device)
+            weights = tables[0][row] + weight * tables[1][row]
+            result = (windows[n][:, first] * weights).sum(2).transpose(0, 1)
+            saturate_cast_torch(out[n, chosen], result.double() * _output_scale(*names))

@@ -1,0 +1,270 @@
+"""Spectra of signals: windows of audio, and power spectra along an axis of any data.
+
+Copies signals with windows and borders to the layout of `fourier`, which transforms sixteen signals at a time, and
+copies the results back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.array_at import array_at, flat_at
+from dalify.base.compiling import njit
+from dalify.base.errors import ShapeError
+from dalify.base.optional import torch
+from dalify.data.samples import Samples
+from dalify.kernels.audio.fourier import LANES, spectrum_of_lanes, transform_of, weighted_transpose
+
+__all__ = ["frame_count", "power_spectrum", "power_spectrum_torch", "spectrogram", "spectrogram_torch"]
+
+_OTHER_FRAMES = 256  # frames per chunk if NumPy transforms: some hundred kilobytes
+
+
+def frame_count(length: int, window_length: int, window_step: int, is_centered: bool) -> int:
+    """Return the number of windows of a signal.
+
+    Centered windows are at all multiples of the step within the signal. Others are inside it; if a signal is shorter
+    than a window by less than a step, its only window is zero-padded, as in DALI.
+
+    Args:
+        length: samples of the signal.
+        window_length: samples of a window.
+        window_step: samples from one window to the next.
+        is_centered: whether windows extend beyond both ends by half their length.
+
+    Raises:
+        ShapeError: the signal is empty or too short for one window.
+    """
+    if length == 0:
+        raise ShapeError("the signal is empty: it has no spectrum.")
+    if is_centered:
+        return length // window_step + 1
+    missing = window_length - length
+    if missing >= window_step:
+        raise ShapeError(
+            f"the signal of {length} samples is too short for a window of {window_length}.",
+            hint="Pad it with fn.pad, or use center_windows=True.",
+        )
+    return 1 if missing > 0 else -missing // window_step + 1
+
+
+@njit(nogil=True, cache=True)
+def _aligned_rows(count: int) -> np.ndarray:
+    """Return float32 [count, LANES] at an address aligned to a row."""
+    raw = np.empty((count + 1) * LANES, np.float32)
+    first = (-(raw.ctypes.data // 4)) % LANES
+    return raw[first : first + count * LANES].reshape(count, LANES)
+
+
+@njit(nogil=True, cache=True)
+def _value(x: np.ndarray, index: int, is_reflected: bool) -> Any:
+    """Return a sample of a signal; beyond its ends reflected at the outermost samples, or 0."""
+    length = x.size
+    if 0 <= index < length:
+        return x[index]
+    if not is_reflected:
+        return np.float32(0)
+    if length == 1:
+        return x[0]
+    period = 2 * (length - 1)
+    index = abs(index) % period
+    return x[min(index, period - index)]
+
+
+@njit(nogil=True, cache=True)
+def _cut_frames(
+    rows: np.ndarray, x: np.ndarray, first: int, step: int, count: int, window: np.ndarray, is_reflected: bool
+) -> None:
+    """Fill rows [length, LANES] with windowed frames that start at ``first``, ``first + step``, …, one per lane.
+
+    Lanes beyond ``count`` have arbitrary contents.
+    """
+    size = window.size
+    if first >= 0 and first + (LANES - 1) * step + size <= x.size:
+        whole = size - size % LANES
+        for n in range(0, whole, LANES):
+            source, weights = x.ctypes.data + 4 * (first + n), window.ctypes.data + 4 * n
+            target = rows.ctypes.data + 4 * LANES * n
+            weighted_transpose(np.uintp(source), np.uintp(4 * step), np.uintp(weights), np.uintp(target))  # pyright: ignore[reportCallIssue]
+        for n in range(whole, size):
+            for lane in range(LANES):
+                rows[n, lane] = x[first + lane * step + n] * window[n]
+    else:
+        rows[:size, count:] = 0
+        for lane in range(count):
+            start = first + lane * step
+            for n in range(size):
+                rows[n, lane] = _value(x, start + n, is_reflected) * window[n]
+    rows[size:] = 0
+
+
+@njit(nogil=True, cache=True)
+def _spectrogram_by_lanes(
+    out_at,
+    out_shapes,
+    out_like,
+    x_at,
+    x_shapes,
+    x_like,
+    window,
+    step,
+    offset,
+    is_reflected,
+    is_magnitude,
+    has_frames_first,
+    steps,
+    twiddles,
+    unpacking,
+    length,
+):
+    """Fill [bins, frames], or [frames, bins]."""
+    rows, spare, spectrum = _aligned_rows(length), _aligned_rows(length), _aligned_rows(length // 2 + 1)
+    for n in range(len(x_at)):
+        x = flat_at(x_at[n], x_shapes[n], x_like)
+        out = array_at(out_at[n], (out_shapes[n, 0], out_shapes[n, 1]), out_like)
+        frames = out.shape[0] if has_frames_first else out.shape[1]
+        bins = out.shape[1] if has_frames_first else out.shape[0]
+        for frame in range(0, frames, LANES):
+            count = min(frames - frame, LANES)
+            _cut_frames(rows, x, frame * step + offset, step, count, window, is_reflected)
+            spectrum_of_lanes(spectrum, rows, spare, steps, twiddles, unpacking, is_magnitude)
+            if has_frames_first:
+                for lane in range(count):
+                    for k in range(bins):
+                        out[frame + lane, k] = spectrum[k, lane]
+            elif count == LANES:
+                for k in range(bins):
+                    target = out[k, frame : frame + LANES]
+                    for lane in range(LANES):
+                        target[lane] = spectrum[k, lane]
+            else:
+                for k in range(bins):
+                    for lane in range(count):
+                        out[k, frame + lane] = spectrum[k, lane]
+
+
+@njit(nogil=True, cache=True)
+def _frames(x: np.ndarray, first: int, count: int, step: int, window: np.ndarray, is_reflected: bool) -> np.ndarray:
+    """Return windowed frames [count, window length]."""
+    frames = np.empty((count, window.size), np.float32)
+    for frame in range(count):
+        for n in range(window.size):
+            frames[frame, n] = _value(x, first + frame * step + n, is_reflected) * window[n]
+    return frames
+
+
+def spectrogram(
+    out: Samples,
+    x: Samples,
+    window: np.ndarray,
+    *,
+    step: int,
+    length: int,
+    is_centered: bool,
+    is_reflected: bool,
+    power: int,
+    has_frames_first: bool,
+) -> None:
+    """Compute the spectra of windows of signals.
+
+    Args:
+        out: N samples float32 [bins, frames], or [frames, bins] with ``has_frames_first``, output; there are
+            ``length // 2 + 1`` bins.
+        x: N signals, float32, not empty.
+        window: float32 [window length], window function; not longer than ``length``.
+        step: samples from one window to the next.
+        length: length of the transform; windows are zero-padded.
+        is_centered: whether windows start half their length earlier.
+        is_reflected: whether the signal is reflected at its first and last sample; else it is padded with 0.
+        power: 2 for squared magnitudes, 1 for magnitudes.
+        has_frames_first: order of the axes of ``out``.
+    """
+    offset = -(window.size // 2) if is_centered else 0
+    is_reflected = is_reflected and is_centered
+    plan = transform_of(length)
+    if plan is not None:
+        options = window, step, offset, is_reflected, power == 1, has_frames_first
+        _spectrogram_by_lanes(*out.compiled, *x.compiled, *options, *plan, length)
+        return
+    for target, values in zip(out.arrays(), x.arrays(), strict=True):
+        sample, signal = target.T if has_frames_first else target, values.reshape(-1)
+        for first in range(0, sample.shape[1], _OTHER_FRAMES):
+            count = min(_OTHER_FRAMES, sample.shape[1] - first)
+            frames = _frames(signal, first * step + offset, count, step, window, is_reflected)
+            sample[:, first : first + count] = _powers(np.fft.rfft(frames, length), power).T
+
+
+def _powers(spectrum: Any, power: int) -> np.ndarray:
+    return np.abs(spectrum) if power == 1 else spectrum.real**2 + spectrum.imag**2
+
+
+def spectrogram_torch(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    window: np.ndarray,
+    *,
+    step: int,
+    length: int,
+    is_centered: bool,
+    is_reflected: bool,
+    power: int,
+    has_frames_first: bool,
+) -> None:
+    """`spectrogram` for torch tensors on any device."""
+    frames = out.shape[1 if has_frames_first else 2]
+    offset = -(window.size // 2) if is_centered else 0
+    samples = x.shape[1]
+    places = offset + torch.arange((frames - 1) * step + window.size, device=x.device)
+    inside = (places >= 0) & (places < samples)
+    if is_centered and is_reflected:
+        period = max(1, 2 * (samples - 1))
+        places = places.abs() % period
+        places = torch.minimum(places, period - places)
+        inside = None
+    padded = x[:, places.clamp(0, samples - 1)]
+    if inside is not None:
+        padded = padded.masked_fill(~inside, 0)  # not a product: infinity times 0 is NaN
+    cut = padded.unfold(1, window.size, step) * torch.tensor(window, device=x.device)
+    spectrum = _powers_torch(torch.fft.rfft(cut, length), power)
+    out.copy_(spectrum if has_frames_first else spectrum.transpose(1, 2))
+
+
+def _powers_torch(spectrum: torch.Tensor, power: int) -> torch.Tensor:
+    return spectrum.abs() if power == 1 else spectrum.real.square() + spectrum.imag.square()
+
+
+def power_spectrum(out: np.ndarray, x: np.ndarray, axis: int, *, length: int, power: int) -> None:
+    """Compute the spectra of all signals along an axis.
+
+    Args:
+        out: float32, output with the shape of ``x``, with ``length // 2 + 1`` bins along the axis.
+        x: float32 [N, ...].
+        axis: axis of ``x``, not 0.
+        length: length of the transform; longer signals are truncated, shorter ones are zero-padded.
+        power: 2 for squared magnitudes, 1 for magnitudes.
+    """
+    # Consecutive signals are treated as windows of one long signal.
+    signals = np.ascontiguousarray(np.moveaxis(x, axis, -1))
+    samples = signals.shape[-1]
+    target = np.moveaxis(out, axis, -1)
+    spectra = target if target.flags.c_contiguous else np.empty(target.shape, np.float32)
+    spectrogram(
+        Samples.of_dense(spectra.reshape(1, -1, length // 2 + 1)),
+        Samples.of_dense(signals.reshape(1, -1)),
+        np.ones(min(samples, length), np.float32),
+        step=samples,
+        length=length,
+        is_centered=False,
+        is_reflected=False,
+        power=power,
+        has_frames_first=True,
+    )
+    if spectra is not target:
+        target[...] = spectra
+
+
+def power_spectrum_torch(out: torch.Tensor, x: torch.Tensor, axis: int, *, length: int, power: int) -> None:
+    """`power_spectrum` for torch tensors on any device."""
+    out.copy_(_powers_torch(torch.fft.rfft(x, length, dim=axis), power))

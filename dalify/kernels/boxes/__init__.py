@@ -1,0 +1,1 @@
+"""Functions over boxes and connected components."""

@@ -1,0 +1,276 @@
+"""Searches for a random window that keeps enough of the bounding boxes, as in the training of SSD.
+
+The result depends only on the random numbers, which are drawn separately for each candidate. All samples of a chunk are
+processed in one call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dalify.base.compiling import njit
+from dalify.data.rows import Rows
+from dalify.kernels.random.philox import philox4x32
+
+__all__ = ["CropRules", "Found", "search"]
+
+_NUMBERS = 8  # random numbers per candidate: extents and corners of up to three axes, threshold, one unused
+_LOW_32 = np.uint64(0xFFFFFFFF)
+_SHIFT_32 = np.uint64(32)
+_SHIFT_8 = np.uint64(8)
+
+_FOUND, _WHOLE, _EXHAUSTED = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class CropRules:
+    """Criteria for a window.
+
+    Attributes:
+        thresholds: one of these is chosen at random for every round of `attempts` candidates.
+        allow_no_crop: whether "no crop" is an additional choice.
+        is_overlap: whether thresholds are the fraction of a box inside the window; False for intersection over union.
+        all_boxes: whether all boxes must reach the threshold; False if one is enough.
+        scaling: minimum and maximum extent relative to the image.
+        aspect_ratio: for each pair of axes (xy, or xy, xz, yz) minimum and maximum ratio of extents.
+        attempts: candidates per round. A candidate that satisfies the criteria but keeps no box also ends the round.
+        total_attempts: total number of candidates, after which the best one is used.
+        prune_threshold: minimum fraction of a box's area in the window to keep it; None if its center must be inside.
+    """
+
+    thresholds: tuple[float, ...]
+    allow_no_crop: bool
+    is_overlap: bool
+    all_boxes: bool
+    scaling: tuple[float, float]
+    aspect_ratio: tuple[tuple[float, float], ...]
+    attempts: int
+    total_attempts: int
+    prune_threshold: float | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """The windows of N samples.
+
+    Attributes:
+        anchors: float64 [N, axes], relative to the image.
+        shapes: float64 [N, axes], relative to the image.
+        boxes: the kept boxes, clipped and relative to the windows; float64 [n, 2 * axes].
+        kept: bool [total], for each input box.
+        is_valid: bool [N]; False if no candidate satisfied the criteria.
+    """
+
+    anchors: np.ndarray
+    shapes: np.ndarray
+    boxes: Rows
+    kept: np.ndarray
+    is_valid: np.ndarray
+
+
+@njit(nogil=True, cache=True)
+def _draw_shape(shape, numbers, scaling, ratios, extents):
+    """Fill `shape` with random extents; return whether their ratios are allowed."""
+    axes = shape.size
+    for axis in range(axes):
+        shape[axis] = scaling[0] + numbers[axis] * (scaling[1] - scaling[0])
+    if axes == 2 and ratios[0, 0] == ratios[0, 1]:
+        # Random extents never have exactly the fixed ratio: one side is computed from the other.
+        ratio = ratios[0, 0] * extents[1] / extents[0]
+        longest = max(shape[0], shape[1])
+        shape[0] = longest if ratio >= 1 else longest * ratio
+        shape[1] = longest / ratio if ratio >= 1 else longest
+        return True
+    pair = 0
+    for one in range(axes):
+        for other in range(one + 1, axes):
+            ratio = shape[one] * extents[one] / max(shape[other] * extents[other], 1e-12)
+            if ratio < ratios[pair, 0] or ratio > ratios[pair, 1]:
+                return False
+            pair += 1
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _area_inside(box, start, shape):
+    area = 1.0
+    for axis in range(start.size):
+        first = max(box[axis], start[axis])
+        area *= max(0.0, min(box[axis + start.size], start[axis] + shape[axis]) - first)
+    return area
+
+
+@njit(nogil=True, cache=True)
+def _area(box):
+    area = 1.0
+    for axis in range(box.size // 2):
+        area *= max(0.0, box[axis + box.size // 2] - box[axis])
+    return area
+
+
+@njit(nogil=True, cache=True)
+def _keep(kept, boxes, start, shape, prune_threshold):
+    """Fill the mask of kept boxes; return their number. A negative threshold selects the rule of the center."""
+    count = 0
+    for n in range(boxes.shape[0]):
+        if prune_threshold < 0:
+            survives = True
+            for axis in range(start.size):
+                center = (boxes[n, axis] + boxes[n, axis + start.size]) / 2
+                survives = survives and start[axis] <= center <= start[axis] + shape[axis]
+        else:
+            inside = _area_inside(boxes[n], start, shape)
+            survives = inside > 0 and inside / max(_area(boxes[n]), 1e-12) >= prune_threshold
+        kept[n] = survives
+        count += survives
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _score(boxes, areas, start, shape, is_overlap, all_boxes, threshold, best_score):
+    """Return the score to compare with the threshold: the minimum or maximum overlap of boxes.
+
+    If it cannot reach the threshold or the best score so far, some lower number is returned.
+    """
+    axes = shape.size
+    result = 1.0 if all_boxes or not boxes.shape[0] else 0.0
+    window = 1.0
+    for axis in range(axes):
+        window *= shape[axis]
+    for n in range(boxes.shape[0]):
+        inside = 1.0
+        for axis in range(axes):
+            low, high = max(boxes[n, axis], start[axis]), min(boxes[n, axis + axes], start[axis] + shape[axis])
+            inside *= max(0.0, high - low)
+        overlap = inside / max(areas[n] if is_overlap else areas[n] + window - inside, 1e-12)
+        if not all_boxes:
+            result = max(result, overlap)
+        elif overlap < result:
+            result = overlap
+            if result < threshold and result <= best_score:
+                return result
+    return result
+
+
+@njit(nogil=True, cache=True)
+def _draw(numbers, candidate, sample, step, k0, k1):
+    """Fill the uniform numbers of a candidate; multiples of 2**-24."""
+    for half in range(2):
+        block = np.uint64(2 * candidate + half) & _LOW_32
+        words = philox4x32(block, np.uint64(sample) & _LOW_32, step & _LOW_32, step >> _SHIFT_32, k0, k1)
+        for i in range(4):
+            numbers[4 * half + i] = np.float64(words[i] >> _SHIFT_8) * 2.0**-24
+
+
+@njit(nogil=True, cache=True)
+def _search_one(
+    boxes, sample, step, k0, k1, thresholds, choices, is_overlap, all_boxes, scaling, ratios, attempts, total_attempts,
+    prune_threshold, extents, fixed_shape, numbers, start, shape, best, kept,
+):  # fmt: skip
+    """Try candidates for one sample until there is an outcome; fill the window and the mask of kept boxes."""
+    axes = extents.size
+    in_round, threshold, best_score = 0, 0.0, -1.0
+    areas = np.empty(boxes.shape[0])
+    for n in range(areas.size):
+        areas[n] = _area(boxes[n])
+    for candidate in range(total_attempts):
+        _draw(numbers, candidate, sample, step, k0, k1)
+        if in_round == 0:
+            choice = min(int(numbers[2 * axes] * choices), choices - 1)
+            if choice == thresholds.size:
+                start[:], shape[:], kept[:] = 0.0, 1.0, True
+                return _WHOLE
+            threshold = thresholds[choice]
+        in_round = (in_round + 1) % attempts
+        if fixed_shape.size:
+            for axis in range(axes):
+                room = extents[axis] - fixed_shape[axis]
+                steps = int(numbers[axes + axis] * (abs(room) + 1))
+                shape[axis] = fixed_shape[axis] / extents[axis]
+                start[axis] = (steps if room >= 0 else -steps) / extents[axis]
+        else:
+            if not _draw_shape(shape, numbers, scaling, ratios, extents):
+                continue
+            for axis in range(axes):
+                start[axis] = numbers[axes + axis] * (1 - shape[axis])
+        score = _score(boxes, areas, start, shape, is_overlap, all_boxes, threshold, best_score)
+        if score > best_score:
+            best_score = score
+            for axis in range(axes):
+                best[0, axis], best[1, axis] = start[axis], shape[axis]
+        if score < threshold:
+            continue
+        if _keep(kept, boxes, start, shape, prune_threshold) or not boxes.shape[0]:
+            return _FOUND
+        in_round = 0
+    if best_score < 0:
+        start[:], shape[:], kept[:] = 0.0, 1.0, True
+    else:
+        for axis in range(axes):
+            start[axis], shape[axis] = best[0, axis], best[1, axis]
+        _keep(kept, boxes, start, shape, prune_threshold)
+    return _EXHAUSTED
+
+
+@njit(nogil=True, cache=True)
+def _search(
+    boxes, starts, samples, step, k0, k1, thresholds, choices, is_overlap, all_boxes, scaling, ratios, attempts,
+    total_attempts, prune_threshold, extents, fixed_shapes, anchors, shapes, kept, is_valid, out, out_starts,
+):  # fmt: skip
+    axes = anchors.shape[1]
+    numbers, best = np.empty(_NUMBERS), np.empty((2, axes))
+    filled = 0
+    out_starts[0] = 0
+    for n in range(starts.size - 1):
+        first, last = starts[n], starts[n + 1]
+        anchor, shape = anchors[n], shapes[n]
+        outcome = _search_one(
+            boxes[first:last], samples[n], step, k0, k1, thresholds, choices, is_overlap, all_boxes, scaling, ratios,
+            attempts, total_attempts, prune_threshold, extents[n], fixed_shapes[n], numbers, anchor, shape, best,
+            kept[first:last],
+        )  # fmt: skip
+        is_valid[n] = outcome != _EXHAUSTED
+        for row in range(first, last):
+            if not kept[row]:
+                continue
+            for k in range(2 * axes):
+                axis = k % axes
+                inside = (boxes[row, k] - anchor[axis]) / (shape[axis] if shape[axis] != 0 else 1.0)
+                out[filled, k] = min(max(inside, 0.0), 1.0)
+            filled += 1
+        out_starts[n + 1] = filled
+
+
+def search(
+    boxes: Rows, draw_arguments: tuple[Any, ...], rules: CropRules, extents: np.ndarray, fixed_shapes: np.ndarray | None
+) -> Found:
+    """Find a window for each sample.
+
+    Args:
+        boxes: float64 [n, 2 * axes], start and end corners, relative to the image.
+        draw_arguments: random numbers: ``Draws.numba_arguments`` of the samples.
+        rules: criteria for the window.
+        extents: extents of the images in pixels, float64 [N, axes]; ones if unknown.
+        fixed_shapes: extents of the windows in pixels, float64 [N, axes]; None for random extents.
+
+    Returns:
+        The first candidate that satisfies the criteria; after `total_attempts`, the one with the best overlap.
+    """
+    count, axes, total = len(boxes), extents.shape[1], len(boxes.values)
+    samples, _, k0, k1, step = draw_arguments
+    thresholds = np.array(rules.thresholds, np.float64)
+    anchors, shapes = np.empty((count, axes)), np.empty((count, axes))
+    kept, is_valid = np.empty(total, np.bool_), np.empty(count, np.bool_)
+    out, out_starts = np.empty((total, 2 * axes)), np.empty(count + 1, np.int64)
+    _search(
+        boxes.values, boxes.starts, samples, step, k0, k1, thresholds, thresholds.size + rules.allow_no_crop,
+        rules.is_overlap, rules.all_boxes, np.array(rules.scaling, np.float64),
+        np.array(rules.aspect_ratio, np.float64), rules.attempts, rules.total_attempts,
+        -1.0 if rules.prune_threshold is None else rules.prune_threshold, extents,
+        np.empty((count, 0)) if fixed_shapes is None else fixed_shapes, anchors, shapes, kept, is_valid, out,
+        out_starts,
+    )  # fmt: skip
+    return Found(anchors, shapes, Rows(out[: out_starts[-1]], out_starts), kept, is_valid)

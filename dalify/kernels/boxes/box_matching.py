@@ -1,0 +1,173 @@
+"""Matches anchors to boxes for single-shot detectors, on the CPU and the accelerator.
+
+There are thousands of anchors but only dozens of boxes, so the loops run over anchors with SIMD; each coordinate is
+stored in its own row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.compiling import njit
+from dalify.base.optional import torch
+from dalify.data.rows import Rows
+from dalify.kernels.arrays.frozen import read_only
+
+__all__ = ["anchor_table", "match", "match_on_device"]
+
+
+def anchor_table(anchors: np.ndarray) -> np.ndarray:
+    """Precompute a table of anchors, float32 [9, A]: start, end, area, center, extents.
+
+    Args:
+        anchors: float32 [A, 4], left, top, right, bottom.
+    """
+    start, end = anchors[:, :2].T, anchors[:, 2:].T
+    area = (end - start).prod(axis=0, keepdims=True)
+    return np.concatenate([start, end, area, (start + end) * np.float32(0.5), end - start]).astype(np.float32)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _overlaps(result, left, top, right, bottom, x0, y0, x1, y1, areas):
+    """Fill the intersection over union of one box with every anchor; 0 if both have area 0."""
+    zero = np.float32(0)
+    area = (right - left) * (bottom - top)
+    for a in range(result.size):
+        width = max(min(right, x1[a]) - max(left, x0[a]), zero)
+        height = max(min(bottom, y1[a]) - max(top, y0[a]), zero)
+        common = width * height
+        union = area + areas[a] - common
+        result[a] = common / union if union != zero else zero
+
+
+@njit(nogil=True, cache=True)
+def _improve(best, best_box, overlaps, box):
+    """Update the best box of every anchor, preferring this one for ties; return its last best anchor."""
+    highest = overlaps[0]
+    for a in range(overlaps.size):
+        better = overlaps[a] >= best[a]
+        best[a] = overlaps[a] if better else best[a]
+        best_box[a] = box if better else best_box[a]
+        highest = max(highest, overlaps[a])
+    for a in range(overlaps.size - 1, -1, -1):
+        if overlaps[a] == highest:
+            return a
+    return 0  # all values are NaN
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _match(out, out_labels, boxes, starts, labels, table, criteria, offset, scale, means, stds):
+    count = table.shape[1]
+    best, overlaps = np.empty(count, np.float32), np.empty(count, np.float32)
+    best_box = np.empty(count, np.int32)
+    half = np.float32(0.5)
+    for n in range(starts.size - 1):
+        first = starts[n]
+        best[:], best_box[:] = -1, 0
+        own = np.empty(starts[n + 1] - first, np.int64)
+        for box in range(own.size):
+            left, top, right, bottom = boxes[first + box]
+            _overlaps(overlaps, left, top, right, bottom, table[0], table[1], table[2], table[3], table[4])
+            own[box] = _improve(best, best_box, overlaps, box)
+        for box in range(own.size):  # sequential: the last box wins an anchor
+            best[own[box]], best_box[own[box]] = 2, box
+        for a in range(count):
+            if not best[a] > criteria:
+                out_labels[n, a] = 0
+                for k in range(4):
+                    out[n, a, k] = np.float32(0) if offset else table[5 + k, a]
+                continue
+            row = first + best_box[a]
+            out_labels[n, a] = labels[row]
+            for axis in range(2):
+                start, end = boxes[row, axis], boxes[row, axis + 2]
+                center, extent = (start + end) * half, end - start
+                if offset:
+                    size = table[7 + axis, a] * scale
+                    center = ((center * scale - table[5 + axis, a] * scale) / size - means[axis]) / stds[axis]
+                    extent = (np.log(extent * scale / size) - means[axis + 2]) / stds[axis + 2]
+                out[n, a, axis], out[n, a, axis + 2] = center, extent
+
+
+def match(
+    out: np.ndarray, out_labels: np.ndarray, boxes: Rows, labels: np.ndarray, table: np.ndarray, *, criteria: float,
+    offset: bool, scale: float, means: np.ndarray, stds: np.ndarray,
+) -> None:  # fmt: skip
+    """Match boxes to anchors.
+
+    Args:
+        out: float32 [N, A, 4] output.
+        out_labels: int32 [N, A] output.
+        boxes: float32 [n, 4], left, top, right, bottom.
+        labels: int32, one for each of all boxes.
+        table: table from ``anchor_table``.
+        criteria: an anchor is matched to its best box if the overlap is larger; the last one for ties.
+        offset: return offsets from the anchor.
+        scale: factor of boxes and anchors.
+        means: float32 [4], subtracted from offsets.
+        stds: float32 [4], divisors of offsets.
+    """
+    numbers = np.float32(criteria), offset, np.float32(scale)
+    _match(
+        out,
+        out_labels,
+        read_only(boxes.values),
+        boxes.starts,
+        read_only(labels.astype(np.int32, copy=False)),
+        table,
+        *numbers,
+        means,
+        stds,
+    )
+
+
+def match_on_device(
+    out: Any, out_labels: Any, boxes: Rows, labels: Any, table: np.ndarray, *, criteria: float, offset: bool,
+    scale: float, means: np.ndarray, stds: np.ndarray,
+) -> None:  # fmt: skip
+    """`match` for tensors; samples are padded to the maximum number of boxes."""
+    device, most = out.device, int(boxes.lengths.max())
+    anchors, divisors, middle = (torch.as_tensor(item, device=device) for item in (table, stds, means))
+    plain = torch.zeros_like(out[0]) if offset else anchors[5:].T
+    if most == 0:
+        out.copy_(plain.expand_as(out))
+        out_labels.zero_()
+        return
+    place = np.minimum(boxes.starts[:-1, None] + np.arange(most), len(boxes.values) - 1)
+    is_there = torch.as_tensor(np.arange(most) < boxes.lengths[:, None], device=device)
+    rows = torch.as_tensor(place, device=device)
+    padded, own_labels = boxes.values[rows], labels.int()[rows]
+    start = torch.maximum(padded[:, :, None, :2], anchors[:2].T)
+    end = torch.minimum(padded[:, :, None, 2:], anchors[2:4].T)
+    common = (end - start).clamp(min=0).prod(-1)
+    union = (padded[..., 2:] - padded[..., :2]).prod(-1)[..., None] + anchors[4] - common
+    overlaps = torch.where(union != 0, common / union, torch.zeros_like(union))
+    overlaps = torch.where(is_there[..., None], overlaps, torch.full_like(overlaps, -1))
+    best, best_box = _last_of_largest(overlaps, 1)
+    _, own = _last_of_largest(overlaps, 2)
+    # The last box wins an anchor.
+    boxes_of = torch.arange(most, device=device).expand_as(own)
+    forced = torch.full_like(best_box, -1)
+    forced.scatter_reduce_(1, own, torch.where(is_there, boxes_of, torch.full_like(own, -1)), "amax")
+    best_box = torch.where(forced >= 0, forced, best_box)
+    chosen = (best > criteria) | (forced >= 0)
+    place = padded.gather(1, best_box[..., None].expand(-1, -1, 4))
+    center, extent = (place[..., :2] + place[..., 2:]) * 0.5, place[..., 2:] - place[..., :2]
+    if offset:
+        size = anchors[7:].T * scale
+        center = ((center * scale - anchors[5:7].T * scale) / size - middle[:2]) / divisors[:2]
+        extent = (torch.log(extent * scale / size) - middle[2:]) / divisors[2:]
+    out.copy_(torch.where(chosen[..., None], torch.cat([center, extent], -1), plain))
+    out_labels.copy_(torch.where(chosen, own_labels.gather(1, best_box), torch.zeros_like(own_labels[:1, :1])))
+
+
+def _last_of_largest(values: Any, dim: int) -> tuple[Any, Any]:
+    """Return the maximum along an axis and its last index: torch does not define which index it returns."""
+    best = values.amax(dim, keepdim=True)
+    shape = [1] * values.ndim
+    shape[dim] = -1
+    index = torch.arange(values.shape[dim], device=values.device).reshape(shape)
+    last = torch.where(values == best, index, torch.zeros_like(index)).amax(dim)
+    return best.squeeze(dim), last

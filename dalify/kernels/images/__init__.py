@@ -1,0 +1,1 @@
+"""Functions over images: cropping, resizing, warping, color, filters."""

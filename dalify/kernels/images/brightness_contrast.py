@@ -1,0 +1,129 @@
+"""Kernels of the brightness and contrast operators: one factor and one summand per image.
+
+Brightness, contrast and brightness_contrast are the same operation with different arguments omitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalify.base.errors import DTypeError
+from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
+from dalify.data.spec import Spec
+from dalify.kernels.arrays.pointwise import scale_shift, scale_shift_torch
+from dalify.kernels.images.frames import (
+    flat_frames,
+    folded_frames,
+    frame_count,
+    per_frame,
+    per_frame_of_samples,
+    visual_layout,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["levels_cpu", "levels_gpu", "levels_rule"]
+
+_LAYOUTS = ("FHWC", "DHWC", "HWC")
+
+
+def levels_rule(x: Spec, dtype: DALIDataType | None) -> Spec:
+    """Return the output spec: only the dtype may change.
+
+    Raises:
+        LayoutError: the layout is none of HWC, FHWC and DHWC.
+        DTypeError: the dtype is boolean.
+    """
+    x = x.replace(layout=visual_layout(x, _LAYOUTS))
+    if DALIDataType.BOOL in (x.dtype, dtype):
+        raise DTypeError("brightness and contrast do not support booleans.")
+    return x.replace(dtype=x.dtype if dtype is None else dtype)
+
+
+def _highest(dtype: DALIDataType | None) -> float:
+    """Return the value of full brightness: 1 for floats, the maximum for integers."""
+    assert dtype is not None, "dalify bug: a kernel without element types"
+    return 1.0 if dtype.is_float else float(np.iinfo(dtype.numpy).max)
+
+
+def _line(
+    rows: Callable[[Any, str], np.ndarray],
+    spec: Spec,
+    out_spec: Spec,
+    brightness: Any,
+    brightness_shift: Any,
+    contrast: Any,
+    contrast_center: Any,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return factor and summand of each frame; `rows` converts an argument, with its name, to that form."""
+    one = np.ones(1, np.float32)
+    bright = one if brightness is None else rows(brightness, "brightness")
+    shift = one * 0 if brightness_shift is None else rows(brightness_shift, "brightness_shift")
+    around = one if contrast is None else rows(contrast, "contrast")
+    if contrast_center is not None:
+        center = rows(contrast_center, "contrast_center")
+    else:  # half of the positive range: 0.5, 128, 16384 …
+        highest = _highest(spec.dtype)
+        center = np.float32(0.5 if highest == 1.0 else (highest + 1) / 2)
+    factor = bright * around
+    summand = shift * np.float32(_highest(out_spec.dtype)) + bright * (center - around * center)
+    return factor, summand
+
+
+def levels_cpu(
+    out: Samples,
+    x: Samples,
+    spec: Spec,
+    out_spec: Spec,
+    *,
+    brightness: Any = None,
+    brightness_shift: Any = None,
+    contrast: Any = None,
+    contrast_center: Any = None,
+) -> None:
+    """Write ``shift * range + brightness * (center + contrast * (x - center))``.
+
+    Args:
+        out: N samples.
+        x: N samples with the same shapes.
+        spec: spec of `x`.
+        out_spec: spec of `out`; its dtype determines the range that `brightness_shift` is a fraction of.
+        brightness: [N, k] with k = 1 or the number of frames; None for 1.
+        brightness_shift: same shape; None for 0.
+        contrast: same shape; None for 1.
+        contrast_center: same shape, in units of `x`; None for the middle of the positive range.
+    """
+    layout = visual_layout(spec, _LAYOUTS)
+
+    def rows(values: Any, name: str) -> np.ndarray:
+        return per_frame_of_samples(values, x, layout, name)
+
+    factor, summand = _line(rows, spec, out_spec, brightness, brightness_shift, contrast, contrast_center)
+    target, source = folded_frames(out, layout), folded_frames(x, layout)
+    scale_shift(target, source, np.broadcast_to(factor, len(source)), np.broadcast_to(summand, len(source)))
+
+
+def levels_gpu(
+    out: Tensor,
+    x: Tensor,
+    spec: Spec,
+    out_spec: Spec,
+    *,
+    brightness: Any = None,
+    brightness_shift: Any = None,
+    contrast: Any = None,
+    contrast_center: Any = None,
+) -> None:
+    """`levels_cpu` for torch tensors."""
+    layout = visual_layout(spec, _LAYOUTS)
+
+    def rows(values: Any, name: str) -> np.ndarray:
+        return per_frame(values, frame_count(layout, x.shape[1:]), name)
+
+    factor, summand = _line(rows, spec, out_spec, brightness, brightness_shift, contrast, contrast_center)
+    scale_shift_torch(flat_frames(out, layout), flat_frames(x, layout), factor, summand)

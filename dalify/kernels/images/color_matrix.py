@@ -1,0 +1,191 @@
+"""Linear color operations: every output channel is a weighted sum of the input channels plus a constant.
+
+Hue, saturation, value, brightness, contrast, gray and YCbCr are all this operation with different matrices. The
+matrices are computed here, so that CPU and GPU kernels share them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalify.base.array_at import flat_at
+from dalify.base.compiling import njit
+from dalify.base.optional import torch
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples, saturate_cast_torch, to_uint8
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["apply_matrix", "apply_matrix_torch", "twist_matrix"]
+
+# NTSC luma and chroma with the three decimals of the standard. The inverse is computed, not taken from the standard:
+# the rounded rows I and Q do not sum to exactly zero, so a fully desaturated image keeps a trace of color.
+_RGB_TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
+_YIQ_TO_RGB = np.linalg.inv(_RGB_TO_YIQ)
+
+
+def twist_matrix(
+    hue: np.ndarray,
+    saturation: np.ndarray,
+    value: np.ndarray,
+    brightness: np.ndarray,
+    contrast: np.ndarray,
+    half_range: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the matrices that rotate hue, scale saturation and value, then apply contrast, then brightness.
+
+    In YIQ space hue rotates the chroma plane (I, Q), saturation scales it and value scales everything; afterwards
+    ``out = brightness * (contrast * v + half_range * (1 - contrast))``.
+
+    Args:
+        hue: float32 [N], degrees.
+        saturation: float32 [N], factor of the chroma.
+        value: float32 [N], factor of all three channels.
+        brightness: float32 [N], factor of the result.
+        contrast: float32 [N], factor of the distance to `half_range`.
+        half_range: the gray value that contrast does not change: 128 for integer images, 0.5 for float images.
+
+    Returns:
+        Matrices float32 [N, 3, 3] and constants float32 [N, 3].
+    """
+    matrix, offset = np.empty((hue.size, 3, 3), np.float32), np.empty((hue.size, 3), np.float32)
+    _twist(matrix, offset, hue, saturation, value, brightness, contrast, float(half_range))
+    return matrix, offset
+
+
+# Compiled, because a dozen NumPy calls would take as long as the image itself.
+@njit(nogil=True, cache=True)
+def _twist(
+    matrix: np.ndarray,
+    offset: np.ndarray,
+    hue: np.ndarray,
+    saturation: np.ndarray,
+    value: np.ndarray,
+    brightness: np.ndarray,
+    contrast: np.ndarray,
+    half_range: float,
+) -> None:
+    for n in range(hue.size):
+        angle = math.radians(np.float64(hue[n]))
+        factor = np.float64(brightness[n]) * contrast[n] * value[n]
+        cosine = math.cos(angle) * saturation[n] * factor
+        sine = math.sin(angle) * saturation[n] * factor
+        for k in range(3):
+            to_y, to_i, to_q = _YIQ_TO_RGB[k, 0] * factor, _YIQ_TO_RGB[k, 1], _YIQ_TO_RGB[k, 2]
+            from_i, from_q = to_i * cosine - to_q * sine, to_i * sine + to_q * cosine
+            for c in range(3):
+                matrix[n, k, c] = to_y * _RGB_TO_YIQ[0, c] + from_i * _RGB_TO_YIQ[1, c] + from_q * _RGB_TO_YIQ[2, c]
+            offset[n, k] = brightness[n] * (half_range - half_range * np.float64(contrast[n]))
+
+
+@njit(nogil=True, cache=True)
+def _three_to_three(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, offset, to_byte):
+    # Indices are unsigned: numba then omits the test for negative indices, and the loop is vectorized.
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    for n in range(len(x_at)):
+        source, target = flat_at(x_at[n], x_shapes[n], x_like), flat_at(out_at[n], out_shapes[n], out_like)
+        m, c = matrix[n], offset[n]
+        m00, m01, m02, c0 = m[0, 0], m[0, 1], m[0, 2], c[0]
+        m10, m11, m12, c1 = m[1, 0], m[1, 1], m[1, 2], c[1]
+        m20, m21, m22, c2 = m[2, 0], m[2, 1], m[2, 2], c[2]
+        for i in range(source.size // 3):
+            r = np.uint64(i) * three
+            red, green, blue = np.float32(source[r]), np.float32(source[r + one]), np.float32(source[r + two])
+            first = m00 * red + m01 * green + m02 * blue + c0
+            second = m10 * red + m11 * green + m12 * blue + c1
+            third = m20 * red + m21 * green + m22 * blue + c2
+            if to_byte:
+                target[r] = to_uint8(first)
+                target[r + one] = to_uint8(second)
+                target[r + two] = to_uint8(third)
+            else:
+                target[r] = first
+                target[r + one] = second
+                target[r + two] = third
+
+
+@njit(nogil=True, cache=True)
+def _three_to_one(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, offset, to_byte):
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    for n in range(len(x_at)):
+        source, target = flat_at(x_at[n], x_shapes[n], x_like), flat_at(out_at[n], out_shapes[n], out_like)
+        m0, m1, m2, c0 = matrix[n, 0, 0], matrix[n, 0, 1], matrix[n, 0, 2], offset[n, 0]
+        for i in range(source.size // 3):
+            r = np.uint64(i) * three
+            value = m0 * np.float32(source[r]) + m1 * np.float32(source[r + one]) + m2 * np.float32(source[r + two])
+            if to_byte:
+                target[np.uint64(i)] = to_uint8(value + c0)
+            else:
+                target[np.uint64(i)] = value + c0
+
+
+@njit(nogil=True, cache=True)
+def _two_to_two(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, offset):
+    one, two = np.uint64(1), np.uint64(2)
+    for n in range(len(x_at)):
+        source, target = flat_at(x_at[n], x_shapes[n], x_like), flat_at(out_at[n], out_shapes[n], out_like)
+        m00, m01, c0 = matrix[n, 0, 0], matrix[n, 0, 1], offset[n, 0]
+        m10, m11, c1 = matrix[n, 1, 0], matrix[n, 1, 1], offset[n, 1]
+        for i in range(source.size // 2):
+            first = np.uint64(i) * two
+            left, right = source[first], source[first + one]
+            target[first] = m00 * left + m01 * right + c0
+            target[first + one] = m10 * left + m11 * right + c1
+
+
+def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarray) -> None:
+    """Write ``out[..., k] = sum_c matrix[k, c] * x[..., c] + offset[k]``, rounded and saturated to the dtype of `out`.
+
+    Args:
+        out: N samples [..., K], any dtype.
+        x: N samples [..., C], any dtype. uint8 to uint8 with C = 3 and K = 1 or 3 is the fast case.
+        matrix: float32 [N, K, C].
+        offset: float32 [N, K], in units of `x`.
+    """
+    matrix = np.ascontiguousarray(matrix, np.float32)
+    offset = np.ascontiguousarray(offset, np.float32)
+    outputs, inputs = matrix.shape[1:]
+    if inputs == outputs == 2 and x.dtype == out.dtype == np.float32:  # points
+        _two_to_two(*out.compiled, *x.compiled, matrix, offset)
+    elif inputs == 3 and outputs in (1, 3):
+        kernel = _three_to_three if outputs == 3 else _three_to_one
+        if x.dtype == np.uint8 and out.dtype == np.uint8:
+            kernel(*out.compiled, *x.compiled, matrix, offset, True)
+            return
+        source = x if x.dtype == np.float32 else x.converted(np.dtype(np.float32))
+        result = out if out.dtype == np.float32 else Samples.empty(out.shapes, np.dtype(np.float32))
+        kernel(*result.compiled, *source.compiled, matrix, offset, False)
+        if result is not out:
+            saturate_cast_samples(out, result)
+    else:
+        for n, (target, values) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
+            flat = values.reshape(-1, inputs).astype(np.float32, copy=False)
+            with np.errstate(invalid="ignore"):  # infinities in the data correctly result in NaN
+                result = flat @ matrix[n].T + offset[n]
+            saturate_cast(target, result.reshape(target.shape))
+
+
+def apply_matrix_torch(out: Tensor, x: Tensor, matrix: np.ndarray, offset: np.ndarray) -> None:
+    """`apply_matrix` for torch tensors.
+
+    Args:
+        out: [N, ..., K].
+        x: [N, ..., C], on `out`'s device.
+        matrix: float32 [N, K, C], NumPy.
+        offset: float32 [N, K], NumPy.
+    """
+
+    def parameter(values: Any) -> Tensor:
+        array = np.ascontiguousarray(values, np.float32)
+        return torch.tensor(array, device=x.device).reshape(-1, *[1] * (x.ndim - 2), array.shape[-1])
+
+    source = x.float()
+    result = parameter(offset).expand(*x.shape[:-1], matrix.shape[1])
+    # Channel by channel rather than a matrix product: the product may use reduced precision on an accelerator.
+    for channel in range(x.shape[-1]):
+        result = result + source[..., channel : channel + 1] * parameter(matrix[:, :, channel])
+    saturate_cast_torch(out, result)

@@ -1,0 +1,209 @@
+"""Convolution filters: separable filters along each axis, and non-separable two-dimensional filters.
+
+Blur, Laplacian and user-defined filters share the same borders and arithmetic: sums in float32, rounded and saturated
+once at the end, borders reflected without repeating the edge pixel (``dcb|abcd|cba``).
+
+On the CPU, OpenCV filters in the calling thread, without holding the GIL. Its fixed-point Gaussian is not used: it is
+off by up to 2 gray levels, and slower than the float version.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+
+from dalify.base.errors import LayoutError
+from dalify.base.optional import torch
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = [
+    "bordered_indices",
+    "convolve_axes",
+    "convolve_axes_torch",
+    "convolve_samples",
+    "data_axes",
+    "gaussian_kernel",
+    "gaussian_sigma",
+    "gaussian_window",
+    "mirrored_indices",
+]
+
+_MAX_CHANNELS = 4  # per OpenCV call; more are supported, but slower
+_IDENTITY = np.ones(1, np.float32)
+
+
+def gaussian_sigma(window_size: int) -> float:
+    """Return the standard deviation, in pixels, for a window size: ``(radius - 1) * 0.3 + 0.8``."""
+    return ((window_size - 1) * 0.5 - 1) * 0.3 + 0.8
+
+
+def gaussian_window(sigma: float) -> int:
+    """Return the window size, in pixels, for a standard deviation: ``2 * ceil(3 * sigma) + 1``."""
+    return 2 * math.ceil(3 * sigma) + 1
+
+
+def gaussian_kernel(sigma: float, window_size: int) -> np.ndarray:
+    """Return the weights of a Gaussian, float32 [window_size], sum 1.
+
+    Args:
+        sigma: standard deviation in pixels, > 0.
+        window_size: odd number of weights.
+    """
+    radius = window_size // 2
+    weights = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
+    return (weights / weights.sum()).astype(np.float32)
+
+
+def data_axes(layout: str, ndim: int) -> tuple[int, int]:
+    """Return the first filtered axis and the number of filtered axes: all except leading F and C and trailing C.
+
+    If the data has no layout, all axes are filtered.
+
+    Raises:
+        LayoutError: C is between the others, or fewer than 1 or more than 3 axes are filtered.
+    """
+    letters = layout or "?" * ndim
+    first = len(letters) - len(letters.lstrip("FC"))
+    inner = letters[first:].removesuffix("C")
+    if "C" in inner or "F" in inner or not 1 <= len(inner) <= 3:
+        raise LayoutError(
+            f"a filter needs 1 to 3 adjacent data axes, with C first or last; the layout is {letters!r}.",
+            hint="Transpose first, for example to HWC.",
+        )
+    return first, len(inner)
+
+
+def mirrored_indices(size: int, radius: int) -> np.ndarray:
+    """Return the source indices of positions -radius … size - 1 + radius for reflect-101 borders, int64.
+
+    A window wider than the axis is reflected repeatedly; an axis with one element repeats it.
+    """
+    if size == 1:
+        return np.zeros(1 + 2 * radius, np.int64)
+    period = 2 * (size - 1)
+    position = np.arange(-radius, size + radius) % period
+    return np.minimum(position, period - position)
+
+
+def bordered_indices(size: int, before: int, after: int, border: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the source indices of positions -before … size - 1 + after, and which of them are padding.
+
+    Args:
+        size: extent of the axis.
+        before: number of positions before it.
+        after: number of positions after it.
+        border: "reflect_101", "reflect_1001", "wrap", "clamp" or "constant", also called "fill".
+
+    Returns:
+        int64 indices within the axis, and booleans that are True for values of the "constant" border.
+    """
+    position = np.arange(-before, size + after)
+    outside = (position < 0) | (position >= size) if border in ("constant", "fill") else np.zeros(position.size, bool)
+    if border == "wrap":
+        position = position % size
+    elif border == "reflect_1001":
+        position = position % (2 * size)
+        position = np.minimum(position, 2 * size - 1 - position)
+    elif border == "reflect_101":
+        widest = max(before, after)
+        position = mirrored_indices(size, widest)[widest - before : 2 * widest + size - (widest - after)]
+    return np.clip(position, 0, size - 1), outside
+
+
+def _filter_plane(out: np.ndarray, image: np.ndarray, vertical: np.ndarray, horizontal: np.ndarray) -> None:
+    """Filter one image [H, W] or [H, W, C]; `out` is float32, or uint8 if the image is."""
+    depth = cv2.CV_32F if out.dtype == np.float32 else cv2.CV_8U
+    cv2.sepFilter2D(image, depth, horizontal, vertical, dst=out, borderType=cv2.BORDER_REFLECT_101)
+
+
+def _along(x: np.ndarray, axis: int, weights: np.ndarray) -> np.ndarray:
+    """Filter any array along one axis into a new float32 array."""
+    length = x.shape[axis]
+    planes = x.reshape(math.prod(x.shape[:axis]), length, -1)
+    result = np.empty(planes.shape, np.float32)
+    for target, plane in zip(result, planes, strict=True):
+        _filter_plane(target, plane, weights, _IDENTITY)
+    return result.reshape(x.shape)
+
+
+def convolve_axes(out: np.ndarray, x: np.ndarray, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
+    """Filter each sample with one kernel per axis.
+
+    Args:
+        out: [N, ...], C-contiguous, any dtype, the shape of `x`.
+        x: [N, ...], C-contiguous, any dtype. uint8 [N, H, W, C] with C <= 4 is the fast case.
+        kernels: N lists of one kernel (odd length, float32) for each filtered axis.
+        first_axis: the first filtered axis of `x`, counted with N as axis 0; the others follow it.
+    """
+    if x.size:
+        convolve_samples(Samples.of_dense(out), Samples.of_dense(x), kernels, first_axis - 1)
+
+
+def convolve_samples(out: Samples, x: Samples, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
+    """Filter each sample with one kernel per axis; OpenCV takes one image in a call.
+
+    Args:
+        out: to fill, any dtype, the shapes of `x`.
+        x: N samples, any dtype. uint8 [H, W, C] with C <= 4 is the fast case.
+        kernels: N lists of one kernel (odd length, float32) for each filtered axis.
+        first_axis: the first filtered axis of a sample; the others follow it.
+    """
+    is_direct = out.dtype == np.float32 or (out.dtype == np.uint8 and x.dtype == np.uint8)
+    for target, sample, given in zip(out.arrays(), x.arrays(), kernels, strict=True):
+        weights = [np.asarray(kernel, np.float32) for kernel in given]
+        source = sample if sample.dtype in (np.uint8, np.float32) else sample.astype(np.float32)
+        if is_direct:
+            _convolve_sample(target, source, weights, first_axis)
+            continue
+        result = np.empty(target.shape, np.float32)
+        _convolve_sample(result, source, weights, first_axis)
+        saturate_cast(target, result)
+
+
+def _convolve_sample(out: np.ndarray, x: np.ndarray, kernels: list[np.ndarray], first_axis: int) -> None:
+    last_axis = first_axis + len(kernels) - 1
+    channels = math.prod(x.shape[last_axis + 1 :])
+    # All except the last two axes separately, in float32; the last two together if the channels allow it.
+    planar = len(kernels) >= 2 and channels <= _MAX_CHANNELS
+    for i, weights in enumerate(kernels[: -2 if planar else None]):
+        if weights.size > 1 or weights[0] != 1:
+            x = _along(x, first_axis + i, weights)
+    if planar:
+        shape = (math.prod(x.shape[: last_axis - 1]), x.shape[last_axis - 1], x.shape[last_axis], channels)
+        for target, plane in zip(out.reshape(shape), x.reshape(shape), strict=True):
+            if channels == 1:
+                target, plane = target[..., 0], plane[..., 0]
+            _filter_plane(target, plane, kernels[-2], kernels[-1])
+    else:
+        saturate_cast(out, x)
+
+
+def convolve_axes_torch(out: Tensor, x: Tensor, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
+    """`convolve_axes` for torch tensors, all samples at once (kernels are NumPy arrays)."""
+    result = x.float()
+    for i in range(len(kernels[0])):
+        axis = first_axis + i
+        widest = max(k[i].size for k in kernels)
+        weights = np.zeros((len(kernels), widest), np.float32)
+        for row, k in zip(weights, kernels, strict=True):  # shorter kernels are centered in the widest
+            begin = (widest - k[i].size) // 2
+            row[begin : begin + k[i].size] = k[i]
+        if widest == 1:
+            result = result * torch.as_tensor(weights, device=x.device).reshape(-1, *[1] * (x.ndim - 1))
+            continue
+        indices = torch.as_tensor(mirrored_indices(x.shape[axis], widest // 2), device=x.device)
+        padded = result.index_select(axis, indices)
+        taps = torch.as_tensor(weights, device=x.device).reshape(len(kernels), widest, *[1] * (x.ndim - 1))
+        total = torch.zeros_like(result)
+        for tap in range(widest):
+            total += padded.narrow(axis, tap, x.shape[axis]) * taps[:, tap]
+        result = total
+    saturate_cast_torch(out, result)

@@ -1,0 +1,222 @@
+"""Fused crop, mirror, mean subtraction, division by the standard deviation and transpose.
+
+The last step of most image pipelines, which writes four bytes for each byte that it reads: separate steps would access
+the large result several times.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.array_at import array_at
+from dalify.base.compiling import njit
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.convert import saturate_cast
+from dalify.kernels.arrays.frozen import broadcast_to
+from dalify.kernels.arrays.simd import split_sixteen_mirrored_pixels, split_sixteen_pixels
+
+__all__ = ["crop_mirror_normalize"]
+
+_PIXELS = 16
+_FLOAT_BYTES = 4
+# Unsigned indices: otherwise numba tests each for a negative index, which counts from the end.
+_ONE, _TWO, _THREE = np.uintp(1), np.uintp(2), np.uintp(3)
+_NATIVE = (np.uint8, np.float32, np.int16, np.uint16, np.int32)  # other dtypes are converted first
+
+
+def crop_mirror_normalize(
+    out: Samples,
+    x: Samples,
+    anchor: np.ndarray,
+    *,
+    mirror: np.ndarray,
+    mean: np.ndarray,
+    multiplier: np.ndarray,
+    shift: float = 0.0,
+    fill: np.ndarray,
+    is_planar: bool = True,
+) -> None:
+    """Set ``out = (window of x - mean) * multiplier + shift``, computed in float32.
+
+    Args:
+        out: N samples [C', d, h, w] if `is_planar`, else [d, h, w, C'], to fill, any numeric dtype; C' >= C. Integers
+            are rounded half away from zero and saturated.
+        x: N samples [D, H, W, C], any numeric dtype; images have D = 1. C is the same for all.
+        anchor: int [N, 3], start of the windows in D, H, W; their extents are those of `out`. Windows may exceed `x`.
+        mirror: [N], non-zero: reverse the W axis of the window.
+        mean: float [N, C] or [C], in units of `x`.
+        multiplier: float [N, C] or [C]: scale / standard deviation.
+        shift: added at the end.
+        fill: float [C'], value of `out` outside `x` and in channels that `x` does not have.
+        is_planar: whether channels precede the spatial axes in `out`.
+    """
+    if not len(x):
+        return
+    samples, channels = len(x), int(x.shapes[0, 3])
+    source = x if x.dtype in _NATIVE else x.converted(np.dtype(np.float32))
+    anchors, mirrors = broadcast_to(anchor, (samples, 3), np.int64), np.array(mirror, np.bool_)
+    means = broadcast_to(mean, (samples, channels), np.float32)
+    multipliers = broadcast_to(multiplier, (samples, channels), np.float32)
+    shifted, fills = np.float32(shift), np.array(fill, np.float32)
+    kernel = _planar if is_planar else _interleaved
+    if out.dtype == np.float32:
+        kernel(*out.compiled, *source.compiled, anchors, mirrors, means, multipliers, shifted, fills)
+        return
+    # Sample by sample, so that its float32 form is still in the CPU cache when it is converted.
+    for n, filled in enumerate(out.arrays()):
+        one = np.array([n])
+        target, part = Samples.empty(out.shapes[one], np.dtype(np.float32)), source.take(one)
+        own = anchors[one], mirrors[one], means[one], multipliers[one]
+        kernel(*target.compiled, *part.compiled, *own, shifted, fills)
+        saturate_cast(filled, next(target.arrays()))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _overlap(anchor, size, extent):
+    """Return the part [first, last) of a window of `size` that is inside `extent` pixels."""
+    first = min(max(-anchor, 0), size)
+    return first, max(min(extent - anchor, size), first)
+
+
+@njit(nogil=True, cache=True)
+def _planar(out_at, out_shapes, out_like, x_at, x_shapes, x_like, anchor, mirror, mean, multiplier, shift, fill):
+    channels = mean.shape[1]
+    for n in range(len(out_at)):
+        out_channels, depth, height, width = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2], out_shapes[n, 3]
+        out = array_at(out_at[n], (out_channels, depth, height, width), out_like)
+        x = array_at(x_at[n], (x_shapes[n, 0], x_shapes[n, 1], x_shapes[n, 2] * channels), x_like)
+        plane_bytes = np.uintp(_FLOAT_BYTES * depth * height * width)
+        z0, y0, x0 = anchor[n, 0], anchor[n, 1], anchor[n, 2]
+        left, right = _overlap(x0, width, x_shapes[n, 2])
+        begin, end = (width - right, width - left) if mirror[n] else (left, right)
+        for d in range(depth):
+            for i in range(height):
+                is_inside = 0 <= z0 + d < x.shape[0] and 0 <= y0 + i < x.shape[1] and begin < end
+                for c in range(out_channels):
+                    is_kept = is_inside and c < channels
+                    _surround(out[c, d, i], begin if is_kept else 0, end if is_kept else 0, fill[c])
+                if not is_inside:
+                    continue
+                pixels = x[z0 + d, y0 + i, (x0 + left) * channels : (x0 + right) * channels]
+                if x.itemsize == 1 and channels == 3 and end - begin >= _PIXELS:
+                    red = np.uintp(out[0, d, i].ctypes.data) + np.uintp(_FLOAT_BYTES * begin)
+                    _split_bytes(red, plane_bytes, pixels, mean[n], multiplier[n], shift, mirror[n])
+                    continue
+                if channels == 3:
+                    red, green, blue = out[0, d, i], out[1, d, i], out[2, d, i]
+                    _split_pixels(
+                        red[begin:end], green[begin:end], blue[begin:end], pixels, mean[n], multiplier[n], shift
+                    )
+                for c in range(channels):
+                    target = out[c, d, i, begin:end]
+                    if channels != 3:
+                        _take_channel(target, pixels, c, channels, mean[n, c], multiplier[n, c], shift, mirror[n])
+                    elif mirror[n]:
+                        _reverse(target)
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _surround(target, begin, end, value):
+    """Set a row to a value, except for [begin, end)."""
+    for j in range(begin):
+        target[j] = value
+    for j in range(end, target.size):
+        target[j] = value
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _split_bytes(red, plane_bytes, pixels, mean, multiplier, shift, is_mirrored):
+    """Normalize at least 16 RGB pixels of uint8 into three rows; the last 16 may overlap the previous ones."""
+    width = pixels.size // 3
+    source = np.uintp(pixels.ctypes.data)
+    means, multipliers = np.uintp(mean.ctypes.data), np.uintp(multiplier.ctypes.data)
+    for block in range(0, width, _PIXELS):
+        j = block if block < width - _PIXELS else width - _PIXELS
+        at = source + np.uintp(3 * j)
+        to = red + np.uintp(_FLOAT_BYTES * (width - _PIXELS - j if is_mirrored else j))
+        if is_mirrored:
+            split_sixteen_mirrored_pixels(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
+                at, means, multipliers, shift, to, to + plane_bytes, to + plane_bytes + plane_bytes
+            )
+        else:
+            split_sixteen_pixels(  # pyright: ignore[reportCallIssue]
+                at, means, multipliers, shift, to, to + plane_bytes, to + plane_bytes + plane_bytes
+            )
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _split_pixels(red, green, blue, pixels, mean, multiplier, shift):
+    """Normalize interleaved pixels of three channels into three rows."""
+    m0, m1, m2 = mean[0], mean[1], mean[2]
+    s0, s1, s2 = multiplier[0], multiplier[1], multiplier[2]
+    for j in range(red.size):  # one loop, so that the three values of a pixel are loaded together
+        at = _THREE * np.uintp(j)
+        red[j] = (np.float32(pixels[at]) - m0) * s0 + shift
+        green[j] = (np.float32(pixels[at + _ONE]) - m1) * s1 + shift
+        blue[j] = (np.float32(pixels[at + _TWO]) - m2) * s2 + shift
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _take_channel(target, pixels, channel, channels, mean, multiplier, shift, is_mirrored):
+    """Normalize one of several interleaved channels."""
+    at, step = np.uintp(channel), np.uintp(channels)
+    if is_mirrored:
+        at, step = at + np.uintp(channels * (target.size - 1)), np.uintp(0) - step  # wraps around
+    if channels > 1:
+        for j in range(target.size):
+            target[j] = (np.float32(pixels[at + np.uintp(j) * step]) - mean) * multiplier + shift
+    elif is_mirrored:
+        for j in range(target.size):
+            target[j] = (np.float32(pixels[at - np.uintp(j)]) - mean) * multiplier + shift
+    else:
+        for j in range(target.size):
+            target[j] = (np.float32(pixels[j]) - mean) * multiplier + shift
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _reverse(row):
+    """Reverse a row in place."""
+    last = np.uintp(row.size - 1)
+    for j in range(row.size // 2):
+        row[j], row[last - np.uintp(j)] = row[last - np.uintp(j)], row[j]
+
+
+@njit(nogil=True, cache=True)
+def _interleaved(out_at, out_shapes, out_like, x_at, x_shapes, x_like, anchor, mirror, mean, multiplier, shift, fill):
+    channels = mean.shape[1]
+    for n in range(len(out_at)):
+        depth, height, width, out_channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2], out_shapes[n, 3]
+        out = array_at(out_at[n], (depth, height, width, out_channels), out_like)
+        x = array_at(x_at[n], (x_shapes[n, 0], x_shapes[n, 1], x_shapes[n, 2], channels), x_like)
+        means, multipliers, row = (
+            np.empty(width * channels, np.float32),
+            np.empty(width * channels, np.float32),
+            np.empty(width * channels, np.float32),
+        )
+        z0, y0, x0 = anchor[n, 0], anchor[n, 1], anchor[n, 2]
+        left, right = _overlap(x0, width, x.shape[2])
+        for j in range(width):
+            for c in range(channels):
+                means[j * channels + c] = mean[n, c]
+                multipliers[j * channels + c] = multiplier[n, c]
+        for d in range(depth):
+            for i in range(height):
+                target = out[d, i]
+                is_inside = 0 <= z0 + d < x.shape[0] and 0 <= y0 + i < x.shape[1] and left < right
+                if not is_inside or right - left < width or channels < out_channels:
+                    for j in range(width):
+                        target[j] = fill
+                    if not is_inside:
+                        continue
+                pixels = x[z0 + d, y0 + i, x0 + left : x0 + right].reshape(-1)
+                if channels == out_channels and not mirror[n]:
+                    values = target.reshape(-1)[left * channels : right * channels]
+                else:
+                    values = row
+                for j in range(pixels.size):
+                    values[j] = (np.float32(pixels[j]) - means[j]) * multipliers[j] + shift
+                if channels < out_channels or mirror[n]:
+                    for j in range(left, right):
+                        column = width - 1 - j if mirror[n] else j
+                        for c in range(channels):
+                            target[column, c] = row[(j - left) * channels + c]

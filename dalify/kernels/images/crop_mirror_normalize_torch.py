@@ -1,0 +1,70 @@
+"""Crop, mirror, normalize and transpose for torch tensors on any device.
+
+A separate module, so that the CPU kernel does not load torch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.kernels.arrays.convert import saturate_cast_torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["crop_mirror_normalize_torch"]
+
+
+def crop_mirror_normalize_torch(
+    out: Tensor,
+    x: Tensor,
+    anchor: np.ndarray,
+    *,
+    mirror: np.ndarray,
+    mean: np.ndarray,
+    multiplier: np.ndarray,
+    shift: float = 0.0,
+    fill: np.ndarray,
+    is_planar: bool = True,
+) -> None:
+    """`dalify.kernels.images.crop_mirror_normalize.crop_mirror_normalize` for torch tensors.
+
+    Args:
+        out: [N, C', d, h, w] if `is_planar`, else [N, d, h, w, C'], to fill; C' >= C.
+        x: [N, D, H, W, C] on `out`'s device.
+        anchor: int [N, 3], start of the windows in D, H, W; on the CPU, like all parameters.
+        mirror: [N], non-zero: reverse the W axis of the window.
+        mean: float [N, C] or [C].
+        multiplier: float [N, C] or [C]: scale / standard deviation.
+        shift: added at the end.
+        fill: float [C'], value of `out` outside `x` and in channels that `x` does not have.
+        is_planar: whether channels precede the spatial axes in `out`.
+    """
+    samples, channels = x.shape[0], x.shape[-1]
+    target = out.movedim(1, -1) if is_planar else out
+    places = [np.asarray(anchor)[:, axis, None] + np.arange(target.shape[1 + axis]) for axis in range(3)]
+    places[2] = np.where(np.asarray(mirror, bool)[:, None], places[2][:, ::-1], places[2])
+    inside = [(place >= 0) & (place < x.shape[1 + axis]) for axis, place in enumerate(places)]
+    index = [
+        torch.as_tensor(place.clip(0, x.shape[1 + axis] - 1), device=x.device) for axis, place in enumerate(places)
+    ]
+    rows = torch.arange(samples, device=x.device)[:, None, None, None]
+    window = x[rows, index[0][:, :, None, None], index[1][:, None, :, None], index[2][:, None, None, :]]
+
+    def parameter(values: np.ndarray) -> Tensor:
+        full = np.broadcast_to(np.asarray(values, np.float32), (samples, channels))
+        return torch.as_tensor(full.copy(), device=x.device)[:, None, None, None, :]
+
+    result = (window.to(torch.float32) - parameter(mean)) * parameter(multiplier) + shift
+    border = torch.as_tensor(np.array(fill, np.float32), device=x.device)
+    if not all(part.all() for part in inside):
+        masks = [torch.as_tensor(part, device=x.device) for part in inside]
+        is_inside = masks[0][:, :, None, None] & masks[1][:, None, :, None] & masks[2][:, None, None, :]
+        result = torch.where(is_inside[..., None], result, border[:channels])
+    if target.shape[-1] > channels:
+        extra = border[channels:].expand(*result.shape[:-1], -1)
+        result = torch.cat([result, extra], -1)
+    saturate_cast_torch(out, result.movedim(-1, 1) if is_planar else result)

@@ -1,0 +1,195 @@
+"""Crop, mirror and normalize for data with any visual layout on either device.
+
+The kernels support only [N, D, H, W, C], with planar or interleaved output. This module converts layouts to that form,
+without a copy if the order of axes allows it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.frozen import broadcast_to
+from dalify.kernels.images.crop_mirror_normalize import crop_mirror_normalize
+from dalify.kernels.images.crop_mirror_normalize_torch import crop_mirror_normalize_torch
+
+__all__ = ["normalize_axes"]
+
+
+def normalize_axes(
+    out: Any,
+    x: Any,
+    layout: str,
+    out_layout: str,
+    anchors: Mapping[str, np.ndarray],
+    *,
+    mirror: np.ndarray,
+    mean: Any,
+    std: Any,
+    scale: float,
+    shift: float,
+    fill_values: Sequence[float],
+) -> None:
+    """Set ``out = scale * (window of x - mean) / std + shift``, optionally mirrored, with another order of axes.
+
+    Args:
+        out: [N, ...], output; array, tensor or `Samples`. Channels that `x` does not have are filled.
+        x: [N, ...], same type.
+        layout: layout of a sample of `x`: F, C, D, H and W, each at most once.
+        out_layout: layout of a sample of `out`, a permutation of `layout`.
+        anchors: letter to int [N]: start of the windows, which may exceed `x`.
+        mirror: [N], non-zero: reverse W.
+        mean: float [N, C] or [N, 1], or a list of N such vectors.
+        std: like `mean`.
+        scale: factor.
+        shift: added at the end.
+        fill_values: value of `out` outside `x`: one for all channels, or one per channel of `x` and 0 for the others.
+    """
+    options: dict[str, Any] = {"scale": scale, "shift": shift, "fill_values": fill_values}
+    if isinstance(x, Samples):
+        _normalize_samples(out, x, layout, out_layout, anchors, mirror, mean, std, options)
+        return
+    size = dict(zip(out_layout, out.shape[1:], strict=True))
+    extents = dict(zip(layout, x.shape[1:], strict=True))
+    samples, channels = x.shape[0], extents["C"]
+    mean = broadcast_to(mean, (samples, channels), np.float32)
+    multiplier, fill = (
+        _multiplier(broadcast_to(std, (samples, channels), np.float32), scale),
+        _fills(fill_values, size["C"]),
+    )
+    if len(fill_values) > 1:
+        fill[channels:] = 0
+    # Planes that stay planar are treated as images with one channel; so are frames, if all of them are used.
+    keeps_planes = layout == out_layout and layout[-1] != "C" and size["C"] == channels and len(set(fill.tolist())) == 1
+    keeps_frames = "F" in layout and size["F"] == extents["F"] and not anchors["F"].any()
+    lead = [letter for letter in layout if (letter == "C" and keeps_planes) or (letter == "F" and keeps_frames)]
+    depth = [letter for letter in layout if letter in "FD" and letter not in lead]
+    colour = [] if keeps_planes else ["C"]
+    copies = math.prod(extents[letter] for letter in lead)
+
+    def rearranged(data: Any, have: str, want: Sequence[str]) -> Any:
+        order = (0, *(1 + have.index(letter) for letter in want))
+        return data.transpose(order) if isinstance(data, np.ndarray) else data.permute(order)
+
+    def of_channels(values: np.ndarray) -> np.ndarray:
+        if not keeps_planes:
+            return np.repeat(values, copies, axis=0)
+        form = (samples, *(channels if letter == "C" else 1 for letter in lead))
+        whole = (samples, *(extents[letter] for letter in lead))
+        return np.broadcast_to(values.reshape(form), whole).reshape(-1, 1)
+
+    def extent_of(extents: Mapping[str, int]) -> tuple[int, int, int]:
+        return (math.prod(extents[letter] for letter in depth), extents["H"], extents["W"])
+
+    source = rearranged(x, layout, [*lead, *depth, "H", "W", *colour])
+    source = source.reshape(samples * copies, *extent_of(extents), 1 if keeps_planes else channels)
+    begins = np.stack([anchors[depth[0]] if depth else np.zeros(samples, np.int64), anchors["H"], anchors["W"]], 1)
+    planes = [*lead, *colour, *depth, "H", "W"]
+    is_planar = list(out_layout) != [*lead, *depth, "H", "W", *colour] or keeps_planes
+    is_direct = not is_planar or list(out_layout) == planes
+    out_channels = 1 if keeps_planes else size["C"]
+    form = (out_channels, *extent_of(size)) if is_planar else (*extent_of(size), out_channels)
+    if is_direct:
+        target = out.reshape(samples * copies, *form)
+    elif isinstance(x, np.ndarray):
+        target = np.empty((samples * copies, *form), out.dtype)
+    else:
+        target = out.new_empty((samples * copies, *form))
+    is_array = isinstance(x, np.ndarray)
+    kernel: Any = crop_mirror_normalize if is_array else crop_mirror_normalize_torch
+    kernel(
+        Samples.of_dense(target) if is_array else target,
+        Samples.of_dense(np.ascontiguousarray(source)) if is_array else source,
+        np.repeat(begins, copies, axis=0),
+        mirror=np.repeat(mirror, copies),
+        mean=of_channels(mean),
+        multiplier=of_channels(multiplier),
+        shift=shift,
+        fill=fill[:1] if keeps_planes else fill,
+        is_planar=is_planar,
+    )
+    if not is_direct:
+        whole = target.reshape(samples, *(size[letter] for letter in planes))
+        out[...] = rearranged(whole, "".join(planes), out_layout)
+
+
+def _multiplier(std: np.ndarray, scale: float) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.float32(scale) / std.astype(np.float32)
+
+
+def _fills(values: Sequence[float], channels: int) -> np.ndarray:
+    """Return the fill values of all channels: one for all, or one each, and 0 for added channels."""
+    fill = np.zeros(channels, np.float32)
+    if len(values) == 1:
+        fill[:] = values[0]
+    else:
+        fill[: len(values)] = values
+    return fill
+
+
+def _normalize_samples(
+    out: Samples,
+    x: Samples,
+    layout: str,
+    out_layout: str,
+    anchors: Mapping[str, np.ndarray],
+    mirror: np.ndarray,
+    mean: Any,
+    std: Any,
+    options: Mapping[str, Any],
+) -> None:
+    """Process the samples of a chunk, in one call if the channels are equal and the layout is common."""
+    channels = x.extents(layout.index("C"))
+    is_mixed = bool((channels != channels[0]).any())
+    spatial = layout.replace("C", "")
+    is_usual = layout in ("HWC", "DHWC", "FHWC") and (out_layout == layout or out_layout == f"C{spatial}")
+    is_frames = layout == "FHWC" and out_layout in ("FHWC", "FCHW")
+    if is_frames:
+        is_frames = not anchors["F"].any() and bool((out.extents(0) == x.extents(0)).all())
+    if is_mixed or not (is_usual or is_frames):
+        # Each channel count separately; for an uncommon layout, each sample.
+        places = [np.flatnonzero(channels == kind) for kind in np.unique(channels)] if is_mixed else None
+        for at in places or [np.array([n]) for n in range(len(x))]:
+            target, source = out.take(at), x.take(at)
+            if places is None:
+                target, source = next(target.arrays())[None], next(source.arrays())[None]
+            own = {letter: values[at] for letter, values in anchors.items()}
+            rows = [np.stack([values[n] for n in at]) for values in (mean, std)]
+            normalize_axes(
+                target, source, layout, out_layout, own, mirror=mirror[at], mean=rows[0], std=rows[1], **options
+            )
+        return
+    count = int(channels[0])
+    means, deviations = (broadcast_to(_rows(values), (len(x), count), np.float32) for values in (mean, std))
+    windows = np.zeros((len(x), 3), np.int64)
+    for axis, letter in ((0, spatial[0] if len(spatial) == 3 else ""), (1, "H"), (2, "W")):
+        if letter and not (is_frames and letter == "F"):
+            windows[:, axis] = anchors[letter]
+    flags = mirror
+    is_planar = out_layout.index("C") < out_layout.index("H")
+    if is_frames:
+        (x, owner), (out, _) = x.folded(1), out.folded(1)
+        windows, flags, means, deviations = windows[owner], mirror[owner], means[owner], deviations[owner]
+    if x.ndim == 3:
+        x, out = x.with_axis(0), out.with_axis(1 if is_planar else 0)
+    out_channels = int(out.shapes[0, 0 if is_planar else -1]) if len(out) else count
+    crop_mirror_normalize(
+        out,
+        x,
+        windows,
+        mirror=flags,
+        mean=means,
+        multiplier=_multiplier(deviations, options["scale"]),
+        shift=options["shift"],
+        fill=_fills(options["fill_values"], out_channels),
+        is_planar=is_planar,
+    )
+
+
+def _rows(values: Any) -> np.ndarray:
+    return np.stack(values) if isinstance(values, list) else values

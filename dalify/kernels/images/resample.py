@@ -1,0 +1,469 @@
+"""Resamples images and volumes through a window, on the CPU.
+
+The performance-critical kernel of image training. Both passes of a separable filter run row by row: the source rows of
+an output row are blended into a scratch row in the L1 cache, which is then filtered horizontally. Only columns and rows
+that the window needs are read. Sums are float32; the result is rounded once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types as numba_types
+from numba.extending import overload
+
+from dalify.base.array_at import array_at
+from dalify.base.compiling import njit
+from dalify.base.errors import ShapeError
+from dalify.data.dtypes import DALIInterpType
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.convert import saturate_cast_samples
+from dalify.kernels.arrays.frozen import broadcast_to
+from dalify.kernels.arrays.simd import (
+    blend_four_pixels,
+    weighted_sum_of_four,
+    weighted_sum_of_four_taps,
+    weighted_sum_of_six_taps,
+    weighted_sum_of_two_taps,
+)
+from dalify.kernels.images.resample_filters import axis_taps, filter_radius, select_filter, tap_count
+
+__all__ = ["resample"]
+
+_NEAREST = int(DALIInterpType.INTERP_NN)
+_LINEAR = int(DALIInterpType.INTERP_LINEAR)
+_LANES = 4
+_FLOAT_BYTES = 4
+_BYTE = np.empty(0, np.uint8)
+
+
+def resample(
+    out: Samples,
+    x: Samples,
+    start: np.ndarray,
+    end: np.ndarray,
+    *,
+    min_filter: np.ndarray | int = _LINEAR,
+    mag_filter: np.ndarray | int = _LINEAR,
+    antialias: bool = True,
+) -> None:
+    """Resample the window [start, end) of each sample to the size of `out`.
+
+    See `dalify.kernels.images.resample_filters` for the formulas. Wide filters read pixels around the window; outside
+    the image, its border is repeated.
+
+    Args:
+        out: N samples [h, w, C] or [d, h, w, C], output, any numeric dtype; integers are rounded half away from zero
+            and saturated.
+        x: N samples [H, W, C] or [D, H, W, C], any numeric dtype, no axis empty. uint8 and float32 are fast; others
+            are converted to float32.
+        start: float [N, 2] or [N, 3], finite: start of the window in pixel edges, in the order of the axes.
+        end: like `start`: end of the window. An end before the start mirrors that axis.
+        min_filter: DALIInterpType, or int array [N] of them, for axes that shrink.
+        mag_filter: the same for other axes.
+        antialias: widen filters with the scale of a reduction.
+
+    Raises:
+        ShapeError: a sample of `x` has no pixels.
+    """
+    samples, axes = len(x), x.ndim - 1
+    begin = broadcast_to(start, (samples, axes), np.float32)
+    stop = broadcast_to(end, (samples, axes), np.float32)
+    minify = broadcast_to(min_filter, (samples,), np.int32)
+    magnify = broadcast_to(mag_filter, (samples,), np.int32)
+    kept: Any = out.shapes.all(1)
+    if not kept.all():
+        _resample_some(out, x, begin, stop, minify, magnify, antialias, kept)
+        return
+    if not x.shapes.all():
+        empty = int(np.flatnonzero(~x.shapes.all(1))[0])
+        shape = tuple(x.shapes[empty].tolist())
+        raise ShapeError(f"an empty image with shape {shape} cannot be resampled.", sample=empty)
+    if out.dtype == x.dtype:
+        nearest: Any = (minify == _NEAREST) & (magnify == _NEAREST)
+        if nearest.all():
+            _gather_nearest(out, x, begin, stop)
+            return
+        if nearest.any():
+            for some in (nearest, np.logical_not(nearest)):
+                _resample_some(out, x, begin, stop, minify, magnify, antialias, some)
+            return
+    source = x if x.dtype in (np.uint8, np.float32) else x.converted(np.dtype(np.float32))
+    is_direct = out.dtype == np.float32 or (out.dtype == source.dtype == np.uint8)
+    target = out if is_direct else Samples.empty(out.shapes, np.dtype(np.float32))
+    resample_all = _resample_volumes if axes == 3 else _resample_images
+    resample_all(target, source, begin, stop, minify, magnify, antialias)
+    if not is_direct:
+        saturate_cast_samples(out, target)
+
+
+def _resample_some(
+    out: Samples,
+    x: Samples,
+    start: np.ndarray,
+    end: np.ndarray,
+    min_filter: np.ndarray,
+    mag_filter: np.ndarray,
+    antialias: bool,
+    chosen: np.ndarray,
+) -> None:
+    at = np.flatnonzero(chosen)
+    filters = {"min_filter": min_filter[at], "mag_filter": mag_filter[at]}
+    try:
+        resample(out.take(at), x.take(at), start[at], end[at], **filters, antialias=antialias)
+    except ShapeError as error:
+        error.sample = int(at[error.sample or 0])
+        raise
+
+
+def _resample_images(
+    out: Samples,
+    x: Samples,
+    start: np.ndarray,
+    end: np.ndarray,
+    min_filter: np.ndarray,
+    mag_filter: np.ndarray,
+    antialias: bool,
+) -> None:
+    is_rgb = (out.extents(2) == 3) & (out.extents(1) >= _LANES) & (out.dtype == np.uint8)
+    places = [None] if is_rgb.all() or not is_rgb.any() else [np.flatnonzero(is_rgb), np.flatnonzero(~is_rgb)]
+    for at in places:
+        some = slice(None) if at is None else at
+        target, source = (out, x) if at is None else (out.take(at), x.take(at))
+        _separable(
+            *target.compiled,
+            *source.compiled,
+            start[some],
+            end[some],
+            min_filter[some],
+            mag_filter[some],
+            antialias,
+            None if is_rgb[0 if at is None else at[0]] else True,
+        )
+
+
+def _resample_volumes(
+    out: Samples,
+    x: Samples,
+    start: np.ndarray,
+    end: np.ndarray,
+    min_filter: np.ndarray,
+    mag_filter: np.ndarray,
+    antialias: bool,
+) -> None:
+    """Resample the depth first, if it changes; then the images."""
+    depth = out.extents(0)
+    is_whole = (x.extents(0) == depth) & (start[:, 0] == 0) & (end[:, 0] == depth)
+    for some in (np.flatnonzero(is_whole), np.flatnonzero(~is_whole)):
+        if not len(some):
+            continue
+        source = x.take(some)
+        if not is_whole[some[0]]:
+            blended = Samples.empty(np.column_stack([depth[some], source.shapes[:, 1:]]), np.dtype(np.float32))
+            _blend_slices(
+                *blended.compiled, *source.compiled,
+                start[some, 0], end[some, 0], min_filter[some], mag_filter[some], antialias,
+            )  # fmt: skip
+            source = blended
+        slices, owner = source.folded(1)
+        targets, _ = out.take(some).folded(1)
+        of_slice = some[owner]
+        _resample_images(
+            targets, slices, start[of_slice, 1:], end[of_slice, 1:], min_filter[of_slice], mag_filter[of_slice],
+            antialias,
+        )  # fmt: skip
+
+
+def _gather_nearest(out: Samples, x: Samples, start: np.ndarray, end: np.ndarray) -> None:
+    """Copy nearest pixels, exactly and in any dtype."""
+    if x.ndim == 3:  # images are volumes of one slice
+        out, x = out.with_axis(0), x.with_axis(0)
+        start, end = (np.insert(corner, 0, edge, axis=1) for corner, edge in ((start, 0), (end, 1)))
+    _nearest(out.addresses, out.shapes, x.addresses, x.shapes, x.dtype.itemsize, start, end, _BYTE)
+
+
+@njit(nogil=True, cache=True)
+def _nearest(out_at, out_shapes, x_at, x_shapes, itemsize, start, end, byte):
+    """Copy the nearest pixels of volumes [D, H, W, C] with elements of `itemsize` bytes."""
+    for n in range(len(out_at)):
+        depth, height, width, channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2], out_shapes[n, 3]
+        size = channels * itemsize
+        out = array_at(out_at[n], (depth, height, width * size), byte)
+        x = array_at(x_at[n], (x_shapes[n, 0], x_shapes[n, 1], x_shapes[n, 2] * size), byte)
+        slices, rows, columns = np.empty(depth, np.int64), np.empty(height, np.int64), np.empty(width, np.int64)
+        for axis in range(3):
+            first = slices if axis == 0 else rows if axis == 1 else columns
+            weights = np.empty((first.size, 1), np.float32)
+            axis_taps(
+                x_shapes[n, axis], start[n, axis], end[n, axis], _NEAREST, np.float32(0), axis < 2, first, weights
+            )
+        for i in range(depth):
+            _copy_pixels(out[i], x[slices[i]], size, rows, columns)
+
+
+@njit(nogil=True, cache=True)
+def _copy_pixels(out, x, size, rows, columns):
+    """Copy pixels of `size` bytes."""
+    pixel = np.uintp(size)
+    for i in range(rows.size):
+        source, target = x[rows[i]], out[i]
+        for j in range(columns.size):
+            a, b = np.uintp(j) * pixel, np.uintp(columns[j]) * pixel
+            if size == 3:  # no loop: RGB is the common case
+                target[a] = source[b]
+                target[a + np.uintp(1)] = source[b + np.uintp(1)]
+                target[a + np.uintp(2)] = source[b + np.uintp(2)]
+            else:
+                for k in range(size):
+                    target[a + np.uintp(k)] = source[b + np.uintp(k)]
+
+
+def _store(target, row):
+    """Convert a row of float32 to the dtype of the output."""
+
+
+@overload(_store)
+def _store_overload(target, row):
+    if target.dtype == numba_types.uint8:
+
+        def store_uint8(target, row):
+            for j in range(target.size):
+                value = row[j] + np.float32(0.5)
+                value = value if value > 0 else np.float32(0)
+                value = value if value < 255 else np.float32(255)
+                target[j] = np.uint8(np.int32(value))
+
+        return store_uint8
+
+    def store_float(target, row):
+        for j in range(target.size):
+            target[j] = row[j]
+
+    return store_float
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, no_cpython_wrapper=True)
+def _blend(target, x, row, weights, left):
+    """Set `target` to the weighted sum of the rows of `x` from `row` on, starting at column `left`."""
+    taps, columns = weights.size, target.size
+    right = left + columns
+    k = (taps - 1) % 4 + 1
+    a = weights[0]
+    r = x[row, left:right]
+    if k == 1:
+        for j in range(columns):
+            target[j] = a * np.float32(r[j])
+    else:
+        b = weights[1]
+        s = x[row + 1, left:right]
+        if k == 2:
+            for j in range(columns):
+                target[j] = a * np.float32(r[j]) + b * np.float32(s[j])
+        else:
+            c = weights[2]
+            t = x[row + 2, left:right]
+            if k == 3:
+                for j in range(columns):
+                    target[j] = a * np.float32(r[j]) + b * np.float32(s[j]) + c * np.float32(t[j])
+            else:
+                d = weights[3]
+                u = x[row + 3, left:right]
+                for j in range(columns):
+                    target[j] = (a * np.float32(r[j]) + b * np.float32(s[j])) + (
+                        c * np.float32(t[j]) + d * np.float32(u[j])
+                    )
+    while k < taps:
+        a, b, c, d = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        r, s = x[row + k, left:right], x[row + k + 1, left:right]
+        t, u = x[row + k + 2, left:right], x[row + k + 3, left:right]
+        for j in range(columns):
+            target[j] += (a * np.float32(r[j]) + b * np.float32(s[j])) + (c * np.float32(t[j]) + d * np.float32(u[j]))
+        k += 4
+
+
+@njit(nogil=True, cache=True)
+def _blend_slices(out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, end, min_filter, mag_filter, antialias):
+    """Resample the first axis of volumes [D, H, W, C] into float32 [d, H, W, C]."""
+    for n in range(len(out_at)):
+        size, depth = out_shapes[n, 0], x_shapes[n, 0]
+        pixels = x_shapes[n, 1] * x_shapes[n, 2] * x_shapes[n, 3]
+        out = array_at(out_at[n], (size, pixels), out_like)
+        x = array_at(x_at[n], (depth, pixels), x_like)
+        kind = select_filter(size, start[n], end[n], min_filter[n], mag_filter[n])
+        radius = filter_radius(kind, size, start[n], end[n], antialias)
+        first = np.empty(size, np.int64)
+        weights = np.empty((size, min(tap_count(radius), depth)), np.float32)
+        axis_taps(depth, start[n], end[n], kind, radius, True, first, weights)
+        for i in range(size):
+            _blend(out[i], x, first[i], weights[i], 0)
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, no_cpython_wrapper=True)
+def _filter_row(row, blended, first, weights, channels):
+    """Filter one row of any number of channels horizontally."""
+    if channels == 1:  # grayscale images and most volumes; unsigned places need no test for negative ones
+        taps = np.uintp(weights.shape[1])
+        for i in range(first.size):
+            at, w, total = np.uintp(first[i]), weights[i], np.float32(0)
+            for k in range(np.uintp(0), taps):
+                total += w[k] * blended[at + k]
+            row[i] = total
+        return
+    for i in range(first.size):
+        for c in range(channels):
+            total = np.float32(0)
+            at = first[i] * channels + c
+            for k in range(weights.shape[1]):
+                total += weights[i, k] * blended[at + k * channels]
+            row[i * channels + c] = total
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _filter_pixels(scratch_address, weights_address, row_address, first_column, pairs, step):
+    """Filter one row with three or four channels horizontally; with three, pixels overwrite the fourth lane."""
+    weights_step = pairs * np.uintp(2 * _FLOAT_BYTES)
+    # Common numbers of taps, for scales of at least 1/3, need no inner loop.
+    # numba provides the typing context that pyright reports as missing.
+    if pairs == np.uintp(1):
+        for j in range(first_column.size):
+            weighted_sum_of_two_taps(  # pyright: ignore[reportCallIssue]
+                scratch_address + np.uintp(first_column[j]) * step,
+                weights_address + np.uintp(j) * weights_step,
+                step,
+                row_address + np.uintp(j) * step,
+            )
+    elif pairs == np.uintp(2):
+        for j in range(first_column.size):
+            weighted_sum_of_four_taps(  # pyright: ignore[reportCallIssue]
+                scratch_address + np.uintp(first_column[j]) * step,
+                weights_address + np.uintp(j) * weights_step,
+                step,
+                row_address + np.uintp(j) * step,
+            )
+    elif pairs == np.uintp(3):
+        for j in range(first_column.size):
+            weighted_sum_of_six_taps(  # pyright: ignore[reportCallIssue]
+                scratch_address + np.uintp(first_column[j]) * step,
+                weights_address + np.uintp(j) * weights_step,
+                step,
+                row_address + np.uintp(j) * step,
+            )
+    else:
+        for j in range(first_column.size):
+            weighted_sum_of_four(  # pyright: ignore[reportCallIssue]
+                scratch_address + np.uintp(first_column[j]) * step,
+                weights_address + np.uintp(j) * weights_step,
+                pairs,
+                step,
+                row_address + np.uintp(j) * step,
+            )
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _repeat_weights(blocks, weights, taps):
+    """Fill [blocks of four pixels, taps, 4 pixels, 4 equal] with weights [pixels, taps]; the last block may overlap."""
+    pixels, at = weights.shape[0], 0
+    for block in range(0, pixels, 4):
+        first = block if block < pixels - 4 else pixels - 4
+        for k in range(taps):
+            for p in range(4):
+                for _ in range(4):
+                    blocks[at] = weights[first + p, k]
+                    at += 1
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _filter_bytes(out, blended, offsets, blocks, taps):
+    """Filter one row of RGB horizontally into uint8; at least four pixels."""
+    width = offsets.size
+    source, target = np.uintp(blended.ctypes.data), np.uintp(out.ctypes.data)
+    offsets_at, weights_at = np.uintp(offsets.ctypes.data), np.uintp(blocks.ctypes.data)
+    for b in range((width + 3) // 4):
+        j = np.uintp(4 * b if 4 * b < width - 4 else width - 4)
+        blend_four_pixels(  # pyright: ignore[reportCallIssue] -- the typing context is numba's to give
+            source,
+            offsets_at + j * np.uintp(offsets.itemsize),
+            weights_at + np.uintp(b) * taps * np.uintp(16 * _FLOAT_BYTES),
+            taps,
+            target + j * np.uintp(3),
+        )
+
+
+@njit(nogil=True, cache=True)
+def _separable(
+    out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, end, min_filter, mag_filter, antialias, is_general
+):
+    """Resample images [H, W, C] into [h, w, C].
+
+    `is_general` is True, or None where `out` is RGB of uint8, at least four pixels wide. numba omits the code that None
+    excludes: a quarter of the compile time.
+    """
+    row_weights = column_weights = np.empty((0, 0), np.float32)
+    first_row = first_column = offsets = np.empty(0, np.int64)
+    scratch = np.empty(0, np.float32)
+    taps = left = columns = 0
+    for n in range(len(out_at)):
+        height, width, channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2]
+        out = array_at(out_at[n], (height, width * channels), out_like)
+        x = array_at(x_at[n], (x_shapes[n, 0], x_shapes[n, 1] * channels), x_like)
+        is_new = True
+        # Slices of a volume, and frames of a video, differ in nothing.
+        if is_general is not None:  # noqa: SIM102 -- alone: what numba leaves out is decided by None only
+            if n > 0:
+                is_new = min_filter[n] != min_filter[n - 1] or mag_filter[n] != mag_filter[n - 1]
+                is_new |= out_shapes[n, 2] != out_shapes[n - 1, 2]
+                for axis in range(2):
+                    is_new |= (
+                        out_shapes[n, axis] != out_shapes[n - 1, axis] or x_shapes[n, axis] != x_shapes[n - 1, axis]
+                    )
+                    is_new |= start[n, axis] != start[n - 1, axis] or end[n, axis] != end[n - 1, axis]
+        if is_new:
+            first_row, first_column = np.empty(height, np.int64), np.empty(width, np.int64)
+            offsets = np.empty(width, np.int64)
+            for axis in range(2):  # one call site for both, so that the callees are compiled once
+                size, extent = (height, x_shapes[n, 0]) if axis == 0 else (width, x_shapes[n, 1])
+                kind = select_filter(size, start[n, axis], end[n, axis], min_filter[n], mag_filter[n])
+                radius = filter_radius(kind, size, start[n, axis], end[n, axis], antialias)
+                taps = tap_count(radius)
+                taps = taps if taps < extent else extent
+                weights = np.empty((size, taps if axis == 0 else taps + taps % 2), np.float32)
+                first = first_row if axis == 0 else first_column
+                axis_taps(extent, start[n, axis], end[n, axis], kind, radius, axis == 0, first, weights)
+                if axis == 0:
+                    row_weights = weights
+                else:
+                    column_weights = weights
+
+            left = right = first_column[0]
+            for j in range(width):
+                left = first_column[j] if first_column[j] < left else left
+                right = first_column[j] if first_column[j] > right else right
+            columns = right + taps - left
+            for j in range(width):
+                first_column[j] -= left
+                offsets[j] = first_column[j] * (channels * _FLOAT_BYTES)
+            # Beyond the last column: one tap with weight 0 if the number of taps was odd, and the excess of the last
+            # vector.
+            scratch = np.empty((columns + 1) * channels + _LANES, np.float32)
+            for j in range(columns * channels, scratch.size):
+                scratch[j] = 0
+        blended = scratch[: columns * channels]
+        if is_general is None:
+            blocks = np.empty((width + 3) // 4 * taps * 16, np.float32)
+            _repeat_weights(blocks, column_weights, taps)
+            for i in range(height):
+                _blend(blended, x, first_row[i], row_weights[i], left * channels)
+                _filter_bytes(out[i], scratch, offsets, blocks, np.uintp(taps))
+        else:
+            row = np.empty(width * channels + _LANES, np.float32)
+            step, pairs = np.uintp(channels * _FLOAT_BYTES), np.uintp(column_weights.shape[1] // 2)
+            scratch_address, row_address = np.uintp(scratch.ctypes.data), np.uintp(row.ctypes.data)
+            weights_address = np.uintp(column_weights.ctypes.data)
+            for i in range(height):
+                _blend(blended, x, first_row[i], row_weights[i], left * channels)
+                if channels == 3 or channels == 4:
+                    _filter_pixels(scratch_address, weights_address, row_address, first_column, pairs, step)
+                else:
+                    _filter_row(row, scratch, first_column, column_weights, channels)
+                _store(out[i], row)

@@ -1,0 +1,80 @@
+"""Resamples data with any visual layout on either device: axes before the spatial axes are folded into samples.
+
+Shared by all resizing operators, so that kernels do not need to know layouts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ShapeError
+from dalify.data.dtypes import DALIInterpType
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.frozen import broadcast_to
+from dalify.kernels.images.resample import resample
+from dalify.kernels.images.resample_torch import resample_torch
+from dalify.kernels.images.resize_geometry import spatial_axes
+
+__all__ = ["VISUAL_LAYOUTS", "resample_axes"]
+
+VISUAL_LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW", "DHWC", "FDHWC", "CDHW", "FCDHW", "CFDHW")
+
+
+def resample_axes(
+    out: Any,
+    x: Any,
+    layout: str,
+    start: Any,
+    end: Any,
+    *,
+    interp_type: np.ndarray | None,
+    min_filter: np.ndarray | None,
+    mag_filter: np.ndarray | None,
+    antialias: bool,
+) -> None:
+    """Resample the spatial axes.
+
+    Args:
+        out: output: `Samples`, or a tensor [N, ...].
+        x: same type.
+        layout: layout of a sample, one of `VISUAL_LAYOUTS`.
+        start: start of the windows on each spatial axis, [k] for all or [N, k].
+        end: end of the windows.
+        interp_type: [N] filters of both directions, or None for linear.
+        min_filter: [N] filters for axes that shrink, or None for `interp_type`.
+        mag_filter: [N] filters for other axes, or None for `interp_type`.
+        antialias: widen filters with the scale of a reduction.
+    """
+    first, last = spatial_axes(layout)
+    samples = len(x)
+    both = broadcast_to(int(DALIInterpType.INTERP_LINEAR), (samples,), np.int32) if interp_type is None else interp_type
+    smaller, larger = both if min_filter is None else min_filter, both if mag_filter is None else mag_filter
+    begin, stop = (broadcast_to(corner, (samples, last - first), np.float32) for corner in (start, end))
+    if isinstance(x, Samples):
+        if last == len(layout):
+            out, x = out.with_axis(last), x.with_axis(last)
+        source, owner = x.folded(first)
+        target, _ = out.folded(first)
+        if owner is not None:
+            begin, stop, smaller, larger = begin[owner], stop[owner], smaller[owner], larger[owner]
+        try:
+            resample(target, source, begin, stop, min_filter=smaller, mag_filter=larger, antialias=antialias)
+        except ShapeError as error:
+            if owner is not None and error.sample is not None:
+                error.sample = int(owner[error.sample])
+            raise
+        return
+    copies = math.prod(x.shape[1 : 1 + first])
+
+    def folded(data: Any) -> Any:
+        channels = data.shape[1 + last] if last < len(layout) else 1
+        return data.reshape(samples * copies, *data.shape[1 + first : 1 + last], channels)
+
+    def repeated(values: np.ndarray) -> np.ndarray:
+        return values if copies == 1 else np.repeat(values, copies, axis=0)
+
+    filters = {"min_filter": repeated(smaller), "mag_filter": repeated(larger)}
+    resample_torch(folded(out), folded(x), repeated(begin), repeated(stop), **filters, antialias=antialias)

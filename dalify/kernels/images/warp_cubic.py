@@ -1,0 +1,122 @@
+"""Cubic interpolation at arbitrary points of images: OpenCV on the CPU, a gather of sixteen neighbors with torch.
+
+Every border mode has its own neighbors, and the results are those of OpenCV, which DALI uses, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.arrays.torch_unsigned import movable_torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["warp_cubic", "warp_cubic_torch"]
+
+_BORDERS = {
+    "constant": cv2.BORDER_CONSTANT,
+    "replicate": cv2.BORDER_REPLICATE,
+    "reflect": cv2.BORDER_REFLECT,
+    "reflect_101": cv2.BORDER_REFLECT_101,
+    "wrap": cv2.BORDER_WRAP,
+}
+_DIRECT = frozenset({"uint8", "int16", "uint16", "float32"})
+_CHANNELS = 4  # maximum number of channels with fill values in OpenCV
+_SHARPNESS = -0.75
+
+
+def warp_cubic(out: np.ndarray, x: np.ndarray, points: np.ndarray, border_mode: str, fill: Sequence[float]) -> None:
+    """Fill `out` with the values of `x` at given points.
+
+    Args:
+        out: [N, H', W', C], the type of `x`.
+        x: [N, H, W, C] of any numeric type, with at least one pixel.
+        points: float32 [N, 2, H', W'], x and y of the source points, relative to the center of the first pixel.
+        border_mode: border, a key of `_BORDERS`.
+        fill: C values for the border mode "constant".
+    """
+    source = np.ascontiguousarray(x if x.dtype.name in _DIRECT else x.astype(np.float32))
+    for axis in (1, 2):
+        if border_mode == "reflect_101" and source.shape[axis] == 1:
+            source = np.repeat(source, 2, axis)  # the same image; OpenCV loops endlessly when reflecting a single pixel
+    near = [_brought_near(points[:, axis], x.shape[2 - axis], border_mode) for axis in range(2)]
+    for first in range(0, x.shape[3], _CHANNELS):
+        part = slice(first, first + _CHANNELS)
+        for image, columns, rows, target in zip(source[..., part], *near, out[..., part], strict=True):
+            sampled = cv2.remap(
+                np.ascontiguousarray(image), columns, rows, cv2.INTER_CUBIC, borderMode=_BORDERS[border_mode],
+                borderValue=[float(value) for value in fill[part]],
+            )  # fmt: skip
+            saturate_cast(target, sampled.reshape(target.shape))
+
+
+def _brought_near(points: np.ndarray, size: int, border_mode: str) -> np.ndarray:
+    """Return coordinates near the image with the same neighbors: OpenCV takes long to reflect distant ones."""
+    period = {"wrap": size, "reflect": 2 * size, "reflect_101": max(2 * size - 2, 1)}.get(border_mode)
+    near = np.clip(points, -4, size + 3) if period is None else np.mod(points, np.float32(period))
+    return np.ascontiguousarray(near, np.float32)
+
+
+def warp_cubic_torch(out: Tensor, x: Tensor, points: Tensor, border_mode: str, fill: Sequence[float]) -> None:
+    """`warp_cubic` for torch tensors.
+
+    Args:
+        out: [N, H', W', C].
+        x: [N, H, W, C], with at least one pixel.
+        points: as in `warp_cubic`, on the device.
+        border_mode: as in `warp_cubic`.
+        fill: as in `warp_cubic`.
+    """
+    samples, height, width, channels = x.shape
+    flat = movable_torch(x.reshape(samples, height * width, channels))
+    outside = torch.tensor(list(fill), dtype=torch.float32, device=x.device)
+    rows, columns = (
+        _neighbors(at, size, border_mode)
+        for at, size in zip((points[:, 1], points[:, 0]), (height, width), strict=True)
+    )
+    total = torch.zeros((), device=x.device)
+    for row, row_weight, row_inside in rows:
+        for column, column_weight, column_inside in columns:
+            index = (row * width + column).reshape(samples, -1, 1).expand(-1, -1, channels)
+            value = flat.gather(1, index).view(x.dtype).float().reshape(*row.shape, channels)
+            if border_mode == "constant":
+                value = torch.where((row_inside & column_inside).unsqueeze(-1), value, outside)
+            total = total + (row_weight * column_weight).unsqueeze(-1) * value
+    saturate_cast_torch(out, total.reshape(out.shape))
+
+
+def _neighbors(at: Tensor, size: int, border_mode: str) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """Return the four pixels around each point along one axis, their weights, and which are inside the image."""
+    at = at.nan_to_num(-4.0).clamp(-1e6, 1e6)
+    base = at.floor()
+    part = at - base
+    found: list[tuple[Tensor, Tensor, Tensor]] = []
+    for step in range(-1, 3):
+        position = base.long() + step
+        folded = position
+        if border_mode == "wrap":
+            folded = position % size
+        elif border_mode == "reflect":
+            folded = position % (2 * size)
+            folded = torch.minimum(folded, 2 * size - 1 - folded)
+        elif border_mode == "reflect_101" and size > 1:
+            folded = position % (2 * size - 2)
+            folded = torch.minimum(folded, 2 * size - 2 - folded)
+        inside = (position >= 0) & (position < size)
+        found.append((folded.clamp(0, size - 1), _weight((part - step).abs()), inside))
+    return found
+
+
+def _weight(distance: Tensor) -> Tensor:
+    """Return the weight of a pixel at a distance of 0 to 2 (Keys, 1981)."""
+    a = _SHARPNESS
+    near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
+    far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
+    return torch.where(distance <= 1, near, far)

@@ -1,0 +1,212 @@
+"""Random distributions computed from the words of Philox, with the same numbers on both devices.
+
+Shared by operators that create random data (``random.*``) and operators that add noise (``noise.*``). Each number is
+computed from words at its own position, never from the state left by another number.
+
+Every function returns ``[N, count]`` for the samples of a group; the caller handles shapes. The ``_torch`` versions
+return the same numbers on a device, bit for bit, because only integer operations and separate float32 products and sums
+are used.
+"""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from dalify.base.compiling import njit
+from dalify.base.optional import torch
+from dalify.kernels.random.philox import SampleDraws, philox4x32
+
+__all__ = [
+    "NORMAL_TABLE",
+    "choice",
+    "choice_torch",
+    "coin_flip",
+    "coin_flip_torch",
+    "column",
+    "column_torch",
+    "normal_of",
+    "standard_normal",
+    "standard_normal_torch",
+    "uniform",
+    "uniform_torch",
+]
+
+# The inverse of the normal distribution is tabulated piecewise: word bits 0..30 are the magnitude of u in (0, 1/2),
+# and each octave of it (and so each stretch of the tail) has 32 pieces with a cubic polynomial. The error is below one
+# unit in the last place of float32, and no function is used whose last bit differs between devices, as in Box-Muller.
+_PIECES_LOG2 = 5
+_EXACT = 64  # each of the smallest magnitudes has its own entry
+
+
+def _normal_table() -> np.ndarray:
+    """Return cubic coefficients float32 [4, pieces], for t in [-0.5, 0.5) across the piece, highest power first."""
+    inverse = NormalDist().inv_cdf
+    pieces = np.zeros((4, _EXACT + (31 - 6) * 32), np.float64)
+    for magnitude in range(_EXACT):
+        pieces[3, magnitude] = inverse((magnitude + 0.5) / 2.0**32)
+    nodes = np.cos(np.pi * (np.arange(4) + 0.5) / 4) / 2  # Chebyshev: the error is spread evenly over the piece
+    powers = np.linalg.inv(np.vander(nodes, 4))
+    for piece in range(_EXACT, pieces.shape[1]):
+        octave, part = divmod(piece - _EXACT, 32)
+        width = 2.0 ** (octave + 1)
+        center = (32 + part + 0.5) * width
+        pieces[:, piece] = powers @ [inverse((center + node * width) / 2.0**32) for node in nodes]
+    return pieces.astype(np.float32)
+
+
+_TABLE: np.ndarray = _normal_table()
+NORMAL_TABLE: np.ndarray = np.ascontiguousarray(_TABLE.T)  # one piece in 16 bytes: one cache line on the CPU
+
+
+@njit(nogil=True, inline="always")
+def normal_of(table, random_word):
+    """Map a random word to a normally distributed float32; `table` is NORMAL_TABLE."""
+    word = np.int64(random_word)
+    magnitude = word & 0x7FFFFFFF
+    if magnitude < _EXACT:
+        value = table[magnitude, 3]
+    else:
+        # As a float64: the exponent is the octave, the next five bits are the piece, the rest is the position in it.
+        bits = np.float64(magnitude).view(np.int64)
+        piece = _EXACT + (bits >> 47) - ((1023 + 6) << 5)
+        scale = np.float32(np.int64((2051 - (bits >> 52)) << 52).view(np.float64))
+        t = np.float32(np.float64(bits & ((1 << 47) - 1)) * (1.0 / (1 << 47)))
+        t = t + (np.float32(0.5) * scale - np.float32(0.5))
+        value = table[piece, 0] * t + table[piece, 1]
+        value = value * t + table[piece, 2]
+        value = value * t + table[piece, 3]
+    return -value if word >> 31 else value
+
+
+@njit(nogil=True, cache=True)
+def _fill_normal(
+    out: np.ndarray,
+    table: np.ndarray,
+    samples: np.ndarray,
+    first_block: np.uint64,
+    k0: np.uint64,
+    k1: np.uint64,
+    step: np.uint64,
+) -> None:
+    low_32 = np.uint64(0xFFFFFFFF)
+    step_low, step_high = step & low_32, step >> np.uint64(32)
+    count = out.shape[1]
+    for n in range(out.shape[0]):
+        sample = np.uint64(samples[n]) & low_32
+        block = first_block
+        for i in range(0, count, 4):
+            words = philox4x32(block, sample, step_low, step_high, k0, k1)
+            block = (block + np.uint64(1)) & low_32
+            for j in range(min(4, count - i)):
+                out[n, i + j] = normal_of(table, words[j])
+
+
+def column(parameter: Any, dtype: Any = np.float32) -> np.ndarray:
+    """Return per-sample values [N] (or one value) as a column [N, 1] that broadcasts against [N, count]."""
+    values = np.asarray(parameter, dtype)
+    return values[:, None] if values.ndim else values
+
+
+def column_torch(parameter: Any, device: torch.device | str, dtype: Any = np.float32) -> torch.Tensor:
+    """Return `column` as a tensor on `device`."""
+    return torch.tensor(column(parameter, dtype), device=device)
+
+
+def standard_normal(draws: SampleDraws, count: int) -> np.ndarray:
+    """Return normally distributed numbers, float32 [N, count], mean 0, standard deviation 1, within +-6.4.
+
+    The inverse distribution function of one 32-bit word, tabulated.
+    """
+    out = np.empty((len(draws), count), np.float32)
+    _fill_normal(out, NORMAL_TABLE, *draws.draws.numba_arguments(draws.samples))
+    return out
+
+
+def standard_normal_torch(draws: SampleDraws, count: int, device: torch.device | str) -> torch.Tensor:
+    """Return the numbers of `standard_normal` on `device`."""
+    words = draws.bits_torch(count, device)
+    magnitude = words & 0x7FFFFFFF
+    shift = (torch.frexp(magnitude.double()).exponent.long() - 6).clamp_(min=0)
+    piece = torch.where(magnitude < _EXACT, magnitude, _EXACT + (shift - 1) * 32 + ((magnitude >> shift) & 31))
+    scale = 1.0 / (1 << shift).float()
+    t = (magnitude & ((1 << shift) - 1)).float() * scale + (0.5 * scale - 0.5)
+    rows = torch.as_tensor(_TABLE, device=device)
+    value = rows[0][piece] * t + rows[1][piece]
+    value = value * t + rows[2][piece]
+    value = value * t + rows[3][piece]
+    return torch.where(words >> 31 == 1, -value, value)
+
+
+def uniform(draws: SampleDraws, count: int, low: Any, high: Any, dtype: Any = np.float32) -> np.ndarray:
+    """Return uniformly distributed numbers in [low, high).
+
+    Args:
+        draws: random numbers of the group.
+        count: numbers per sample.
+        low: start of the range, [N] or one number.
+        high: end of the range, above `low`, [N] or one number.
+        dtype: float32 (24 random bits) or float64 (53).
+    """
+    first, end = column(low, dtype), column(high, dtype)
+    values = draws.uniform(count, dtype)
+    values *= end - first
+    values += first
+    # The last sum may round up to the end of the range, which is excluded.
+    return np.minimum(values, np.nextafter(end, first), out=values)
+
+
+def uniform_torch(
+    draws: SampleDraws, count: int, low: Any, high: Any, device: torch.device | str, dtype: Any = np.float32
+) -> torch.Tensor:
+    """Return the numbers of `uniform` on `device`."""
+    first, end = column(low, dtype), column(high, dtype)
+    kind = torch.float64 if dtype is np.float64 else torch.float32
+    values = draws.uniform_torch(count, device, kind)
+    values = values * torch.tensor(end - first, device=device) + torch.tensor(first, device=device)
+    return torch.minimum(values, torch.tensor(np.nextafter(end, first), device=device))
+
+
+def coin_flip(draws: SampleDraws, count: int, probability: Any) -> np.ndarray:
+    """Return booleans [N, count] that are True with `probability`, [N] or one number (from 1 on always)."""
+    return draws.uniform(count, np.float32) < column(probability)
+
+
+def coin_flip_torch(draws: SampleDraws, count: int, probability: Any, device: torch.device | str) -> torch.Tensor:
+    """Return the booleans of `coin_flip` on `device`."""
+    return draws.uniform_torch(count, device, torch.float32) < column_torch(probability, device)
+
+
+def choice(draws: SampleDraws, count: int, size: Any, p: np.ndarray | None = None) -> np.ndarray:
+    """Return indices int64 [N, count] in 0..size-1.
+
+    Args:
+        draws: random numbers of the group.
+        count: indices per sample.
+        size: number of choices, at least 1, below 2**31; [N] or one number.
+        p: probability of each choice, non-negative, [N, size] or [size], scaled to a sum of 1; None for equal ones.
+    """
+    if p is None:
+        # The high half of word * size: exact integers, the same everywhere.
+        return ((draws.bits(count).astype(np.uint64) * column(size, np.uint64)) >> np.uint64(32)).astype(np.int64)
+    limits = _cumulative(p)
+    u = draws.uniform(count, np.float64)
+    return (u[:, :, None] >= limits[:, None, :]).sum(axis=2)
+
+
+def choice_torch(
+    draws: SampleDraws, count: int, size: Any, device: torch.device | str, p: np.ndarray | None = None
+) -> torch.Tensor:
+    """Return the indices of `choice` on `device`."""
+    if p is None:
+        return (draws.bits_torch(count, device) * column_torch(size, device, np.int64)) >> 32
+    limits = torch.as_tensor(_cumulative(p), device=device)
+    return (draws.uniform_torch(count, device)[:, :, None] >= limits[:, None, :]).sum(dim=2)
+
+
+def _cumulative(p: np.ndarray) -> np.ndarray:
+    """Return the cumulative probabilities of the choices, without the last, [N, size - 1]."""
+    sums = np.atleast_2d(np.asarray(p, np.float64)).cumsum(axis=1)
+    return sums[:, :-1] / sums[:, -1:]

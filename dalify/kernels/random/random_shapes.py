@@ -1,0 +1,102 @@
+"""Shapes of random numbers: a scalar per sample, a requested shape, or that of an input."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.base.optional import torch
+from dalify.data.dtypes import DALIDataType
+from dalify.data.spec import Spec
+from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+
+__all__ = [
+    "check_each",
+    "check_probability",
+    "precision",
+    "random_spec",
+    "requested_shape",
+    "store",
+    "store_torch",
+    "values_per_sample",
+]
+
+
+def requested_shape(shape: Any, is_known: bool) -> tuple[int, ...] | None:
+    """Convert a shape argument to a shape; None if it is unknown.
+
+    Raises:
+        ShapeError: an extent is negative.
+    """
+    if not is_known:
+        return None
+    extents = tuple(int(extent) for extent in (shape if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)))
+    if any(extent < 0 for extent in extents):
+        raise ShapeError(f"shape {extents} has a negative extent.")
+    return extents
+
+
+def random_spec(shape_like: Spec | None, shape: Any, dtype: DALIDataType, *, is_known: bool) -> Spec:
+    """Return the spec of random numbers.
+
+    Args:
+        shape_like: spec of the input whose shape is used, or None.
+        shape: the argument ``shape``, or None.
+        dtype: dtype of the numbers.
+        is_known: whether the value of `shape` is known.
+
+    Raises:
+        ArgumentValueError: both an input and a shape are given.
+    """
+    if shape_like is not None:
+        if shape is not None or not is_known:
+            raise ArgumentValueError("specify either an input whose shape is used, or shape, not both.")
+        return Spec(dtype, shape_like.ndim, "", shape_like.shape, shape_like.device)
+    if not is_known:
+        return Spec(dtype, None, "")
+    return Spec(dtype, None, "", () if shape is None else requested_shape(shape, is_known=True))
+
+
+def values_per_sample(out: Any) -> int:
+    """Return the number of elements of one sample of ``out[N, ...]``."""
+    return math.prod(out.shape[1:])
+
+
+def precision(dtype: Any) -> type[np.floating]:
+    """Return the float type for drawing numbers of a NumPy or torch dtype: float32 if its 24 bits suffice."""
+    name = str(dtype).removeprefix("torch.")
+    return np.float64 if name in ("float64", "int32", "uint32", "int64", "uint64") else np.float32
+
+
+def store(out: np.ndarray, values: np.ndarray) -> None:
+    """Write numbers [N, count] into ``out[N, ...]``, rounded and saturated for integers."""
+    saturate_cast(out, values.reshape(out.shape))
+
+
+def store_torch(out: torch.Tensor, values: torch.Tensor) -> None:
+    """Write numbers [N, count] into a tensor ``out[N, ...]``."""
+    saturate_cast_torch(out, values.reshape(out.shape))
+
+
+def check_probability(name: str, values: Any) -> None:
+    """Raise an ArgumentValueError for the first of the probabilities [N] outside [0, 1]."""
+    check_each((values >= 0) & (values <= 1), f"{name} must be a probability in [0, 1]; got {{}}.", values)
+
+
+def check_each(is_good: Any, message: str, values: Any) -> None:
+    """Raise an ArgumentValueError for the first invalid sample.
+
+    Args:
+        is_good: booleans [N] or one.
+        message: with ``{}`` for the value.
+        values: per-sample values, for the message.
+    """
+    good = np.atleast_1d(is_good)
+    if not good.all():
+        sample = int(np.argmin(good))
+        rows = np.atleast_1d(np.asarray(values))
+        shown = rows[sample] if len(rows) == len(good) else rows
+        raise ArgumentValueError(message.format(shown.tolist()), sample=sample)
