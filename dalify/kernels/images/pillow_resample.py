@@ -1,9 +1,9 @@
 """Resizing, byte-exact with Pillow, of only the requested part of the result.
 
-There are two passes, rows first, each rounded to bytes. `kernels.images.resample` keeps fractions between the passes, so it
-differs by one in some pixels. The weights are computed in float64, divided by their sum, and rounded to 22 fractional
-bits; the support grows with the reduction (antialiasing). Formulas: Pillow's ``Resample.c``, and ``Geometry.c`` for
-nearest neighbor.
+There are two passes, rows first, each rounded to bytes. `kernels.images.resample` keeps fractions between the passes,
+so it differs by one in some pixels. The weights are computed in float64, divided by their sum, and rounded to 22
+fractional bits; the support grows with the reduction (antialiasing). Formulas: Pillow's ``Resample.c``, and
+``Geometry.c`` for nearest neighbor.
 """
 
 from __future__ import annotations
