@@ -326,7 +326,7 @@ def make_eager(operator: Operator, public_name: str) -> Callable[..., Any]:
     Raises:
         UnknownOperatorError: a source of data, which has a state and belongs into a pipeline.
     """
-    if operator.is_reader or operator.name == "external_source" or operator.feed_function is not None:
+    if operator.is_source:
         raise UnknownOperatorError(
             f"{public_name} cannot compute immediately: it is a data source of a pipeline.",
             hint=f"Use {operator.public_name} in a function decorated with @pipeline_def.",

@@ -92,7 +92,7 @@ def _check_range(parameter: Parameter, batch: Batch, wanted: np.dtype[Any]) -> N
     is_wide = wanted.kind == "i" and dtype.is_integer and dtype.numpy.itemsize >= 4 and dtype.numpy != wanted
     if not is_wide and not (parameter.kind == "shaping" and dtype.is_float):
         return
-    for first, values in enumerate(batch.samples if batch.dense is None else [batch.dense]):
+    for first, values in enumerate(batch.arrays):
         wrong = ~((values >= -(2**31)) & (values < 2**31))
         if wrong.any():
             raise ArgumentValueError(
