@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from dalify.base.errors import DalifyError
 from dalify.base.fork_lock import ForkLock
+from dalify.base.recent import Recent
 from dalify.data import Batch, BufferPool
 from dalify.deferred.calls import Call
-from dalify.deferred.recent import Recent
 from dalify.deferred.statistics import Fallback
 from dalify.eager.functions import column_hint
 from dalify.eager.prepared import placeholders, rewired, without_aliasing
