@@ -7,7 +7,7 @@ of memory, or a list if users created them. All forms have the same interface. T
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -188,6 +188,33 @@ class Batch:
         samples = self.samples
         picked = [samples[index] for index in indices]
         return Batch(None, picked, self.layout, self.device, origins, self.dtype)
+
+    @property
+    def arrays(self) -> list[Array]:
+        """The dense array alone, ``[N, ...]``, or all samples."""
+        return self.samples if self.dense is None else [self.dense]
+
+    def stacked(self) -> Array:
+        """Return the samples, which have equal shapes, as one array ``[N, ...]``."""
+        return stack_samples(self.samples) if self.dense is None else self.dense
+
+    def map(
+        self,
+        function: Callable[[Array], Array],
+        *,
+        device: str | None = None,
+        dtype: DALIDataType | None = None,
+    ) -> Batch:
+        """Return a batch of the results of a function, which receives the dense array or one sample after the other.
+
+        Args:
+            function: takes an array and returns one with the same number of samples and dimensions.
+            device: device of the results; None for that of this batch.
+            dtype: element type of the results; None for that of this batch.
+        """
+        dense = None if self.dense is None else function(self.dense)
+        samples = [function(sample) for sample in self.samples] if self.dense is None else None
+        return Batch(dense, samples, self.layout, device or self.device, self.origins, dtype or self.dtype)
 
     def with_layout(self, layout: str) -> Batch:
         """Return the same data with another layout."""

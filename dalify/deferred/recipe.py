@@ -6,17 +6,17 @@ They use the passes, the plan and the engine of pipelines.
 from __future__ import annotations
 
 import itertools
-import os
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dalify.base.errors import DalifyError
+from dalify.base.fork_hook import at_fork
 from dalify.base.fork_lock import ForkLock
+from dalify.base.recent import Recent
 from dalify.data import Batch, BufferPool
 from dalify.deferred.calls import Call
-from dalify.deferred.recent import Recent
 from dalify.deferred.statistics import Fallback
 from dalify.eager.functions import column_hint
 from dalify.eager.prepared import placeholders, rewired, without_aliasing
@@ -167,5 +167,4 @@ def _begin_child() -> None:
     PLANS.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_child)
+at_fork(_begin_child)

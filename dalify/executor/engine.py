@@ -9,7 +9,6 @@ iterations behind it, go on.
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 import time
 import weakref
@@ -23,6 +22,7 @@ import numpy as np
 
 from dalify.base.errors import DalifyError, PipelineStateError
 from dalify.base.fork_gate import is_clean_fork
+from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import deferred_interrupts
 from dalify.base.limits import Limits, applied
 from dalify.base.optional import torch
@@ -114,7 +114,7 @@ class Engine:
         self._pinned_pool = BufferPool(pinned) if plan.pinned else pool
         self._name = name
         self._threads = threads or ThreadPool(num_threads, name)
-        self._process = os.getpid()
+        self._owner = Owner()
         self._lock = threading.Lock()
         # Files may have to be waited for, and users' functions and the device are in threads of their own.
         self._brief = [
@@ -264,7 +264,7 @@ class Engine:
         self.feeds.abandon()
         if self._remote is not None:
             self._remote.close()
-        if self._process == os.getpid():
+        if self._owner.is_this_process:
             self._threads.close(wait=wait)
         if self._workers is not None:
             self._workers.close()
@@ -274,14 +274,14 @@ class Engine:
 
     def _revive_after_fork(self) -> None:
         """Start anew in a child process: threads do not survive a fork. What was under way is computed again."""
-        if self._process == os.getpid():
+        if self._owner.is_this_process:
             return
         if not is_clean_fork():
             raise PipelineStateError(
                 "this process was forked while another thread was in the middle of the pipeline's work.",
                 hint="Fork before the first batch or after it, or build the pipeline in the process that runs it.",
             )
-        self._process = os.getpid()
+        self._owner.take_over()
         self._threads = ThreadPool(self._num_threads, self._name)
         self._remote = None if self._remote is None else self._remote.again()
         self._lock = threading.Lock()

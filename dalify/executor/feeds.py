@@ -153,14 +153,8 @@ class ExternalFeed:
         if batch.device == wanted:
             return batch
         if wanted == "cpu":
-            dense = None if batch.dense is None else batch.dense.cpu().numpy()
-            samples = None if batch.dense is not None else [sample.cpu().numpy() for sample in batch.samples]
-        else:
-            dense = None if batch.dense is None else torch.as_tensor(batch.dense, device=self._torch_device)
-            samples = None
-            if batch.dense is None:
-                samples = [torch.as_tensor(sample, device=self._torch_device) for sample in batch.samples]
-        return Batch(dense, samples, batch.layout, wanted, batch.origins, batch.dtype)
+            return batch.map(lambda tensor: tensor.cpu().numpy(), device=wanted)
+        return batch.map(lambda array: torch.as_tensor(array, device=self._torch_device), device=wanted)
 
     def _next_fed(self) -> list[Batch]:
         if self._fed:

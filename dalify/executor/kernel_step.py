@@ -14,6 +14,7 @@ import numpy as np
 from dalify.base.errors import DalifyError, DTypeError, LimitError, ShapeError
 from dalify.base.limits import check_shape
 from dalify.base.optional import LazyModule, torch
+from dalify.base.recent import Recent
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.batch import places_in_block
 from dalify.executor.frame import Frame
@@ -93,7 +94,7 @@ class KernelStep:
         self._wanted = frozenset(self._kernel.names) & _CONTEXT
         self._varying = tuple(name for name in operator.shaping if name in argument_slots)
         self._missing = sum(1 for item in operator.inputs if not item.is_variadic) - len(inputs)
-        self._specs: dict[Any, tuple[Spec, ...]] = {}
+        self._specs: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
 
     def run(self, frame: Frame) -> None:
         """Compute the outputs of the chunk's samples."""
@@ -418,9 +419,7 @@ class KernelStep:
                 raise
             for spec in out_specs:
                 self._check_size(spec.shape, spec, start)
-            if len(self._specs) >= _CACHE_LIMIT:
-                self._specs.clear()
-            self._specs[key] = out_specs
+            self._specs.put(key, out_specs)
         return in_specs, out_specs
 
     def _spec_of(self, batch: Batch, sample: int) -> Spec:

@@ -116,7 +116,7 @@ def _stage_key(node: Node, keys: Mapping[Node, tuple[int, int]], on_error: str) 
 
     The depth grows where the rank would fall.
     """
-    if node.operator.name in ("external_source", "_literal") or node.operator.feed_function is not None:
+    if node.operator.is_fed or node.operator.name == "_literal":
         return (0, 0)
     rank = _RANKS[_kind_of(node, on_error), _is_serial(node)]
     depths = [depth + (rank < other) for depth, other in (keys[edge.node] for edge in node.edges())]
@@ -147,11 +147,10 @@ class _Planner:
 
     def add(self, node: Node) -> None:
         outputs = tuple(self._slot(Edge(node, output)) for output in range(node.output_count))
-        name = node.operator.name
-        if name == "external_source" or node.operator.feed_function is not None:
+        if node.operator.is_fed:
             self._externals.append((node, outputs))
             return
-        if name == "_literal":
+        if node.operator.name == "_literal":
             self._literals[node] = LiteralStep(node, outputs)
             return
         inputs = tuple(None if edge is None else self._slot(edge) for edge in node.inputs)

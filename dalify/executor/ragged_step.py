@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 else:
     philox = LazyModule("dalify.kernels.random.philox", "drawing random numbers")
 
-_CACHE_LIMIT = 4096
-
 
 class RaggedStep(KernelStep):
     """Calls the kernel of a ragged operator: once for all samples of a chunk whose other extents agree."""

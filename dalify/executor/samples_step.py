@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalify.base.recent import Recent
 from dalify.data import Batch, Spec
 from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
@@ -39,8 +40,8 @@ class SamplesStep(KernelStep):
             and "draws" not in prepare.names
             and not varying & {*prepare.names}
         )
-        self._known_preparations: dict[Any, dict[str, Any]] = {}
-        self._known_results: dict[Any, tuple[Spec, ...]] = {}
+        self._known_preparations: Recent[dict[str, Any]] = Recent(_CACHE_LIMIT)
+        self._known_results: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
 
     def _groupwise(
         self,
@@ -113,13 +114,7 @@ class SamplesStep(KernelStep):
         if not self._prepares_once or any(batch is not None and batch.dense is None for batch in inputs):
             return self._prepared(inputs, arguments, draws, count)
         key = tuple(None if batch is None else (batch.dtype, batch.layout, _shape(batch)) for batch in inputs)
-        found = self._known_preparations.get(key)
-        if found is None:
-            found = self._prepared(inputs, arguments, draws, count)
-            if len(self._known_preparations) >= _CACHE_LIMIT:
-                self._known_preparations.clear()
-            self._known_preparations[key] = found
-        return found
+        return self._known_preparations.get_or_make(key, lambda: self._prepared(inputs, arguments, draws, count))[0]
 
     def _results(
         self,
@@ -160,9 +155,7 @@ class SamplesStep(KernelStep):
             specs = self._known_results.get(key)
             if specs is None:
                 specs = self._run_specs(inputs, varying, wanted, sample)[1]
-                if len(self._known_results) >= _CACHE_LIMIT:
-                    self._known_results.clear()
-                self._known_results[key] = specs
+                self._known_results.put(key, specs)
             found.append(specs)
         each = [[of_sample[output].shape for of_sample in found] for output in range(len(found[0]))]
         return found[0], [
@@ -176,7 +169,7 @@ class SamplesStep(KernelStep):
         if specs is None:
             opened = tuple(None if batch is None else open_spec(batch) for batch in inputs)
             specs = Wanted(None, layout).applied(self._operator.apply_rule(opened, self._rule_arguments), None)
-            self._known_results[key] = specs
+            self._known_results.put(key, specs)
         return specs
 
     def _memory_of(self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int) -> Batch:

@@ -16,7 +16,7 @@ from dalify.base.errors import ConditionError, DalifyError, DecodeError, Operato
 from dalify.base.fork_gate import working
 from dalify.base.interrupts import kept_interrupts
 from dalify.base.optional import torch
-from dalify.data import Batch, array_dtype, stack_samples
+from dalify.data import Batch, array_dtype
 from dalify.data.agreement import check_agreement
 from dalify.executor.frame import Frame
 from dalify.graph import Branch, Node
@@ -214,7 +214,7 @@ def _truth(predicate: Batch, node: Node) -> np.ndarray[Any, Any]:
             line=node.line,
             hint="Reduce it first, for instance with fn.reductions.max(x).",
         )
-    dense = predicate.dense if predicate.dense is not None else stack_samples(predicate.samples)
+    dense = predicate.stacked()
     return np.asarray(dense) != 0
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, option_error_text
-from dalify.data import Batch, stack_samples
+from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.gather import BORDERS, channel_fill, copy_bordered_window, copy_window_torch, copy_windows
@@ -116,7 +116,7 @@ def _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shap
 
 def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
     """Return coordinates of an input as (elements, None) or (None, fractions of the extents)."""
-    values = batch.dense if batch.dense is not None else stack_samples(batch.samples)
+    values = batch.stacked()
     values = np.asarray(values if isinstance(values, np.ndarray) else values.cpu())
     values = values.reshape(len(values), -1)  # a scalar is valid for a single axis
     return (None, values) if batch.dtype.is_float and is_normalized else (values, None)

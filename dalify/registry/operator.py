@@ -102,6 +102,7 @@ class Operator:
         is_listed: kernels take all samples in one call, as a list per input.
         is_ragged: kernels take samples with different first extents in one call, as ``Rows``.
         is_random: draws random numbers; takes ``seed``.
+        is_fed: the program supplies its data, with a callback or ``feed_input``.
         is_reader: has ``index`` and ``read`` and takes the common reader arguments.
         is_serial: runs for one batch at a time, in order, as required by Python functions of users.
         has_side_effect: kept even if its outputs are not used.
@@ -127,6 +128,7 @@ class Operator:
         ragged: bool = False,
         random: bool = False,
         reader: bool = False,
+        fed: bool = False,
         serial: bool = False,
         side_effect: bool = False,
         mixed: bool = False,
@@ -147,6 +149,7 @@ class Operator:
         self.is_ragged = ragged
         self.is_random = random
         self.is_reader = reader
+        self.is_fed = fed
         self.is_serial = serial
         self.has_side_effect = side_effect
         self.takes_mixed = mixed
@@ -180,6 +183,11 @@ class Operator:
         self.__doc__ = self.doc
         self.__name__ = rule.__name__
         self.__module__ = rule.__module__
+
+    @property
+    def is_source(self) -> bool:
+        """Whether the operator produces data: a reader, or an operator that is fed."""
+        return self.is_reader or self.is_fed
 
     @property
     def public_name(self) -> str:
@@ -302,6 +310,7 @@ class Operator:
         output, an array ``[N, ...]`` or a list of N arrays.
         """
         self.feed_function = function
+        self.is_fed = True
         return function
 
     def stand_in(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -407,6 +416,7 @@ def operator(
     ragged: bool = ...,
     random: bool = ...,
     reader: bool = ...,
+    fed: bool = ...,
     serial: bool = ...,
     side_effect: bool = ...,
     mixed: bool = ...,
@@ -423,7 +433,7 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
         rule: a function whose positional-only parameters are inputs (``Spec``; with default None: optional; ``*xs``:
             any number), whose other parameters are the arguments of the operator, and which returns the Spec, or tuple
             of Specs, of the outputs.
-        flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, serial,
+        flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, fed, serial,
             side_effect, mixed, user_code, needs, effect, stands_for, constructor.
     """
     if rule is not None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LayoutError, ShapeError
 from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, decoder_rule, window_shapes
-from dalify.data import Batch, stack_samples
+from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.kernels.images.slice_geometry import slice_bounds
 from dalify.registry import PerSample, Spec, operator
@@ -174,7 +174,7 @@ def _(out, encoded, anchor, shape_input, *, output_type, dtype, adjust_orientati
 
 def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
     """Return coordinates of an input as (pixels, None) or (None, fractions of the extents)."""
-    values = batch.dense if batch.dense is not None else stack_samples(batch.samples)
+    values = batch.stacked()
     return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
 
 
