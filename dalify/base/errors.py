@@ -36,6 +36,7 @@ __all__ = [
     "MixedBatchError",
     "NoGraphError",
     "NotAcceleratedError",
+    "OperatorDefinitionError",
     "OperatorError",
     "PipelineStateError",
     "ReaderError",
@@ -215,6 +216,10 @@ class LimitError(DecodeError):
 
 class OperatorError(DalifyError, RuntimeError, ValueError):
     """An unexpected exception in an operator, which is the ``__cause__``."""
+
+
+class OperatorDefinitionError(DalifyError, TypeError, ValueError):
+    """An invalid definition of a custom operator; see ``dalify.custom``."""
 
 
 class ErrorRateError(DalifyError, RuntimeError):

@@ -276,7 +276,7 @@ def use_key(use: Use, drawing: tuple[int, int] | None) -> Any:
         use: the call.
         drawing: seed and stream, if they are part of the key.
     """
-    parts: list[Any] = [use.operator.name, drawing]
+    parts: list[Any] = [use.operator, drawing]
     for item in use.data:
         parts.append(None if item is None else kind_key(item.batch))
     for name, value in use.values.items():

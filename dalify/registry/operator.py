@@ -120,6 +120,7 @@ class Operator:
         self,
         rule: Callable[..., Any],
         *,
+        name: str | None = None,
         outputs: int | Callable[[Mapping[str, Any]], int] = 1,
         batchwise: bool = False,
         whole_batch: Callable[[Mapping[str, Any]], bool] | None = None,
@@ -139,7 +140,7 @@ class Operator:
         constructor: tuple[str, ...] = (),
     ) -> None:
         self.rule = rule
-        self.name = rule.__module__.removeprefix(_OPERATORS_PACKAGE)
+        self.name = name or rule.__module__.removeprefix(_OPERATORS_PACKAGE)
         self.doc = inspect.getdoc(rule) or ""
         self.outputs = outputs
         self.is_batchwise = batchwise

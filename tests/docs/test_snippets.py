@@ -13,7 +13,15 @@ from tests.helpers.torchvision_import import import_torchvision
 import_torchvision("torchvision.datasets")  # the page imports it as users do
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "docs/caching.md", "docs/dynamic.md", "docs/epochs.md", "docs/modes.md", "docs/torchvision.md"]
+PAGES = [
+    "README.md",
+    "docs/caching.md",
+    "docs/custom_operators.md",
+    "docs/dynamic.md",
+    "docs/epochs.md",
+    "docs/modes.md",
+    "docs/torchvision.md",
+]
 WITH_LINKS = [
     *PAGES,
     "docs/frameworks.md",
