@@ -437,7 +437,8 @@ class Engine:
                 run_steps(stage.steps, frame)
                 if stage.kind == "device" and self._stream is not None:
                     iteration.event = self._stream.record_event()
-                    self._copies.keep([iteration.values[slot] for slot in stage.reads], iteration.event)
+                    read = [iteration.values[slot] for slot in stage.reads]
+                    self._copies.keep([*read, *frame.staged], iteration.event)
             for slot, branch in stage.publishes.items():
                 batch = frame.values[slot]
                 # It may lie in scratch memory or repeat a constant.

@@ -94,7 +94,10 @@ class Collector:
             else:
                 dense = self._kept(start, dense)
         elif batch.is_lasting:
-            samples, self._uniform = batch.samples, False
+            with self._lock:
+                self._uniform = False
+                self._parts[start] = batch
+            return
         else:
             dense = self._gathered(start, batch.samples)
             if dense is None:
@@ -153,7 +156,10 @@ class Collector:
             dense = np.concatenate(blocks)
             return Batch(dense, None, first.layout, first.device, origins, first.dtype)
         samples = [sample for part in parts for sample in part.samples]
-        return Batch(None, samples, first.layout, first.device, origins, first.dtype)
+        whole = Batch(None, samples, first.layout, first.device, origins, first.dtype)
+        if all(part.ragged is not None for part in parts):
+            whole.parts = tuple(parts)
+        return whole
 
 
 def _is_same(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
@@ -180,6 +186,7 @@ class Frame:
         entries: by slot of a reader, what its sampler chose for the batch.
         stand_ins: by node, the positions in the batch of samples that get a blank one in their place.
         agreement: of the chunks on element types; None where the chunk is all there is.
+        staged: host memory that copies to the device read; they run on after their step has returned.
         drawing: by the number of a random node, seed, stream and step in the place of those of plan and batch.
     """
 
@@ -192,6 +199,7 @@ class Frame:
         "count",
         "drawing",
         "entries",
+        "staged",
         "stand_ins",
         "start",
         "step",
@@ -226,6 +234,7 @@ class Frame:
         self.stand_ins = stand_ins
         self.drawing = drawing
         self.agreement = agreement
+        self.staged: list[Batch] = []
         self._positions: dict[Branch | None, np.ndarray[Any, Any]] = {}
 
     def part(self, start: int, stop: int, agreement: Agreement | None) -> Frame:

@@ -16,12 +16,12 @@ from typing import Any, Literal
 from dalify.executor.cache_groups import cached_nodes
 from dalify.executor.cache_step import AloneStep, CacheStep
 from dalify.executor.choice_steps import ChosenStep, JoinStep, is_choice
-from dalify.executor.device_steps import TransferStep
+from dalify.executor.device_samples_step import step_class
+from dalify.executor.device_steps import TransferStep, emulated
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.listed_step import ListedStep
 from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.reader_step import ReaderStep
-from dalify.executor.samples_step import SamplesStep
 from dalify.executor.steps import LiteralStep, MergeStep, SplitStep, Step
 from dalify.graph import Branch, Edge, Graph, Node
 
@@ -224,8 +224,7 @@ class _Planner:
             return self._cache_step(node, outputs)
         seed, stream = self._seeds.get(node, (None, 0))
         step = RaggedStep if operator.is_ragged else ListedStep if operator.is_listed else KernelStep
-        if operator.kernels[node.device].takes_samples:
-            step = SamplesStep
+        step = step_class(operator, node.device, emulated()) or step
         return step(node, inputs, outputs, slots, node.device, seed, stream)
 
     def _cache_step(self, node: Node, outputs: tuple[int, ...]) -> CacheStep:

@@ -52,15 +52,16 @@ class SamplesStep(KernelStep):
         count: int,
     ) -> list[Batch]:
         extra = self._preparation(inputs, arguments, draws, count)
-        xs = [None if batch is None else Samples.of_batch(batch) for batch in inputs]
+        xs = [None if batch is None else self._samples(batch) for batch in inputs]
+        like = xs[0] if xs else None
         specs, shapes = self._results(inputs, xs, arguments, extra, count)
         origins = origins_of(inputs)
         batches: list[Batch] = []
-        outs: list[Samples] = []
+        outs: list[Any] = []
         for output, spec in enumerate(specs):
-            batch = self._memory_of(frame, output, spec, shapes[output], origins, count)
+            batch = self._memory_of(frame, output, spec, shapes[output], origins, count, like)
             batches.append(batch)
-            outs.append(Samples.of_batch(batch))
+            outs.append(self._samples(batch))
         named = dict(self._constants)
         for name in self._own_arguments:
             named[name] = arguments[name]
@@ -89,6 +90,10 @@ class SamplesStep(KernelStep):
                 error.__dalify_sample__ = int(kept[sample])  # pyright: ignore[reportAttributeAccessIssue]
             raise
         return batches
+
+    def _samples(self, batch: Batch) -> Any:
+        """Return a batch in the form that kernels get."""
+        return Samples.of_batch(batch)
 
     def _context(
         self, name: str, inputs: list[Batch | None], specs: tuple[Spec, ...], draws: SampleDraws | None, count: int
@@ -172,8 +177,20 @@ class SamplesStep(KernelStep):
             self._known_results.put(key, specs)
         return specs
 
-    def _memory_of(self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int) -> Batch:
-        """Return a batch to be filled, of samples of one shape (a tuple) or several (an array)."""
+    def _memory_of(
+        self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
+    ) -> Batch:
+        """Return a batch to be filled, of samples of one shape (a tuple) or several (an array).
+
+        Args:
+            frame: of the chunk.
+            output: number of the output.
+            spec: its type and layout.
+            shapes: its shapes.
+            origins: of the samples.
+            count: number of samples.
+            like: the samples of the first input, or None.
+        """
         if isinstance(shapes, tuple):
             if spec.shape != shapes:
                 spec = spec.replace(shape=shapes)

@@ -11,7 +11,13 @@ How a kernel is called
     are `Samples` (addresses, shapes), which compiled loops iterate over. ``spec`` and ``out_spec`` have no shape.
     ``prepare`` returns ``out_shapes`` as int64 ``[N, ndim]``; if it depends only on shapes and arguments, it is
     attached by ``geometry``. New image and audio operators use this form; groups remain for operators that have not
-    been converted, and for the GPU.
+    been converted.
+
+    A kernel attached by ``gpu_samples`` is the same for the GPU: ``out`` and ``x`` are `DeviceSamples`: one buffer on
+    the device, ``block``, and ``offsets`` and ``shapes`` as NumPy arrays. The number of its launches must not grow with
+    the number of samples, and it must not wait for the device. If ``out`` and ``x`` have the same shapes, they have the
+    same offsets, so what treats elements alone can treat ``block`` as a whole; unused elements between samples may be
+    overwritten.
 
     A *listed* operator (such as ``decoders.numpy``) processes samples independently, so that stacking them would only
     be a copy. Its kernel receives all samples of a chunk in one call, as a list of contiguous arrays per input, and

@@ -70,7 +70,8 @@ class Kernel:
 
     Attributes:
         names: the keyword-only parameters of the function.
-        takes_samples: the function receives all samples of a chunk in one call, as `Samples`.
+        takes_samples: the function receives all samples of a chunk in one call, as `Samples`; on the GPU, as
+            `DeviceSamples`.
     """
 
     __slots__ = ("device", "function", "names", "takes_samples")
@@ -208,6 +209,14 @@ class Operator:
     def gpu(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the GPU kernel (torch tensors; parameters are NumPy arrays)."""
         self.kernels["gpu"] = Kernel(function, "gpu")
+        return function
+
+    def gpu_samples(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the GPU kernel that takes all samples of a chunk in one call, whatever their shapes.
+
+        Inputs and outputs are `DeviceSamples`: one buffer, and offsets and shapes on the host.
+        """
+        self.kernels["gpu"] = Kernel(function, "gpu", takes_samples=True)
         return function
 
     def view(self, function: Callable[..., Any]) -> Callable[..., Any]:
