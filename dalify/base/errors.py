@@ -26,18 +26,27 @@ __all__ = [
     "DecodeError",
     "DeviceError",
     "DivergentBranchesError",
+    "EllipsisError",
     "ErrorRateError",
     "GraphError",
     "IndexingError",
     "IntegerRangeError",
+    "IteratorArgumentError",
     "LayoutError",
     "LimitError",
+    "MissingKeyError",
     "MissingPackageError",
     "MixedBatchError",
+    "NoBatchError",
+    "NoDataError",
     "NoGraphError",
+    "NotAPipelineError",
     "NotAcceleratedError",
     "OperatorDefinitionError",
     "OperatorError",
+    "OutputCountError",
+    "OutputMapError",
+    "PartialBatchError",
     "PipelineStateError",
     "ReaderError",
     "SerializationError",
@@ -46,9 +55,11 @@ __all__ = [
     "UnknownArgumentError",
     "UnknownInputError",
     "UnknownOperatorError",
+    "UnknownTypeError",
     "UnsupportedModeError",
     "UnsupportedSyntaxError",
     "WorkerError",
+    "WrongObjectError",
     "of_sample",
     "option_error_text",
     "suggestion",
@@ -130,7 +141,7 @@ class UnknownOperatorError(DalifyError, AttributeError, KeyError):
     """An unknown operator."""
 
 
-class UnknownArgumentError(DalifyError, TypeError, KeyError, RuntimeError):
+class UnknownArgumentError(DalifyError, TypeError, KeyError, RuntimeError, ValueError, AssertionError):
     """An unknown keyword argument of an operator or pipeline."""
 
 
@@ -140,6 +151,26 @@ class ArgumentTypeError(DalifyError, TypeError, RuntimeError, ValueError):
 
 class ArgumentValueError(DalifyError, ValueError, RuntimeError, TypeError):
     """An argument out of range, or an invalid combination of arguments."""
+
+
+class MissingKeyError(ArgumentValueError, KeyError):
+    """A dictionary that lacks a required key."""
+
+
+class WrongObjectError(ArgumentTypeError, AttributeError):
+    """An object of another class than required."""
+
+
+class IteratorArgumentError(ArgumentValueError, AssertionError):
+    """An argument of an iterator out of range, or an invalid combination of arguments."""
+
+
+class OutputMapError(IteratorArgumentError, IndexError, KeyError):
+    """Names of outputs that do not match the outputs of the pipeline."""
+
+
+class NotAPipelineError(ArgumentTypeError, AssertionError, AttributeError, IndexError):
+    """An iterator without pipelines, or of something else."""
 
 
 class UnsupportedModeError(ArgumentValueError, NotImplementedError):
@@ -174,12 +205,20 @@ class DTypeError(DalifyError, TypeError, RuntimeError, ValueError):
     """An unsupported or mismatched element type."""
 
 
+class UnknownTypeError(DTypeError, KeyError):
+    """A value that is not an element type of arrays."""
+
+
 class ShapeError(DalifyError, ValueError, RuntimeError, TypeError):
     """An unsupported or mismatched shape or number of dimensions."""
 
 
 class IndexingError(DalifyError, IndexError, RuntimeError, ValueError):
     """An index or window outside the data."""
+
+
+class EllipsisError(IndexingError, NotImplementedError):
+    """An index with several ellipses."""
 
 
 class IntegerRangeError(DalifyError, OverflowError, RuntimeError):
@@ -194,8 +233,16 @@ class SourceError(DalifyError, RuntimeError, TypeError, ValueError):
     """Invalid external data, or an invalid source."""
 
 
+class OutputCountError(SourceError, IndexError):
+    """A source that returns another number of outputs than declared."""
+
+
 class BatchSizeError(DalifyError, RuntimeError, ValueError):
     """An invalid batch size."""
+
+
+class PartialBatchError(BatchSizeError, AssertionError):
+    """A batch with fewer samples than an iterator with a size requires."""
 
 
 class ReaderError(DalifyError, RuntimeError, ValueError, FileNotFoundError):
@@ -234,8 +281,16 @@ class PipelineStateError(DalifyError, RuntimeError):
     """A pipeline method called at the wrong time."""
 
 
-class UnknownInputError(PipelineStateError, KeyError):
+class UnknownInputError(PipelineStateError, KeyError, TypeError):
     """Data for an input that the pipeline does not have."""
+
+
+class NoDataError(PipelineStateError, IndexError):
+    """A run without the data that should have been fed."""
+
+
+class NoBatchError(PipelineStateError, StopIteration):
+    """Outputs of a batch that was not scheduled. In DALI this looks like the end of the data."""
 
 
 class NoGraphError(PipelineStateError, NotImplementedError):

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import DalifyError, PipelineStateError
+from dalify.base.errors import DalifyError, NoBatchError, PipelineStateError
 from dalify.base.fork_gate import is_clean_fork
 from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import deferred_interrupts
@@ -187,7 +187,7 @@ class Engine:
         """Wait for the oldest scheduled iteration and return its outputs.
 
         Raises:
-            PipelineStateError: nothing is scheduled.
+            NoBatchError: nothing is scheduled.
             Exception: the iteration's error; the next call returns the next iteration.
         """
         iteration = self.finished()
@@ -201,11 +201,11 @@ class Engine:
         """Wait for the oldest scheduled iteration and return it.
 
         Raises:
-            PipelineStateError: nothing is scheduled.
+            NoBatchError: nothing is scheduled.
             Exception: the iteration's error.
         """
         if not self.scheduled:
-            raise PipelineStateError("there is no batch to wait for.", hint="Call schedule_run() before outputs().")
+            raise NoBatchError("there is no batch to wait for.", hint="Call schedule_run() before outputs().")
         iteration = self._scheduled[0]
         iteration.ready.wait()
         if iteration.discarded:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import BatchSizeError, DalifyError, LayoutError, PipelineStateError, SourceError
+from dalify.base.errors import BatchSizeError, DalifyError, LayoutError, NoDataError, PipelineStateError, SourceError
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
 from dalify.executor.read_ahead import ReadAhead
@@ -181,9 +181,9 @@ class ExternalFeed:
         except Exception as error:
             raise located(error, self.node, None, None) from cause(error, self.node)
 
-    def _nothing_fed(self) -> PipelineStateError:
+    def _nothing_fed(self) -> NoDataError:
         kind = self.node.operator.public_name.removeprefix("fn.")
-        return PipelineStateError(
+        return NoDataError(
             f"no data were fed to the {kind}{f' {self.name!r}' if self.name else ''}.",
             line=self.node.line,
             hint="Call pipe.feed_input(name, data) before each run, pass the data to pipe.run(name=data), or "

@@ -16,6 +16,7 @@ from dalify.base.errors import ConditionError, DalifyError, DecodeError, Operato
 from dalify.base.fork_gate import working
 from dalify.base.interrupts import kept_interrupts
 from dalify.base.optional import torch
+from dalify.base.user_error import as_runtime_error
 from dalify.data import Batch, array_dtype
 from dalify.data.agreement import check_agreement
 from dalify.executor.frame import Frame
@@ -70,10 +71,13 @@ def located(error: Exception, node: Node, sample: int | None, origin: str | None
     """Return an error with what the executor knows: operator, the user's line, sample, and its origin.
 
     What a library raises inside an operator becomes an error of dalify: of a reader ``ReaderError``, of a decoder
-    ``DecodeError``, of others ``OperatorError``. Raise it ``from cause(error, node)``.
+    ``DecodeError``, of others ``OperatorError``. What a user's function raises keeps its class and is a RuntimeError,
+    too; what sources and data sets raise stays as it is. Raise it ``from cause(error, node)``.
     """
     if is_foreign(error, node):
         error = _translated(error, node)
+    elif node.operator.runs_user_code and not node.operator.is_reader and node.operator.name != "external_source":
+        error = as_runtime_error(error)
     if not hasattr(error, "__dalify_failure__"):
         is_dropped = False
         if isinstance(error, (DecodeError, ReaderError)):

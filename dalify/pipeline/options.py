@@ -11,8 +11,10 @@ from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import (
     ArgumentTypeError,
     ArgumentValueError,
+    MissingKeyError,
     SerializationError,
     UnknownArgumentError,
+    WrongObjectError,
     option_error_text,
     suggestion,
 )
@@ -213,11 +215,13 @@ class PipelineOptions:
         for name, kind in (("stream_policy", StreamPolicy), ("concurrency", OperatorConcurrency)):
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
-                raise ArgumentTypeError(f"{name} must be a member of {kind.__name__}, or None; got {value!r}.")
+                raise WrongObjectError(f"{name} must be a member of {kind.__name__}, or None; got {value!r}.")
         for name in ("seed", "device_id"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
                 raise ArgumentTypeError(f"{name} must be an integer or None; got {value!r}.")
+        if not isinstance(self.bytes_per_sample, int):
+            raise ArgumentTypeError(f"bytes_per_sample must be an integer; got {self.bytes_per_sample!r}.")
         timeout_s = self.callback_timeout_s
         if timeout_s is not None:
             if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)):
@@ -255,7 +259,7 @@ class PipelineOptions:
         depths = self.prefetch_queue_depth
         values = list(depths.values()) if isinstance(depths, Mapping) else [depths]
         if isinstance(depths, Mapping) and set(depths) != {"cpu_size", "gpu_size"}:
-            raise ArgumentValueError(
+            raise MissingKeyError(
                 f"prefetch_queue_depth as a dict needs the keys 'cpu_size' and 'gpu_size'; got {sorted(depths)}."
             )
         if any(isinstance(value, bool) or not isinstance(value, int) or value < 1 for value in values):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from dalify.base.errors import IteratorArgumentError, ShapeError
 from dalify.data.exchange import to_host
 from dalify.pipeline import Pipeline, pipeline_def
 from dalify.plugin.base_iterator import LastBatchPolicy
@@ -46,7 +46,7 @@ class DALIGenericIterator(GenericIterator):
         valid_name: name of a further value, which tells the samples that are there in their own right.
 
     Raises:
-        ArgumentValueError: more or fewer pipelines than parts of the sharding, or arguments that exclude each other.
+        IteratorArgumentError: more or fewer pipelines than parts of the sharding, or arguments that exclude each other.
         ShapeError: (in an epoch) samples or batches that differ in shape, or do not divide over the devices.
 
     Example:
@@ -75,7 +75,7 @@ class DALIGenericIterator(GenericIterator):
         self._lock = threading.RLock()  # for those who look ahead from other threads
         count = 1 if isinstance(pipelines, Pipeline) else len(pipelines)
         if sharding is not None and not isinstance(sharding, jax.sharding.Sharding):
-            raise ArgumentTypeError(f"sharding must be a sharding of JAX; got {type(sharding).__name__}.")
+            raise IteratorArgumentError(f"sharding must be a sharding of JAX; got {type(sharding).__name__}.")
         self._join = _joining(sharding, count, bool(pmap_compatible))
         if self._join is not None:
             _check_joined(last_batch_policy, collate)
@@ -172,7 +172,7 @@ def _joining(sharding: Any, count: int, has_device_axis: bool) -> Callable[[str,
     if not has_device_axis:
         return divide
     if count == 1 and sharding.num_devices > 1:
-        raise ArgumentValueError(
+        raise IteratorArgumentError(
             "with pmap_compatible every device needs a pipeline of its own.",
             hint=f"Make {sharding.num_devices} pipelines, with shard_id from 0 on.",
         )
@@ -181,14 +181,14 @@ def _joining(sharding: Any, count: int, has_device_axis: bool) -> Callable[[str,
 
 def _check_joined(policy: LastBatchPolicy, collate: Any) -> None:
     if policy is LastBatchPolicy.PARTIAL:
-        raise ArgumentValueError(
+        raise IteratorArgumentError(
             "last_batch_policy=PARTIAL gives batches of other shapes, which several pipelines or devices cannot join.",
             hint="Use LastBatchPolicy.FILL, with valid_name='valid' for a mask, or DROP.",
         )
     ways = collate.values() if isinstance(collate, Mapping) else [collate]
     for way in ways:
         if way not in (None, "dense") and not isinstance(way, Pad):
-            raise ArgumentValueError(
+            raise IteratorArgumentError(
                 f"collate={way!r} makes no array that could be joined over several pipelines or devices.",
                 hint="Use 'dense' or Pad(multiple=...).",
             )
@@ -237,7 +237,7 @@ def data_iterator(
         pmap_compatible: give the arrays a first axis of devices; None: with ``devices``.
 
     Raises:
-        ArgumentValueError: ``sharding`` and ``devices``.
+        IteratorArgumentError: ``sharding`` and ``devices``.
 
     Example:
         >>> @data_iterator(output_map=["images", "labels"], reader_name="Reader", sharding=sharding)
@@ -279,7 +279,7 @@ def decorated(
         pmap_compatible: see ``data_iterator``.
     """
     if sharding is not None and devices is not None:
-        raise ArgumentValueError(
+        raise IteratorArgumentError(
             "sharding and devices exclude each other.", hint="sharding for jax.jit, devices for jax.pmap."
         )
     if devices is not None:
@@ -295,7 +295,7 @@ def decorated(
             shards = [kwargs] if sharding is None else [{**kwargs, **each} for each in _shards(sharding)]
             if checkpoints is not None:
                 if len(checkpoints) != len(shards):
-                    raise ArgumentValueError(
+                    raise IteratorArgumentError(
                         f"there are {len(checkpoints)} checkpoints for {len(shards)} pipelines.",
                         hint="Pass what checkpoints() of the iterator returned.",
                     )
