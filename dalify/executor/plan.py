@@ -23,6 +23,7 @@ from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.samples_step import SamplesStep
 from dalify.executor.steps import LiteralStep, MergeStep, SplitStep, Step
+from dalify.executor.triton_step import TritonStep
 from dalify.graph import Branch, Edge, Graph, Node
 
 __all__ = ["Plan", "Stage", "make_plan"]
@@ -227,6 +228,8 @@ class _Planner:
         step = RaggedStep if operator.is_ragged else ListedStep if operator.is_listed else KernelStep
         if operator.kernels[node.device].takes_samples:
             step = SamplesStep
+        if node.device == "gpu" and operator.device_kernel is not None:
+            step = TritonStep
         return step(node, inputs, outputs, slots, node.device, seed, stream)
 
     def _cache_step(self, node: Node, outputs: tuple[int, ...]) -> CacheStep:
