@@ -148,7 +148,8 @@ def test_functions_are_typed(path: Path) -> None:
             continue
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         arguments = [a for i, a in enumerate(arguments) if not (i == 0 and a.arg in {"self", "cls"})]
-        is_compiled = any("njit" in ast.unparse(d) or "vectorize" in ast.unparse(d) for d in node.decorator_list)
+        decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+        is_compiled = any(name in text for text in decorators for name in ("njit", "vectorize", "triton.jit"))
         if not is_compiled and (node.returns is None or any(a.annotation is None for a in arguments)):
             untyped.append(f"{path}:{node.lineno} {node.name}")
     assert not untyped

@@ -23,7 +23,7 @@ from dalify.executor.origins import origins_of
 from dalify.executor.steps import cause, is_foreign, located, with_stand_ins
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
-from dalify.registry import Kernel
+from dalify.registry import Kernel, Operator
 
 __all__ = ["KernelStep", "open_spec"]
 
@@ -69,7 +69,7 @@ class KernelStep:
         self.outputs = outputs
         self.device = device
         self._operator = operator
-        self._kernel = operator.kernels[device]
+        self._kernel = self._kernel_of(operator)
         self._seed = seed
         self._stream = stream
         self._static: dict[str, Any] = {}
@@ -95,6 +95,10 @@ class KernelStep:
         self._varying = tuple(name for name in operator.shaping if name in argument_slots)
         self._missing = sum(1 for item in operator.inputs if not item.is_variadic) - len(inputs)
         self._specs: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
+
+    def _kernel_of(self, operator: Operator) -> Kernel:
+        """Return the kernel that the step calls."""
+        return operator.kernels[self.device]
 
     def run(self, frame: Frame) -> None:
         """Compute the outputs of the chunk's samples."""

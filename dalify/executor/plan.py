@@ -23,6 +23,7 @@ from dalify.executor.listed_step import ListedStep
 from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.steps import LiteralStep, MergeStep, SplitStep, Step
+from dalify.executor.triton_step import TritonStep
 from dalify.graph import Branch, Edge, Graph, Node
 
 __all__ = ["Plan", "Stage", "make_plan"]
@@ -225,6 +226,8 @@ class _Planner:
         seed, stream = self._seeds.get(node, (None, 0))
         step = RaggedStep if operator.is_ragged else ListedStep if operator.is_listed else KernelStep
         step = step_class(operator, node.device, emulated()) or step
+        if node.device == "gpu" and operator.triton_kernel is not None:
+            step = TritonStep
         return step(node, inputs, outputs, slots, node.device, seed, stream)
 
     def _cache_step(self, node: Node, outputs: tuple[int, ...]) -> CacheStep:

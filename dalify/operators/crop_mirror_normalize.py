@@ -157,6 +157,7 @@ def _(
 
 @crop_mirror_normalize.cpu_samples
 @crop_mirror_normalize.gpu
+@crop_mirror_normalize.triton
 def _(
     out,
     x,

@@ -157,6 +157,7 @@ def _(
 
 @resize.cpu_samples
 @resize.gpu
+@resize.triton
 def _(out, *attributes_and_input, out_spec, start, end, antialias, interp_type, min_filter, mag_filter):
     *attributes, x = attributes_and_input
     filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}

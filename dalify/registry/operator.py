@@ -95,6 +95,7 @@ class Operator:
         old_arguments: deprecated argument names and their replacements.
         rule: the decorated function.
         kernels: by device.
+        triton_kernel: takes all samples of a chunk on the GPU, see ``triton``; or None.
         outputs: number of outputs, or a function of the constant arguments that returns it.
         is_batchwise: kernels take and return whole batches.
         whole_batch: function of the constant arguments and ``on_error`` that returns whether a groupwise operator
@@ -161,6 +162,7 @@ class Operator:
         self._stands_for = stands_for
         self.constructor = constructor
         self.kernels: dict[str, Kernel] = {}
+        self.triton_kernel: Kernel | None = None
         self.prepare_function: Kernel | None = None
         self.prepares_from_shapes = False
         self.index_function: Callable[..., Sequence[Any]] | None = None
@@ -217,6 +219,14 @@ class Operator:
         Inputs and outputs are `DeviceSamples`: one buffer, and offsets and shapes on the host.
         """
         self.kernels["gpu"] = Kernel(function, "gpu", takes_samples=True)
+        return function
+
+    def triton(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the Triton kernel that takes all samples of a chunk in one call, as `Samples` in the device's memory.
+
+        It is used where Triton is (`dalify.kernels.dispatch`), otherwise the one attached by `gpu` or `gpu_samples`.
+        """
+        self.triton_kernel = Kernel(function, "gpu", takes_samples=True)
         return function
 
     def view(self, function: Callable[..., Any]) -> Callable[..., Any]:

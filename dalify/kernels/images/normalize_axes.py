@@ -14,10 +14,11 @@ import numpy as np
 
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
+from dalify.kernels.dispatch import also_on_device
 from dalify.kernels.images.crop_mirror_normalize import crop_mirror_normalize
 from dalify.kernels.images.crop_mirror_normalize_torch import crop_mirror_normalize_torch
 
-__all__ = ["normalize_axes"]
+__all__ = ["normalize_axes", "normalize_samples"]
 
 
 def normalize_axes(
@@ -51,7 +52,7 @@ def normalize_axes(
     """
     options: dict[str, Any] = {"scale": scale, "shift": shift, "fill_values": fill_values}
     if isinstance(x, Samples):
-        _normalize_samples(out, x, layout, out_layout, anchors, mirror, mean, std, options)
+        normalize_samples(out, x, layout, out_layout, anchors, mirror, mean, std, options)
         return
     size = dict(zip(out_layout, out.shape[1:], strict=True))
     extents = dict(zip(layout, x.shape[1:], strict=True))
@@ -132,7 +133,8 @@ def _fills(values: Sequence[float], channels: int) -> np.ndarray:
     return fill
 
 
-def _normalize_samples(
+@also_on_device("windows")
+def normalize_samples(
     out: Samples,
     x: Samples,
     layout: str,
@@ -143,7 +145,19 @@ def _normalize_samples(
     std: Any,
     options: Mapping[str, Any],
 ) -> None:
-    """Process the samples of a chunk, in one call if the channels are equal and the layout is common."""
+    """`normalize_axes` for the samples of a chunk, in one call if the channels are equal and the layout is common.
+
+    Args:
+        out: as in `normalize_axes`, like the other arguments.
+        x: input.
+        layout: of `x`.
+        out_layout: of `out`.
+        anchors: start of the windows.
+        mirror: reverse W.
+        mean: subtracted.
+        std: divisor.
+        options: ``scale``, ``shift`` and ``fill_values``.
+    """
     channels = x.extents(layout.index("C"))
     is_mixed = bool((channels != channels[0]).any())
     spatial = layout.replace("C", "")
