@@ -47,6 +47,7 @@ test-frameworks: $(READY) ## the plugins of JAX, TensorFlow, Paddle and Ray with
 check: $(READY) ## format, lint, types, import rules, spelling
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python -m docs.stubs
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(BIN)/codespell
@@ -59,7 +60,6 @@ docs: $(READY) ## pages, images, parity table and stubs of the operators; run af
 	@$(BIN)/python -m docs.parity
 	@$(BIN)/python -m docs.operators
 	@$(BIN)/python -m docs.stubs
-	@$(BIN)/python -m docs.dynamic_stubs
 
 tutorials: $(READY) ## execute every tutorial; images in out/tutorials/
 	@$(BIN)/python tutorials/run.py $(ARGS)

@@ -20,9 +20,10 @@ from docs.docstrings import documentation_of
 from docs.families import TASKS, families_of
 from docs.parity import FIGURES, shown, why_no_gpu, why_no_other, why_not_beside_dali
 from docs.shared import COMMON, READERS
+from docs.signatures import default_text, public_names
 from tests.operators.cases import CASES
 
-__all__ = ["FOLDER", "PAGE", "default_text", "page", "page_of", "public_names", "type_text"]
+__all__ = ["FOLDER", "PAGE", "page", "page_of", "type_text"]
 
 PAGE = Path(__file__).with_suffix(".md")
 FOLDER = Path(__file__).with_suffix("")
@@ -39,11 +40,6 @@ operators, too, with Python syntax. [parity.md](parity.md) compares all operator
 | … | operator |
 |---|---|
 """
-
-
-def public_names() -> list[str]:
-    """Return the names of the public operators."""
-    return [name for name in catalogue.names() if not any(part.startswith("_") for part in name.split("."))]
 
 
 def devices_of(operator: Operator) -> str:
@@ -92,15 +88,6 @@ def type_text(parameter: Parameter) -> str:
     if issubclass(parameter.element, IntEnum):
         text = text.replace(parameter.element.__name__, f"types.{parameter.element.__name__}")
     return text if parameter.element is not object or "[" in text else "any"
-
-
-def default_text(value: Any) -> str:
-    """Return a default value as users write it: ``types.INTERP_LINEAR``, ``[0.0]``."""
-    if isinstance(value, IntEnum):
-        return f"types.{value.name}"
-    if isinstance(value, tuple):
-        return f"[{', '.join(default_text(item) for item in value)}]"
-    return json.dumps(value) if isinstance(value, str) else repr(value)
 
 
 def own_parameters(operator: Operator) -> list[Parameter]:

@@ -11,8 +11,9 @@ import pytest
 from dalify import fn
 from dalify.registry import COMMON_PARAMETERS, READER_PARAMETERS
 from docs import parity, pictures
-from docs.operators import FOLDER, PAGE, page, page_of, public_names
+from docs.operators import FOLDER, PAGE, page, page_of
 from docs.shared import COMMON, READERS
+from docs.signatures import public_names
 from tests.operators.cases import CASES
 
 FIGURES = json.loads(parity.FIGURES.read_text(encoding="utf-8"))
