@@ -109,8 +109,9 @@ def _arrays(outputs: Iterable[Output]) -> list[np.ndarray]:
     return [sample for _, samples in outputs for sample in samples]
 
 
-def measure(name: str, recording: Recording, folder: Path) -> dict[str, Any]:
+def measure(name: str, folder: Path) -> dict[str, Any]:
     """Measure one operator."""
+    recording = Recording(name)
     case = CASES[name]
     has_gpu = "gpu" in catalogue.find(name).kernels
     dali, gpu, other = _Largest(), _Largest(), _Largest()
@@ -233,13 +234,12 @@ def measure_all(names: list[str]) -> None:
     """Measure operators and write their figures."""
     found = figures()
     os.environ.setdefault("DALIFY_DEVICE", "cpu")
-    recording = Recording()
     with tempfile.TemporaryDirectory() as text, contextlib.chdir(text), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         folder = Path(text) / "cases"
         folder.mkdir()
         for name in names:
-            found[name] = measure(name, recording, folder)
+            found[name] = measure(name, folder)
     found = {name: found[name] for name in sorted(found) if name in NAMES}
     FIGURES.parent.mkdir(exist_ok=True)
     FIGURES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

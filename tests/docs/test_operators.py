@@ -15,7 +15,6 @@ from docs.operators import page, page_of
 from docs.shared import COMMON, READERS
 from docs.signatures import public_names
 from tests.operators.cases import CASES
-from tests.operators.record import Recording
 from tests.operators.run_case import NAMES
 
 WITH_PICTURE = [name for name in public_names() if pictures.has_picture(name)]
@@ -52,7 +51,7 @@ def test_page_is_complete(name: str) -> None:
 
 def test_parity_is_measured_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DALIFY_DEVICE", "cpu")  # as `docs.parity` sets it
-    figures = {"rotate": parity.measure("rotate", Recording(), tmp_path)}
+    figures = {"rotate": parity.measure("rotate", tmp_path)}
     assert figures["rotate"]["dali"]["variants"] > 1
     [row] = [line for line in parity.page(figures).splitlines() if line.startswith("| [`fn.")]
     cells = [cell.strip() for cell in row.strip("|").split("|")]
