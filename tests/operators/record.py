@@ -1,8 +1,8 @@
-"""Record what the real DALI makes of every variant: ``python -m tests.operators.record [operator ...]``.
+"""Record the results of the real DALI for every variant: ``python -m tests.operators.record [operator ...]``.
 
-The results lie in `recorded.npz`, so that parity is tested where DALI cannot be installed. Of long results every k-th
-element is kept. A variant that DALI refuses is recorded as refused, one that ends its process as crashed: each runs
-in a process of its own.
+`recorded/` has one file per operator, so that parity is tested where DALI cannot be installed. Of long results every
+k-th element is kept. A variant that DALI rejects is recorded as refused, one that ends its process as crashed: each
+runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import hashlib
 import json
 import multiprocessing
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,9 @@ from tests.operators.cases import CASES, Data, Each
 from tests.operators.run_case import NAMES, Output, run_case_on_dali
 from tests.operators.variants import Variant, variants_of
 
-__all__ = ["FILE", "Recording", "fingerprint", "is_compared", "thinned"]
+__all__ = ["FOLDER", "Recording", "fingerprint", "is_compared", "thinned"]
 
-FILE = Path(__file__).with_name("recorded.npz")
+FOLDER = Path(__file__).with_name("recorded")
 _MOST_ELEMENTS = 250
 
 
@@ -69,17 +68,18 @@ def fingerprint(variant: Variant, folder: Path) -> str:
 
 
 class Recording:
-    """Recorded results, by the key of the variant.
+    """Recorded results of one operator, by the key of the variant.
 
     Attributes:
         entries: key -> ``{"data": fingerprint, "status": "refused" | "crashed" | "", "outputs": [...]}``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
         self.entries: dict[str, dict[str, Any]] = {}
         self._blob = b""
-        if FILE.exists():
-            with np.load(FILE) as stored:
+        self._file = FOLDER / f"{name}.npz"
+        if self._file.exists():
+            with np.load(self._file) as stored:
                 self.entries = json.loads(stored["index"].tobytes())
                 self._blob = stored["blob"].tobytes()
 
@@ -93,37 +93,28 @@ class Recording:
             result.append((layout, arrays))
         return result
 
-    def replace(self, found: dict[str, dict[str, Any]], operators: Sequence[str]) -> None:
-        """Put new results in the place of all that are there of some operators, and write the file."""
+    def write(self, found: dict[str, dict[str, Any]]) -> None:
+        """Write new results in place of the old ones."""
         blob = bytearray()
         places: dict[bytes, int] = {}
 
-        def stored(data: bytes) -> int:
+        def stored(elements: np.ndarray) -> tuple[int, int]:
+            data = elements.tobytes()
             if data not in places:
                 places[data] = len(blob)
                 blob.extend(data)
-            return places[data]
+            return places[data], elements.size
 
         entries: dict[str, dict[str, Any]] = {}
-        for key, entry in self.entries.items():
-            if key.split(" | ")[0] in operators:
-                continue
+        for key, entry in sorted(found.items()):
             outputs = [
-                (layout, [(dtype, shape, stored(data.tobytes()), data.size) for dtype, shape, data in samples])
-                for layout, samples in self.outputs(key)
-            ]
-            entries[key] = {**entry, "outputs": outputs}
-        for key, entry in found.items():
-            outputs = [
-                (
-                    layout,
-                    [(str(s.dtype), list(s.shape), stored(thinned(s).tobytes()), thinned(s).size) for s in samples],
-                )
+                (layout, [(str(sample.dtype), list(sample.shape), *stored(thinned(sample))) for sample in samples])
                 for layout, samples in entry["outputs"]
             ]
             entries[key] = {**entry, "outputs": outputs}
-        index = json.dumps(dict(sorted(entries.items())), separators=(",", ":")).encode()
-        np.savez_compressed(FILE, index=np.frombuffer(index, np.uint8), blob=np.frombuffer(bytes(blob), np.uint8))
+        index = json.dumps(entries, separators=(",", ":")).encode()
+        FOLDER.mkdir(exist_ok=True)
+        np.savez_compressed(self._file, index=np.frombuffer(index, np.uint8), blob=np.frombuffer(bytes(blob), np.uint8))
 
 
 def _run(variant: Variant, folder: Path, connection: Any) -> None:
@@ -159,22 +150,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("operators", nargs="*", default=[name for name in NAMES if is_compared(name)])
     operators = parser.parse_args().operators
-    found: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as text, contextlib.chdir(text):
         folder = Path(text) / "cases"
         folder.mkdir()
         for name in operators:
+            found: dict[str, dict[str, Any]] = {}
             for variant in variants_of(name):
                 data = fingerprint(variant, folder)  # which writes the files of a reader, before the other process
                 result = dali_result(variant, folder)
                 status = "crashed" if result is None else "refused" if isinstance(result, str) else ""
                 outputs = [] if result is None or isinstance(result, str) else result
                 found[variant.key] = {"data": data, "status": status, "outputs": outputs}
-            counts = [entry["status"] for key, entry in found.items() if key.startswith(f"{name} | ")]
+            Recording(name).write(found)
+            counts = [entry["status"] for entry in found.values()]
             print(
                 f"{name}: {len(counts)} variants, {counts.count('refused')} refused, {counts.count('crashed')} crashed"
             )
-    Recording().replace(found, operators)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import pytest
 from dalify.base.errors import DalifyError
 from dalify.registry import catalogue
 from tests.operators.cases import CASES
-from tests.operators.record import Recording, fingerprint, is_compared, thinned
+from tests.operators.record import FOLDER, Recording, fingerprint, is_compared, thinned
 from tests.operators.run_case import NAMES, Output, run_case, run_case_on_dali
 from tests.operators.variant_differences import DIFFERENT, REFUSED
 from tests.operators.variants import EVERYTHING, Variant, variants_of
@@ -23,7 +23,7 @@ from tests.operators.variants import EVERYTHING, Variant, variants_of
 WITH_GPU = [name for name in NAMES if name in CASES and "gpu" in catalogue.find(name).kernels]
 COMPARED = [name for name in NAMES if is_compared(name)]
 each_compared = pytest.mark.parametrize("name", COMPARED)
-recording = functools.cache(Recording)
+recording = functools.lru_cache(8)(Recording)
 
 Recorded = list[tuple[str, list[tuple[str, list[int], np.ndarray]]]]
 
@@ -71,13 +71,17 @@ def _difference_of_values(variant: Variant, ours: np.ndarray, theirs: np.ndarray
     return f"largest difference {np.nanmax(apart):g}, allowed {allowed:g}, {wrong.mean():.1%} of elements"
 
 
+def test_every_compared_operator_has_a_record() -> None:
+    assert {path.stem for path in FOLDER.glob("*.npz")} == set(COMPARED), "python -m tests.operators.record NAME"
+
+
 @each_compared
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 def test_recorded(name: str, folder: Path) -> None:
     """What DALI accepts is accepted, with equal results; what it refuses gives a result or an error of ours."""
     problems = []
     for variant in variants_of(name, everything=EVERYTHING):
-        entry = recording().entries.get(variant.key)
+        entry = recording(name).entries.get(variant.key)
         if entry is None or entry["data"] != fingerprint(variant, folder):
             continue
         try:
@@ -90,7 +94,7 @@ def test_recorded(name: str, folder: Path) -> None:
             problems.append(f"{variant.label}: {type(error).__name__}: {error}")
             continue
         if not entry["status"] and variant.key not in DIFFERENT:
-            problem = difference(variant, ours, recording().outputs(variant.key))
+            problem = difference(variant, ours, recording(name).outputs(variant.key))
             problems += [f"{variant.label}: {problem}"] if problem else []
     assert not problems, "\n" + "\n".join(problems)
 
@@ -128,21 +132,23 @@ def test_differences_are_needed(folder: Path) -> None:
     for key in [*REFUSED, *DIFFERENT]:
         name, _, label = key.partition(" | ")
         variant = next(item for item in variants_of(name) if item.label == label)
-        entry = recording().entries[key]
+        entry = recording(name).entries[key]
         assert not entry["status"], key
         if key in REFUSED:
             with pytest.raises(DalifyError):
                 run_case(name, variant.case, folder, variant.samples)
         else:
-            assert difference(variant, run_case(name, variant.case, folder, variant.samples), recording().outputs(key))
+            assert difference(
+                variant, run_case(name, variant.case, folder, variant.samples), recording(name).outputs(key)
+            )
 
 
 @pytest.mark.parametrize("name", [name for name in COMPARED if name in {"flip", "resize", "slice", "cast", "rotate"}])
 def test_record_is_true(name: str, folder: Path, oracle: ModuleType) -> None:
     """The real DALI gives what was recorded, where it is installed; for some operators, since all were recorded so."""
     for variant in variants_of(name):
-        entry = recording().entries[variant.key]
+        entry = recording(name).entries[variant.key]
         if entry["status"] != "" or entry["data"] != fingerprint(variant, folder):
             continue
         theirs = run_case_on_dali(name, variant.case, folder, oracle, variant.samples)
-        assert not difference(variant, theirs, recording().outputs(variant.key)), variant.label
+        assert not difference(variant, theirs, recording(name).outputs(variant.key)), variant.label
