@@ -105,6 +105,8 @@ def _add(rule: Callable[..., Any], name: str | None, replace: bool, **options: A
 
 def _check_members(operator: Operator) -> None:
     """Reject the name of a function or submodule of ``fn``, ``ops`` or ``eager`` that is not an operator."""
+    if catalogue.resolve(operator.name) in catalogue.names():
+        return  # the catalogue refuses it; namespaces hold the operators that were used
     *path, own = operator.name.split(".")
     for root in _MODULES:
         spelled = own.replace("_", "") if root == ops.__name__ else own
