@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dalify.base.source_line import SourceLine
 
 __all__ = [
+    "ON_ERROR",
     "ArgumentTypeError",
     "ArgumentValueError",
     "BadSampleWarning",
@@ -52,6 +53,9 @@ __all__ = [
     "option_error_text",
     "suggestion",
 ]
+
+# Values of the option on_error: what happens to a sample that cannot be read or decoded.
+ON_ERROR = ("raise", "skip", "replace")
 
 
 class DalifyError(Exception):

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dalify.base.errors import (
+    ON_ERROR,
     ArgumentValueError,
     DecodeError,
     ErrorRateError,
@@ -29,9 +30,8 @@ from dalify.executor.plan import Plan
 from dalify.executor.steps import Failure, walk
 from dalify.graph import Node
 
-__all__ = ["ON_ERROR", "BadSample", "Recovery", "valid_samples"]
+__all__ = ["BadSample", "Recovery", "valid_samples"]
 
-ON_ERROR = ("raise", "skip", "replace")
 # Where so many samples in a row are bad, the data are, and no other sample is going to help.
 _MOST_ATTEMPTS = 20
 # Of a pipeline without readers, the error rate is that of so many samples at least.
