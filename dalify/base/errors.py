@@ -118,9 +118,8 @@ class DalifyError(Exception):
         return "\n".join(parts)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle with all attributes except internal notes; errors are sent from worker processes."""
-        state = {name: value for name, value in self.__dict__.items() if not name.startswith("__dalify")}
-        return (_rebuild, (type(self), self.message, state))
+        """Pickle with all attributes; errors are sent from worker processes."""
+        return (_rebuild, (type(self), self.message, dict(self.__dict__)))
 
 
 def _rebuild(kind: type[DalifyError], message: str, state: dict[str, object]) -> DalifyError:

@@ -23,6 +23,7 @@ from dalify.base.errors import (
     MixedBatchError,
     option_error_text,
 )
+from dalify.base.failure_context import failure_context
 from dalify.base.fork_lock import ForkLock
 from dalify.executor.feeds import ReaderFeed
 from dalify.executor.iteration import Iteration
@@ -157,7 +158,7 @@ class Recovery:
         Returns:
             whether the samples of the chunk should be computed again; otherwise the error stands.
         """
-        failure: Failure | None = getattr(error, "__dalify_failure__", None)
+        failure: Failure | None = failure_context(error).failure
         if failure is None or failure.position is None or isinstance(error, ImportError):
             return False
         if iteration.discarded:  # nobody waits for it; another sample might be long in coming
