@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dalify.base.source_line import SourceLine
 
 __all__ = [
+    "ON_ERROR",
     "ArgumentTypeError",
     "ArgumentValueError",
     "BadSampleWarning",
@@ -64,6 +65,9 @@ __all__ = [
     "option_error_text",
     "suggestion",
 ]
+
+# Values of the option on_error: what happens to a sample that cannot be read or decoded.
+ON_ERROR = ("raise", "skip", "replace")
 
 
 class DalifyError(Exception):
@@ -126,9 +130,8 @@ class DalifyError(Exception):
         return "\n".join(parts)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle with all attributes except internal notes; errors are sent from worker processes."""
-        state = {name: value for name, value in self.__dict__.items() if not name.startswith("__dalify")}
-        return (_rebuild, (type(self), self.message, state))
+        """Pickle with all attributes; errors are sent from worker processes."""
+        return (_rebuild, (type(self), self.message, dict(self.__dict__)))
 
 
 def _rebuild(kind: type[DalifyError], message: str, state: dict[str, object]) -> DalifyError:

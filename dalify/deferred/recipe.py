@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dalify.base.errors import DalifyError
+from dalify.base.failure_context import failure_context
 from dalify.base.fork_hook import at_fork
 from dalify.base.fork_lock import ForkLock
 from dalify.base.recent import Recent
@@ -126,7 +127,7 @@ class Recipe:
 
     def _located(self, error: Exception, calls: Sequence[Call]) -> Exception:
         """Add the line of the call to an error: the plan may have been created for another line."""
-        failure: Any = getattr(error, "__dalify_failure__", None)
+        failure: Any = failure_context(error).failure
         if failure is None or failure.node.number not in self._places:
             return error
         call = calls[self._places[failure.node.number]]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalify.base.errors import DalifyError, DTypeError, LimitError, ShapeError
+from dalify.base.failure_context import failure_context
 from dalify.base.limits import check_shape
 from dalify.base.optional import LazyModule, torch
 from dalify.base.recent import Recent
@@ -122,7 +123,7 @@ class KernelStep:
         except Exception as error:
             if is_foreign(error, self.node):
                 self._check_frames(error, arguments)
-                if not hasattr(error, "__dalify_sample__") and count > 1:
+                if failure_context(error).sample is None and count > 1:
                     self._raise_of_sample(frame, inputs, count)
             raise self._located(error, frame, inputs) from cause(error, self.node)
         for slot, batch in zip(self.outputs, results, strict=True):
@@ -159,7 +160,7 @@ class KernelStep:
             try:
                 self._groupwise(alone, xs, one, self._draws(frame, positions[sample : sample + 1]), 1)
             except Exception as error:
-                error.__dalify_sample__ = sample  # pyright: ignore[reportAttributeAccessIssue]
+                failure_context(error).sample = sample
                 raise self._located(error, frame, inputs) from cause(error, self.node)
 
     def _draws(self, frame: Frame, positions: np.ndarray[Any, Any]) -> SampleDraws | None:
@@ -185,7 +186,7 @@ class KernelStep:
 
     def _located(self, error: Exception, frame: Frame, inputs: list[Batch | None]) -> Exception:
         origins = origins_of(inputs)
-        sample: int | None = getattr(error, "__dalify_sample__", None)
+        sample: int | None = failure_context(error).sample
         origin = None
         if sample is not None:
             if origins is not None:
@@ -419,7 +420,7 @@ class KernelStep:
             try:
                 out_specs = wanted.applied(self._operator.apply_rule(in_specs, rule_arguments), shape)
             except DalifyError as error:
-                error.__dalify_sample__ = start  # pyright: ignore[reportAttributeAccessIssue]
+                failure_context(error).sample = start
                 raise
             for spec in out_specs:
                 self._check_size(spec.shape, spec, start)
@@ -438,7 +439,7 @@ class KernelStep:
         try:
             check_shape(shape, 1 if spec.dtype is None else spec.dtype.numpy.itemsize, "a result")
         except LimitError as error:
-            error.__dalify_sample__ = start  # pyright: ignore[reportAttributeAccessIssue]
+            failure_context(error).sample = start
             raise
 
     def _named(self, kernel: Kernel, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -458,12 +459,12 @@ def _note_sample(error: Exception, start: int, known: int | None) -> None:
         start: number of the first sample within the chunk.
         known: the sample among them where the error tells none; None where that is not known.
     """
-    if hasattr(error, "__dalify_sample__"):
+    if failure_context(error).sample is not None:
         return
     within = getattr(error, "sample", None)
     within = within if isinstance(within, int) else known
     if within is not None:
-        error.__dalify_sample__ = start + within  # pyright: ignore[reportAttributeAccessIssue]
+        failure_context(error).sample = start + within
     if isinstance(error, DalifyError):
         error.sample = None
 

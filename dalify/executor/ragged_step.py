@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalify.base.errors import ShapeError
+from dalify.base.failure_context import failure_context
 from dalify.base.optional import LazyModule, torch
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.rows import Rows, starts_of
@@ -131,7 +132,7 @@ def _row_shapes(inputs: list[Batch | None]) -> Any:
 
 def _without_rows(sample: int) -> ShapeError:
     error = ShapeError("single numbers cannot be told apart into rows; the samples need one axis at least.")
-    error.__dalify_sample__ = sample  # pyright: ignore[reportAttributeAccessIssue]
+    failure_context(error).sample = sample
     return error
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dalify.base.errors import (
+    ON_ERROR,
     ArgumentValueError,
     DecodeError,
     ErrorRateError,
@@ -22,6 +23,7 @@ from dalify.base.errors import (
     MixedBatchError,
     option_error_text,
 )
+from dalify.base.failure_context import failure_context
 from dalify.base.fork_lock import ForkLock
 from dalify.executor.feeds import ReaderFeed
 from dalify.executor.iteration import Iteration
@@ -29,9 +31,8 @@ from dalify.executor.plan import Plan
 from dalify.executor.steps import Failure, walk
 from dalify.graph import Node
 
-__all__ = ["ON_ERROR", "BadSample", "Recovery", "valid_samples"]
+__all__ = ["BadSample", "Recovery", "valid_samples"]
 
-ON_ERROR = ("raise", "skip", "replace")
 # Where so many samples in a row are bad, the data are, and no other sample is going to help.
 _MOST_ATTEMPTS = 20
 # Of a pipeline without readers, the error rate is that of so many samples at least.
@@ -157,7 +158,7 @@ class Recovery:
         Returns:
             whether the samples of the chunk should be computed again; otherwise the error stands.
         """
-        failure: Failure | None = getattr(error, "__dalify_failure__", None)
+        failure: Failure | None = failure_context(error).failure
         if failure is None or failure.position is None or isinstance(error, ImportError):
             return False
         if iteration.discarded:  # nobody waits for it; another sample might be long in coming

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalify.base.failure_context import failure_context
 from dalify.base.recent import Recent
 from dalify.data import Batch, Spec
 from dalify.data.samples import Samples
@@ -85,9 +86,9 @@ class SamplesStep(KernelStep):
         try:
             self._called([*outs], xs, named, 0, count)
         except Exception as error:
-            sample: int | None = getattr(error, "__dalify_sample__", None)
+            sample: int | None = failure_context(error).sample
             if kept is not None and sample is not None:
-                error.__dalify_sample__ = int(kept[sample])  # pyright: ignore[reportAttributeAccessIssue]
+                failure_context(error).sample = int(kept[sample])
             raise
         return batches
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from dalify.base.doubts import doubt
 from dalify.base.errors import ConditionError, DalifyError, DecodeError, OperatorError, ReaderError
+from dalify.base.failure_context import failure_context
 from dalify.base.fork_gate import working
 from dalify.base.interrupts import kept_interrupts
 from dalify.base.optional import torch
@@ -78,23 +79,23 @@ def located(error: Exception, node: Node, sample: int | None, origin: str | None
         error = _translated(error, node)
     elif node.operator.runs_user_code and not node.operator.is_reader and node.operator.name != "external_source":
         error = as_runtime_error(error)
-    if not hasattr(error, "__dalify_failure__"):
+    if failure_context(error).failure is None:
         is_dropped = False
         if isinstance(error, (DecodeError, ReaderError)):
             # A reader's index has no origin: the message names the file.
             note, is_dropped = doubt(error.origin or origin or error.message)
             error.hint = " ".join(filter(None, (error.hint, note)))
         failure = Failure(node, sample, origin, is_dropped)
-        error.__dalify_failure__ = failure  # pyright: ignore[reportAttributeAccessIssue]
+        failure_context(error).failure = failure
     if isinstance(error, DalifyError):
         error.locate(line=node.line, operator=node.operator.public_name, sample=sample, origin=origin)
         return error
-    if not getattr(error, "__dalify_located__", False):
+    if not failure_context(error).is_noted:
         place = f" at {node.line}" if node.line else ""
         where = "" if sample is None else f", sample {sample} of the batch"
         where += f", from {origin}" if origin else ""
         error.add_note(f"in {node.operator.public_name}{place}{where}")
-        error.__dalify_located__ = True  # pyright: ignore[reportAttributeAccessIssue]
+        failure_context(error).is_noted = True
     return error
 
 
@@ -103,7 +104,7 @@ def is_foreign(error: Exception, node: Node) -> bool:
     return not (
         isinstance(error, (DalifyError, ImportError, AssertionError))
         or node.operator.runs_user_code
-        or hasattr(error, "__dalify_failure__")
+        or failure_context(error).failure is not None
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, SupportsIndex
 
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import (
+    ON_ERROR,
     ArgumentTypeError,
     ArgumentValueError,
     MissingKeyError,
@@ -29,7 +30,6 @@ _START_METHODS = ("fork", "spawn", "forkserver")
 PRECISIONS = {"fp32": None, "fp16": DALIDataType.FLOAT16, "bf16": DALIDataType.BFLOAT16}
 _MAX = {"batch_size": 1 << 24, "num_threads": 1 << 12, "py_num_workers": 1 << 12, "processes": 1 << 12}
 _MAX_DEPTH = 1 << 12
-_ON_ERROR = ("raise", "skip", "replace")
 _MAX_TIMEOUT_S = 1_000_000
 # Options in a serialized pipeline, and the enumerations among them.
 _KEPT = (
@@ -247,8 +247,8 @@ class PipelineOptions:
                 raise ArgumentTypeError(f"output_layout must be a string, a list of these, or None; got {layout!r}.")
         if not isinstance(self.taps, tuple) or not all(isinstance(name, str) for name in self.taps):
             raise ArgumentTypeError(f"taps must be a list of names; got {self.taps!r}.")
-        if self.on_error not in _ON_ERROR:
-            raise ArgumentValueError(option_error_text("on_error", self.on_error, _ON_ERROR))
+        if self.on_error not in ON_ERROR:
+            raise ArgumentValueError(option_error_text("on_error", self.on_error, ON_ERROR))
         if self.precision not in tuple(PRECISIONS):
             raise ArgumentValueError(option_error_text("precision", self.precision, list(PRECISIONS)))
         rate = self.max_error_rate

@@ -276,10 +276,6 @@ def failure_of(error: Exception, trace: str) -> Failure:
     """
     text = "".join(traceback.format_exception_only(error)).strip()
     error.__traceback__ = None
-    for name in [
-        name for name in vars(error) if name.startswith("__dalify")
-    ]:  # attributes of the executor refer to its graph
-        delattr(error, name)
     try:
         pickled = pickle.dumps(error)
         pickle.loads(pickled)  # many exceptions can be pickled but not unpickled
