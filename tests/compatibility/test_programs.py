@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib
+import json
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +16,7 @@ import numpy as np
 import pytest
 
 import dalify
+from tests.compatibility.kinds import ALL_MISTAKES
 from tests.compatibility.mistakes import MISTAKES
 from tests.compatibility.programs import PROGRAMS
 from tests.compatibility.usual_programs import USUAL
@@ -62,6 +68,24 @@ def test_mistakes(name, dali):
     kind = next(item for item in type(theirs.value).__mro__ if item.__module__ == "builtins")
     with pytest.raises(kind):
         MISTAKES[name](dalify)
+
+
+@pytest.fixture(scope="module")
+def kinds(oracle) -> dict[str, str | None]:
+    """What DALI raises, by the names of `ALL_MISTAKES`."""
+    command = [sys.executable, "-m", "tests.compatibility.kinds"]
+    folder = Path(__file__).parents[2]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder, timeout=600)
+    return json.loads(found.stdout.splitlines()[-1])
+
+
+@pytest.mark.filterwarnings("ignore::Warning")
+@pytest.mark.parametrize("name", ALL_MISTAKES)
+def test_mistakes_with_pipelines_and_iterators(name, kinds):
+    kind = getattr(builtins, kinds[name] or "Exception")
+    importlib.import_module("dalify.plugin.pytorch")
+    with pytest.raises(kind):
+        ALL_MISTAKES[name](dalify)
 
 
 @pytest.mark.parametrize(
