@@ -24,7 +24,7 @@ from dalify.executor.origins import origins_of
 from dalify.executor.steps import cause, is_foreign, located, with_stand_ins
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
-from dalify.registry import Kernel, Operator
+from dalify.registry import RANDOM_STATE, Kernel, Operator
 
 __all__ = ["KernelStep", "open_spec"]
 
@@ -117,7 +117,7 @@ class KernelStep:
         arguments: dict[str, Any] = {}
         try:
             arguments = self._values(frame, count)
-            draws = self._draws(frame, frame.positions(branch))
+            draws = self._draws(frame, frame.positions(branch), arguments)
             compute = self._batchwise if self._operator.is_batchwise else self._groupwise
             results = compute(frame, inputs, arguments, draws, count)
         except Exception as error:
@@ -158,15 +158,18 @@ class KernelStep:
                 for name, value in arguments.items()
             }
             try:
-                self._groupwise(alone, xs, one, self._draws(frame, positions[sample : sample + 1]), 1)
+                self._groupwise(alone, xs, one, self._draws(frame, positions[sample : sample + 1], arguments), 1)
             except Exception as error:
                 failure_context(error).sample = sample
                 raise self._located(error, frame, inputs) from cause(error, self.node)
 
-    def _draws(self, frame: Frame, positions: np.ndarray[Any, Any]) -> SampleDraws | None:
+    def _draws(self, frame: Frame, positions: np.ndarray[Any, Any], arguments: Mapping[str, Any]) -> SampleDraws | None:
         """Return the random numbers of samples; None for operators that draw nothing."""
         if self._seed is None:
             return None
+        state = arguments.get(RANDOM_STATE.name)
+        if state is not None:
+            return philox.Draws(philox.seed_of(state[0])).at(positions)
         drawing = frame.drawing.get(self.node.number) or (self._seed, self._stream, frame.step)
         return philox.Draws(*drawing).at(positions)
 

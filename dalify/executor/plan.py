@@ -25,6 +25,7 @@ from dalify.executor.reader_step import ReaderStep
 from dalify.executor.steps import LiteralStep, MergeStep, SplitStep, Step
 from dalify.executor.triton_step import TritonStep
 from dalify.graph import Branch, Edge, Graph, Node
+from dalify.registry import RANDOM_STATE
 
 __all__ = ["Plan", "Stage", "make_plan"]
 
@@ -289,6 +290,8 @@ def _kind_of(node: Node, on_error: str) -> StageKind:
         policy = node.arguments.get("on_error") or on_error
         if operator.whole_batch({**node.arguments, "on_error": policy}):
             return "batch"
+    if RANDOM_STATE.name in node.arguments:  # that of the first sample is for all
+        return "batch"
     if operator.is_batchwise or _is_serial(node) or (not node.inputs and not _has_argument_nodes(node)):
         return "batch"
     return "segment"

@@ -21,6 +21,7 @@ _ELEMENTS: dict[type, np.dtype[Any]] = {
     bool: np.dtype(np.bool_),
     int: np.dtype(np.int32),
     float: np.dtype(np.float32),
+    np.uint32: np.dtype(np.uint32),
 }
 
 

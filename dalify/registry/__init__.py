@@ -60,12 +60,21 @@ How a rule is called
 """
 
 from dalify.data.spec import Spec
-from dalify.registry.operator import COMMON_PARAMETERS, READER_PARAMETERS, Input, Kernel, Operator, operator
+from dalify.registry.operator import (
+    COMMON_PARAMETERS,
+    RANDOM_STATE,
+    READER_PARAMETERS,
+    Input,
+    Kernel,
+    Operator,
+    operator,
+)
 from dalify.registry.parameters import NO_DEFAULT, VARIES, VARIES_BY_FRAME, Parameter, PerFrame, PerSample, Shaping
 
 __all__ = [
     "COMMON_PARAMETERS",
     "NO_DEFAULT",
+    "RANDOM_STATE",
     "READER_PARAMETERS",
     "VARIES",
     "VARIES_BY_FRAME",

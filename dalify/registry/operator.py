@@ -13,18 +13,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
+import numpy as np
+
 from dalify.base.errors import ArgumentValueError, DalifyError, UnknownArgumentError, suggestion
 from dalify.base.optional import LazyModule
 from dalify.data.spec import Spec
 from dalify.registry.legacy import old_arguments
 from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
 
-__all__ = ["COMMON_PARAMETERS", "READER_PARAMETERS", "Input", "Kernel", "Operator", "operator"]
+__all__ = ["COMMON_PARAMETERS", "RANDOM_STATE", "READER_PARAMETERS", "Input", "Kernel", "Operator", "operator"]
 
 _OPERATORS_PACKAGE = "dalify.operators."
 _MAX_OUTPUTS = 1 << 16
 
 # Accepted by every operator; used by the graph and the executor, not by kernels.
+# DALI's random operators take the state of a generator, which its dynamic mode makes: 28 bytes or more. It replaces the
+# seed: the batch depends on nothing else. Names with an underscore are neither documented nor part of signatures.
+RANDOM_STATE = Parameter("_random_state", "per_sample", np.uint32, True, True, None, "list[int]")
+
 COMMON_PARAMETERS = ("name", "device", "preserve", "bytes_per_sample_hint", "seed")
 
 READER_PARAMETERS: dict[str, Parameter] = {
@@ -181,6 +187,8 @@ class Operator:
         self._rule_names = tuple(self.parameters)
         if reader:
             self.parameters = {**self.parameters, **READER_PARAMETERS}
+        if random:
+            self.parameters = {**self.parameters, RANDOM_STATE.name: RANDOM_STATE}
         self.old_arguments = old_arguments(self.name, self.parameters)
         # With shaping arguments, the rule must run for every sample.
         self.shaping = tuple(item.name for item in self.parameters.values() if item.kind == "shaping")
@@ -389,11 +397,12 @@ class Operator:
         """
         found = self.parameters.get(name)
         if found is None:
-            known = [*self.parameters, *COMMON_PARAMETERS]
+            listed = [item for item in self.parameters if not item.startswith("_")]
+            known = [*listed, *COMMON_PARAMETERS]
             raise UnknownArgumentError(
                 f"unknown argument {name!r}.{suggestion(name, known)}",
                 operator=self.public_name,
-                hint=f"Valid arguments: {', '.join(self.parameters) or 'none'}.",
+                hint=f"Valid arguments: {', '.join(listed) or 'none'}.",
             )
         return found
 

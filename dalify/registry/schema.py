@@ -77,7 +77,8 @@ class OpSchema:
     @property
     def _parameters(self) -> Mapping[str, Parameter]:
         seed = {"seed": _SEED} if self.HasRandomSeedArg() else {}
-        return {**_COMMON, **seed, **self.operator.parameters}
+        known = {name: item for name, item in self.operator.parameters.items() if not name.startswith("_")}
+        return {**_COMMON, **seed, **known}
 
     def _parameter(self, name: str) -> Parameter:
         parameter = self._parameters.get(self._old.get(name, name))
