@@ -12,10 +12,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from dalify.base.doubts import doubt
-from dalify.base.errors import ConditionError, DalifyError, DecodeError, OperatorError, ReaderError
+from dalify.base.errors import ConditionError, DalifyError, DecodeError, DeviceError, OperatorError, ReaderError
 from dalify.base.fork_gate import working
 from dalify.base.interrupts import kept_interrupts
-from dalify.base.optional import torch
+from dalify.base.optional import is_loaded, torch
 from dalify.data import Batch, array_dtype, stack_samples
 from dalify.data.agreement import check_agreement
 from dalify.executor.frame import Frame
@@ -29,6 +29,7 @@ __all__ = [
     "Step",
     "cause",
     "described",
+    "exhausted",
     "is_foreign",
     "located",
     "run_steps",
@@ -101,6 +102,20 @@ def is_foreign(error: Exception, node: Node) -> bool:
         or node.operator.runs_user_code
         or hasattr(error, "__dalify_failure__")
     )
+
+
+def exhausted(error: Exception, node: Node) -> Exception | None:
+    """Return the error to raise where the device had no memory left for a step; None for other errors."""
+    if not is_loaded("torch") or not isinstance(error, torch.OutOfMemoryError):
+        return None
+    error.__traceback__ = None  # its frames would keep the tensors of the step
+    text = str(error).strip().split("\n", 1)[0]
+    refusal = DeviceError(
+        f"the device has no memory left for this batch ({text}).",
+        hint="Use a smaller batch_size or prefetch_queue_depth, or leave more of the device's memory to the pipeline. "
+        "The next batch is computed as usual.",
+    )
+    return located(refusal, node, None, None)
 
 
 def cause(error: Exception, node: Node) -> BaseException | None:
