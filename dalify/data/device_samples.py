@@ -44,10 +44,12 @@ class DeviceSamples:
             return DeviceSamples.of_dense(batch.dense)
         if batch.ragged is not None:
             block, offsets, shapes = batch.ragged
-            return DeviceSamples(block.view(torch_dtype(batch.dtype)), offsets // batch.dtype.numpy.itemsize, shapes)
-        shapes = batch.shape_array()
-        offsets, _ = _places(shapes)
-        return DeviceSamples(torch.cat([sample.reshape(-1) for sample in batch.samples]), offsets, shapes)
+            found = DeviceSamples(block.view(torch_dtype(batch.dtype)), offsets // batch.dtype.numpy.itemsize, shapes)
+        else:
+            shapes = batch.shape_array()
+            offsets, _ = _places(shapes)
+            found = DeviceSamples(torch.cat([sample.reshape(-1) for sample in batch.samples]), offsets, shapes)
+        return found._stacked() if found.is_uniform else found
 
     @staticmethod
     def of_dense(dense: Any) -> DeviceSamples:
@@ -65,6 +67,17 @@ class DeviceSamples:
             return DeviceSamples.of_dense(torch.empty((len(shapes), *shapes[0].tolist()), dtype=dtype, device=device))
         offsets, size = _places(shapes)
         return DeviceSamples(torch.empty(size, dtype=dtype, device=device), offsets, shapes)
+
+    def _stacked(self) -> DeviceSamples:
+        """Return the same samples, which have one shape, as one tensor."""
+        shape = tuple(self.shapes[0].tolist())
+        steps = np.diff(self.offsets)
+        if len(steps) and (steps != steps[0]).any():
+            return DeviceSamples.of_dense(torch.stack(self.tensors()))
+        start, size = int(self.offsets[0]), math.prod(shape)
+        step = int(steps[0]) if len(steps) else size
+        rows = self.block.as_strided((len(self), size), (step, 1), self.block.storage_offset() + start)
+        return DeviceSamples.of_dense(rows.contiguous().view(len(self), *shape))
 
     def __len__(self) -> int:
         """Return the number of samples."""

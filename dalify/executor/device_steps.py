@@ -20,6 +20,7 @@ from dalify.data import Array, Batch, BufferPool
 from dalify.data.batch import Ragged, array_of, places_in_block, tensor_of
 from dalify.data.pool import pinned
 from dalify.executor.frame import Frame
+from dalify.executor.steps import exhausted
 from dalify.graph import Node
 
 __all__ = ["PendingCopies", "TransferStep", "device_stream", "emulated", "find_device", "hand_over", "share_fed"]
@@ -144,8 +145,27 @@ class TransferStep:
         batch = frame.values[self.inputs[0] or 0]
         result = None
         if batch is not None:
-            result = self._to_device(batch, frame) if self.node.output_device == "gpu" else self._to_host(batch)
+            try:
+                result = self._sent(batch, frame) if self.node.output_device == "gpu" else self._to_host(batch)
+            except Exception as error:
+                refusal = exhausted(error, self.node)
+                if refusal is None:
+                    raise
+                raise refusal from error
         frame.values[self.outputs[0]] = result
+
+    def _sent(self, batch: Batch, frame: Frame) -> Batch:
+        """Copy to the device on the stream for copies; the stream of the kernels waits for it, nobody else does."""
+        stream = frame.copy_stream
+        if stream is None:
+            return self._to_device(batch, frame)
+        with device_stream(stream, None):
+            result = self._to_device(batch, frame)
+            event = stream.record_event()
+        kernels = torch.cuda.current_stream(stream.device)
+        kernels.wait_event(event)
+        _mark_use([result], kernels)
+        return result
 
     def _to_device(self, batch: Batch, frame: Frame) -> Batch:
         if batch.dense is not None:

@@ -131,7 +131,10 @@ class Engine:
         self._scheduled: deque[Iteration] = deque()
         self._asked: dict[str, Any] | None = None  # where the feeds stood, while they are asked
         self._copies = PendingCopies()
-        self._stream = torch.cuda.Stream(torch_device) if (torch_device or "").startswith("cuda") else None
+        has_streams = (torch_device or "").startswith("cuda")
+        # Copies of a batch have a stream of their own: they go on while the kernels of the batch before run.
+        self._stream = torch.cuda.Stream(torch_device) if has_streams else None
+        self._copy_stream = torch.cuda.Stream(torch_device) if has_streams else None
         _engines.add(self)
 
     # -- in the caller's thread
@@ -430,6 +433,7 @@ class Engine:
             list(iteration.values), 0, iteration.size, iteration.number, iteration.size, arena, collectors,
             iteration.entries, self._torch_device or "", iteration.stand_ins, iteration.drawing,
         )  # fmt: skip
+        frame.copy_stream = self._copy_stream
         for branch, positions in iteration.positions.items():
             frame.set_positions(branch, positions)
         try:

@@ -186,6 +186,7 @@ class Frame:
         entries: by slot of a reader, what its sampler chose for the batch.
         stand_ins: by node, the positions in the batch of samples that get a blank one in their place.
         agreement: of the chunks on element types; None where the chunk is all there is.
+        copy_stream: stream of the device for copies from the CPU; None where the device has no streams.
         staged: host memory that copies to the device read; they run on after their step has returned.
         drawing: by the number of a random node, seed, stream and step in the place of those of plan and batch.
     """
@@ -196,6 +197,7 @@ class Frame:
         "arena",
         "batch_size",
         "collectors",
+        "copy_stream",
         "count",
         "drawing",
         "entries",
@@ -234,6 +236,7 @@ class Frame:
         self.stand_ins = stand_ins
         self.drawing = drawing
         self.agreement = agreement
+        self.copy_stream: Any = None
         self.staged: list[Batch] = []
         self._positions: dict[Branch | None, np.ndarray[Any, Any]] = {}
 

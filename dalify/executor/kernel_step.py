@@ -21,7 +21,7 @@ from dalify.data.batch import places_in_block
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
 from dalify.executor.origins import origins_of
-from dalify.executor.steps import cause, is_foreign, located, with_stand_ins
+from dalify.executor.steps import cause, exhausted, is_foreign, located, with_stand_ins
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
 from dalify.registry import RANDOM_STATE, Kernel, Operator
@@ -121,6 +121,9 @@ class KernelStep:
             compute = self._batchwise if self._operator.is_batchwise else self._groupwise
             results = compute(frame, inputs, arguments, draws, count)
         except Exception as error:
+            refusal = exhausted(error, self.node) if self.device == "gpu" else None
+            if refusal is not None:
+                raise refusal from error
             if is_foreign(error, self.node):
                 self._check_frames(error, arguments)
                 if failure_context(error).sample is None and count > 1:

@@ -12,11 +12,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from dalify.base.doubts import doubt
-from dalify.base.errors import ConditionError, DalifyError, DecodeError, OperatorError, ReaderError
+from dalify.base.errors import ConditionError, DalifyError, DecodeError, DeviceError, OperatorError, ReaderError
 from dalify.base.failure_context import failure_context
 from dalify.base.fork_gate import working
 from dalify.base.interrupts import kept_interrupts
-from dalify.base.optional import torch
+from dalify.base.optional import is_loaded, torch
 from dalify.base.user_error import as_runtime_error
 from dalify.data import Batch, array_dtype
 from dalify.data.agreement import check_agreement
@@ -31,6 +31,7 @@ __all__ = [
     "Step",
     "cause",
     "described",
+    "exhausted",
     "is_foreign",
     "located",
     "run_steps",
@@ -106,6 +107,20 @@ def is_foreign(error: Exception, node: Node) -> bool:
         or node.operator.runs_user_code
         or failure_context(error).failure is not None
     )
+
+
+def exhausted(error: Exception, node: Node) -> Exception | None:
+    """Return the error to raise where the device had no memory left for a step; None for other errors."""
+    if not is_loaded("torch") or not isinstance(error, torch.OutOfMemoryError):
+        return None
+    error.__traceback__ = None  # its frames would keep the tensors of the step
+    text = str(error).strip().split("\n", 1)[0]
+    refusal = DeviceError(
+        f"the device has no memory left for this batch ({text}).",
+        hint="Use a smaller batch_size or prefetch_queue_depth, or leave more of the device's memory to the pipeline. "
+        "The next batch is computed as usual.",
+    )
+    return located(refusal, node, None, None)
 
 
 def cause(error: Exception, node: Node) -> BaseException | None:

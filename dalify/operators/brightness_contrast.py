@@ -62,7 +62,7 @@ def _(out, x, *, brightness, brightness_shift, contrast, contrast_center, spec, 
     )
 
 
-@brightness_contrast.gpu
+@brightness_contrast.gpu_samples
 def _(out, x, *, brightness, brightness_shift, contrast, contrast_center, spec, out_spec):
     levels_gpu(
         out,

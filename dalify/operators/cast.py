@@ -32,6 +32,6 @@ def _(out, x):
     saturate_cast(out, x)
 
 
-@cast.gpu
+@cast.gpu_samples
 def _(out, x):
-    saturate_cast_torch(out, x)
+    saturate_cast_torch(out.block, x.block)

@@ -55,6 +55,6 @@ def _(out, x, *, brightness, contrast, hue, saturation, spec):
     twist_cpu(out, x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)
 
 
-@color_twist.gpu
+@color_twist.gpu_samples
 def _(out, x, *, brightness, contrast, hue, saturation, spec):
     twist_gpu(out, x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)

@@ -47,6 +47,6 @@ def _(out, x, *, contrast, contrast_center, spec, out_spec):
     levels_cpu(out, x, spec, out_spec, contrast=contrast, contrast_center=contrast_center)
 
 
-@contrast.gpu
+@contrast.gpu_samples
 def _(out, x, *, contrast, contrast_center, spec, out_spec):
     levels_gpu(out, x, spec, out_spec, contrast=contrast, contrast_center=contrast_center)

@@ -8,7 +8,8 @@ import numpy as np
 
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.gather import BORDERS, channel_fill, copy_bordered_window, copy_window_torch, copy_windows
+from dalify.kernels.arrays.gather import BORDERS, channel_fill, copy_bordered_window, copy_windows
+from dalify.kernels.arrays.windows_torch import window_samples_torch
 from dalify.kernels.images.crop_geometry import (
     FILLING,
     POLICIES,
@@ -113,11 +114,11 @@ def _(
 
 
 @crop.cpu_samples
-@crop.gpu
+@crop.gpu_samples
 def _(out, x, *, out_spec, begin, out_of_bounds_policy, fill_values):
     if out_of_bounds_policy in BORDERS:
         copy_bordered_window(out, x, begin, out_of_bounds_policy)
         return
-    copy: Any = copy_windows if isinstance(x, Samples) else copy_window_torch
+    copy: Any = copy_windows if isinstance(x, Samples) else window_samples_torch
     fills = fill_values if out_of_bounds_policy in FILLING else fill_values[:1]  # else without effect
     copy(out, x, begin, fill=channel_fill(fills, out_spec.layout, is_float=out_spec.dtype.is_float))

@@ -156,7 +156,7 @@ def _(
 
 
 @crop_mirror_normalize.cpu_samples
-@crop_mirror_normalize.gpu
+@crop_mirror_normalize.gpu_samples
 @crop_mirror_normalize.triton
 def _(
     out,

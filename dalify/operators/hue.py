@@ -47,6 +47,6 @@ def _(out, x, *, hue, spec):
     twist_cpu(out, x, spec, hue=hue)
 
 
-@hue.gpu
+@hue.gpu_samples
 def _(out, x, *, hue, spec):
     twist_gpu(out, x, spec, hue=hue)

@@ -84,7 +84,7 @@ def _(x, *, spec, draws, num_attempts, random_area, random_aspect_ratio, size):
 
 
 @random_resized_crop.cpu_samples
-@random_resized_crop.gpu
+@random_resized_crop.gpu_samples
 @random_resized_crop.triton
 def _(out, x, *, out_spec, start, end, antialias, interp_type, min_filter, mag_filter):
     filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dalify.base.errors import DTypeError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
 from dalify.data.samples import Samples
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS, resample_axes
 from dalify.kernels.images.resize_geometry import check_resize_arguments, chunk_geometry, resize_geometry, spatial_axes
@@ -156,7 +157,7 @@ def _(
 
 
 @resize.cpu_samples
-@resize.gpu
+@resize.gpu_samples
 @resize.triton
 def _(out, *attributes_and_input, out_spec, start, end, antialias, interp_type, min_filter, mag_filter):
     *attributes, x = attributes_and_input
@@ -168,5 +169,4 @@ def _(out, *attributes_and_input, out_spec, start, end, antialias, interp_type, 
             for target, shape in zip(attribute.arrays(), x.shapes, strict=True):
                 target[:] = shape[first:last]
         else:
-            for axis, extent in enumerate(x.shape[1 + first : 1 + last]):
-                attribute[:, axis] = extent
+            attribute.block.copy_(uploaded(x.shapes[:, first:last].reshape(-1), x.device))

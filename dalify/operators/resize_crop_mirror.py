@@ -189,7 +189,7 @@ def _(
 
 
 @resize_crop_mirror.cpu_samples
-@resize_crop_mirror.gpu
+@resize_crop_mirror.gpu_samples
 @resize_crop_mirror.triton
 def _(out, x, *, out_spec, start, end, antialias, interp_type, min_filter, mag_filter):
     filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}

@@ -47,6 +47,6 @@ def _(out, x, *, saturation, spec):
     twist_cpu(out, x, spec, saturation=saturation)
 
 
-@saturation.gpu
+@saturation.gpu_samples
 def _(out, x, *, saturation, spec):
     twist_gpu(out, x, spec, saturation=saturation)

@@ -10,7 +10,8 @@ from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, o
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.gather import BORDERS, channel_fill, copy_bordered_window, copy_window_torch, copy_windows
+from dalify.kernels.arrays.gather import BORDERS, channel_fill, copy_bordered_window, copy_windows
+from dalify.kernels.arrays.windows_torch import window_samples_torch
 from dalify.kernels.images.crop_geometry import FILLING, POLICIES, check_fill_values, trimmed
 from dalify.kernels.images.slice_geometry import slice_bounds
 from dalify.registry import PerSample, Spec, operator
@@ -201,7 +202,7 @@ def _(
 
 
 @slice.cpu_samples
-@slice.gpu
+@slice.gpu_samples
 def _(
     out,
     data,
@@ -218,11 +219,10 @@ def _(
         copy_bordered_window(out, data, anchors, out_of_bounds_policy)
         return
     layout = spec.layout or "?" * (spec.ndim - 1) + "C"  # without a letter C, the last axis has the channels
-    is_chunk = isinstance(data, Samples)
     if out_of_bounds_policy not in FILLING:
         fill_values = fill_values[:1]  # ignored
     elif len(fill_values) > 1:
         axis = spec.replace(layout=layout).axis("C")
-        check_fill_values(fill_values, data.shapes[:, axis] if is_chunk else data.shape[1 + axis])
-    copy: Any = copy_windows if is_chunk else copy_window_torch
+        check_fill_values(fill_values, data.shapes[:, axis])
+    copy: Any = copy_windows if isinstance(data, Samples) else window_samples_torch
     copy(out, data, anchors, fill=channel_fill(fill_values, layout, is_float=out_spec.dtype.is_float))
