@@ -36,6 +36,9 @@ How a kernel is called
     for the samples from ``start`` of the only output, which saves a copy.
     Operators without inputs receive ``count`` and fill ``out[N, ...]``.
 
+    A group of arguments (`Parameters`: ``window: CropWindow``) is declared in the signature in place of its fields, and
+    received as one object by each rule, ``prepare`` function and kernel that declares it.
+
 How a reader is called
     ``index(*, names)`` is called once, when the pipeline is built, and returns a sequence of entries. ``read(entry, *,
     names)`` returns a tuple of arrays for each sample. Readers of many small records also have ``read_many(index,
@@ -55,6 +58,7 @@ How a rule is called
 
 from dalify.data.spec import Spec
 from dalify.registry.operator import COMMON_PARAMETERS, READER_PARAMETERS, Input, Kernel, Operator, operator
+from dalify.registry.parameter_group import Parameters
 from dalify.registry.parameters import NO_DEFAULT, VARIES, VARIES_BY_FRAME, Parameter, PerFrame, PerSample, Shaping
 
 __all__ = [
@@ -67,6 +71,7 @@ __all__ = [
     "Kernel",
     "Operator",
     "Parameter",
+    "Parameters",
     "PerFrame",
     "PerSample",
     "Shaping",
