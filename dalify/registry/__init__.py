@@ -42,6 +42,9 @@ How a kernel is called
     for the samples from ``start`` of the only output, which saves a copy.
     Operators without inputs receive ``count`` and fill ``out[N, ...]``.
 
+    A group of arguments (`Parameters`: ``window: CropWindow``) is declared in the signature in place of its fields, and
+    received as one object by each rule, ``prepare`` function and kernel that declares it.
+
 How a reader is called
     ``index(*, names)`` is called once, when the pipeline is built, and returns a sequence of entries. ``read(entry, *,
     names)`` returns a tuple of arrays for each sample. Readers of many small records also have ``read_many(index,
@@ -69,6 +72,7 @@ from dalify.registry.operator import (
     Operator,
     operator,
 )
+from dalify.registry.parameter_group import Parameters
 from dalify.registry.parameters import NO_DEFAULT, VARIES, VARIES_BY_FRAME, Parameter, PerFrame, PerSample, Shaping
 
 __all__ = [
@@ -82,6 +86,7 @@ __all__ = [
     "Kernel",
     "Operator",
     "Parameter",
+    "Parameters",
     "PerFrame",
     "PerSample",
     "Shaping",

@@ -180,7 +180,7 @@ class CustomOperator(Operator):
         checked.__signature__ = own.replace(  # pyright: ignore[reportAttributeAccessIssue]
             parameters=[*own.parameters.values(), *keywords]
         )
-        return Kernel(checked, device)
+        return Kernel(checked, device, groups=self.groups)
 
     def _check_kernel(self, function: Callable[..., Any], device: str, line: SourceLine | None) -> None:
         """Compare the signature of a kernel with inputs, outputs and arguments."""
@@ -203,7 +203,7 @@ class CustomOperator(Operator):
             )
         if self.prepare_function is not None:
             return  # it returns further arguments
-        allowed = [*self.parameters, *CONTEXT_NAMES]
+        allowed = [*self.parameters, *self.groups, *CONTEXT_NAMES]
         for item in parameters:
             if item.kind is _KINDS.VAR_KEYWORD or (item.kind is _KINDS.KEYWORD_ONLY and item.name not in allowed):
                 raise _invalid(

@@ -19,6 +19,14 @@ from dalify.base.errors import ArgumentValueError, DalifyError, UnknownArgumentE
 from dalify.base.optional import LazyModule
 from dalify.data.spec import Spec
 from dalify.registry.legacy import old_arguments
+from dalify.registry.parameter_group import (
+    Parameters,
+    group_of,
+    merged_documentation,
+    pack,
+    packing,
+    parameters_of_group,
+)
 from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
 
 __all__ = ["COMMON_PARAMETERS", "RANDOM_STATE", "READER_PARAMETERS", "Input", "Kernel", "Operator", "operator"]
@@ -73,17 +81,26 @@ class Kernel:
     Args:
         function: ``f(out, ..., x, ..., *, parameters)``.
         device: ``cpu`` or ``gpu``.
+        takes_samples: the function receives all samples of a chunk in one call, as `Samples`.
+        groups: groups of arguments by name, which the function may declare instead of single arguments.
 
     Attributes:
-        names: the keyword-only parameters of the function.
+        names: the keyword-only parameters of the function; the fields of groups in place of the groups.
         takes_samples: the function receives all samples of a chunk in one call, as `Samples`; on the GPU, as
             `DeviceSamples`.
     """
 
     __slots__ = ("device", "function", "names", "takes_samples")
 
-    def __init__(self, function: Callable[..., Any], device: str, *, takes_samples: bool = False) -> None:
-        self.function = function
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        device: str,
+        *,
+        takes_samples: bool = False,
+        groups: Mapping[str, type[Parameters]] | None = None,
+    ) -> None:
+        self.function = function = packing(function, groups or {})
         self.device = device
         self.takes_samples = takes_samples
         parameters = inspect.signature(function).parameters.values()
@@ -98,6 +115,7 @@ class Operator:
         doc: the docstring.
         inputs: positional inputs.
         parameters: keyword arguments by name.
+        groups: groups of arguments, by the name that rules and kernels give them; see ``parameter_group``.
         old_arguments: deprecated argument names and their replacements.
         rule: the decorated function.
         kernels: by device.
@@ -122,6 +140,7 @@ class Operator:
         stands_for: the expression of the user that this operator implements; used in messages.
         prepares_from_shapes: `prepare` depends only on shapes and arguments; see ``geometry``.
         constructor: positional arguments of the class, in order: ``ops.PythonFunction(function)``.
+        alphabetical: the arguments are sorted by name, those of groups among the others.
     """
 
     def __init__(
@@ -146,6 +165,7 @@ class Operator:
         effect: Callable[[Mapping[str, Any]], str] | None = None,
         stands_for: str | None = None,
         constructor: tuple[str, ...] = (),
+        alphabetical: bool = False,
     ) -> None:
         self.rule = rule
         self.name = name or rule.__module__.removeprefix(_OPERATORS_PACKAGE)
@@ -183,7 +203,12 @@ class Operator:
         self.stand_in_function: Callable[..., Any] | None = None
         self.stand_in_names: tuple[str, ...] = ()
         self.feed_function: Callable[..., Sequence[Callable[[], Sequence[Any]]]] | None = None
-        self.inputs, self.parameters = _schema_of(rule)
+        self.inputs, self.parameters, self.groups = _schema_of(rule)
+        if alphabetical:
+            self.parameters = dict(sorted(self.parameters.items()))
+        if self.groups:
+            names = [*(item.name for item in self.inputs), *self.parameters]
+            self.doc = merged_documentation(self.doc, names, self.groups.values())
         self._rule_names = tuple(self.parameters)
         if reader:
             self.parameters = {**self.parameters, **READER_PARAMETERS}
@@ -208,17 +233,17 @@ class Operator:
 
     def cpu(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the CPU kernel (NumPy arrays)."""
-        self.kernels["cpu"] = Kernel(function, "cpu")
+        self.kernels["cpu"] = Kernel(function, "cpu", groups=self.groups)
         return function
 
     def cpu_samples(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the CPU kernel that takes all samples of a chunk in one call, whatever their shapes, as `Samples`."""
-        self.kernels["cpu"] = Kernel(function, "cpu", takes_samples=True)
+        self.kernels["cpu"] = Kernel(function, "cpu", takes_samples=True, groups=self.groups)
         return function
 
     def gpu(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the GPU kernel (torch tensors; parameters are NumPy arrays)."""
-        self.kernels["gpu"] = Kernel(function, "gpu")
+        self.kernels["gpu"] = Kernel(function, "gpu", groups=self.groups)
         return function
 
     def gpu_samples(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -226,7 +251,7 @@ class Operator:
 
         Inputs and outputs are `DeviceSamples`: one buffer, and offsets and shapes on the host.
         """
-        self.kernels["gpu"] = Kernel(function, "gpu", takes_samples=True)
+        self.kernels["gpu"] = Kernel(function, "gpu", takes_samples=True, groups=self.groups)
         return function
 
     def triton(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -234,7 +259,7 @@ class Operator:
 
         It is used where Triton is (`dalify.kernels.dispatch`), otherwise the one attached by `gpu` or `gpu_samples`.
         """
-        self.triton_kernel = Kernel(function, "gpu", takes_samples=True)
+        self.triton_kernel = Kernel(function, "gpu", takes_samples=True, groups=self.groups)
         return function
 
     def view(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -264,7 +289,7 @@ class Operator:
         one shape per sample, or a tuple: one shape for all) overrides the shape from the rule, except for outputs that
         are single numbers, ``out_layout`` (a str) the layout.
         """
-        self.prepare_function = Kernel(function, "cpu")
+        self.prepare_function = Kernel(function, "cpu", groups=self.groups)
         return function
 
     def geometry(self, function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
@@ -286,8 +311,9 @@ class Operator:
         Its keyword-only parameters receive the arguments of these names: normalized constants, and per-sample arguments
         as the value of the sample: an array ``[k]`` for lists, and None if not specified.
         """
-        self.read_function = function
-        self.read_names = Kernel(function, "cpu").names
+        kernel = Kernel(function, "cpu", groups=self.groups)
+        self.read_function = kernel.function
+        self.read_names = kernel.names
         return function
 
     def read_many(self, function: Callable[..., tuple[Any, ...] | None]) -> Callable[..., tuple[Any, ...] | None]:
@@ -366,7 +392,7 @@ class Operator:
         """
         named = {name: arguments[name] for name in self._rule_names if name in arguments}
         try:
-            result = self.rule(*specs, **named)
+            result = self.rule(*specs, **pack(self.groups, named))
         except DalifyError:
             raise
         except (ArithmeticError, ValueError, MemoryError, RuntimeError) as error:  # from NaN, infinity or huge extents
@@ -415,21 +441,27 @@ class Operator:
         return f"<operator {self.public_name}>"
 
 
-def _schema_of(rule: Callable[..., Any]) -> tuple[tuple[Input, ...], dict[str, Parameter]]:
+def _schema_of(
+    rule: Callable[..., Any],
+) -> tuple[tuple[Input, ...], dict[str, Parameter], dict[str, type[Parameters]]]:
     hints = typing.get_type_hints(rule, include_extras=True)
     inputs: list[Input] = []
     parameters: dict[str, Parameter] = {}
+    groups: dict[str, type[Parameters]] = {}
     for item in inspect.signature(rule).parameters.values():
         has_default = item.default is not inspect.Parameter.empty
         if item.kind is inspect.Parameter.POSITIONAL_ONLY:
             inputs.append(Input(item.name, is_optional=has_default))
         elif item.kind is inspect.Parameter.VAR_POSITIONAL:
             inputs.append(Input(item.name, is_variadic=True))
+        elif (group := group_of(hints.get(item.name))) is not None:
+            groups[item.name] = group
+            parameters |= {field.name: field for field in parameters_of_group(group)}
         else:
             default = item.default if has_default else NO_DEFAULT
             positional = item.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
             parameters[item.name] = parameter_of(item.name, hints[item.name], default, is_positional=positional)
-    return tuple(inputs), parameters
+    return tuple(inputs), parameters, groups
 
 
 @overload
@@ -454,6 +486,7 @@ def operator(
     effect: Callable[[Mapping[str, Any]], str] | None = ...,
     stands_for: str | None = ...,
     constructor: tuple[str, ...] = ...,
+    alphabetical: bool = ...,
 ) -> Callable[[Callable[..., Any]], Operator]: ...
 def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
     """Declare an operator.
@@ -463,7 +496,7 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
             any number), whose other parameters are the arguments of the operator, and which returns the Spec, or tuple
             of Specs, of the outputs.
         flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, fed, serial,
-            side_effect, mixed, user_code, needs, effect, stands_for, constructor.
+            side_effect, mixed, user_code, needs, effect, stands_for, constructor, alphabetical.
     """
     if rule is not None:
         return Operator(rule, **flags)
