@@ -113,6 +113,7 @@ def _(
 
 
 @crop.cpu_samples
+@crop.gpu_samples
 @crop.gpu
 def _(out, x, *, out_spec, begin, out_of_bounds_policy, fill_values):
     if out_of_bounds_policy in BORDERS:

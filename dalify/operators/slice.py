@@ -201,6 +201,7 @@ def _(
 
 
 @slice.cpu_samples
+@slice.gpu_samples
 @slice.gpu
 def _(
     out,

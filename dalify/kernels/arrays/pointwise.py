@@ -15,6 +15,7 @@ from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast_samples, saturate_cast_torch, to_uint8
+from dalify.kernels.dispatch import also_on_device
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,6 +51,7 @@ def _look_up(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
         out[i] = table[min(np.uint64(x[i]), last)]
 
 
+@also_on_device("pointwise")
 def scale_shift(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarray) -> None:
     """Write ``x * factor + summand``, computed in float32, rounded and saturated to the dtype of `out`.
 
