@@ -109,7 +109,7 @@ class Engine:
         self.elsewhere: Plan | None = None
         self.recovery = recovery
         self.valid = valid_samples(0, 0, ())
-        self._torch_device = torch_device
+        self.torch_device = torch_device
         self._pool = pool
         self._pinned_pool = BufferPool(pinned) if plan.pinned else pool
         self._name = name
@@ -194,7 +194,7 @@ class Engine:
         self.recovery.settle(iteration)
         self.valid = valid_samples(iteration.size, iteration.padded, iteration.bad)
         if iteration.event is not None:
-            hand_over([iteration.values[slot] for slot in self.plan.outputs], iteration.event, self._torch_device)
+            hand_over([iteration.values[slot] for slot in self.plan.outputs], iteration.event, self.torch_device)
         return take_outputs(iteration, self.plan.outputs)
 
     def finished(self) -> Iteration:
@@ -428,7 +428,7 @@ class Engine:
         }
         frame = Frame(
             list(iteration.values), 0, iteration.size, iteration.number, iteration.size, arena, collectors,
-            iteration.entries, self._torch_device or "", iteration.stand_ins, iteration.drawing,
+            iteration.entries, self.torch_device or "", iteration.stand_ins, iteration.drawing,
         )  # fmt: skip
         for branch, positions in iteration.positions.items():
             frame.set_positions(branch, positions)
