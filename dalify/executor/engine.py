@@ -109,7 +109,7 @@ class Engine:
         self.elsewhere: Plan | None = None
         self.recovery = recovery
         self.valid = valid_samples(0, 0, ())
-        self._torch_device = torch_device
+        self.torch_device = torch_device
         self._pool = pool
         self._pinned_pool = BufferPool(pinned) if plan.pinned else pool
         self._name = name
@@ -197,7 +197,7 @@ class Engine:
         self.recovery.settle(iteration)
         self.valid = valid_samples(iteration.size, iteration.padded, iteration.bad)
         if iteration.event is not None:
-            hand_over([iteration.values[slot] for slot in self.plan.outputs], iteration.event, self._torch_device)
+            hand_over([iteration.values[slot] for slot in self.plan.outputs], iteration.event, self.torch_device)
         return take_outputs(iteration, self.plan.outputs)
 
     def finished(self) -> Iteration:
@@ -431,7 +431,7 @@ class Engine:
         }
         frame = Frame(
             list(iteration.values), 0, iteration.size, iteration.number, iteration.size, arena, collectors,
-            iteration.entries, self._torch_device or "", iteration.stand_ins, iteration.drawing,
+            iteration.entries, self.torch_device or "", iteration.stand_ins, iteration.drawing,
         )  # fmt: skip
         frame.copy_stream = self._copy_stream
         for branch, positions in iteration.positions.items():

@@ -25,6 +25,7 @@ from dalify.executor.reader_step import ReaderStep
 from dalify.executor.steps import LiteralStep, MergeStep, SplitStep, Step
 from dalify.executor.triton_step import TritonStep
 from dalify.graph import Branch, Edge, Graph, Node
+from dalify.kernels.dispatch import reason_against
 from dalify.registry import RANDOM_STATE
 
 __all__ = ["Plan", "Stage", "make_plan"]
@@ -77,6 +78,19 @@ class Plan:
     externals: list[tuple[Node, tuple[int, ...]]]
     pinned: frozenset[int]
     caches: list[CacheStep] = field(default_factory=list)
+
+    def describe_kernels(self, device: str | None) -> list[str]:
+        """Return which kernels run the operators that have a Triton kernel, for `explain()`.
+
+        Args:
+            device: torch device; None where nothing runs on one.
+        """
+        steps = [step for stage in self.stages for step in stage.steps if isinstance(step, TritonStep)]
+        if not steps or device is None:
+            return []
+        names = ", ".join(sorted({step.node.operator.name for step in steps}))
+        reason = reason_against(device)
+        return [f"Triton kernels: {names}" if reason is None else f"torch kernels: {names} ({reason})"]
 
 
 def make_plan(

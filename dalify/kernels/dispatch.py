@@ -32,7 +32,7 @@ _LIMIT_OF_ADDRESSES = 2**31
 def reason_against(device: str) -> str | None:
     """Return why Triton kernels are not used on a torch device, for `explain()`; None if they are."""
     if os.environ.get(_VARIABLE, "").lower() in ("0", "off", "false"):
-        return f"{_VARIABLE} switches them off"
+        return f"{_VARIABLE} switches Triton off"
     kind = device.split(":")[0]
     is_interpreted = os.environ.get(_INTERPRETER_VARIABLE) == "1"
     if kind != ("cpu" if is_interpreted else "cuda"):  # torch calls AMD's devices cuda, too

@@ -51,6 +51,7 @@ def color_twist(
 
 
 @color_twist.cpu_samples
+@color_twist.triton
 def _(out, x, *, brightness, contrast, hue, saturation, spec):
     twist_cpu(out, x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)
 

@@ -203,6 +203,7 @@ def _(
 
 @slice.cpu_samples
 @slice.gpu_samples
+@slice.triton
 def _(
     out,
     data,

@@ -17,6 +17,7 @@ from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast_samples, saturate_cast_torch, to_uint8
 from dalify.kernels.arrays.grid_torch import Grid
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.dispatch import also_on_device
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -52,6 +53,7 @@ def _look_up(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
         out[i] = table[min(np.uint64(x[i]), last)]
 
 
+@also_on_device("pointwise")
 def scale_shift(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarray) -> None:
     """Write ``x * factor + summand``, computed in float32, rounded and saturated to the dtype of `out`.
 

@@ -6,7 +6,7 @@ and start and step of the source positions. A step of -1 mirrors. Positions outs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,10 @@ from dalify.kernels.triton.conversion import saturated
 from dalify.kernels.triton.launching import blocks_of, element_type, launch, uploaded
 from dalify.kernels.triton.package import constexpr, tl, triton
 
-__all__ = ["copy_windows", "normalize_samples"]
+__all__ = ["copy_windows", "flip_axes", "normalize_samples"]
 
 _AXES = 5
+_MOST_CHANNELS = 16
 _FIELDS = 5  # extent, source extent, source stride, start, step
 
 
@@ -102,28 +103,27 @@ def _windows(
     tl.store(out + row * columns + column, value, mask=is_there)
 
 
-def copy_windows(
+def _copy(
     out: Samples,
     x: Samples,
-    layout: str,
-    out_layout: str,
-    anchors: Mapping[str, np.ndarray],
-    *,
-    mirror: np.ndarray,
+    order: Sequence[int],
+    start: np.ndarray,
+    step: np.ndarray,
+    channel_axis: int,
     fill: np.ndarray,
     mean: np.ndarray | None = None,
     factor: np.ndarray | None = None,
     shift: float = 0.0,
 ) -> None:
-    """Copy a window of each sample, with another order of axes and element type.
+    """Copy windows with another order of axes and element type.
 
     Args:
-        out: N samples in `out_layout`, output.
-        x: N samples in `layout`; at most five axes, any letters, C among them.
-        layout: letters of the axes of `x`.
-        out_layout: a permutation of `layout`.
-        anchors: letter to int [N], first position in `x`; 0 without an entry. Windows may exceed `x`.
-        mirror: [N], non-zero: reverse W.
+        out: N samples, output.
+        x: N samples with as many axes, at most five.
+        order: for each axis of `out` that of `x`.
+        start: int [N, axes], in the order of `out`: first position in `x`.
+        step: int [N, axes]: 1 or -1.
+        channel_axis: of `out`.
         fill: float32 [N, C'], what is outside `x` in each channel of `out`.
         mean: float32 [N, C'], subtracted; None to convert only. int32 values are then copied to int32 exactly.
         factor: float32 [N, C'], multiplied with the difference.
@@ -132,40 +132,78 @@ def copy_windows(
     Raises:
         NoDeviceKernelError: more than five axes, or samples with different numbers of channels.
     """
-    count, axes = len(x), len(layout)
-    if not count:
+    count, axes = len(x), len(order)
+    if not count or not out.shapes.prod(1).any():
         return
-    out_channels = out.extents(out_layout.index("C"))
-    if axes > _AXES or (out_channels != out_channels[0]).any():
+    channels = out.extents(channel_axis)
+    if axes > _AXES or (channels != channels[0]).any():
         raise NoDeviceKernelError
     geometry = np.zeros((count, _AXES, _FIELDS), np.int32)
     geometry[:, :, [0, 1, 4]] = 1
     strides = np.ones((count, axes), np.int64)
     strides[:, :-1] = np.cumprod(x.shapes[:, :0:-1], 1)[:, ::-1]
-    flags = np.asarray(mirror) != 0
-    for place, letter in enumerate(out_layout, _AXES - axes):
-        axis = layout.index(letter)
-        size, start = out.extents(place - _AXES + axes), anchors.get(letter, np.zeros(count, np.int64))
-        geometry[:, place, 0], geometry[:, place, 1], geometry[:, place, 2] = size, x.extents(axis), strides[:, axis]
-        reverse = flags if letter == "W" else np.zeros(count, np.bool_)
-        geometry[:, place, 3] = np.where(reverse, start + size - 1, start)
-        geometry[:, place, 4] = np.where(reverse, -1, 1)
+    used, described = list(order), geometry[:, _AXES - axes :]
+    described[:, :, 0], described[:, :, 1], described[:, :, 2] = out.shapes, x.shapes[:, used], strides[:, used]
+    described[:, :, 3], described[:, :, 4] = start, step
+    place = channel_axis + _AXES - axes
+    inner = 2 if place == _AXES - 1 else 1
     sizes = geometry[:, :, 0].astype(np.int64)
-    channel_axis = out_layout.index("C") + _AXES - axes
-    inner = 2 if channel_axis == _AXES - 1 else 1
+    # A sample without elements has no extent to divide by, and no elements to store.
+    geometry[~out.shapes.all(1), :, 0] = 1
+    geometry[~out.shapes.all(1), 0, 0] = 0
     rows, columns, tiles = blocks_of(sizes[:, :-inner].prod(1), sizes[:, -inner:].prod(1))
-    normalizes = mean is not None
-    like = np.broadcast_to(fill, (count, int(out_channels[0]))).astype(np.float32)
-    at, source, described, means, factors, fills = uploaded(
+    like = np.ascontiguousarray(fill, np.float32)
+    arrays = uploaded(
         x.device, out.addresses, x.addresses, geometry, like if mean is None else mean,
         like if factor is None else factor, like,
     )  # fmt: skip
+    known = int(channels[0])
     launch(
-        _windows, x.device, count * tiles, at, source, described, means, factors, fills, float(shift), tiles,
-        int(out_channels[0]), X=element_type(x.dtype), OUT=element_type(out.dtype),
-        CHANNELS=int(out_channels[0]) if inner == 2 else 1, CHANNEL_AXIS=channel_axis, NORMALIZE=normalizes,
-        ROWS=rows, COLUMNS=columns,
+        _windows, x.device, count * tiles, *arrays, float(shift), tiles, known, X=element_type(x.dtype),
+        OUT=element_type(out.dtype), CHANNELS=known if inner == 2 else 1, CHANNEL_AXIS=place,
+        NORMALIZE=mean is not None, ROWS=rows, COLUMNS=columns,
     )  # fmt: skip
+
+
+def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill: np.ndarray | float = 0) -> None:
+    """`dalify.kernels.arrays.gather.copy_windows` for samples on a device.
+
+    Raises:
+        NoDeviceKernelError: see `_copy`; or a conversion, which rounds otherwise there.
+    """
+    _copy_mirrored(out, x, anchor, np.ones_like(x.shapes), np.asarray(fill, np.float64))
+
+
+def flip_axes(out: Samples, x: Samples, flags: dict[int, np.ndarray]) -> None:
+    """`dalify.kernels.arrays.gather.flip_axes` for samples on a device.
+
+    Raises:
+        NoDeviceKernelError: see `_copy`.
+    """
+    start, step = np.zeros_like(x.shapes), np.ones_like(x.shapes)
+    for axis, values in flags.items():
+        is_flipped = np.asarray(values) != 0
+        start[is_flipped, axis] = x.extents(axis)[is_flipped] - 1
+        step[is_flipped, axis] = -1
+    _copy_mirrored(out, x, start, step, np.zeros(()))
+
+
+def _copy_mirrored(out: Samples, x: Samples, start: np.ndarray, step: np.ndarray, fill: np.ndarray) -> None:
+    axes = x.ndim
+    if not axes or out.dtype != x.dtype or (x.dtype == np.int32 and fill.any()):
+        raise NoDeviceKernelError
+    long = [axis for axis, extent in enumerate(fill.shape, axes - fill.ndim) if extent > 1]
+    channel_axis = long[0] if long else axes - 1
+    channels = out.extents(channel_axis)
+    if len(long) > 1:
+        raise NoDeviceKernelError
+    if not long and (channels.max() > _MOST_CHANNELS or (channels != channels[0]).any()):
+        # The last axis has no channels; one of extent 1 takes their place.
+        out, x = out.with_axis(axes), x.with_axis(axes)
+        start, step = (np.column_stack([values, [value] * len(x)]) for values, value in ((start, 0), (step, 1)))
+        axes, channel_axis = axes + 1, axes
+    fills = np.broadcast_to(fill.reshape(-1), (len(x), int(out.extents(channel_axis)[0]))).astype(np.float32)
+    _copy(out, x, range(axes), start, step, channel_axis, fills)
 
 
 def normalize_samples(
@@ -182,26 +220,30 @@ def normalize_samples(
     """`dalify.kernels.images.normalize_axes.normalize_samples` for samples on a device.
 
     Raises:
-        NoDeviceKernelError: see `copy_windows`.
+        NoDeviceKernelError: see `_copy`.
     """
     if not len(x):
         return
     count, channels = len(x), x.extents(layout.index("C"))
-    out_channels = int(out.extents(out_layout.index("C"))[0])
+    channel_axis = out_layout.index("C")
     if (channels != channels[0]).any():
         raise NoDeviceKernelError
-    known = int(channels[0])
+    known, out_channels = int(channels[0]), int(out.extents(channel_axis)[0])
     # What `x` does not have gets the fill value, so its mean and factor do not matter.
-    means, factors = np.zeros((2, count, out_channels), np.float32)
+    means, factors, fill = np.zeros((3, count, out_channels), np.float32)
     means[:, :known] = np.stack(mean) if isinstance(mean, list) else mean
+    deviations = np.asarray(np.stack(std) if isinstance(std, list) else std, np.float32)
     with np.errstate(divide="ignore"):
-        factors[:, :known] = np.float32(options["scale"]) / np.asarray(
-            np.stack(std) if isinstance(std, list) else std, np.float32
-        )
-    fill = np.zeros(out_channels, np.float32)
+        factors[:, :known] = np.float32(options["scale"]) / deviations
     values = options["fill_values"]
-    fill[: len(values) if len(values) > 1 else out_channels] = values
-    copy_windows(
-        out, x, layout, out_layout, anchors, mirror=mirror, fill=fill, mean=means, factor=factors,
-        shift=options["shift"],
-    )  # fmt: skip
+    fill[:, : len(values) if len(values) > 1 else out_channels] = values
+    start, step = np.zeros_like(out.shapes), np.ones_like(out.shapes)
+    for axis, letter in enumerate(out_layout):
+        if letter in anchors:
+            start[:, axis] = anchors[letter]
+        if letter == "W":
+            flags = np.asarray(mirror) != 0
+            start[:, axis] += np.where(flags, out.extents(axis) - 1, 0)
+            step[:, axis] = np.where(flags, -1, 1)
+    order = [layout.index(letter) for letter in out_layout]
+    _copy(out, x, order, start, step, channel_axis, fill, means, factors, options["shift"])

@@ -28,7 +28,7 @@ def images(dtype: str, channels: int, layout: str = "HWC", sizes: Sequence[tuple
 
 def modules() -> list[Any]:
     """Return the modules of Triton kernels."""
-    names = ("windows", "resampling")
+    names = ("windows", "resampling", "pointwise", "warping", "convolution", "erasing")
     return [importlib.import_module(f"dalify.kernels.triton.{name}") for name in names]
 
 
