@@ -636,7 +636,7 @@ def test_closing_frees_the_memory(photo_folder: Path) -> None:
     kept = weakref.ref(_cache(pipe).store)
     pipe.close()
     assert kept() is None
-    assert "keeps nothing: the pipeline is closed" in str(_cache(pipe))
+    assert "caches nothing: the pipeline is closed" in str(_cache(pipe))
 
 
 def test_debug_mode(photo_folder: Path) -> None:

@@ -155,6 +155,6 @@ def test_single_numbers_are_refused():
         return tuple(fn.box_encoder(fn.external_source(source=lambda: boxes_of(1, 1)), labels, anchors=[0, 0, 1, 1]))
 
     pipe = graph()
-    with pytest.raises(ShapeError, match="single numbers cannot be told apart"):
+    with pytest.raises(ShapeError, match="scalars cannot be divided into rows"):
         pipe.run()
     pipe.close()

@@ -425,11 +425,11 @@ def test_mistakes_in_feeding() -> None:
         pipe.run()
     with pytest.raises(PipelineStateError, match=r"no external_source 'y'(?s:.*)It has: x, sourced"):
         pipe.feed_input("y", batch_of(0))
-    with pytest.raises(PipelineStateError, match="has a source of its own"):
+    with pytest.raises(PipelineStateError, match="has a source and cannot be fed"):
         pipe.feed_input("sourced", batch_of(0))
-    with pytest.raises(PipelineStateError, match="has a source of its own"):
+    with pytest.raises(PipelineStateError, match="has a source and cannot be fed"):
         pipe.run(sourced=batch_of(0))
-    with pytest.raises(SourceError, match="None is no data"):
+    with pytest.raises(SourceError, match="None cannot be fed as data"):
         pipe.feed_input("x", None)
     with pytest.raises(BatchSizeError, match="the batch has 4 samples"):
         pipe.feed_input("x", batch_of(0, 4))
@@ -681,7 +681,7 @@ def test_a_source_must_not_run_its_own_pipeline() -> None:
 
     pipe = built(OURS, lambda: fn.external_source(source), prefetch_queue_depth=1)
     pipe.run()
-    with pytest.raises(PipelineStateError, match="the source runs the pipeline that is just asking it"):
+    with pytest.raises(PipelineStateError, match="the source runs the pipeline that is calling it"):
         pipe.run()
     assert (pipe.run()[0].as_array() == batch_of(2)).all()
 

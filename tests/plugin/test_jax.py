@@ -115,8 +115,8 @@ def test_classification() -> None:
     ("pipelines", "options", "text"),
     [
         (2, {"last_batch_policy": plugin.LastBatchPolicy.PARTIAL}, "cannot join"),
-        (2, {"collate": "list"}, "makes no array that could be joined"),
-        (2, {"collate": {"x": "packed"}}, "makes no array that could be joined"),
+        (2, {"collate": "list"}, "does not return an array that several"),
+        (2, {"collate": {"x": "packed"}}, "does not return an array that several"),
         (2, {"sharding": jax.sharding.SingleDeviceSharding(jax.devices()[0])}, "into 1 parts, and there are 2"),
     ],
 )

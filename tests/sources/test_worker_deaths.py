@@ -506,7 +506,7 @@ def test_a_timeout_without_worker_processes_is_refused() -> None:
     pipe = Pipeline(batch_size=1, num_threads=1, callback_timeout_s=1)
     with pipe:
         pipe.set_outputs(fn.external_source(lambda iteration: [np.zeros(1)]))
-    with pytest.raises(ArgumentValueError, match="callback_timeout_s bounds calls in worker processes") as caught:
+    with pytest.raises(ArgumentValueError, match="callback_timeout_s limits calls in worker processes") as caught:
         pipe.build()
     assert "parallel=True" in str(caught.value)
 

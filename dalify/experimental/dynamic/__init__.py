@@ -108,7 +108,7 @@ _operators = install_names(__name__)
 
 def __getattr__(name: str) -> Any:
     member = getattr(_operators, name)
-    if name in vars(_operators):  # next time Python finds it without asking; old names warn each time
+    if name in vars(_operators):  # Python finds it directly next time; old names warn each time
         globals()[name] = member
     return member
 
