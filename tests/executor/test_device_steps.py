@@ -12,7 +12,7 @@ from dalify.executor.device_steps import PendingCopies, device_stream, hand_over
 
 
 class Stream:
-    """Notes what is asked of it."""
+    """Records its calls."""
 
     device = "cuda:0"
 
@@ -34,7 +34,7 @@ class Event:
 
 
 class Tensor:
-    """Notes which streams use it."""
+    """Records the streams that use it."""
 
     def __init__(self) -> None:
         self.streams: list[Any] = []

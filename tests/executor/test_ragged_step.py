@@ -1,4 +1,4 @@
-"""Operators that take samples of different length in one call."""
+"""Operators that process samples of different lengths in one call."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(samples: list[np.ndarray], *, threads: int = 1, chunks: bool = False, de
 
 @pytest.fixture
 def calls(monkeypatch):
-    """The kernels' calls: how many samples each had."""
+    """The numbers of samples of kernel calls."""
     counts: list[int] = []
     operator = catalogue.find("bb_flip")
     original = operator.kernels["cpu"]

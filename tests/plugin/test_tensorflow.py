@@ -137,7 +137,7 @@ def test_mistakes() -> None:
         plugin.DALIDataset(counted, TYPES)  # type: ignore[arg-type]
     with pytest.raises(ArgumentValueError, match="output_dtypes has 1 type, but the pipeline has 2 outputs"):
         plugin.DALIDataset(counted(), tf.float32)
-    with pytest.raises(ArgumentValueError, match="a tuple with a shape for each of the 2 outputs"):
+    with pytest.raises(ArgumentValueError, match="a tuple with one shape for each of the 2 outputs"):
         plugin.DALIDataset(counted(), TYPES, (None, 3, 2))
     with pytest.raises(UnknownArgumentError, match="does not accept input_datasets"):
         plugin.DALIDataset(counted(), TYPES, input_datasets={})
@@ -253,7 +253,7 @@ def test_sources_beside_inputs() -> None:
         ({"y": tf.data.Dataset.range(3)}, ArgumentValueError, "input_datasets has 'y'.*wait for data: 'x'"),
         ({}, ArgumentValueError, "'x' of the pipeline has no source and no dataset"),
         ({"x": [1, 2]}, ArgumentTypeError, "must be a tf.data.Dataset; got list"),
-        ([], ArgumentTypeError, "must be a dictionary by names"),
+        ([], ArgumentTypeError, "must be a dictionary with names as keys"),
     ],
 )
 def test_mistakes_in_inputs(inputs: Any, error: type[Exception], text: str) -> None:
@@ -305,7 +305,11 @@ def test_operation_at_once_and_of_a_text() -> None:
         ({}, ArgumentTypeError, "either pipeline"),
         ({"pipeline": "pipe", "dtypes": [tf.int64]}, ArgumentValueError, "dtypes has 1 types"),
         ({"pipeline": "pipe", "dtypes": TYPES, "shapes": [(4,)]}, ArgumentValueError, "shapes has 1 entries"),
-        ({"pipeline": "pipe", "dtypes": TYPES, "sparse": [True]}, ArgumentValueError, "no sparse tensors"),
+        (
+            {"pipeline": "pipe", "dtypes": TYPES, "sparse": [True]},
+            ArgumentValueError,
+            "does not support sparse tensors",
+        ),
     ],
 )
 def test_mistakes_in_operations(arguments: dict[str, Any], error: type[Exception], text: str) -> None:
