@@ -62,9 +62,9 @@ class ListedStep(KernelStep):
         return [batch]
 
     def _agreed(self, samples: list[Array], slot: int, frame: Frame, inputs: list[Batch | None]) -> list[Array]:
-        """Return decoded samples that have the type and the number of dimensions of the batch's first one."""
+        """Return decoded samples with the element type and number of dimensions of the first sample of the batch."""
         positions = frame.positions(self.node.branch)
-        stand_ins = frame.stand_ins.get(self.node, ())
+        substitutes = frame.substitutes.get(self.node, ())
 
         def refuse(error: MixedBatchError, index: int) -> Exception:
             failure_context(error).sample = index
@@ -74,7 +74,7 @@ class ListedStep(KernelStep):
         way_out = "dtype=types.FLOAT converts, for instance. " if "dtype" in self._operator.parameters else ""
 
         def is_blank(index: int) -> bool:
-            return int(positions[index]) in stand_ins
+            return int(positions[index]) in substitutes
 
         return list(agreed_samples(samples, slot, chunk, frame.agreement, is_blank, refuse, way_out))
 

@@ -1,10 +1,8 @@
-"""From a graph to stages.
+"""Divide a graph into stages.
 
-What runs chunk by chunk on the worker threads, what needs a whole batch, what runs on the device.
-
-A *segment* is a run of per-sample operators: a worker takes a chunk of samples through all of it, so that data stay
-in its cache and there is no barrier between operators. Whole-batch operators, users' serial functions and the device
-each make stages of their own.
+A *segment* is a sequence of per-sample operators: a worker computes all of them for a chunk of samples, so that data
+stay in the CPU cache and there is no barrier between operators. Whole-batch operators, serial user functions and the
+device have separate stages.
 """
 
 from __future__ import annotations
@@ -40,12 +38,12 @@ class Stage:
     Attributes:
         kind: ``segment``: per chunk, on all threads; ``batch``: once per batch; ``device``: once per batch, on the
             device's stream.
-        is_serial: never two batches at once, and in the order of the batches.
-        steps: in order.
+        is_serial: one batch at a time, in the order of the batches.
+        steps: steps in order.
         reads: slots from earlier stages, with the branch of each.
         publishes: slots that later stages or the user need, with the branch of each.
-        seconds_per_sample: measured; None before the first batch. Decides on the size of chunks.
-        ragged: published slots whose samples differed in shape in the last batch: no dense buffer is made for them.
+        seconds_per_sample: measured; None before the first batch. It determines the size of chunks.
+        ragged: published slots whose samples had different shapes in the last batch: they get no dense buffer.
     """
 
     kind: StageKind
@@ -59,16 +57,16 @@ class Stage:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Plan:
-    """What the engine runs for every batch.
+    """The stages that the engine runs for every batch.
 
     Attributes:
-        stages: in order.
+        stages: stages in order.
         slot_count: number of values.
-        outputs: slots of what the user gets.
-        readers: their steps, by slot of the first output.
+        outputs: slots of the outputs.
+        readers: steps of readers, by slot of the first output.
         externals: nodes of external sources with the slots of their outputs.
-        pinned: slots from which the device copies.
-        caches: steps that keep samples.
+        pinned: slots that are copied to the device.
+        caches: steps of caches.
     """
 
     stages: list[Stage]
@@ -96,13 +94,13 @@ class Plan:
 def make_plan(
     graph: Graph, seeds: Mapping[Node, tuple[int, int]], indices: Mapping[Node, Any], on_error: str = "raise"
 ) -> Plan:
-    """Cut a placed graph into stages.
+    """Divide a placed graph into stages.
 
     Args:
-        graph: after all passes.
-        seeds: for random nodes, seed and stream number.
-        indices: for readers, what their ``index`` function returned.
-        on_error: of nodes that do not specify it.
+        graph: the graph after all passes.
+        seeds: seed and stream number of random nodes.
+        indices: results of the ``index`` functions of readers.
+        on_error: handling of bad samples for nodes that do not specify it.
     """
     homes = cached_nodes(graph, lambda node: _can_be_cached(node, on_error))
     planner = _Planner(seeds, indices, on_error, homes)
@@ -110,14 +108,14 @@ def make_plan(
     nodes = graph.nodes()
     for node in nodes:
         keys[node] = _stage_key(node, keys, on_error)
-    # The sort is stable, and no node has a smaller key than what it reads: inputs stay in front.
+    # The sort is stable, and the key of a node is not smaller than those of its inputs, which stay before it.
     for node in sorted(nodes, key=keys.__getitem__):
         planner.add(node)
     return planner.finish(graph)
 
 
-# Order of stages that do not depend on each other: what a batch begins with, random draws above all, before the
-# segments that use it, so that a segment is not cut in two where a draw comes in.
+# Order of independent stages: whole-batch inputs such as random draws come before the segments that use them, so that a
+# draw does not divide a segment.
 _RANKS: dict[tuple[StageKind, bool], int] = {
     ("batch", False): 0,
     ("batch", True): 1,
@@ -130,7 +128,7 @@ _RANKS: dict[tuple[StageKind, bool], int] = {
 def _stage_key(node: Node, keys: Mapping[Node, tuple[int, int]], on_error: str) -> tuple[int, int]:
     """Return depth and rank of the earliest stage in which a node can run.
 
-    The depth grows where the rank would fall.
+    The depth increases if the rank would decrease.
     """
     if node.operator.is_fed or node.operator.name == "_literal":
         return (0, 0)
@@ -172,7 +170,7 @@ class _Planner:
         inputs = tuple(None if edge is None else self._slot(edge) for edge in node.inputs)
         step = self._step(node, inputs, outputs)
         home = self._homes.get(node)
-        if home is not None:  # it runs inside the step of a cache
+        if home is not None:  # it runs in the step of a cache
             self._held[home].append(AloneStep(step) if _is_serial(node) else step)
             return
         edges = list(self._read_from_outside(node))
@@ -184,7 +182,7 @@ class _Planner:
         stage.steps.append(step)
 
     def _read_from_outside(self, node: Node) -> Iterator[Edge]:
-        """Yield what a node reads, and what the nodes read that run inside of it."""
+        """Yield the inputs of a node, and of the nodes that run in its step."""
         for edge in node.edges():
             if edge.node in self._homes:
                 yield from self._read_from_outside(edge.node)
@@ -202,7 +200,7 @@ class _Planner:
             stage = self._stages[index]
             if stage.kind == kind and stage.is_serial == (serial or kind == "device"):
                 return index
-        # The device's stream takes batches in their order anyway; as a stage it does, too.
+        # The device's stream runs batches in order, so the stage does as well.
         self._stages.append(Stage(kind, serial or kind == "device"))
         return len(self._stages) - 1
 
@@ -312,12 +310,12 @@ def _kind_of(node: Node, on_error: str) -> StageKind:
 
 
 def _is_serial(node: Node) -> bool:
-    """Tell whether a node sees one batch after the other; a user may know that its function need not."""
+    """Return whether a node gets one batch after the other; users can declare functions that do not need this."""
     return node.operator.is_serial and not node.arguments.get("parallel")
 
 
 def _can_be_cached(node: Node, on_error: str) -> bool:
-    """Tell whether a node can run inside the step of a cache."""
+    """Return whether a node can run in the step of a cache."""
     if node.operator.runs_user_code:
         return bool(node.arguments.get("deterministic"))
     return node.operator.name != "_literal" and _kind_of(node, on_error) == "segment"

@@ -83,7 +83,7 @@ class RaggedStep(KernelStep):
         return in_specs, [known[key] for key in keys]
 
     def _empty_rows(self, frame: Frame, output: int, start: int, specs: list[Spec], kept: bool) -> Rows:
-        """Return where the kernel puts one output of some samples."""
+        """Return memory for one output of some samples."""
         spec = specs[0]
         shapes: list[tuple[int, ...]] = [item.shape or () for item in specs]
         if shapes.count(shapes[0]) == len(shapes):
@@ -115,7 +115,7 @@ class RaggedStep(KernelStep):
 
 
 def _row_shapes(inputs: list[Batch | None]) -> Any:
-    """Return, where samples are listed, what must agree among those that lie in one array."""
+    """Return, for a list of samples, the properties that must be equal for samples in one array."""
     listed = [batch for batch in inputs if batch is not None and batch.dense is None]
     if not listed:
         return None
@@ -131,7 +131,7 @@ def _row_shapes(inputs: list[Batch | None]) -> Any:
 
 
 def _without_rows(sample: int) -> ShapeError:
-    error = ShapeError("single numbers cannot be told apart into rows; the samples need one axis at least.")
+    error = ShapeError("scalars cannot be divided into rows; the samples need at least one axis.")
     failure_context(error).sample = sample
     return error
 

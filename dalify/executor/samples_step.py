@@ -1,4 +1,4 @@
-"""The step of operators whose kernel takes all samples of a chunk in one call, whatever their shapes."""
+"""The step of operators whose kernel takes all samples of a chunk of any shapes in one call."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _CACHE_LIMIT = 4096
 
 
 class SamplesStep(KernelStep):
-    """Calls a kernel once for all samples of a chunk, with `Samples` in the place of arrays."""
+    """Calls a kernel once for all samples of a chunk, with `Samples` instead of arrays."""
 
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)
         operator = self._operator
         kernel_names = frozenset(self._kernel.names)
         self._own_arguments = tuple(name for name in self._arguments if name in kernel_names)
-        # What `prepare` makes of shapes and constants is made once for chunks of one shape.
+        # The result of `prepare` for shapes and constants is cached for chunks of one shape.
         prepare = operator.prepare_function
         varying = {name for name, argument in self._arguments.items() if argument.slot is not None}
         self._prepares_once = (
@@ -70,7 +70,7 @@ class SamplesStep(KernelStep):
             if name in self._kernel.names:
                 named[name] = value
         kept = None
-        if outs and not any(out.shapes.all() for out in outs):  # kernels need not think of samples without elements
+        if outs and not any(out.shapes.all() for out in outs):  # kernels need not handle samples without elements
             kept = np.flatnonzero(np.any([out.shapes.all(1) for out in outs], 0))
             if not len(kept):
                 return batches
@@ -99,7 +99,7 @@ class SamplesStep(KernelStep):
     def _context(
         self, name: str, inputs: list[Batch | None], specs: tuple[Spec, ...], draws: SampleDraws | None, count: int
     ) -> Any:
-        """Return what a kernel asks for besides parameters. Specs have no shapes."""
+        """Return the arguments that a kernel declares in addition to parameters. Specs have no shapes."""
         if name == "spec":
             first = next((batch for batch in inputs if batch is not None), None)
             return None if first is None else open_spec(first)
@@ -114,7 +114,7 @@ class SamplesStep(KernelStep):
     def _preparation(
         self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> dict[str, Any]:
-        """Return what `prepare` returns."""
+        """Return the result of `prepare`."""
         if self._operator.prepare_function is None:
             return {}
         if not self._prepares_once or any(batch is not None and batch.dense is None for batch in inputs):
@@ -132,7 +132,7 @@ class SamplesStep(KernelStep):
     ) -> tuple[tuple[Spec, ...], list[Any]]:
         """Return the specs of the results, and of each output the shapes: a tuple for all, or int64 ``[N, ndim]``.
 
-        Where `prepare` gives no shapes, the rule runs once for each combination of input shapes and shaping arguments.
+        If `prepare` returns no shapes, the rule runs once per combination of input shapes and shaping arguments.
         """
         layout = extra.get("out_layout")
         shapes = extra.get("out_shapes")
@@ -181,7 +181,7 @@ class SamplesStep(KernelStep):
     def _memory_of(
         self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
     ) -> Batch:
-        """Return a batch to be filled, of samples of one shape (a tuple) or several (an array).
+        """Return a batch to fill, for samples of one shape (a tuple) or different shapes (an array).
 
         Args:
             frame: of the chunk.

@@ -1,4 +1,4 @@
-"""The steps of a plan, one per node: constants, conditions. ``kernel_step`` has those that compute.
+"""The steps of a plan, one per node: constants and conditions. Steps with kernels are in ``kernel_step``.
 
 A step reads and writes the values of a frame by slot.
 """
@@ -54,13 +54,13 @@ class Step(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What failed.
+    """The location of a failure.
 
     Attributes:
-        node: the operator's use.
-        position: of the sample in its batch; None where the error belongs to no sample.
-        origin: where the sample came from; None where that is not known.
-        is_dropped: a copy of the sample was dropped: read again, it is fetched again.
+        node: node of the operator.
+        position: position of the sample in its batch; None if the error does not belong to a sample.
+        origin: origin of the sample; None if unknown.
+        is_dropped: whether a cached copy of the sample was deleted, so that reading it again fetches it again.
     """
 
     node: Node
@@ -70,11 +70,11 @@ class Failure:
 
 
 def located(error: Exception, node: Node, sample: int | None, origin: str | None) -> Exception:
-    """Return an error with what the executor knows: operator, the user's line, sample, and its origin.
+    """Return an error with operator, the user's line, sample, and its origin.
 
-    What a library raises inside an operator becomes an error of dalify: of a reader ``ReaderError``, of a decoder
-    ``DecodeError``, of others ``OperatorError``. What a user's function raises keeps its class and is a RuntimeError,
-    too; what sources and data sets raise stays as it is. Raise it ``from cause(error, node)``.
+    An exception of a library becomes an error of dalify: ``ReaderError`` for readers, ``DecodeError`` for decoders,
+    ``OperatorError`` for other operators. An exception of a user's function keeps its class and is also a RuntimeError;
+    exceptions of sources and data sets do not change. Raise it ``from cause(error, node)``.
     """
     if is_foreign(error, node):
         error = _translated(error, node)
@@ -101,7 +101,7 @@ def located(error: Exception, node: Node, sample: int | None, origin: str | None
 
 
 def is_foreign(error: Exception, node: Node) -> bool:
-    """Tell whether an error comes from a library: not from dalify, the user's code, or a failed import or assertion."""
+    """Return whether a library raised an error: not dalify, user code, or a failed import or assertion."""
     return not (
         isinstance(error, (DalifyError, ImportError, AssertionError))
         or node.operator.runs_user_code
@@ -124,12 +124,12 @@ def exhausted(error: Exception, node: Node) -> Exception | None:
 
 
 def cause(error: Exception, node: Node) -> BaseException | None:
-    """Return what ``located(error, node, ...)`` is raised from."""
+    """Return the cause for raising ``located(error, node, ...)``."""
     return error if is_foreign(error, node) else error.__cause__
 
 
 def described(error: Exception) -> str:
-    """Return class and text of an error of a library, for a message."""
+    """Return class and message of an error of a library, for a message."""
     text = str(error).strip().rstrip(".")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
@@ -143,11 +143,11 @@ def _translated(error: Exception, node: Node) -> DalifyError:
 
 
 def with_stand_ins(batch: Batch | None, node: Node, frame: Frame) -> Batch:
-    """Return a decoder's input with samples that can be decoded in the place of those that cannot."""
+    """Return the input of a decoder, with bad samples replaced by samples that can be decoded."""
     stand_in = node.operator.stand_in_function
     assert batch is not None, "dalify bug: a bad sample in no batch"
     assert stand_in is not None, "dalify bug: no stand-in for a bad sample"
-    bad = frame.stand_ins[node]
+    bad = frame.substitutes[node]
     positions = frame.positions(node.branch).tolist()
     samples = [
         stand_in(sample) if position in bad else sample
@@ -157,16 +157,16 @@ def with_stand_ins(batch: Batch | None, node: Node, frame: Frame) -> Batch:
 
 
 def walk(steps: Iterable[Step]) -> Iterator[Step]:
-    """Yield steps, and those that are inside of others."""
+    """Yield steps, including nested ones."""
     for step in steps:
         yield step
         yield from walk(getattr(step, "steps", ()))
 
 
 def run_steps(steps: Iterable[Step], frame: Frame) -> None:
-    """Run steps one after the other. A fork waits for each, but not for the user's code and for other processes."""
+    """Run steps one after the other. A fork waits for each, except for user code and other processes."""
     for step in steps:
-        # Steps that have others inside run them in this way.
+        # Steps with nested steps also run them with this function.
         if step.node.operator.runs_user_code or getattr(step, "ahead", None) is not None or hasattr(step, "steps"):
             step.run(frame)
         else:
@@ -184,7 +184,7 @@ class LiteralStep:
         self._value: np.ndarray[Any, Any] = node.arguments["value"]
         self._layout: str = node.arguments.get("layout", "")
         self._dtype = array_dtype(self._value)
-        self._batch: Batch | None = None  # of the last chunk: most chunks have as many samples
+        self._batch: Batch | None = None  # of the last chunk: most chunks have the same number of samples
 
     def run(self, frame: Frame) -> None:
         """Repeat the value without copying."""
@@ -196,7 +196,7 @@ class LiteralStep:
 
 
 class SplitStep:
-    """Keeps the samples of one side of a condition."""
+    """Selects the samples of one side of a condition."""
 
     def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
         assert node.branch is not None, "dalify bug: a split outside all branches"
@@ -206,7 +206,7 @@ class SplitStep:
         self._branch: Branch = node.branch
 
     def run(self, frame: Frame) -> None:
-        """Take the samples; the first split of a branch decides for all which ones."""
+        """Select the samples; the first split of a branch determines them for all."""
         branch = self._branch
         outer = frame.positions(branch.parent)
         if not frame.knows(branch):
@@ -239,7 +239,7 @@ def _truth(predicate: Batch, node: Node) -> np.ndarray[Any, Any]:
 
 
 class MergeStep:
-    """Puts the samples of two branches together in their original order."""
+    """Merges the samples of two branches in their original order."""
 
     def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
         self.node = node

@@ -19,7 +19,7 @@ from dalify.executor.frame import Frame
 
 
 class Stream:
-    """Notes what is asked of it."""
+    """Records its calls."""
 
     device = "cuda:0"
 
@@ -41,7 +41,7 @@ class Event:
 
 
 class Tensor:
-    """Notes which streams use it."""
+    """Records the streams that use it."""
 
     def __init__(self) -> None:
         self.streams: list[Any] = []

@@ -1,4 +1,4 @@
-"""What lives how long: threads, buffers, processes, the interpreter."""
+"""Lifetimes of threads, buffers, processes, and the interpreter."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def test_interpreter_ends_while_a_user_function_sleeps() -> None:
 
 
 def test_ctrl_c_inside_a_source_leaves_the_others_in_step() -> None:
-    """What the sources before it have given comes again; also in a state that is saved then."""
+    """Batches of earlier sources are repeated, also in a state that is saved then."""
     interrupts = [3, 7]
 
     def second(iteration: int) -> list[np.ndarray]:

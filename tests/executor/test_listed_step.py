@@ -1,4 +1,4 @@
-"""Samples that are decoded one by one lie in one block, which nothing overwrites."""
+"""Samples that are decoded separately are stored in one block, which is not overwritten."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def encoded(picture):
 def decoding(source, is_divided=False):
     files = fn.external_source(source=source)
     images = fn.decoders.image(files)
-    if is_divided and fn.shapes(files)[0] % 2 == 0:  # some samples are those of a branch
+    if is_divided and fn.shapes(files)[0] % 2 == 0:  # some samples belong to a branch
         images = fn.decoders.image(files)
     return images, fn.crop(images, crop=[1, 1])
 

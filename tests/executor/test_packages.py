@@ -1,4 +1,4 @@
-"""A missing optional package is one error when the pipeline is built, whatever is done about bad samples."""
+"""A missing optional package is one error when the pipeline is built, for any handling of bad samples."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ USES: dict[str, tuple[str, str, Callable[[str], Any]]] = {
 
 
 def without(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    """Let a package be absent, also where it was imported before."""
+    """Simulate a missing package, even if it was imported before."""
     for name in list(sys.modules):
         if name.split(".")[0] == package:
             monkeypatch.delitem(sys.modules, name)

@@ -1,4 +1,4 @@
-"""Mistakes of users through whole pipelines: the type of the error, its whole text, and that the next run works."""
+"""User errors in whole pipelines: the class of the error, its complete message, and that the next run works."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def check_text(error: DalifyError, operator: str = "", *, line: bool = True) -> 
 
 
 def runs(pipe: Any, count: int) -> list[Any]:
-    """What each of some runs gives: the samples' shapes, or the error."""
+    """Return the result of each of several runs: the shapes of samples, or the error."""
     seen: list[Any] = []
     for _ in range(count):
         try:
@@ -72,7 +72,7 @@ def runs(pipe: Any, count: int) -> list[Any]:
 
 @pytest.fixture
 def folder(photo_folder: Path, tmp_path: Path) -> Path:
-    """One class of six photographs, whose second may be spoilt."""
+    """Write one class of six photographs, of which the second may be damaged."""
     target = tmp_path / "photos" / "cat"
     target.mkdir(parents=True)
     for number, path in enumerate(sorted(photo_folder.glob("*/*.jpg"))[:6]):
@@ -189,7 +189,7 @@ def test_an_empty_folder(tmp_path: Path) -> None:
 
 
 class Case:
-    """A graph with a mistake: `make(library)` returns the node; the second batch is good where `recovers`."""
+    """A graph with an error: `make(library)` returns the node; the second batch is correct if `recovers`."""
 
     def __init__(
         self,
@@ -309,7 +309,7 @@ CASES = [
         in_dali=False,
     ),
     Case(
-        "misspelt",
+        "misspelled",
         lambda d: d.fn.rotate(data(d), angel=3.0),
         UnknownArgumentError,
         "unknown argument 'angel'. Did you mean 'angle'.*Valid arguments: angle",
@@ -642,7 +642,7 @@ def test_a_gpu_where_there_is_none(name: str, monkeypatch: pytest.MonkeyPatch) -
     assert isinstance(caught.value, RuntimeError)
     if name != "mixed":
         monkeypatch.setenv("DALIFY_DEVICE", "cpu")
-        assert len(pipe.run()[0]) == 2  # the same pipeline, after the advice was taken
+        assert len(pipe.run()[0]) == 2  # the same pipeline with the suggested change
 
 
 # -- nodes and pipelines ---------------------------------------------------------------------------------------------

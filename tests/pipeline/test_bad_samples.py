@@ -1,4 +1,4 @@
-"""Samples that cannot be read or decoded: what takes their place, what is told of them, and when a run stops."""
+"""Samples that cannot be read or decoded: replacements, reports, and the maximum error rate."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _shade(number: int) -> int:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder of one-coloured PNGs whose brightness tells their number and label; three are damaged."""
+    """Return a folder of one-colored PNGs whose brightness encodes their number and label; three are damaged."""
     lines = []
     for number in range(COUNT):
         Image.new("RGB", (20 + number, 16), (_shade(number),) * 3).save(tmp_path / f"{number:02}.png")
@@ -69,7 +69,7 @@ def test_skip_fills_the_batch_with_other_samples(folder: Path) -> None:
     pipe = pictures(folder, on_error="skip")
     found = _epoch(pipe)
     for shades, labels, _ in found:
-        assert shades == [_shade(label) for label in labels]  # picture and label are of one file
+        assert shades == [_shade(label) for label in labels]  # image and label belong to the same file
         assert not set(labels) & set(BAD)
     valid = [label for _, labels, flags in found for label, flag in zip(labels, flags, strict=True) if flag]
     assert sorted(valid) == [number for number in range(COUNT) if number not in BAD]
@@ -102,7 +102,7 @@ def small_pictures(folder: Path) -> Any:
 
 
 def test_the_record_does_not_fill_the_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The latest ones are kept, all are counted and reported, and equal texts are one."""
+    """The latest ones are stored, all are counted and reported, and equal strings are shared."""
     monkeypatch.setattr(recovery, "_MOST_RECORDED", 10)
     pipe, whole = small_pictures(folder), small_pictures(folder)
     iterator = DALIGenericIterator([pipe], ["x", "y"], reader_name="Reader", auto_reset=True)
@@ -123,7 +123,7 @@ def test_the_record_does_not_fill_the_memory(folder: Path, monkeypatch: pytest.M
 
 
 def test_only_what_was_received_is_on_record(folder: Path) -> None:
-    """Batches begun ahead are nobody's business yet."""
+    """Bad samples of prefetched batches are not reported yet."""
     pipe = pictures(folder, {"random_shuffle": False}, on_error="skip", prefetch_queue_depth=5)
     pipe.run()
     assert [Path(sample.source).name for sample in pipe.bad_samples()] == ["03.png"]
@@ -156,7 +156,7 @@ def test_replace_keeps_place_and_label(folder: Path) -> None:
     assert {sample.action for sample in pipe.bad_samples()} == {"replace"}
 
 
-def test_blank_picture_has_the_size_that_the_header_tells(folder: Path) -> None:
+def test_blank_image_has_the_size_declared_by_the_header(folder: Path) -> None:
     pipe = pictures(folder, {"random_shuffle": False}, on_error="replace")
     shapes = [tuple(shape) for _ in range(6) for shape in pipe.run()[0].shape()]
     assert shapes[17] == (16, 37, 3)  # half a file: its header is whole
@@ -199,7 +199,7 @@ def test_operator_may_say_otherwise(folder: Path) -> None:
 
 
 def test_readers_that_belong_together_stay_together(folder: Path) -> None:
-    """A bad image takes its mask along."""
+    """The mask of a bad image is skipped, too."""
     masks = folder / "masks"
     masks.mkdir()
     for number in range(COUNT):
@@ -224,12 +224,12 @@ def test_readers_of_other_sizes_lose_nothing(folder: Path) -> None:
     others = [f"{number:02}.png" for number in range(COUNT) if number not in BAD]
 
     @pipeline_def(batch_size=6, num_threads=2, seed=5, on_error="skip", max_error_rate=3 / COUNT)
-    def labelled_and_unlabelled():
+    def labeled_and_unlabeled():
         encoded, label = fn.readers.file(file_list=str(folder / "list.txt"), random_shuffle=True)
         other, number = fn.readers.file(file_root=str(folder), files=others, random_shuffle=True)
         return fn.decoders.image(encoded), label, fn.decoders.image(other), number
 
-    pipe = labelled_and_unlabelled()
+    pipe = labeled_and_unlabeled()
     numbers = [number for _ in range(COUNT) for number in pipe.run()[3].as_array()[:, 0].tolist()]
     for start in range(0, 6 * COUNT, len(others)):
         epoch = numbers[start : start + len(others)]
@@ -242,7 +242,7 @@ def test_readers_of_other_sizes_lose_nothing(folder: Path) -> None:
 @pytest.mark.parametrize("pad", [True, False])
 @pytest.mark.parametrize("batch_size", [4, 5, 7])
 def test_epoch_of_a_bad_sample(folder: Path, pad: bool, batch_size: int) -> None:
-    """Also in the first batch of an epoch, and where a batch reaches from one epoch into the next."""
+    """Also in the first batch of an epoch, and in a batch of two epochs."""
     pipe = pictures(folder, {"random_shuffle": False, "pad_last_batch": pad}, on_error="replace", batch_size=batch_size)
     for _ in range(3 * -(-COUNT // batch_size)):
         pipe.run()
@@ -383,7 +383,7 @@ def test_skip_needs_a_reader(folder: Path) -> None:
 
 
 def test_other_errors_stay_errors(folder: Path) -> None:
-    """A window outside of its image is a mistake in the program, not a bad sample."""
+    """A window outside of its image is an error in the program, not a bad sample."""
 
     @pipeline_def(batch_size=4, num_threads=2, on_error="skip")
     def pipe():

@@ -1,4 +1,4 @@
-"""What may be written in a pipeline function, and what is said about mistakes in it."""
+"""Supported code in a pipeline function, and messages for errors in it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_unknown_arguments() -> None:
 
 
 def test_variadic_keywords_are_refused() -> None:
-    """When a pipeline is made: a module that only defines the function can be loaded."""
+    """Errors are raised when a pipeline is created, so a module that only defines the function can be imported."""
 
     @pipeline_def
     def loose(**options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Graphs written down and read back, and what a pipeline tells about itself."""
+"""Serialization of graphs, and information about pipelines."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_damaged_texts_are_refused(damage: Any) -> None:
 
 
 def _text(operator: str, outputs: int = 1, **arguments: Any) -> str:
-    """Return the text of a graph of one operator, as somebody else may have written it."""
+    """Return a serialized graph of one operator, like one from another source."""
     data = json.loads(branching().serialize())
     node = {**data["nodes"][0], "operator": operator, "arguments": arguments, "outputs": outputs, "branch": None}
     node.update(inputs=[], made=0, name=None)
@@ -147,7 +147,7 @@ def test_operators_with_side_effects_are_refused_from_elsewhere(text: str, effec
 
 
 def test_every_operator_that_calls_users_or_has_effects_says_so() -> None:
-    """What a text from elsewhere may do is decided by properties of operators, not by names."""
+    """The permissions of a serialized graph depend on properties of operators, not on their names."""
     for operator in map(catalogue.find, catalogue.names()):
         if operator.runs_user_code or operator.has_side_effect:
             given = dict.fromkeys(operator.parameters, "given")

@@ -1,4 +1,4 @@
-"""``precision=``: images leave the pipeline as 16-bit floats, everything else as it was."""
+"""``precision=``: image outputs are 16-bit floats, all other outputs are unchanged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ precisions = pytest.mark.parametrize("precision", ["fp16", "bf16"])
 
 
 def outputs(folder: Path, device: str) -> Any:
-    """Images normalised, resized to floats, as bytes and computed with; boxes; sound; an input without type."""
+    """Images normalized, resized to floats, as bytes and computed with; boxes; audio; an input without type."""
     encoded, _ = fn.readers.file(file_root=str(folder), name="files")
     images = fn.decoders.image(encoded)
     if device == "gpu":
@@ -109,6 +109,6 @@ def test_mistakes(photo_folder: Path) -> None:
         made(photo_folder, "cpu", precision="half")
     with pytest.raises(ArgumentValueError, match="pipeline_def"):
         fn.cast(np.zeros(3, np.float32), dtype=types.BFLOAT16)
-    serialised = made(photo_folder, "cpu", precision="fp16", output_dtype=[types.FLOAT] + [None] * 6)
+    serialized = made(photo_folder, "cpu", precision="fp16", output_dtype=[types.FLOAT] + [None] * 6)
     with pytest.raises(Exception, match="output 0 has dtype"):
-        serialised.run()
+        serialized.run()

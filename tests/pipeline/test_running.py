@@ -1,4 +1,4 @@
-"""How a pipeline is run: batch after batch, with data given by hand, scheduled, iterated, with errors on the way."""
+"""Running a pipeline: batch after batch, with fed data, scheduled, iterated, and with errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dalify.types import SampleInfo
 
 
 def counting(limit: int | None = None) -> Callable[[int], np.ndarray[Any, Any]]:
-    """A source whose batch number i is full of i."""
+    """A source whose batch i is filled with i."""
 
     def source(iteration: int) -> np.ndarray[Any, Any]:
         if limit is not None and iteration >= limit:

@@ -1,4 +1,4 @@
-"""Worker processes give what the same source gives in this process, without copies, and fail loudly."""
+"""Worker processes return the results of the same source in this process, without copies, and report errors."""
 
 import gc
 import itertools
@@ -33,7 +33,7 @@ from tests.helpers.programs import running
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="worker processes need Linux or macOS")
 
 BATCH_SIZE = 5
-# Far more than anything here takes: a hang fails instead of blocking.
+# Much longer than any test takes: a hang fails instead of blocking.
 LIMIT_S = 30
 
 
@@ -197,7 +197,7 @@ def test_start_methods(make_pool, start_method):
 
 
 class Pickler:
-    """A custom pickler that can be told apart."""
+    """A custom pickler that can be recognized."""
 
     def __init__(self):
         self.dumped = []

@@ -1,4 +1,4 @@
-"""Callbacks as bytes: lambdas, closures, recursion, globals, and what stays by reference."""
+"""Pickled callbacks: lambdas, closures, recursion, globals, and objects pickled by reference."""
 
 import functools
 import math

@@ -110,7 +110,7 @@ _operators = install_names(__name__)
 def __getattr__(name: str) -> Any:
     member = getattr(_operators, name)
     if name in vars(_operators) and catalogue.added(name) is None:
-        # Next time Python finds it without asking; old names warn each time, operators of users can be removed.
+        # Python finds it directly next time. Old names warn each time; operators of users can be removed.
         globals()[name] = member
     return member
 

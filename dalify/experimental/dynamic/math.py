@@ -1,7 +1,7 @@
 """Element-wise functions of tensors, batches and numbers: ``ndd.math.sqrt(x)``.
 
 Operands follow the rules of arithmetic: Python integers are ``int32``, Python floats ``float32``; extents are
-broadcast. All functions that are not defined for integers give floating-point numbers.
+broadcast. Functions that are not defined for integers return floating-point numbers.
 """
 
 from __future__ import annotations

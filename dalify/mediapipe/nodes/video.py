@@ -20,7 +20,7 @@ from dalify.mediapipe.media_types import clipSampler, ftype, imgtype, randomCrop
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.node import Lowering, Value, extents, operator, seed_of
 from dalify.mediapipe.nodes.decoders import RANDOM_CROPS, check_output, covering, cut, filter_of
-from dalify.mediapipe.nodes.readers import labelled_files, path_rows
+from dalify.mediapipe.nodes.readers import labeled_files, path_rows
 from dalify.mediapipe.slicing import IndexedReader, Indices, SlicedOrder
 
 __all__ = ["ReadVideoDatasetFromDir", "VideoDecoder"]
@@ -166,7 +166,7 @@ def ReadVideoDatasetFromDir(
             "frames_per_clip, clips_per_video and step_between_clips must be at least 1, target_frame_rate and "
             "start_frame_index at least 0."
         )
-    paths, labels = labelled_files(dir, format, file_list, class_list, file_classes)
+    paths, labels = labeled_files(dir, format, file_list, class_list, file_classes)
     start = start_frame_index if fixed_clip_mode else None
 
     def clips_of(path: str) -> _Clips:

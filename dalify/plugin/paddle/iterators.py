@@ -19,10 +19,10 @@ paddle = framework("paddle")
 
 
 class DALIGenericIterator(GenericIterator):
-    """Gives, for every batch, a list with one dictionary of Paddle's tensors per pipeline; see `GenericIterator`.
+    """Returns per batch a list with one dictionary of Paddle tensors per pipeline; see `GenericIterator`.
 
-    Beside names, ``output_map`` takes pairs of a name and a level of detail (LoD): an output with a level of 1 or more
-    is a ``DenseTensor`` of sequences.
+    In addition to names, ``output_map`` accepts pairs of a name and a level of detail (LoD): an output with a level of
+    1 or more is a ``DenseTensor`` of sequences.
 
     Example:
         >>> loader = DALIGenericIterator(pipe, ["images", ("words", 1)], reader_name="Reader")
@@ -52,7 +52,7 @@ class DALIGenericIterator(GenericIterator):
 
 
 class DALIClassificationIterator(ClassificationIterator, DALIGenericIterator):
-    """A ``DALIGenericIterator`` for pipelines with two outputs, which it calls ``data`` and ``label``."""
+    """A ``DALIGenericIterator`` for pipelines with two outputs, named ``data`` and ``label``."""
 
 
 def _sequences(levels: int, name: str, output: TensorListCPU | TensorListGPU, count: int) -> Any:
