@@ -21,13 +21,13 @@ import numpy as np
 
 from dalify.base.errors import DalifyError
 from dalify.registry import catalogue
-from tests.operators.cases import CASES, SAMPLES, Case
-from tests.operators.record import Recording, fingerprint, is_compared, thinned
-from tests.operators.references import REFERENCES
-from tests.operators.run_case import ALL, NAMES, Output, run_case
-from tests.operators.test_references import reference_of
-from tests.operators.variant_differences import DIFFERENT, REFUSED
-from tests.operators.variants import variants_of
+from tests.operators.battery.cases import CASES, SAMPLES, Case
+from tests.operators.battery.record import Recording, fingerprint, is_compared, thinned
+from tests.operators.battery.references import REFERENCES
+from tests.operators.battery.run_case import ALL, NAMES, Output, run_case
+from tests.operators.battery.test_references import reference_of
+from tests.operators.battery.variant_differences import DIFFERENT, REFUSED
+from tests.operators.battery.variants import variants_of
 
 __all__ = ["figures", "measure", "measure_all", "page", "promise", "shown"]
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.operators.cases import CASES, SAMPLES, Case, Data
-from tests.operators.variant_arguments import ARGUMENTS, GONE
+from tests.operators.battery.cases import CASES, SAMPLES, Case, Data
+from tests.operators.battery.variant_arguments import ARGUMENTS, GONE
 
 __all__ = ["CHOSEN", "EVERYTHING", "Variant", "variants_of"]
 

@@ -22,7 +22,7 @@ from tests.operators.readers.datasets import DATASETS
 __all__ = ["CASES", "SAMPLES", "Case", "Data", "Each"]
 
 SAMPLES = 5
-_NEIGHBOURS = ["cases.py", "run_case.py", "test_battery.py", "conftest.py", "cases.py", "test_flip.py"]
+_NEIGHBOURS = ["cases.py", "run_case.py", "test_battery.py", "variants.py", "cases.py", "record.py"]
 _RANDOM = np.random.default_rng(7)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dalify import types
-from tests.operators import cases
-from tests.operators.cases import ANGLES, FACTORS, FLOATS, LABELS, PHOTOS, SIGNS, VIDEO, Data, Each
+from tests.operators.battery import cases
+from tests.operators.battery.cases import ANGLES, FACTORS, FLOATS, LABELS, PHOTOS, SIGNS, VIDEO, Data, Each
 
 __all__ = ["ARGUMENTS", "GONE"]
 

@@ -14,11 +14,11 @@ import pytest
 
 from dalify.base.errors import DalifyError
 from dalify.registry import catalogue
-from tests.operators.cases import CASES
-from tests.operators.record import FOLDER, Recording, fingerprint, is_compared, thinned
-from tests.operators.run_case import NAMES, Output, run_case, run_case_on_dali
-from tests.operators.variant_differences import DIFFERENT, REFUSED
-from tests.operators.variants import EVERYTHING, Variant, variants_of
+from tests.operators.battery.cases import CASES
+from tests.operators.battery.record import FOLDER, Recording, fingerprint, is_compared, thinned
+from tests.operators.battery.run_case import NAMES, Output, run_case, run_case_on_dali
+from tests.operators.battery.variant_differences import DIFFERENT, REFUSED
+from tests.operators.battery.variants import EVERYTHING, Variant, variants_of
 
 WITH_GPU = [name for name in NAMES if name in CASES and "gpu" in catalogue.find(name).kernels]
 COMPARED = [name for name in NAMES if is_compared(name)]
@@ -72,7 +72,9 @@ def _difference_of_values(variant: Variant, ours: np.ndarray, theirs: np.ndarray
 
 
 def test_every_compared_operator_has_a_record() -> None:
-    assert {path.stem for path in FOLDER.glob("*.npz")} == set(COMPARED), "python -m tests.operators.record NAME"
+    assert {path.stem for path in FOLDER.glob("*.npz")} == set(COMPARED), (
+        "python -m tests.operators.battery.record NAME"
+    )
 
 
 @each_compared

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.operators.cases import SAMPLES, Each
-from tests.operators.references import REFERENCES
-from tests.operators.run_case import ALL, NAMES, Output, assert_same, case_of, run_case
+from tests.operators.battery.cases import SAMPLES, Each
+from tests.operators.battery.references import REFERENCES
+from tests.operators.battery.run_case import ALL, NAMES, Output, assert_same, case_of, run_case
 
 
 def reference_of(name: str, folder: Path) -> list[Output]:
