@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dalify import types
-from tests.operators.battery.cases import Case, Data
+from tests.operators.battery.case import Case, Data
 from tests.operators.battery.run_case import assert_same, run_case, run_case_on_dali
 
 _FLOATS = Data([np.array([0.5, 1.5, 2.5, -0.5, -2.5, 2.7, 254.6, 300, -3], np.float32).reshape(3, 3, 1)], "HWC")

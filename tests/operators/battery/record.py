@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.operators.battery.cases import CASES, Data, Each
+from tests.operators.battery.case import Data, Each
+from tests.operators.battery.cases import CASES
 from tests.operators.battery.run_case import NAMES, Output, run_case_on_dali
 from tests.operators.battery.variants import Variant, variants_of
 

@@ -17,7 +17,7 @@ from dalify.base.errors import DalifyError
 from dalify.graph.serialize import to_json
 from dalify.pipeline import do_not_convert
 from dalify.registry import catalogue
-from tests.operators.battery.cases import SAMPLES
+from tests.operators.battery.case import SAMPLES
 from tests.operators.battery.direct_call import call_kernel, why_no_direct_call
 from tests.operators.battery.run_case import (
     ALL,

@@ -11,7 +11,7 @@ from dalify import eager, lazy
 from dalify.data import TensorListCPU
 from dalify.deferred.values import LazyBatch
 from dalify.registry import catalogue
-from tests.operators.battery.cases import SAMPLES, Case, Each
+from tests.operators.battery.case import SAMPLES, Case, Each
 from tests.operators.battery.run_case import ALL, assert_same, case_of, every_operator, outputs_of
 from tests.operators.battery.test_battery_eager import _batch, _function, _listed, _seeded
 
