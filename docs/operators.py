@@ -15,7 +15,7 @@ from docs.families import TASKS, families_of
 from docs.parity import shown, why_no_gpu, why_no_other, why_not_beside_dali
 from docs.shared import COMMON, READERS
 from docs.signatures import default_text, public_names
-from tests.operators.cases import CASES
+from tests.operators.battery.cases import CASES
 
 __all__ = ["page", "page_of", "type_text"]
 

@@ -21,13 +21,12 @@ import numpy as np
 
 from dalify.base.errors import DalifyError
 from dalify.registry import catalogue
-from tests.operators.cases import CASES, SAMPLES, Case
-from tests.operators.record import Recording, fingerprint, is_compared, thinned
-from tests.operators.references import REFERENCES
-from tests.operators.run_case import ALL, NAMES, Output, run_case
-from tests.operators.test_references import reference_of
-from tests.operators.variant_differences import DIFFERENT, REFUSED
-from tests.operators.variants import variants_of
+from tests.operators.battery.case import SAMPLES, Case
+from tests.operators.battery.cases import CASES
+from tests.operators.battery.record import Recording, fingerprint, is_compared, thinned
+from tests.operators.battery.run_case import ALL, NAMES, Output, run_case
+from tests.operators.battery.test_references import reference_of
+from tests.operators.battery.variants import variants_of
 
 __all__ = ["figures", "measure", "measure_all", "page", "promise", "shown"]
 
@@ -129,7 +128,7 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
             types.append(variant.label[3:])
         entry = recording.entries.get(variant.key)
         is_recorded = entry is not None and not entry["status"] and entry["data"] == fingerprint(variant, folder)
-        if is_recorded and variant.key not in DIFFERENT:
+        if is_recorded and variant.label not in case.different:
             dali.count += 1
             for (_, samples), (_, recorded) in zip(ours, recording.outputs(variant.key), strict=True):
                 for sample, (_, _, elements) in zip(samples, recorded, strict=True):
@@ -143,11 +142,11 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
         found["dali"] = {"variants": dali.count, **dali.figures()}
     if gpu.count:
         found["gpu"] = {"variants": gpu.count, **gpu.figures()}
-    if name in REFERENCES:
+    if case.reference:
         ours = run_case(name, case, folder, (*ALL, SAMPLES) if case.inputs else ALL)
         for one, two in zip(_arrays(ours), _arrays(reference_of(name, folder)), strict=True):
             other.add(one, two)
-        found["other"] = {"what": REFERENCES[name].what, **other.figures()}
+        found["other"] = {"what": case.reference.what, **other.figures()}
     return found
 
 
@@ -218,10 +217,10 @@ def page(figures: dict[str, dict[str, Any]]) -> str:
     count = sum(sum(1 for _ in variants_of(name)) for name in NAMES if name in CASES)
     text = HEADING.format(count=len(rows), variants=count) + "".join(rows)
     text += "\n## Intended differences\n\n| operator | variant | here | why |\n|---|---|---|---|\n"
-    for table, here in ((REFUSED, "error"), (DIFFERENT, "different result")):
-        for key, reason in sorted(table.items()):
-            name, _, label = key.partition(" | ")
-            text += f"| `fn.{name}` | {label} | {here} | {reason} |\n"
+    for attribute, here in (("refused", "error"), ("different", "different result")):
+        for name in sorted(CASES):
+            for label, reason in sorted(getattr(CASES[name], attribute).items()):
+                text += f"| `fn.{name}` | {label} | {here} | {reason} |\n"
     return text
 
 

@@ -206,8 +206,9 @@ class TransferStep:
             ragged = flat.view(torch.uint8), np.cumsum(sizes) - sizes, shapes
         else:
             ragged = batch.ragged
-        block = self._downloaded(ragged[0]).numpy()
-        return Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, (block, *ragged[1:]))
+        block, offsets, shapes = ragged
+        host = self._downloaded(block).numpy()
+        return Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, (host, offsets, shapes))
 
     def _downloaded(self, tensor: Any) -> Any:
         """Return a copy on the CPU, in page-locked memory; only the pipeline's own stream is waited for."""

@@ -13,8 +13,8 @@ from pathlib import Path
 from docs import parity, pictures
 from docs.signatures import public_names
 from docs.site.pages import navigation, write
-from tests.operators.cases import CASES
-from tests.operators.run_case import NAMES
+from tests.operators.battery.cases import CASES
+from tests.operators.battery.run_case import NAMES
 
 __all__: list[str] = []
 

@@ -37,14 +37,15 @@ GUIDE: tuple[tuple[str, str, str], ...] = (
     ("Migrating", "MediaPipe on any machine", "docs/mediapipe.md"),
     ("Development", "Architecture", "ARCHITECTURE.md"),
     ("Development", "Contributing", "CONTRIBUTING.md"),
+    ("Development", "Operator battery", "tests/operators/battery/README.md"),
     ("Development", "Fuzzing", "tests/fuzz/README.md"),
     ("Development", "Changes", "CHANGELOG.md"),
 )
 
 
 def _page_of_file(path: str) -> str:
-    if path == "tests/fuzz/README.md":
-        return "fuzzing.md"
+    if path.startswith("tests/"):
+        return f"{Path(path).parent.name}.md"
     if path == path.upper().removesuffix("MD") + "md":
         return path.lower()
     return path.removeprefix("docs/")

@@ -110,6 +110,8 @@ def page_of(path: Path, outputs: dict[int, Output] | None, pictures: Path, linke
         output = (outputs or {}).get(number, Output())
         text += _printed(output.text)
         for name in output.pictures:
+            if name.endswith(".png") and name.removesuffix("png") + "svg" in output.pictures:
+                continue  # the same picture in two formats
             pictures.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, pictures / Path(name).name)
             text += f"![{Path(name).stem}]({pictures.name}/{Path(name).name})\n\n"

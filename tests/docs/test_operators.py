@@ -14,8 +14,8 @@ from docs import parity, pictures
 from docs.operators import page, page_of
 from docs.shared import COMMON, READERS
 from docs.signatures import public_names
-from tests.operators.cases import CASES
-from tests.operators.run_case import NAMES
+from tests.operators.battery.cases import CASES
+from tests.operators.battery.run_case import NAMES
 
 WITH_PICTURE = [name for name in public_names() if pictures.has_picture(name)]
 LARGEST_PICTURE_BYTES = 15_000

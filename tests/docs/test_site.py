@@ -109,6 +109,12 @@ def test_tutorial_is_shown_with_the_output_of_each_cell(tmp_path: Path) -> None:
     assert '<pre class="output">def double(number): &lt;b&gt;\n[42]</pre>' in page
 
 
+def test_a_tutorial_may_end_early(tmp_path: Path) -> None:
+    path = tmp_path / "01_example.py"
+    path.write_text('# %% [markdown]\n"""# Title"""\n\n# %%\nprint("skipped")\nraise SystemExit\n\n# %%\nmissing\n')
+    assert tutorials.execute(path) == {0: Output(), 1: Output("skipped\n")}
+
+
 def test_a_failing_tutorial_stops_the_site(tmp_path: Path) -> None:
     path = tmp_path / "01_example.py"
     path.write_text('# %% [markdown]\n"""# Title"""\n\n# %%\nraise KeyError("missing")\n', encoding="utf-8")

@@ -17,9 +17,9 @@ from dalify.base.errors import DalifyError
 from dalify.graph.serialize import to_json
 from dalify.pipeline import do_not_convert
 from dalify.registry import catalogue
-from tests.operators.cases import SAMPLES
-from tests.operators.direct_call import call_kernel, why_no_direct_call
-from tests.operators.run_case import (
+from tests.operators.battery.case import SAMPLES
+from tests.operators.battery.direct_call import call_kernel, why_no_direct_call
+from tests.operators.battery.run_case import (
     ALL,
     assert_same,
     built,

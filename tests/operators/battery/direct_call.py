@@ -17,7 +17,7 @@ from dalify.data.rows import Rows
 from dalify.data.samples import Samples
 from dalify.executor.values import argument_array, constant_array
 from dalify.registry import Operator, Spec, catalogue
-from tests.operators.cases import Case, Each
+from tests.operators.battery.case import Case, Each
 
 __all__ = ["call_kernel", "why_no_direct_call"]
 

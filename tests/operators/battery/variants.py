@@ -1,7 +1,7 @@
 """Variants of every operator's case: the same use with other types, layouts, shapes and arguments.
 
-Alone because they are generated: what `cases` says of an operator is enough for the general ones, and `ARGUMENTS` in
-`variant_arguments` adds those that only the operator knows. What DALI makes of each is recorded by `record`.
+Other types, layouts and shapes are derived from the data of a case; `Case.variants` adds arguments of the operator.
+`record` records DALI's result of each.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.operators.cases import CASES, SAMPLES, Case, Data
-from tests.operators.variant_arguments import ARGUMENTS, GONE
+from tests.operators.battery.case import GONE, SAMPLES, Case, Data
+from tests.operators.battery.cases import CASES
 
 __all__ = ["CHOSEN", "EVERYTHING", "Variant", "variants_of"]
 
@@ -69,7 +69,7 @@ def variants_of(name: str, *, everything: bool = True) -> Iterator[Variant]:
         for label, data in _other_inputs(case):
             if everything or label not in _RARE:
                 yield Variant(name, label, replace(case, inputs=data), samples, is_general=True)
-    for label, changes in ARGUMENTS.get(name, {}).items():
+    for label, changes in case.variants.items():
         yield Variant(name, label, _changed(case, changes), samples)
 
 

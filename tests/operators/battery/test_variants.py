@@ -14,11 +14,10 @@ import pytest
 
 from dalify.base.errors import DalifyError
 from dalify.registry import catalogue
-from tests.operators.cases import CASES
-from tests.operators.record import FOLDER, Recording, fingerprint, is_compared, thinned
-from tests.operators.run_case import NAMES, Output, run_case, run_case_on_dali
-from tests.operators.variant_differences import DIFFERENT, REFUSED
-from tests.operators.variants import EVERYTHING, Variant, variants_of
+from tests.operators.battery.cases import CASES
+from tests.operators.battery.record import FOLDER, Recording, fingerprint, is_compared, thinned
+from tests.operators.battery.run_case import NAMES, Output, run_case, run_case_on_dali
+from tests.operators.battery.variants import EVERYTHING, Variant, variants_of
 
 WITH_GPU = [name for name in NAMES if name in CASES and "gpu" in catalogue.find(name).kernels]
 COMPARED = [name for name in NAMES if is_compared(name)]
@@ -72,7 +71,9 @@ def _difference_of_values(variant: Variant, ours: np.ndarray, theirs: np.ndarray
 
 
 def test_every_compared_operator_has_a_record() -> None:
-    assert {path.stem for path in FOLDER.glob("*.npz")} == set(COMPARED), "python -m tests.operators.record NAME"
+    assert {path.stem for path in FOLDER.glob("*.npz")} == set(COMPARED), (
+        "python -m tests.operators.battery.record NAME"
+    )
 
 
 @each_compared
@@ -87,13 +88,13 @@ def test_recorded(name: str, folder: Path) -> None:
         try:
             ours = run_case(name, variant.case, folder, variant.samples)
         except DalifyError as error:
-            if not entry["status"] and variant.key not in REFUSED:
+            if not entry["status"] and variant.label not in variant.case.refused:
                 problems.append(f"{variant.label}: refused: {' '.join(str(error).split())}")
             continue
         except Exception as error:
             problems.append(f"{variant.label}: {type(error).__name__}: {error}")
             continue
-        if not entry["status"] and variant.key not in DIFFERENT:
+        if not entry["status"] and variant.label not in variant.case.different:
             problem = difference(variant, ours, recording(name).outputs(variant.key))
             problems += [f"{variant.label}: {problem}"] if problem else []
     assert not problems, "\n" + "\n".join(problems)
@@ -129,18 +130,17 @@ def test_gpu_is_cpu(name: str, folder: Path, gpu: str) -> None:
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 def test_differences_are_needed(folder: Path) -> None:
     """No reason stands for a difference that is gone."""
-    for key in [*REFUSED, *DIFFERENT]:
-        name, _, label = key.partition(" | ")
-        variant = next(item for item in variants_of(name) if item.label == label)
-        entry = recording(name).entries[key]
-        assert not entry["status"], key
-        if key in REFUSED:
-            with pytest.raises(DalifyError):
-                run_case(name, variant.case, folder, variant.samples)
-        else:
-            assert difference(
-                variant, run_case(name, variant.case, folder, variant.samples), recording(name).outputs(key)
-            )
+    for name, case in CASES.items():
+        made = {variant.label: variant for variant in variants_of(name)}
+        for label in [*case.refused, *case.different]:
+            variant = made[label]
+            assert not recording(name).entries[variant.key]["status"], variant.key
+            if label in case.refused:
+                with pytest.raises(DalifyError):
+                    run_case(name, variant.case, folder, variant.samples)
+            else:
+                ours = run_case(name, variant.case, folder, variant.samples)
+                assert difference(variant, ours, recording(name).outputs(variant.key))
 
 
 @pytest.mark.parametrize("name", [name for name in COMPARED if name in {"flip", "resize", "slice", "cast", "rotate"}])

@@ -1,4 +1,4 @@
-"""What must hold for every operator of the catalogue, checked on the cases of `tests.operators.cases`.
+"""What must hold for every operator of the catalogue, checked on the cases of `tests.operators.battery.cases`.
 
 An operator file is found by itself; it needs one entry in `CASES`. Nothing here knows an operator by name.
 """
@@ -17,8 +17,9 @@ from dalify.base.errors import SerializationError
 from dalify.data.dtypes import from_numpy
 from dalify.pipeline import do_not_convert
 from dalify.registry import catalogue
-from tests.operators.cases import CASES, SAMPLES
-from tests.operators.run_case import (
+from tests.operators.battery.case import SAMPLES
+from tests.operators.battery.cases import CASES
+from tests.operators.battery.run_case import (
     ALL,
     NAMES,
     assert_same,
@@ -39,8 +40,9 @@ from tests.operators.run_case import (
 def test_every_operator_has_a_case():
     missing = sorted(set(NAMES) - set(CASES))
     assert not missing, (
-        f"{', '.join(f'fn.{name}' for name in missing)}: no case. Add to CASES in tests/operators/cases.py: "
-        f'"{missing[0]}": _case(DATA, argument=value), with typical inputs and arguments; see Case for the rest.'
+        f"{', '.join(f'fn.{name}' for name in missing)}: no case. Add to CASES of a file in "
+        f'tests/operators/battery/cases/: "{missing[0]}": exact_case(DATA, argument=value), with typical inputs and '
+        "arguments; see Case for the rest."
     )
 
 

@@ -15,8 +15,8 @@ from dalify.base.errors import UnknownOperatorError
 from dalify.data import TensorCPU, TensorListCPU
 from dalify.eager.functions import make_eager
 from dalify.registry import catalogue
-from tests.operators.cases import SAMPLES, Case, Data, Each
-from tests.operators.run_case import ALL, Output, assert_same, case_of, every_operator, outputs_of, run_case
+from tests.operators.battery.case import SAMPLES, Case, Data, Each
+from tests.operators.battery.run_case import ALL, Output, assert_same, case_of, every_operator, outputs_of, run_case
 
 
 def _function(name: str) -> Any:

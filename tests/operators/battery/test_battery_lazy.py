@@ -11,9 +11,9 @@ from dalify import eager, lazy
 from dalify.data import TensorListCPU
 from dalify.deferred.values import LazyBatch
 from dalify.registry import catalogue
-from tests.operators.cases import SAMPLES, Case, Each
-from tests.operators.run_case import ALL, assert_same, case_of, every_operator, outputs_of
-from tests.operators.test_battery_eager import _batch, _function, _listed, _seeded
+from tests.operators.battery.case import SAMPLES, Case, Each
+from tests.operators.battery.run_case import ALL, assert_same, case_of, every_operator, outputs_of
+from tests.operators.battery.test_battery_eager import _batch, _function, _listed, _seeded
 
 
 @every_operator

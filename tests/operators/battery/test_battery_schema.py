@@ -12,11 +12,11 @@ import pytest
 
 from dalify.registry import COMMON_PARAMETERS, READER_PARAMETERS, catalogue
 from dalify.registry.legacy import RETIRED_ARGUMENTS
-from tests.operators.run_case import (
+from tests.operators.battery.run_case import (
     NAMES,
     every_operator,
 )
-from tests.operators.schema_differences import DEFAULTS, MISSING, OWN
+from tests.operators.battery.schema_differences import DEFAULTS, MISSING, OWN
 
 
 def _common(found: Any) -> frozenset[str]:

@@ -19,7 +19,8 @@ from dalify.api.functions import make_function
 from dalify.data.dtypes import from_numpy
 from dalify.pipeline import do_not_convert
 from dalify.registry import catalogue
-from tests.operators.cases import CASES, SAMPLES, Case, Data, Each
+from tests.operators.battery.case import SAMPLES, Case, Data, Each
+from tests.operators.battery.cases import CASES
 
 __all__ = [
     "ALL",

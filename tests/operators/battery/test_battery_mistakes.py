@@ -13,8 +13,8 @@ import pytest
 from dalify import limits
 from dalify.base.errors import ArgumentTypeError, DalifyError, OperatorError, UnknownArgumentError
 from dalify.registry import COMMON_PARAMETERS, READER_PARAMETERS, Parameter, catalogue
-from tests.operators.cases import SAMPLES, Case, Data, Each
-from tests.operators.run_case import (
+from tests.operators.battery.case import SAMPLES, Case, Data, Each
+from tests.operators.battery.run_case import (
     ALL,
     Output,
     assert_same,

@@ -12,8 +12,8 @@ import dalify.experimental.dynamic as ndd
 from dalify.experimental.dynamic.calls import make_dynamic
 from dalify.experimental.dynamic.rng import RNG
 from dalify.registry import catalogue
-from tests.operators.cases import Data, Each
-from tests.operators.run_case import ALL, Output, assert_same, case_of, every_operator, run_case
+from tests.operators.battery.case import Data, Each
+from tests.operators.battery.run_case import ALL, Output, assert_same, case_of, every_operator, run_case
 
 _SEED = 5
 

@@ -1,4 +1,4 @@
-"""Record the results of the real DALI for every variant: ``python -m tests.operators.record [operator ...]``.
+"""Record the results of the real DALI for every variant: ``python -m tests.operators.battery.record [operator ...]``.
 
 `recorded/` has one file per operator, so that parity is tested where DALI cannot be installed. Of long results every
 k-th element is kept. A variant that DALI rejects is recorded as refused, one that ends its process as crashed: each
@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from tests.operators.cases import CASES, Data, Each
-from tests.operators.run_case import NAMES, Output, run_case_on_dali
-from tests.operators.variants import Variant, variants_of
+from tests.operators.battery.case import Data, Each
+from tests.operators.battery.cases import CASES
+from tests.operators.battery.run_case import NAMES, Output, run_case_on_dali
+from tests.operators.battery.variants import Variant, variants_of
 
 __all__ = ["FOLDER", "Recording", "fingerprint", "is_compared", "thinned"]
 
