@@ -132,7 +132,7 @@ def test_pipelines_of_different_shapes() -> None:
 
 
 def test_no_sharding_and_not_both() -> None:
-    with pytest.raises(ArgumentTypeError, match="must be a sharding of JAX"):
+    with pytest.raises(AssertionError, match="must be a sharding of JAX"):
         plugin.DALIGenericIterator(counted(), ["x"], sharding="b")
     sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
     with pytest.raises(ArgumentValueError, match="exclude each other"):
