@@ -29,6 +29,7 @@ GUIDE: tuple[tuple[str, str, str], ...] = (
     ("Guide", "Processes, forks and signals", "docs/processes.md"),
     ("Guide", "Scaling", "docs/scaling.md"),
     ("Guide", "Ray", "docs/ray.md"),
+    ("Guide", "Accelerators", "docs/accelerators.md"),
     ("Migrating", "From DALI", "docs/migrating/from_dali.md"),
     ("Migrating", "DALI's dynamic mode", "docs/dynamic.md"),
     ("Migrating", "From torch's DataLoader", "docs/migrating/from_dataloader.md"),
