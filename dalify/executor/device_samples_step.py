@@ -129,7 +129,9 @@ def _with_tensors(batch: Batch) -> Batch:
     """Return a batch of arrays as one of torch's CPU device that shares their memory."""
     if batch.ragged is not None:
         block, offsets, shapes = batch.ragged
-        ragged = torch.from_numpy(block), offsets, shapes
+        # torch gives an empty array of NumPy a stride that it cannot view as another type.
+        tensor = torch.from_numpy(block) if len(block) else torch.empty(0, dtype=torch.uint8)
+        ragged = tensor, offsets, shapes
         return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
     assert batch.dense is not None, "dalify bug: a list of results"
     return Batch(tensor_of(batch.dense), None, batch.layout, "gpu", batch.origins, batch.dtype)

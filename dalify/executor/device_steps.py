@@ -199,16 +199,15 @@ class TransferStep:
         if batch.dense is not None:
             dense = array_of(self._downloaded(batch.dense), batch.dtype)
             return Batch(dense, None, batch.layout, "cpu", batch.origins, batch.dtype)
-        if batch.ragged is None:
+        if batch.ragged is not None:
+            block, offsets, shapes = batch.ragged
+        else:
             shapes = batch.shape_array()
             sizes = shapes.prod(1, dtype=np.int64) * batch.dtype.numpy.itemsize
-            flat = torch.cat([sample.reshape(-1) for sample in batch.samples])
-            ragged = flat.view(torch.uint8), np.cumsum(sizes) - sizes, shapes
-        else:
-            ragged = batch.ragged
-        block, offsets, shapes = ragged
-        host = self._downloaded(block).numpy()
-        return Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, (host, offsets, shapes))
+            block = torch.cat([sample.reshape(-1) for sample in batch.samples]).view(torch.uint8)
+            offsets = np.cumsum(sizes) - sizes
+        ragged = self._downloaded(block).numpy(), offsets, shapes
+        return Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, ragged)
 
     def _downloaded(self, tensor: Any) -> Any:
         """Return a copy on the CPU, in page-locked memory; only the pipeline's own stream is waited for."""

@@ -67,7 +67,8 @@ def warp_samples_torch(
         return
     axes = x.ndim - 1
     unit = common_unit(x, axes)
-    if not unit or unit != common_unit(out, axes):  # empty images, or of several numbers of channels
+    # Empty images, and images of several numbers of channels.
+    if not x.shapes.all() or not unit or unit != common_unit(out, axes):
         for n, (target, source) in enumerate(zip(out.tensors(), x.tensors(), strict=True)):
             warp_torch(target[None], source[None], matrix[n : n + 1], nearest=nearest, fill=fill)
         return

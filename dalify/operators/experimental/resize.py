@@ -49,5 +49,5 @@ def resize(
 assert plain_resize.prepare_function is not None
 resize.geometry(plain_resize.prepare_function.function)
 resize.cpu_samples(plain_resize.kernels["cpu"].function)
-resize.gpu(plain_resize.kernels["gpu"].function)
+resize.gpu_samples(plain_resize.kernels["gpu"].function)
 resize.triton(plain_resize.kernels["gpu"].function)
