@@ -24,6 +24,7 @@ BENCHMARKS = [
     "speech",
     "video",
     "operators",
+    "kernels",
     "scaling",
     "gpu",
     "startup",
