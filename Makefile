@@ -12,13 +12,14 @@ else
 BIN := $(VENV)/bin
 endif
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.docs-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Worker processes of pytest; leave it empty to run in one process, for instance to debug: make test WORKERS=
 WORKERS ?= -n 2
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-frameworks check format docs tutorials bench bench-smoke fuzz faults soak clean
+.PHONY: help install demo test test-frameworks check format stubs docs tutorials bench bench-smoke fuzz faults soak clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,7 +45,7 @@ test: $(READY) ## all tests; ARGS='-k resize' selects some
 test-frameworks: $(READY) ## the plugins of JAX, TensorFlow, Paddle and Ray with the real packages, each in its own environment
 	@$(BIN)/python -m tests.helpers.framework_environments $(ARGS)
 
-check: $(READY) ## format, lint, types, import rules, spelling
+check: stubs ## format, lint, types, import rules, spelling
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
@@ -55,11 +56,18 @@ format: $(READY) ## format the sources
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-docs: $(READY) ## pages, images, parity table and stubs of the operators; run after changing an operator
-	@$(BIN)/python -m docs.parity
-	@$(BIN)/python -m docs.operators
+$(DOCS_READY): $(READY)
+	@$(PIP) install -c constraints-dev.txt -e '.[docs]'
+	@touch $@
+
+stubs: $(READY) ## stubs of the operators for editors and pyright; run after changing an operator
 	@$(BIN)/python -m docs.stubs
-	@$(BIN)/python -m docs.dynamic_stubs
+
+# MkDocs Material announces its successor in every build otherwise.
+docs: $(DOCS_READY) stubs ## stubs and documentation site, out/site/html; ARGS=--quick: without tutorials and parity
+	@$(BIN)/python -m docs.site $(ARGS)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict -f out/site/mkdocs.yml
+	@echo "out/site/html/index.html"
 
 tutorials: $(READY) ## execute every tutorial; images in out/tutorials/
 	@$(BIN)/python tutorials/run.py $(ARGS)
@@ -82,4 +90,5 @@ bench-smoke: $(READY) ## run every benchmark briefly to check that it works
 
 clean: ## remove the environment and all generated files
 	rm -rf $(VENV) .venv-frameworks out build dist .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	find dalify -name '*.pyi' -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

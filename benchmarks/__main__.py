@@ -25,6 +25,7 @@ BENCHMARKS = [
     "video",
     "operators",
     "scaling",
+    "gpu",
     "startup",
     "processes",
     "costs",

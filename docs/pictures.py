@@ -21,8 +21,10 @@ from dalify import types
 from dalify.base.errors import DalifyError
 from dalify.registry import catalogue
 from tests.helpers.photos import drawn_photo
-from tests.operators.cases import CASES, PHOTOS, Case, Data
-from tests.operators.run_case import NAMES, run_case
+from tests.operators.battery.case import Case, Data
+from tests.operators.battery.cases import CASES
+from tests.operators.battery.data import PHOTOS
+from tests.operators.battery.run_case import NAMES, run_case
 
 __all__ = ["FOLDER", "has_picture", "picture_of"]
 

@@ -21,6 +21,7 @@ import numpy as np
 from dalify.base import limits
 from dalify.base.errors import CacheError
 from dalify.graph import Branch, Edge, Graph, Node, rule_arguments
+from dalify.registry.custom import CustomOperator
 
 __all__ = ["digest_of"]
 
@@ -76,8 +77,23 @@ def digest_of(edges: Sequence[Edge], cache: Node) -> str:
                 ) from None
         inputs = [place(edge) for edge in node.inputs]
         described.append([node.operator.name, inputs, arguments, node.output_count, branch_number(node.branch)])
+        if isinstance(node.operator, CustomOperator):
+            described.append(_custom(node.operator, cache))
     text = [described, [place(edge) for edge in edges], asdict(limits.current()), _versions()]
     return hashlib.sha256(json.dumps(text, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _custom(operator: CustomOperator, cache: Node) -> list[Any]:
+    """Return the functions of an operator of the user, which may differ between programs."""
+    try:
+        return [_function(function, set()) for function in operator.functions()]
+    except TypeError as error:
+        raise CacheError(
+            f"what is in front cannot be cached: the functions of {operator.public_name} use a {error}, which "
+            "cannot be told from others.",
+            line=cache.line,
+            operator=cache.operator.public_name,
+        ) from None
 
 
 def _arguments(node: Node) -> Mapping[str, Any]:

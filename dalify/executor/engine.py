@@ -9,7 +9,6 @@ later iterations continue.
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 import time
 import weakref
@@ -21,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import DalifyError, PipelineStateError
+from dalify.base.errors import DalifyError, NoBatchError, PipelineStateError
 from dalify.base.fork_gate import is_clean_fork
+from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import deferred_interrupts
 from dalify.base.limits import Limits, applied
 from dalify.base.optional import torch
@@ -109,12 +109,12 @@ class Engine:
         self.elsewhere: Plan | None = None
         self.recovery = recovery
         self.valid = valid_samples(0, 0, ())
-        self._torch_device = torch_device
+        self.torch_device = torch_device
         self._pool = pool
         self._pinned_pool = BufferPool(pinned) if plan.pinned else pool
         self._name = name
         self._threads = threads or ThreadPool(num_threads, name)
-        self._process = os.getpid()
+        self._owner = Owner()
         self._lock = threading.Lock()
         # File access may block, and user functions and the device have their own threads.
         self._brief = [
@@ -131,7 +131,10 @@ class Engine:
         self._scheduled: deque[Iteration] = deque()
         self._asked: dict[str, Any] | None = None  # the state of the feeds while they are called
         self._copies = PendingCopies()
-        self._stream = torch.cuda.Stream(torch_device) if (torch_device or "").startswith("cuda") else None
+        has_streams = (torch_device or "").startswith("cuda")
+        # Copies of a batch have a stream of their own: they go on while the kernels of the batch before run.
+        self._stream = torch.cuda.Stream(torch_device) if has_streams else None
+        self._copy_stream = torch.cuda.Stream(torch_device) if has_streams else None
         _engines.add(self)
 
     # -- in the caller's thread
@@ -187,25 +190,25 @@ class Engine:
         """Wait for the oldest scheduled iteration and return its outputs.
 
         Raises:
-            PipelineStateError: nothing is scheduled.
+            NoBatchError: nothing is scheduled.
             Exception: the iteration's error; the next call returns the next iteration.
         """
         iteration = self.finished()
         self.recovery.settle(iteration)
         self.valid = valid_samples(iteration.size, iteration.padded, iteration.bad)
         if iteration.event is not None:
-            hand_over([iteration.values[slot] for slot in self.plan.outputs], iteration.event, self._torch_device)
+            hand_over([iteration.values[slot] for slot in self.plan.outputs], iteration.event, self.torch_device)
         return take_outputs(iteration, self.plan.outputs)
 
     def finished(self) -> Iteration:
         """Wait for the oldest scheduled iteration and return it.
 
         Raises:
-            PipelineStateError: nothing is scheduled.
+            NoBatchError: nothing is scheduled.
             Exception: the iteration's error.
         """
         if not self.scheduled:
-            raise PipelineStateError("there is no batch to wait for.", hint="Call schedule_run() before outputs().")
+            raise NoBatchError("there is no batch to wait for.", hint="Call schedule_run() before outputs().")
         iteration = self._scheduled[0]
         iteration.ready.wait()
         if iteration.discarded:
@@ -264,7 +267,7 @@ class Engine:
         self.feeds.abandon()
         if self._remote is not None:
             self._remote.close()
-        if self._process == os.getpid():
+        if self._owner.is_this_process:
             self._threads.close(wait=wait)
         if self._workers is not None:
             self._workers.close()
@@ -274,14 +277,14 @@ class Engine:
 
     def _revive_after_fork(self) -> None:
         """Restart in a child process: threads do not survive a fork. Batches in progress are computed again."""
-        if self._process == os.getpid():
+        if self._owner.is_this_process:
             return
         if not is_clean_fork():
             raise PipelineStateError(
                 "this process was forked while another thread was running the pipeline.",
                 hint="Fork before the first batch or after it, or build the pipeline in the process that runs it.",
             )
-        self._process = os.getpid()
+        self._owner.take_over()
         self._threads = ThreadPool(self._num_threads, self._name)
         self._remote = None if self._remote is None else self._remote.again()
         self._lock = threading.Lock()
@@ -428,8 +431,9 @@ class Engine:
         }
         frame = Frame(
             list(iteration.values), 0, iteration.size, iteration.number, iteration.size, arena, collectors,
-            iteration.entries, self._torch_device or "", iteration.substitutes, iteration.drawing,
+            iteration.entries, self.torch_device or "", iteration.substitutes, iteration.drawing,
         )  # fmt: skip
+        frame.copy_stream = self._copy_stream
         for branch, positions in iteration.positions.items():
             frame.set_positions(branch, positions)
         try:
@@ -437,7 +441,8 @@ class Engine:
                 run_steps(stage.steps, frame)
                 if stage.kind == "device" and self._stream is not None:
                     iteration.event = self._stream.record_event()
-                    self._copies.keep([iteration.values[slot] for slot in stage.reads], iteration.event)
+                    read = [iteration.values[slot] for slot in stage.reads]
+                    self._copies.keep([*read, *frame.staged], iteration.event)
             for slot, branch in stage.publishes.items():
                 batch = frame.values[slot]
                 # It may be in scratch memory or repeat a constant.

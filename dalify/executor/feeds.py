@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import BatchSizeError, DalifyError, LayoutError, PipelineStateError, SourceError
+from dalify.base.errors import BatchSizeError, DalifyError, LayoutError, NoDataError, PipelineStateError, SourceError
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
 from dalify.executor.read_ahead import ReadAhead
@@ -153,14 +153,8 @@ class ExternalFeed:
         if batch.device == wanted:
             return batch
         if wanted == "cpu":
-            dense = None if batch.dense is None else batch.dense.cpu().numpy()
-            samples = None if batch.dense is not None else [sample.cpu().numpy() for sample in batch.samples]
-        else:
-            dense = None if batch.dense is None else torch.as_tensor(batch.dense, device=self._torch_device)
-            samples = None
-            if batch.dense is None:
-                samples = [torch.as_tensor(sample, device=self._torch_device) for sample in batch.samples]
-        return Batch(dense, samples, batch.layout, wanted, batch.origins, batch.dtype)
+            return batch.map(lambda tensor: tensor.cpu().numpy(), device=wanted)
+        return batch.map(lambda array: torch.as_tensor(array, device=self._torch_device), device=wanted)
 
     def _next_fed(self) -> list[Batch]:
         if self._fed:
@@ -187,9 +181,9 @@ class ExternalFeed:
         except Exception as error:
             raise located(error, self.node, None, None) from cause(error, self.node)
 
-    def _nothing_fed(self) -> PipelineStateError:
+    def _nothing_fed(self) -> NoDataError:
         kind = self.node.operator.public_name.removeprefix("fn.")
-        return PipelineStateError(
+        return NoDataError(
             f"no data were fed to the {kind}{f' {self.name!r}' if self.name else ''}.",
             line=self.node.line,
             hint="Call pipe.feed_input(name, data) before each run, pass the data to pipe.run(name=data), or "

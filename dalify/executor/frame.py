@@ -91,7 +91,10 @@ class Collector:
             else:
                 dense = self._kept(start, dense)
         elif batch.is_lasting:
-            samples, self._uniform = batch.samples, False
+            with self._lock:
+                self._uniform = False
+                self._parts[start] = batch
+            return
         else:
             dense = self._gathered(start, batch.samples)
             if dense is None:
@@ -150,7 +153,10 @@ class Collector:
             dense = np.concatenate(blocks)
             return Batch(dense, None, first.layout, first.device, origins, first.dtype)
         samples = [sample for part in parts for sample in part.samples]
-        return Batch(None, samples, first.layout, first.device, origins, first.dtype)
+        whole = Batch(None, samples, first.layout, first.device, origins, first.dtype)
+        if all(part.ragged is not None for part in parts):
+            whole.parts = tuple(parts)
+        return whole
 
 
 def _is_same(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
@@ -177,6 +183,8 @@ class Frame:
         entries: entries chosen by samplers for the batch, by slot of a reader.
         substitutes: by node, the positions in the batch of samples that are replaced by blank ones.
         agreement: agreement of the chunks on element types; None if the chunk is the whole batch.
+        copy_stream: stream of the device for copies from the CPU; None where the device has no streams.
+        staged: host memory that copies to the device read; they run on after their step has returned.
         drawing: seed, stream and step by the number of a random node, instead of those of plan and batch.
     """
 
@@ -186,9 +194,11 @@ class Frame:
         "arena",
         "batch_size",
         "collectors",
+        "copy_stream",
         "count",
         "drawing",
         "entries",
+        "staged",
         "start",
         "step",
         "substitutes",
@@ -223,6 +233,8 @@ class Frame:
         self.substitutes = substitutes
         self.drawing = drawing
         self.agreement = agreement
+        self.copy_stream: Any = None
+        self.staged: list[Batch] = []
         self._positions: dict[Branch | None, np.ndarray[Any, Any]] = {}
 
     def part(self, start: int, stop: int, agreement: Agreement | None) -> Frame:

@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalify.base.errors import DalifyError, DTypeError, LimitError, ShapeError
+from dalify.base.failure_context import failure_context
 from dalify.base.limits import check_shape
 from dalify.base.optional import LazyModule, torch
+from dalify.base.recent import Recent
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.batch import places_in_block
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
 from dalify.executor.origins import origins_of
-from dalify.executor.steps import cause, is_foreign, located, with_stand_ins
+from dalify.executor.steps import cause, exhausted, is_foreign, located, with_stand_ins
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
-from dalify.registry import Kernel
+from dalify.registry import RANDOM_STATE, Kernel, Operator
 
 __all__ = ["KernelStep", "open_spec"]
 
@@ -68,7 +70,7 @@ class KernelStep:
         self.outputs = outputs
         self.device = device
         self._operator = operator
-        self._kernel = operator.kernels[device]
+        self._kernel = self._kernel_of(operator)
         self._seed = seed
         self._stream = stream
         self._static: dict[str, Any] = {}
@@ -93,7 +95,11 @@ class KernelStep:
         self._wanted = frozenset(self._kernel.names) & _CONTEXT
         self._varying = tuple(name for name in operator.shaping if name in argument_slots)
         self._missing = sum(1 for item in operator.inputs if not item.is_variadic) - len(inputs)
-        self._specs: dict[Any, tuple[Spec, ...]] = {}
+        self._specs: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
+
+    def _kernel_of(self, operator: Operator) -> Kernel:
+        """Return the kernel that the step calls."""
+        return operator.kernels[self.device]
 
     def run(self, frame: Frame) -> None:
         """Compute the outputs of the chunk's samples."""
@@ -111,13 +117,16 @@ class KernelStep:
         arguments: dict[str, Any] = {}
         try:
             arguments = self._values(frame, count)
-            draws = self._draws(frame, frame.positions(branch))
+            draws = self._draws(frame, frame.positions(branch), arguments)
             compute = self._batchwise if self._operator.is_batchwise else self._groupwise
             results = compute(frame, inputs, arguments, draws, count)
         except Exception as error:
+            refusal = exhausted(error, self.node) if self.device == "gpu" else None
+            if refusal is not None:
+                raise refusal from error
             if is_foreign(error, self.node):
                 self._check_frames(error, arguments)
-                if not hasattr(error, "__dalify_sample__") and count > 1:
+                if failure_context(error).sample is None and count > 1:
                     self._raise_of_sample(frame, inputs, count)
             raise self._located(error, frame, inputs) from cause(error, self.node)
         for slot, batch in zip(self.outputs, results, strict=True):
@@ -152,15 +161,18 @@ class KernelStep:
                 for name, value in arguments.items()
             }
             try:
-                self._groupwise(alone, xs, one, self._draws(frame, positions[sample : sample + 1]), 1)
+                self._groupwise(alone, xs, one, self._draws(frame, positions[sample : sample + 1], arguments), 1)
             except Exception as error:
-                error.__dalify_sample__ = sample  # pyright: ignore[reportAttributeAccessIssue]
+                failure_context(error).sample = sample
                 raise self._located(error, frame, inputs) from cause(error, self.node)
 
-    def _draws(self, frame: Frame, positions: np.ndarray[Any, Any]) -> SampleDraws | None:
+    def _draws(self, frame: Frame, positions: np.ndarray[Any, Any], arguments: Mapping[str, Any]) -> SampleDraws | None:
         """Return the random numbers of samples; None for operators without random numbers."""
         if self._seed is None:
             return None
+        state = arguments.get(RANDOM_STATE.name)
+        if state is not None:
+            return philox.Draws(philox.seed_of(state[0])).at(positions)
         drawing = frame.drawing.get(self.node.number) or (self._seed, self._stream, frame.step)
         return philox.Draws(*drawing).at(positions)
 
@@ -180,7 +192,7 @@ class KernelStep:
 
     def _located(self, error: Exception, frame: Frame, inputs: list[Batch | None]) -> Exception:
         origins = origins_of(inputs)
-        sample: int | None = getattr(error, "__dalify_sample__", None)
+        sample: int | None = failure_context(error).sample
         origin = None
         if sample is not None:
             if origins is not None:
@@ -414,13 +426,11 @@ class KernelStep:
             try:
                 out_specs = wanted.applied(self._operator.apply_rule(in_specs, rule_arguments), shape)
             except DalifyError as error:
-                error.__dalify_sample__ = start  # pyright: ignore[reportAttributeAccessIssue]
+                failure_context(error).sample = start
                 raise
             for spec in out_specs:
                 self._check_size(spec.shape, spec, start)
-            if len(self._specs) >= _CACHE_LIMIT:
-                self._specs.clear()
-            self._specs[key] = out_specs
+            self._specs.put(key, out_specs)
         return in_specs, out_specs
 
     def _spec_of(self, batch: Batch, sample: int) -> Spec:
@@ -435,7 +445,7 @@ class KernelStep:
         try:
             check_shape(shape, 1 if spec.dtype is None else spec.dtype.numpy.itemsize, "a result")
         except LimitError as error:
-            error.__dalify_sample__ = start  # pyright: ignore[reportAttributeAccessIssue]
+            failure_context(error).sample = start
             raise
 
     def _named(self, kernel: Kernel, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -455,12 +465,12 @@ def _note_sample(error: Exception, start: int, known: int | None) -> None:
         start: index of the first sample in the chunk.
         known: index of the sample, if the error does not contain it; None if unknown.
     """
-    if hasattr(error, "__dalify_sample__"):
+    if failure_context(error).sample is not None:
         return
     within = getattr(error, "sample", None)
     within = within if isinstance(within, int) else known
     if within is not None:
-        error.__dalify_sample__ = start + within  # pyright: ignore[reportAttributeAccessIssue]
+        failure_context(error).sample = start + within
     if isinstance(error, DalifyError):
         error.sample = None
 

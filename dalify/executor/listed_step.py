@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalify.base.errors import MixedBatchError
+from dalify.base.failure_context import failure_context
 from dalify.data import Array, Batch, Spec
 from dalify.executor.agreement import agreed_samples
 from dalify.executor.frame import Frame
@@ -66,7 +67,7 @@ class ListedStep(KernelStep):
         substitutes = frame.substitutes.get(self.node, ())
 
         def refuse(error: MixedBatchError, index: int) -> Exception:
-            error.__dalify_sample__ = index  # pyright: ignore[reportAttributeAccessIssue]
+            failure_context(error).sample = index
             return error
 
         chunk = (frame.start, frame.start + frame.count)

@@ -14,14 +14,17 @@ from typing import Any, Literal
 from dalify.executor.cache_groups import cached_nodes
 from dalify.executor.cache_step import AloneStep, CacheStep
 from dalify.executor.choice_steps import ChosenStep, JoinStep, is_choice
-from dalify.executor.device_steps import TransferStep
+from dalify.executor.device_samples_step import step_class
+from dalify.executor.device_steps import TransferStep, emulated
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.listed_step import ListedStep
 from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.reader_step import ReaderStep
-from dalify.executor.samples_step import SamplesStep
 from dalify.executor.steps import LiteralStep, MergeStep, SplitStep, Step
+from dalify.executor.triton_step import TritonStep
 from dalify.graph import Branch, Edge, Graph, Node
+from dalify.kernels.dispatch import reason_against
+from dalify.registry import RANDOM_STATE
 
 __all__ = ["Plan", "Stage", "make_plan"]
 
@@ -74,6 +77,19 @@ class Plan:
     pinned: frozenset[int]
     caches: list[CacheStep] = field(default_factory=list)
 
+    def describe_kernels(self, device: str | None) -> list[str]:
+        """Return which kernels run the operators that have a Triton kernel, for `explain()`.
+
+        Args:
+            device: torch device; None where nothing runs on one.
+        """
+        steps = [step for stage in self.stages for step in stage.steps if isinstance(step, TritonStep)]
+        if not steps or device is None:
+            return []
+        names = ", ".join(sorted({step.node.operator.name for step in steps}))
+        reason = reason_against(device)
+        return [f"Triton kernels: {names}" if reason is None else f"torch kernels: {names} ({reason})"]
+
 
 def make_plan(
     graph: Graph, seeds: Mapping[Node, tuple[int, int]], indices: Mapping[Node, Any], on_error: str = "raise"
@@ -114,7 +130,7 @@ def _stage_key(node: Node, keys: Mapping[Node, tuple[int, int]], on_error: str) 
 
     The depth increases if the rank would decrease.
     """
-    if node.operator.name in ("external_source", "_literal") or node.operator.feed_function is not None:
+    if node.operator.is_fed or node.operator.name == "_literal":
         return (0, 0)
     rank = _RANKS[_kind_of(node, on_error), _is_serial(node)]
     depths = [depth + (rank < other) for depth, other in (keys[edge.node] for edge in node.edges())]
@@ -145,11 +161,10 @@ class _Planner:
 
     def add(self, node: Node) -> None:
         outputs = tuple(self._slot(Edge(node, output)) for output in range(node.output_count))
-        name = node.operator.name
-        if name == "external_source" or node.operator.feed_function is not None:
+        if node.operator.is_fed:
             self._externals.append((node, outputs))
             return
-        if name == "_literal":
+        if node.operator.name == "_literal":
             self._literals[node] = LiteralStep(node, outputs)
             return
         inputs = tuple(None if edge is None else self._slot(edge) for edge in node.inputs)
@@ -223,8 +238,9 @@ class _Planner:
             return self._cache_step(node, outputs)
         seed, stream = self._seeds.get(node, (None, 0))
         step = RaggedStep if operator.is_ragged else ListedStep if operator.is_listed else KernelStep
-        if operator.kernels[node.device].takes_samples:
-            step = SamplesStep
+        step = step_class(operator, node.device, emulated()) or step
+        if node.device == "gpu" and operator.triton_kernel is not None:
+            step = TritonStep
         return step(node, inputs, outputs, slots, node.device, seed, stream)
 
     def _cache_step(self, node: Node, outputs: tuple[int, ...]) -> CacheStep:
@@ -286,6 +302,8 @@ def _kind_of(node: Node, on_error: str) -> StageKind:
         policy = node.arguments.get("on_error") or on_error
         if operator.whole_batch({**node.arguments, "on_error": policy}):
             return "batch"
+    if RANDOM_STATE.name in node.arguments:  # that of the first sample is for all
+        return "batch"
     if operator.is_batchwise or _is_serial(node) or (not node.inputs and not _has_argument_nodes(node)):
         return "batch"
     return "segment"

@@ -6,7 +6,6 @@ views, and that is reused after the last view is released. A batch whose worker 
 
 from __future__ import annotations
 
-import os
 import threading
 import traceback
 from collections import deque
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from dalify.base.errors import DalifyError, PipelineStateError, WorkerError
+from dalify.base.fork_hook import Owner
 from dalify.base.source_line import is_own
 from dalify.executor.batch_worker import BatchWorker, WorkerSetup
 from dalify.executor.iteration import Iteration
@@ -100,7 +100,7 @@ class ProcessStages:
         self._workers = self._new_workers()
         self._packed: tuple[bytes, Callable[[bytes], Any]] | None = None
         self._collector: threading.Thread | None = None
-        self._process = os.getpid()
+        self._owner = Owner()
 
     def _new_workers(self) -> WorkerPool:
         options = self._options
@@ -166,7 +166,7 @@ class ProcessStages:
 
     def discard(self) -> None:
         """Drop batches whose computation has not started; see ``RemoteStages``."""
-        if self._process != os.getpid():
+        if not self._owner.is_this_process:
             return
         self._generation += 1
         self._workers.skip_before(0, self._generation)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalify.base.errors import ShapeError
+from dalify.base.failure_context import failure_context
 from dalify.base.optional import LazyModule, torch
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.rows import Rows, starts_of
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from dalify.kernels.random.philox import SampleDraws
 else:
     philox = LazyModule("dalify.kernels.random.philox", "drawing random numbers")
-
-_CACHE_LIMIT = 4096
 
 
 class RaggedStep(KernelStep):
@@ -133,7 +132,7 @@ def _row_shapes(inputs: list[Batch | None]) -> Any:
 
 def _without_rows(sample: int) -> ShapeError:
     error = ShapeError("scalars cannot be divided into rows; the samples need at least one axis.")
-    error.__dalify_sample__ = sample  # pyright: ignore[reportAttributeAccessIssue]
+    failure_context(error).sample = sample
     return error
 
 

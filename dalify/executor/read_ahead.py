@@ -5,7 +5,6 @@ Waiting for responses uses separate threads, so that the worker threads keep com
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ReaderError
+from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
 from dalify.sources.reader_processes import ReaderProcesses
 
@@ -46,7 +46,7 @@ class ReadAhead:
         self._read = read
         self._processes = processes
         self._batches: dict[int, dict[int, tuple[int, Future[Any]]]] = {}
-        self._process = os.getpid()
+        self._owner = Owner()
         self.is_wanted: Callable[[int], bool] | None = None
 
     def begin(self, number: int, entries: np.ndarray[Any, Any]) -> None:
@@ -70,8 +70,7 @@ class ReadAhead:
 
     def _begin_child(self) -> None:
         """In a forked child: drop requests to threads and processes of the parent."""
-        if self._process != os.getpid():
-            self._process = os.getpid()
+        if self._owner.take_over():
             self._batches.clear()
 
     def _forget(self, number: int) -> None:
@@ -102,7 +101,7 @@ class ReadAhead:
 
     def abandon(self) -> None:
         """Release threads that wait for storage or a process: the samples are no longer needed."""
-        if self._process != os.getpid():
+        if not self._owner.is_this_process:
             return
         for batch in list(self._batches.values()):
             for _, future in list(batch.values()):
@@ -116,17 +115,16 @@ class ReadAhead:
             self._processes.close()
 
 
-_queue: queue.SimpleQueue[tuple[Future[Any], Callable[[int], Any], int]] = queue.SimpleQueue()
-_started_in = 0
+_queue: queue.SimpleQueue[tuple[Future[Any], Callable[[int], Any], int]] | None = None
+_owner = Owner()
 _lock = ForkLock()
 
 
 def _submit(function: Callable[[int], Any], entry: int) -> Future[Any]:
-    global _queue, _started_in
+    global _queue
     future: Future[Any] = Future()
     with _lock:
-        if _started_in != os.getpid():
-            _started_in = os.getpid()
+        if _owner.take_over() or _queue is None:
             _queue = queue.SimpleQueue()
             for number in range(_THREADS):
                 # Daemons: storage that does not respond must not prevent the process from ending.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import MixedBatchError, ReaderError
+from dalify.base.failure_context import failure_context
 from dalify.base.limits import of_thread, within
 from dalify.data import Array, Batch, stack_samples
 from dalify.executor.agreement import Kind, agreed_samples
@@ -145,7 +146,7 @@ class ReaderStep:
         try:
             given = {name: argument.array(frame, frame.count) for name, argument in self._arguments.items()}
         except Exception as error:
-            sample: int | None = getattr(error, "__dalify_sample__", None)
+            sample: int | None = failure_context(error).sample
             raise located(error, self.node, sample, None) from cause(error, self.node)
         varying = {name: values for name, values in given.items() if values is not None}
         named = {**self._constants, **given}

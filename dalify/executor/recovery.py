@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dalify.base.errors import (
+    ON_ERROR,
     ArgumentValueError,
     DecodeError,
     ErrorRateError,
@@ -22,6 +23,7 @@ from dalify.base.errors import (
     MixedBatchError,
     option_error_text,
 )
+from dalify.base.failure_context import failure_context
 from dalify.base.fork_lock import ForkLock
 from dalify.executor.feeds import ReaderFeed
 from dalify.executor.iteration import Iteration
@@ -29,9 +31,8 @@ from dalify.executor.plan import Plan
 from dalify.executor.steps import Failure, walk
 from dalify.graph import Node
 
-__all__ = ["ON_ERROR", "BadSample", "Recovery", "valid_samples"]
+__all__ = ["BadSample", "Recovery", "valid_samples"]
 
-ON_ERROR = ("raise", "skip", "replace")
 # If this many consecutive samples are bad, the data set is damaged, and replacements do not help.
 _MOST_ATTEMPTS = 20
 # Minimum number of samples for the error rate of a pipeline without readers.
@@ -157,7 +158,7 @@ class Recovery:
         Returns:
             whether to compute the samples of the chunk again; otherwise the error remains.
         """
-        failure: Failure | None = getattr(error, "__dalify_failure__", None)
+        failure: Failure | None = failure_context(error).failure
         if failure is None or failure.position is None or isinstance(error, ImportError):
             return False
         if iteration.discarded:  # the batch is no longer needed, and reading another sample may take long

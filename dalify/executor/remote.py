@@ -111,9 +111,7 @@ class Replies:
             copied[...] = array
             return copied
 
-        if batch.dense is not None:
-            return Batch(copy(batch.dense), None, batch.layout, "cpu", batch.origins, batch.dtype)
-        return Batch(None, [copy(sample) for sample in batch.samples], batch.layout, "cpu", batch.origins, batch.dtype)
+        return batch.map(copy)
 
     def origins_of(self, slot: int, numbers: np.ndarray[Any, Any]) -> Origins:
         """Return the origins of samples of a reader.

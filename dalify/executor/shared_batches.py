@@ -137,7 +137,7 @@ class SlotMemory(BufferPool):
         """
         if batch is None:
             return None
-        arrays = [batch.dense] if batch.dense is not None else batch.samples
+        arrays = batch.arrays
         return _Places(
             [self.start_of(array) for array in arrays],
             [array.shape for array in arrays],

@@ -12,11 +12,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from dalify.base.doubts import doubt
-from dalify.base.errors import ConditionError, DalifyError, DecodeError, OperatorError, ReaderError
+from dalify.base.errors import ConditionError, DalifyError, DecodeError, DeviceError, OperatorError, ReaderError
+from dalify.base.failure_context import failure_context
 from dalify.base.fork_gate import working
 from dalify.base.interrupts import kept_interrupts
-from dalify.base.optional import torch
-from dalify.data import Batch, array_dtype, stack_samples
+from dalify.base.optional import is_loaded, torch
+from dalify.base.user_error import as_runtime_error
+from dalify.data import Batch, array_dtype
 from dalify.data.agreement import check_agreement
 from dalify.executor.frame import Frame
 from dalify.graph import Branch, Node
@@ -29,6 +31,7 @@ __all__ = [
     "Step",
     "cause",
     "described",
+    "exhausted",
     "is_foreign",
     "located",
     "run_steps",
@@ -70,27 +73,30 @@ def located(error: Exception, node: Node, sample: int | None, origin: str | None
     """Return an error with operator, the user's line, sample, and its origin.
 
     An exception of a library becomes an error of dalify: ``ReaderError`` for readers, ``DecodeError`` for decoders,
-    ``OperatorError`` for other operators. Raise it ``from cause(error, node)``.
+    ``OperatorError`` for other operators. An exception of a user's function keeps its class and is also a RuntimeError;
+    exceptions of sources and data sets do not change. Raise it ``from cause(error, node)``.
     """
     if is_foreign(error, node):
         error = _translated(error, node)
-    if not hasattr(error, "__dalify_failure__"):
+    elif node.operator.runs_user_code and not node.operator.is_reader and node.operator.name != "external_source":
+        error = as_runtime_error(error)
+    if failure_context(error).failure is None:
         is_dropped = False
         if isinstance(error, (DecodeError, ReaderError)):
             # A reader's index has no origin: the message names the file.
             note, is_dropped = doubt(error.origin or origin or error.message)
             error.hint = " ".join(filter(None, (error.hint, note)))
         failure = Failure(node, sample, origin, is_dropped)
-        error.__dalify_failure__ = failure  # pyright: ignore[reportAttributeAccessIssue]
+        failure_context(error).failure = failure
     if isinstance(error, DalifyError):
         error.locate(line=node.line, operator=node.operator.public_name, sample=sample, origin=origin)
         return error
-    if not getattr(error, "__dalify_located__", False):
+    if not failure_context(error).is_noted:
         place = f" at {node.line}" if node.line else ""
         where = "" if sample is None else f", sample {sample} of the batch"
         where += f", from {origin}" if origin else ""
         error.add_note(f"in {node.operator.public_name}{place}{where}")
-        error.__dalify_located__ = True  # pyright: ignore[reportAttributeAccessIssue]
+        failure_context(error).is_noted = True
     return error
 
 
@@ -99,8 +105,22 @@ def is_foreign(error: Exception, node: Node) -> bool:
     return not (
         isinstance(error, (DalifyError, ImportError, AssertionError))
         or node.operator.runs_user_code
-        or hasattr(error, "__dalify_failure__")
+        or failure_context(error).failure is not None
     )
+
+
+def exhausted(error: Exception, node: Node) -> Exception | None:
+    """Return the error to raise where the device had no memory left for a step; None for other errors."""
+    if not is_loaded("torch") or not isinstance(error, torch.OutOfMemoryError):
+        return None
+    error.__traceback__ = None  # its frames would keep the tensors of the step
+    text = str(error).strip().split("\n", 1)[0]
+    refusal = DeviceError(
+        f"the device has no memory left for this batch ({text}).",
+        hint="Use a smaller batch_size or prefetch_queue_depth, or leave more of the device's memory to the pipeline. "
+        "The next batch is computed as usual.",
+    )
+    return located(refusal, node, None, None)
 
 
 def cause(error: Exception, node: Node) -> BaseException | None:
@@ -214,7 +234,7 @@ def _truth(predicate: Batch, node: Node) -> np.ndarray[Any, Any]:
             line=node.line,
             hint="Reduce it first, for instance with fn.reductions.max(x).",
         )
-    dense = predicate.dense if predicate.dense is not None else stack_samples(predicate.samples)
+    dense = predicate.stacked()
     return np.asarray(dense) != 0
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import heapq
 import itertools
-import os
 import threading
 import time
 import weakref
@@ -16,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from dalify.base.fork_hook import at_fork
 from dalify.base.interrupts import PATIENCE_S, deferred_interrupts, leave_running, was_interrupted
 
 __all__ = ["AwaitedThreads", "ThreadPool", "ends_with_program"]
@@ -129,8 +129,7 @@ def _end_threads() -> None:
             leave_running()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: (_pools.clear(), _others.clear()))  # they exist only in the parent
+at_fork(lambda: (_pools.clear(), _others.clear()))  # they exist only in the parent
 
 
 class AwaitedThreads(ThreadPool):

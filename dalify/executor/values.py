@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from dalify.base.recent import Recent
 from dalify.data import Batch, DALIDataType
 from dalify.executor.frame import Frame
 from dalify.registry import Parameter
@@ -20,6 +21,7 @@ _ELEMENTS: dict[type, np.dtype[Any]] = {
     bool: np.dtype(np.bool_),
     int: np.dtype(np.int32),
     float: np.dtype(np.float32),
+    np.uint32: np.dtype(np.uint32),
 }
 
 
@@ -91,7 +93,7 @@ def _check_range(parameter: Parameter, batch: Batch, wanted: np.dtype[Any]) -> N
     is_wide = wanted.kind == "i" and dtype.is_integer and dtype.numpy.itemsize >= 4 and dtype.numpy != wanted
     if not is_wide and not (parameter.kind == "shaping" and dtype.is_float):
         return
-    for first, values in enumerate(batch.samples if batch.dense is None else [batch.dense]):
+    for first, values in enumerate(batch.arrays):
         wrong = ~((values >= -(2**31)) & (values < 2**31))
         if wrong.any():
             raise ArgumentValueError(
@@ -122,7 +124,7 @@ class Argument:
         self.parameter = parameter
         self.value = value
         self.slot = slot
-        self._repeated: dict[int, Any] = {}
+        self._repeated: Recent[Any] = Recent(_KEPT_COUNTS)
 
     def array(self, frame: Frame, count: int) -> Any:
         """Return the values of the frame's ``count`` samples in the form for kernels."""
@@ -135,7 +137,5 @@ class Argument:
             found = constant_array(self.parameter, self.value, count)
             if isinstance(found, np.ndarray):
                 found.flags.writeable = False  # every call gets the same array
-            if len(self._repeated) > _KEPT_COUNTS:
-                self._repeated.clear()
-            self._repeated[count] = found
+            self._repeated.put(count, found)
         return found

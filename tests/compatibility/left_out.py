@@ -6,7 +6,7 @@ Keys are patterns of `fnmatch` for the paths that the walker gives. ``DEFAULTS``
 from __future__ import annotations
 
 from dalify.registry.schema import pascal_case
-from tests.operators.schema_differences import DEFAULTS
+from tests.operators.battery.schema_differences import DEFAULTS
 
 __all__ = ["FROM_DEFAULTS", "LEFT_OUT", "NOT_IN_SCHEMAS", "OF_FRAMEWORKS", "SCHEMA_DIFFERENCES"]
 

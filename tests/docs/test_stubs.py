@@ -1,16 +1,20 @@
-"""The stubs are up to date, and pyright finds the operators in them."""
+"""The stubs declare every operator, and pyright finds the operators in them."""
 
 from __future__ import annotations
 
+import ast
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from docs import dynamic_stubs
-from docs.stubs import PACKAGE, files
+from dalify import fn, ops
+from dalify.registry.schema import pascal_case
+from docs.signatures import public_names
+from docs.stubs import PACKAGE, files, write
 
 PROGRAM = """
 import numpy as np
@@ -44,20 +48,47 @@ unread = ndd.readers.File(file_rot="photos")
 """
 
 
-def test_stubs_are_up_to_date() -> None:
-    made = {**files(), **dynamic_stubs.files()}
-    for path, text in made.items():
-        assert path.exists(), "run: make docs"
-        assert path.read_text(encoding="utf-8") == text, f"{path}; run: make docs"
-    folders = [*(PACKAGE / kind for kind in ("fn", "ops", "eager")), dynamic_stubs.ROOM]
-    assert {path for folder in folders for path in folder.rglob("*.pyi")} == set(made), "run: make docs"
+def declared(text: str) -> set[str]:
+    """Return the functions and classes of a stub."""
+    return {node.name for node in ast.parse(text).body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+
+
+@pytest.mark.parametrize(("kind", "module"), [("fn", fn), ("ops", ops)])
+def test_stubs_declare_every_operator_in_its_namespace(kind: str, module: object) -> None:
+    made = files()
+    for name in public_names():
+        *spaces, own = name.split(".")
+        spelled = own if kind == "fn" else pascal_case(own)
+        assert spelled in declared(made[Path(kind, *spaces, "__init__.pyi")])
+        found = module
+        for part in (*spaces, spelled):
+            found = getattr(found, part)
+        assert callable(found)
+
+
+def test_every_stub_is_valid_python() -> None:
+    for path, text in files().items():
+        assert path.name == "__init__.pyi"
+        assert ast.get_docstring(ast.parse(text))
+
+
+def test_stubs_of_removed_namespaces_are_removed(tmp_path: Path) -> None:
+    old = tmp_path / "fn" / "removed" / "__init__.pyi"
+    old.parent.mkdir(parents=True)
+    old.touch()
+    write(tmp_path)
+    assert {path.relative_to(tmp_path) for path in tmp_path.rglob("*.pyi")} == set(files())
 
 
 def test_pyright_knows_operators(tmp_path: Path) -> None:
     """Arguments accept values and nodes; an unknown argument or operator and a wrong type are errors."""
     pytest.importorskip("pyright")
+    shutil.copytree(PACKAGE, tmp_path / "dalify", ignore=shutil.ignore_patterns("__pycache__", "*.pyi", "*.nb?"))
+    write(tmp_path / "dalify")
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
-    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "standard"}), encoding="utf-8")
+    (tmp_path / "pyrightconfig.json").write_text(
+        json.dumps({"typeCheckingMode": "standard", "include": ["program.py"]}), encoding="utf-8"
+    )
     command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "--project", "."]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     told = json.loads(result.stdout)["generalDiagnostics"]

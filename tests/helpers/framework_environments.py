@@ -25,6 +25,7 @@ PACKAGES = {
     "tensorflow": ["tensorflow-cpu" if sys.platform.startswith("linux") else "tensorflow"],
     "paddle": ["paddlepaddle"],
     "ray": ["ray[data,train]"],
+    "triton": ["triton"],
 }
 TUTORIALS = {"jax": "13_training_with_flax"}
 INSTALL_SECONDS = 400
@@ -72,6 +73,8 @@ def test(name: str, arguments: list[str]) -> int:
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
     if name == "ray":  # no framework for arrays: it has tests of its own only
         chosen = [PROJECT / "tests/plugin/ray"]
+    elif name == "triton":  # no framework either: its kernels run in its interpreter
+        chosen = [PROJECT / "tests/kernels/triton"]
     else:
         chosen = ["-k", f"{name} or test_nothing_else_differs", PROJECT / "tests/plugin/test_frameworks.py"]
         chosen += [PROJECT / f"tests/plugin/test_{name}.py", PROJECT / "tests/docs/test_frameworks_page.py"]

@@ -23,8 +23,9 @@ from numba import njit
 from dalify.base.errors import DalifyError
 from dalify.registry import READER_PARAMETERS, Parameter, catalogue
 from tests.helpers.guarded_memory import guard_all_memory, guarded
-from tests.operators.cases import CASES, SAMPLES, Case, Data, Each
-from tests.operators.run_case import NAMES, run_case
+from tests.operators.battery.case import SAMPLES, Case, Data, Each
+from tests.operators.battery.cases import CASES
+from tests.operators.battery.run_case import NAMES, run_case
 
 _SHARE, _SHARES = (int(number) for number in os.environ["DALIFY_BOUNDS_SHARE"].split("/"))
 _EXAMPLES = int(os.environ["DALIFY_BOUNDS_EXAMPLES"])

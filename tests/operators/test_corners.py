@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dalify import types
-from tests.operators.cases import Case, Data
-from tests.operators.run_case import assert_same, run_case, run_case_on_dali
+from tests.operators.battery.case import Case, Data
+from tests.operators.battery.run_case import assert_same, run_case, run_case_on_dali
 
 _FLOATS = Data([np.array([0.5, 1.5, 2.5, -0.5, -2.5, 2.7, 254.6, 300, -3], np.float32).reshape(3, 3, 1)], "HWC")
 _IMAGE = Data([np.random.default_rng(5).integers(0, 256, (9, 7, 3), dtype=np.uint8)], "HWC")

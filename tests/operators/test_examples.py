@@ -17,7 +17,7 @@ from dalify.graph import DataNode
 from dalify.registry import catalogue
 from docs.docstrings import documentation_of
 from tests.helpers.photos import drawn_photo, write_photo_folder
-from tests.operators.run_case import NAMES
+from tests.operators.battery.run_case import NAMES
 
 BATCH = 4  # as the examples say
 _RANDOM = np.random.default_rng(5)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import psutil
 import pytest
@@ -601,9 +602,7 @@ def test_what_cannot_be_sent_is_refused_with_its_line() -> None:
     define("fork").run()
 
 
-def test_functions_that_only_a_chosen_pickler_can_send() -> None:
-    cloudpickle = pytest.importorskip("cloudpickle", reason="chosen by users")
-
+def test_functions_are_sent_by_a_chosen_pickler() -> None:
     @pipeline_def(
         batch_size=2, num_threads=1, seed=1, processes=1, py_start_method="spawn", py_callback_pickler=cloudpickle
     )

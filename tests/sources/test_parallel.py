@@ -1,7 +1,6 @@
 """Worker processes return the results of the same source in this process, without copies, and report errors."""
 
 import gc
-import importlib.util
 import itertools
 import multiprocessing
 import os
@@ -613,10 +612,7 @@ def test_threads_may_ask_for_different_sources(make_pool):
     assert [found[index] for index in range(3)] == [expected] * 3
 
 
-def test_cloudpickle_is_used_where_needed(make_pool):
-    if importlib.util.find_spec("cloudpickle") is None:
-        pytest.skip("cloudpickle is not installed")
-
+def test_instances_of_local_classes_are_sent(make_pool):
     class Local:
         def __call__(self, info):
             return np.full(2, info)

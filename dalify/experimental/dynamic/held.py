@@ -116,7 +116,7 @@ class Held(Deferred):
         data = self.data
         if data.device == "cpu":
             return Device.CPU
-        array = data.dense if data.dense is not None else next(iter(data.samples), None)
+        array = next(iter(data.arrays), None)
         number = None if array is None else array.device.index
         return Device("gpu", number or 0)
 
@@ -169,13 +169,8 @@ def _with_number(data: Batch, number: int | None) -> Batch:
     where = None if not data.samples else data.samples[0].device
     if where is None or where.type == "cpu" or (where.index or 0) == number:
         return data
-    dense = None if data.dense is None else data.dense.to(f"{where.type}:{number}")
-    samples = None if dense is not None else [sample.to(f"{where.type}:{number}") for sample in data.samples]
-    return Batch(dense, samples, data.layout, "gpu", data.origins, data.dtype)
+    return data.map(lambda tensor: tensor.to(f"{where.type}:{number}"))
 
 
 def _copied(data: Batch) -> Batch:
-    copy = np.copy if data.device == "cpu" else torch.clone
-    dense = None if data.dense is None else copy(data.dense)
-    samples = None if dense is not None else [copy(sample) for sample in data.samples]
-    return Batch(dense, samples, data.layout, data.device, data.origins, data.dtype)
+    return data.map(np.copy if data.device == "cpu" else torch.clone)

@@ -38,6 +38,6 @@ def install_names(root: str) -> Namespace:
 def _member(operator: Operator, public_name: str) -> Any:
     if operator.is_reader:
         return make_reader(operator, public_name)
-    if operator.name == "external_source" or operator.feed_function is not None:
+    if operator.is_fed:
         raise UnknownOperatorError(f"{public_name} is a data source of pipelines.", hint="Use ndd.ExternalSource.")
     return make_dynamic(operator, public_name)

@@ -13,6 +13,7 @@ import threading
 from typing import Any, SupportsIndex
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError
+from dalify.base.fork_hook import at_fork
 from dalify.base.fork_lock import ForkLock
 from dalify.base.source_line import SourceLine
 from dalify.experimental.dynamic.states import StateText
@@ -183,5 +184,4 @@ def _begin_child() -> None:
         found.begin_child()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_child)
+at_fork(_begin_child)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.base.errors import IteratorArgumentError, ShapeError
 from dalify.plugin.frameworks import framework
 
 __all__ = ["Division", "as_jax", "on_devices"]
@@ -51,7 +51,7 @@ class Division:
         pipelines: number of pipelines in this process.
 
     Raises:
-        ArgumentValueError: the number of pipelines differs from the number of parts.
+        IteratorArgumentError: the number of pipelines differs from the number of parts.
     """
 
     def __init__(self, sharding: Any, pipelines: int) -> None:
@@ -61,7 +61,7 @@ class Division:
         self._parts = sharding.num_devices // sharding.shard_shape(trial)[0]
         self._own = len({index[0].start for index in sharding.addressable_devices_indices_map(trial).values()})
         if pipelines not in (1, self._own):
-            raise ArgumentValueError(
+            raise IteratorArgumentError(
                 f"the sharding divides a batch of this process into {self._own} parts, and there are {pipelines} "
                 "pipelines.",
                 hint=f"Give one pipeline for each part, {self._own}, or a single one whose batches are divided.",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from dalify.base.errors import IteratorArgumentError, ShapeError
 from dalify.data.exchange import to_host
 from dalify.pipeline import Pipeline, pipeline_def
 from dalify.plugin.base_iterator import LastBatchPolicy
@@ -46,7 +46,7 @@ class DALIGenericIterator(GenericIterator):
         valid_name: name of an additional output: a mask of the samples that are not padding or replacements.
 
     Raises:
-        ArgumentValueError: the number of pipelines differs from the number of parts of the sharding, or arguments
+        IteratorArgumentError: the number of pipelines differs from the number of parts of the sharding, or arguments
             exclude each other.
         ShapeError: (in an epoch) samples or batches differ in shape, or cannot be divided over the devices.
 
@@ -76,7 +76,7 @@ class DALIGenericIterator(GenericIterator):
         self._lock = threading.RLock()  # for calls of peek from other threads
         count = 1 if isinstance(pipelines, Pipeline) else len(pipelines)
         if sharding is not None and not isinstance(sharding, jax.sharding.Sharding):
-            raise ArgumentTypeError(f"sharding must be a sharding of JAX; got {type(sharding).__name__}.")
+            raise IteratorArgumentError(f"sharding must be a sharding of JAX; got {type(sharding).__name__}.")
         self._join = _joining(sharding, count, bool(pmap_compatible))
         if self._join is not None:
             _check_joined(last_batch_policy, collate)
@@ -173,7 +173,7 @@ def _joining(sharding: Any, count: int, has_device_axis: bool) -> Callable[[str,
     if not has_device_axis:
         return divide
     if count == 1 and sharding.num_devices > 1:
-        raise ArgumentValueError(
+        raise IteratorArgumentError(
             "pmap_compatible requires one pipeline per device.",
             hint=f"Create {sharding.num_devices} pipelines, with shard_id from 0.",
         )
@@ -182,14 +182,14 @@ def _joining(sharding: Any, count: int, has_device_axis: bool) -> Callable[[str,
 
 def _check_joined(policy: LastBatchPolicy, collate: Any) -> None:
     if policy is LastBatchPolicy.PARTIAL:
-        raise ArgumentValueError(
+        raise IteratorArgumentError(
             "last_batch_policy=PARTIAL returns different shapes, which several pipelines or devices cannot join.",
             hint="Use LastBatchPolicy.FILL, with valid_name='valid' for a mask, or DROP.",
         )
     ways = collate.values() if isinstance(collate, Mapping) else [collate]
     for way in ways:
         if way not in (None, "dense") and not isinstance(way, Pad):
-            raise ArgumentValueError(
+            raise IteratorArgumentError(
                 f"collate={way!r} does not return an array that several pipelines or devices can join.",
                 hint="Use 'dense' or Pad(multiple=...).",
             )
@@ -239,7 +239,7 @@ def data_iterator(
         pmap_compatible: add a first axis of devices to the arrays; None: with ``devices``.
 
     Raises:
-        ArgumentValueError: both ``sharding`` and ``devices`` are specified.
+        IteratorArgumentError: both ``sharding`` and ``devices`` are specified.
 
     Example:
         >>> @data_iterator(output_map=["images", "labels"], reader_name="Reader", sharding=sharding)
@@ -281,7 +281,7 @@ def decorated(
         pmap_compatible: see ``data_iterator``.
     """
     if sharding is not None and devices is not None:
-        raise ArgumentValueError(
+        raise IteratorArgumentError(
             "sharding and devices exclude each other.", hint="sharding for jax.jit, devices for jax.pmap."
         )
     if devices is not None:
@@ -297,7 +297,7 @@ def decorated(
             shards = [kwargs] if sharding is None else [{**kwargs, **each} for each in _shards(sharding)]
             if checkpoints is not None:
                 if len(checkpoints) != len(shards):
-                    raise ArgumentValueError(
+                    raise IteratorArgumentError(
                         f"there are {len(checkpoints)} checkpoints for {len(shards)} pipelines.",
                         hint="Pass the result of checkpoints() of the iterator.",
                     )

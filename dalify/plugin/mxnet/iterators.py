@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.base.errors import IteratorArgumentError, OutputMapError, option_error_text
 from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.frameworks import framework
 from dalify.plugin.generic_iterator import GenericIterator
@@ -56,12 +56,12 @@ class DALIGenericIterator(GenericIterator):
     ) -> None:
         for entry in output_map:
             if isinstance(entry, str) or len(entry) != 2:
-                raise ArgumentValueError(
+                raise OutputMapError(
                     f"an entry of output_map must be a name and a tag; got {entry!r}.",
                     hint="For instance: ('images', DALIGenericIterator.DATA_TAG).",
                 )
             if entry[1] not in (self.DATA_TAG, self.LABEL_TAG):
-                raise ArgumentValueError(
+                raise IteratorArgumentError(
                     option_error_text("a tag in output_map", entry[1], (self.DATA_TAG, self.LABEL_TAG))
                 )
         self._tags = dict(output_map)
@@ -176,7 +176,7 @@ class DALIGluonIterator(GenericIterator):
         ways = {self.DENSE_TAG: "dense", self.SPARSE_TAG: "list"}
         for tag in tags:
             if tag not in ways:
-                raise ArgumentValueError(option_error_text("output_types", tag, ways))
+                raise IteratorArgumentError(option_error_text("output_types", tag, ways))
         names = [str(index) for index in range(len(tags))]
         collate = {name: ways[tag] for name, tag in zip(names, tags, strict=True)}
         super().__init__(pipelines, names, size, reader_name, collate=collate, **options)

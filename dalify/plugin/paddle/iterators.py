@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from dalify.base.errors import ArgumentValueError
+from dalify.base.errors import OutputMapError
 from dalify.data import TensorListCPU, TensorListGPU
 from dalify.plugin.collate import Collation
 from dalify.plugin.frameworks import framework
@@ -36,7 +36,7 @@ class DALIGenericIterator(GenericIterator):
         pairs: list[Any] = [(entry, 0) if isinstance(entry, str) else tuple(entry) for entry in output_map]
         for entry in pairs:
             if len(entry) != 2 or not isinstance(entry[1], int) or entry[1] < 0:
-                raise ArgumentValueError(
+                raise OutputMapError(
                     f"an entry of output_map must be a name, or a name and a level of detail from 0; got {entry!r}."
                 )
         self._levels = [levels for _, levels in pairs]

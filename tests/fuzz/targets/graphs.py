@@ -1,7 +1,7 @@
 """Graphs of one or several operators with hostile data and arguments.
 
 A graph is a JSON document, so that it can be saved, made smaller and run again. Typical data and arguments come from
-``tests/operators/cases.py``, by reference; hostile ones are made from the schemas of the operators.
+``tests/operators/battery/cases/``, by reference; hostile ones are made from the schemas of the operators.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from dalify.registry import READER_PARAMETERS, Parameter, catalogue
 from tests.fuzz.inputs import Input
 from tests.fuzz.outcomes import OK, Outcome, of_error
 from tests.fuzz.targets.base import Target, bytes_of, same_outputs
-from tests.operators.cases import CASES, SAMPLES, Each
-from tests.operators.run_case import NAMES, function_of
-from tests.operators.test_battery_mistakes import HOSTILE
-from tests.operators.variants import variants_of
+from tests.operators.battery.case import SAMPLES, Each
+from tests.operators.battery.cases import CASES
+from tests.operators.battery.run_case import NAMES, function_of
+from tests.operators.battery.test_battery_mistakes import HOSTILE
+from tests.operators.battery.variants import variants_of
 
 __all__ = ["TARGETS", "GraphTarget", "program"]
 

@@ -1,0 +1,143 @@
+"""What the battery needs to know of an operator: `Case`, and short constructors for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dalify
+from tests.operators.battery.references import Reference
+from tests.operators.readers.datasets import DATASETS
+
+__all__ = [
+    "BATCH",
+    "CODE",
+    "DRAWN",
+    "FILES_TELL",
+    "GONE",
+    "NO_CPU",
+    "NO_READER",
+    "OUTSIDE",
+    "SAMPLES",
+    "Case",
+    "Data",
+    "Each",
+    "each",
+    "exact_case",
+    "float_case",
+    "image_case",
+    "reader_case",
+]
+
+SAMPLES = 5
+GONE: Any = object()
+
+# Reasons that several cases have.
+NO_CPU = "DALI has it for GPUs only"
+OUTSIDE = "DALI has no such function: users write it as an expression"
+BATCH = "looks at the other samples of the batch"
+DRAWN = "random numbers of its own"
+NO_READER = "DALI has no such reader"
+FILES_TELL = "the files say their type"
+CODE = "holds a Python function"
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """One input: samples of one shape and one more of another, the odd one, which makes a batch ragged."""
+
+    samples: list[np.ndarray]
+    layout: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Each:
+    """An argument that differs from sample to sample; like `Data`, with a value for the odd sample at the end."""
+
+    values: list[np.ndarray]
+    layout: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Case:
+    """Typical use of one operator.
+
+    Attributes:
+        inputs: positional.
+        arguments: by name, `Each` for those that differ; or a function from an empty folder to them.
+        atol: largest absolute difference to DALI.
+        rtol: largest difference to DALI relative to the value, and on float results also to the largest value.
+        not_sample_by_sample: why one sample alone gives another result than in its batch.
+        not_beside_dali: why there is nothing to compare with.
+        not_serialised: why the graph cannot be written down.
+        known_late: why type and dimensions of the result are not known when the graph is built.
+        share: largest fraction of the elements that may differ from DALI by more than the tolerance.
+        variants: further uses by label: changes of the arguments, `GONE` for one that is left out, ``inputs`` for other
+            data, ``only=True`` to leave out all typical arguments. `variants` adds other types, layouts and shapes.
+        refused: variants that DALI accepts and dalify rejects, each with the reason.
+        different: variants with a result that differs from DALI's on purpose, each with the reason.
+        reference: an independent implementation for the typical use.
+    """
+
+    inputs: tuple[Data, ...] = ()
+    arguments: Mapping[str, Any] | Callable[[Path], Mapping[str, Any]] = field(default_factory=dict)
+    atol: float = 0.0
+    rtol: float = 0.0
+    not_sample_by_sample: str = ""
+    not_beside_dali: str = ""
+    not_serialised: str = ""
+    known_late: str = ""
+    share: float = 0.0
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    different: Mapping[str, str] = field(default_factory=dict)
+    reference: Reference | None = None
+
+    def given(self, folder: Path) -> Mapping[str, Any]:
+        """Return the arguments; files that they name lie in ``folder``."""
+        return self.arguments(folder) if callable(self.arguments) else self.arguments
+
+
+def exact_case(*inputs: Data, **given: Any) -> Case:
+    own = {name: given.pop(name) for name in Case.__dataclass_fields__ if name in given}
+    return Case(inputs=inputs, arguments=own.pop("arguments", given), **own)
+
+
+def image_case(*inputs: Data, **given: Any) -> Case:
+    """Bytes of an image, rounded: DALI may be one off."""
+    return exact_case(*inputs, atol=1, **given)
+
+
+def float_case(*inputs: Data, **given: Any) -> Case:
+    return exact_case(*inputs, rtol=1e-5, **given)
+
+
+def reader_case(name: str, not_beside_dali: str = "", known_late: str = "", **changes: Any) -> Case:
+    """A reader on the data that its own tests use."""
+
+    def arguments(folder: Path) -> dict[str, Any]:
+        data = folder.with_name(f"{folder.name}-{name}")  # beside it: another reader's classes are its folders
+        if data not in _written:
+            data.mkdir()
+            _written[data] = DATASETS[name](data, SAMPLES)
+        given = {key: value(dalify) if callable(value) else value for key, value in _written[data].items()}
+        return {key: value for key, value in {**given, **changes}.items() if value is not None}
+
+    return exact_case(
+        arguments=arguments,
+        not_sample_by_sample="each run reads the next entries",
+        not_beside_dali=not_beside_dali,
+        known_late=known_late,
+    )
+
+
+_written: dict[Path, dict[str, Any]] = {}
+
+
+def each(values: Any, dtype: Any = np.float32) -> Each:
+    """Return an argument with a value per sample."""
+    return Each([np.asarray(value, dtype) for value in values])

@@ -1,0 +1,30 @@
+"""Cases of operators: functions of users, and of the batch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify import types
+from tests.operators.battery.case import BATCH, CODE, DRAWN, OUTSIDE, Case, each, exact_case
+from tests.operators.battery.data import FLOATS, PHOTOS, invert
+
+__all__ = ["CASES"]
+
+CASES: dict[str, Case] = {
+    "arithmetic": exact_case(PHOTOS, PHOTOS, function="add", not_beside_dali=OUTSIDE),
+    "tensor_subscript": exact_case(PHOTOS, items=(("slice", 2, None, 3), ("at", 1)), not_beside_dali=OUTSIDE),
+    "batch_permutation": exact_case(not_beside_dali=DRAWN, not_sample_by_sample=BATCH),
+    "permute_batch": exact_case(PHOTOS, indices=each([4, 3, 1, 0, 2, 2], np.int32), not_sample_by_sample=BATCH),
+    "python_function": exact_case(FLOATS, function=lambda x: x * 2, not_serialised=CODE),
+    "dl_tensor_python_function": exact_case(FLOATS, function=lambda xs: xs, not_serialised=CODE),
+    "experimental.numba_function": exact_case(
+        PHOTOS,
+        run_fn=invert,
+        out_types=[types.UINT8],
+        in_types=[types.UINT8],
+        outs_ndim=[3],
+        ins_ndim=[3],
+        not_serialised=CODE,
+        not_beside_dali="its experimental plugin is optional",
+    ),
+}

@@ -1,0 +1,23 @@
+"""Cases of operators: sequences and segmentation."""
+
+from __future__ import annotations
+
+from tests.operators.battery.case import DRAWN, NO_CPU, Case, exact_case, float_case
+from tests.operators.battery.data import MASK_NUMBERS, MASKS, OBJECTS, POLYGONS, SIGNS, VERTICES, VIDEO
+
+__all__ = ["CASES"]
+
+CASES: dict[str, Case] = {
+    "optical_flow": float_case(VIDEO, not_beside_dali=NO_CPU),
+    "segmentation.random_mask_pixel": exact_case(MASKS, foreground=SIGNS, not_beside_dali=DRAWN),
+    "segmentation.random_object_bbox": exact_case(OBJECTS, foreground_prob=0.8, not_beside_dali=DRAWN),
+    "segmentation.select_masks": exact_case(
+        MASK_NUMBERS,
+        POLYGONS,
+        VERTICES,
+        reindex_masks=True,
+        variants={
+            "numbers are kept": {"reindex_masks": False},
+        },
+    ),
+}

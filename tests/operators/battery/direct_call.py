@@ -1,0 +1,98 @@
+"""Call an operator's CPU kernel by hand: rule, memory and arguments as the contract of kernels says, no graph.
+
+Alone because it is what `registry` promises to those who write kernels, carried out once more without the executor's
+chunks, groups, branches and memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dalify.data import Batch
+from dalify.data.rows import Rows
+from dalify.data.samples import Samples
+from dalify.executor.values import argument_array, constant_array
+from dalify.registry import Operator, Spec, catalogue
+from tests.operators.battery.case import Case, Each
+
+__all__ = ["call_kernel", "why_no_direct_call"]
+
+
+def why_no_direct_call(operator: Operator) -> str:
+    """Return why an operator's kernel cannot be called alone; nothing where it can."""
+    if "cpu" not in operator.kernels:
+        return "has no kernel of its own"
+    if operator.is_random or operator.is_reader or operator.is_serial:
+        return "needs the numbers, the files or the turns of a pipeline"
+    return "gets whole batches" if operator.is_batchwise or operator.whole_batch is not None else ""
+
+
+def call_kernel(name: str, case: Case, folder: Path, samples: Sequence[int]) -> list[list[np.ndarray]]:
+    """Return the outputs of a case, each a list of samples; the kernel is called once for each sample.
+
+    Args:
+        name: of the operator.
+        case: what to run.
+        folder: for files that the arguments name.
+        samples: their numbers.
+    """
+    results = [_of_one(catalogue.find(name), case, folder, index) for index in samples]
+    return [list(output) for output in zip(*results, strict=True)]
+
+
+def _of_one(operator: Operator, case: Case, folder: Path, index: int) -> list[np.ndarray]:
+    batches: list[Batch | None] = [
+        Batch(np.ascontiguousarray(data.samples[index][None]), None, data.layout) for data in case.inputs
+    ]
+    batches += [None] * (sum(not item.is_variadic for item in operator.inputs) - len(batches))
+    specs = [None if batch is None else batch.spec_of(0) for batch in batches]
+    named: dict[str, Any] = {"count": 1, "spec": specs[0] if specs else None, "specs": tuple(specs)}
+    for_rule: dict[str, Any] = {}
+    given = case.given(folder)
+    for parameter in operator.parameters.values():
+        value = given.get(parameter.name, parameter.default)
+        if isinstance(value, Each):
+            array = argument_array(parameter, Batch(value.values[index][None], None, value.layout))
+            named[parameter.name] = array
+            for_rule[parameter.name] = _plain(array)
+        else:
+            constant = parameter.normalise(value, operator.public_name)
+            is_static = parameter.kind == "static"
+            named[parameter.name] = constant if is_static else constant_array(parameter, constant, 1)
+            for_rule[parameter.name] = constant
+    wanted: dict[str, Any] = {}
+    if operator.prepare_function is not None:
+        prepare = operator.prepare_function
+        wanted = dict(prepare.function(*batches, **{item: named[item] for item in prepare.names}))
+    out_specs = _with_shapes(operator.apply_rule(specs, for_rule), wanted)
+    named.update(wanted, out_specs=out_specs, out_spec=out_specs[0] if out_specs else None)
+    kernel = operator.kernels["cpu"]
+    arguments = {item: named[item] for item in kernel.names}
+    form: Callable[[Any], Any] = Rows.of_dense if operator.is_ragged else lambda dense: dense
+    if kernel.takes_samples:
+        form = Samples.of_dense
+    inputs = [None if batch is None else form(batch.dense) for batch in batches]
+    if operator.is_allocating:
+        made = kernel.function(*inputs, **arguments)
+        made = made if isinstance(made, tuple) else (made,)
+        return [result.values if isinstance(result, Rows) else np.asarray(result[0]) for result in made]
+    outs = [np.empty((1, *(spec.shape or ())), spec.dtype.numpy) for spec in out_specs if spec.dtype is not None]
+    kernel.function(*map(form, outs), *inputs, **arguments)
+    return [out[0] for out in outs]
+
+
+def _plain(array: Any) -> Any:
+    value = array[0]
+    return tuple(np.asarray(value).reshape(-1).tolist()) if np.ndim(value) else value.item()
+
+
+def _with_shapes(specs: tuple[Spec, ...], wanted: dict[str, Any]) -> tuple[Spec, ...]:
+    shapes, layout = wanted.pop("out_shapes", None), wanted.pop("out_layout", None)
+    if shapes is not None:
+        shape = tuple(map(int, shapes if isinstance(shapes, tuple) else shapes[0]))
+        specs = tuple(spec if spec.ndim == 0 else spec.replace(shape=shape) for spec in specs)
+    return specs if layout is None else tuple(spec.replace(layout=layout) for spec in specs)

@@ -1,0 +1,102 @@
+"""Every operator is documented, and its arguments are those of the real DALI."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify.registry import COMMON_PARAMETERS, READER_PARAMETERS, catalogue
+from dalify.registry.legacy import RETIRED_ARGUMENTS
+from tests.operators.battery.run_case import (
+    NAMES,
+    every_operator,
+)
+from tests.operators.battery.schema_differences import DEFAULTS, MISSING, OWN
+
+
+def _common(found: Any) -> frozenset[str]:
+    """Return the arguments that an operator has for what it is, not by its signature."""
+    if found.is_reader:
+        return frozenset(READER_PARAMETERS)
+    return frozenset({"on_error"} if found.stand_in_function is not None else ())
+
+
+@every_operator
+def test_documentation(name):
+    """The docstring says what each input and argument means, what comes out, and gives an example."""
+    found = catalogue.find(name)
+    own = [item for item in found.parameters if item not in _common(found)]
+    words = [*(item.name for item in found.inputs), *own]
+    sections = re.split(r"^(Args|Returns|Raises|Example):\n", found.doc, flags=re.MULTILINE)
+    texts = dict(zip(sections[1::2], sections[2::2], strict=True))
+    assert sections[0].strip()
+    missing = [
+        word for word in words if not re.search(rf"^ +{re.escape(word)}(,|:| )", texts.get("Args", ""), re.MULTILINE)
+    ]
+    missing = [word for word in missing if not re.search(rf"\b{re.escape(word)}\b[^\n]*:", texts.get("Args", ""))]
+    assert not missing
+    assert texts.get("Returns", "").strip()
+    assert re.search(r"fn\.|\bx\b|=", texts.get("Example", ""))
+
+
+@every_operator
+def test_schema(name, oracle):
+    """Arguments, defaults and the number of inputs are those of the real DALI, but for what the tables explain."""
+    try:
+        theirs = operator.attrgetter(name)(oracle.fn)
+    except AttributeError:
+        pytest.skip("DALI has no such function")
+    found = catalogue.find(name)
+    signature = inspect.signature(theirs).parameters
+    keywords = {
+        item.name: item.default
+        for item in signature.values()
+        if item.kind in (item.KEYWORD_ONLY, item.POSITIONAL_OR_KEYWORD)
+        and item.name not in COMMON_PARAMETERS
+        and item.name not in RETIRED_ARGUMENTS - set(found.parameters)
+        and item.name not in found.old_arguments
+    }
+    problems = [
+        f"{item} is missing" for item in keywords if item not in found.parameters and f"{name}.{item}" not in MISSING
+    ]
+    ours = [item for item in found.parameters if item not in _common(found)]
+    problems += [f"{item} is not DALI's" for item in ours if item not in keywords and f"{name}.{item}" not in OWN]
+    for item, default in keywords.items():
+        parameter = found.parameters.get(item)
+        if parameter is None or f"{name}.{item}" in DEFAULTS:
+            continue
+        if parameter.is_required != (default is inspect.Parameter.empty):
+            problems.append(f"{item}: required in one only")
+        elif not parameter.is_required and not _same_default(parameter, default):
+            problems.append(f"{item}: default {parameter.default!r}, in DALI {default!r}")
+    positional = [item for item in signature.values() if item.kind is item.POSITIONAL_ONLY]
+    if name not in OWN and (positional or found.inputs):
+        required = sum(1 for item in found.inputs if not item.is_optional and not item.is_variadic)
+        if required != sum(1 for item in positional if item.default is item.empty):
+            problems.append(f"inputs: {found.inputs}, in DALI {positional}")
+    assert not problems
+
+
+def _same_default(parameter: Any, default: Any) -> bool:
+    """Compare with DALI's default, whose lists may be written as one number and whose enumerations are other types."""
+    ours = parameter.default
+    if default is None or ours is None:
+        return default is ours or default == []  # DALI's empty list is an argument that was not given
+    if hasattr(ours, "name"):
+        return str(default).rpartition(".")[2] == ours.name
+    as_list = list(ours) if isinstance(ours, tuple) else [ours]
+    other = list(default) if isinstance(default, (list, tuple)) else [default]
+    return as_list == other or (
+        not isinstance(other[0], str) and np.allclose(as_list, other, rtol=1e-6, atol=5e-7)
+    )  # DALI shows six decimals
+
+
+def test_tables_of_differences_are_needed(oracle):
+    for key in [*DEFAULTS, *MISSING, *(item for item in OWN if item not in NAMES)]:
+        name, _, argument = key.rpartition(".")
+        assert argument in catalogue.find(name).parameters or key in MISSING
