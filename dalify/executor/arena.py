@@ -43,7 +43,7 @@ class Arena:
         return self._block[start:end].view(dtype).reshape(shape)
 
     def reset(self) -> None:
-        """Free everything. Blocks that were too small are replaced by one block of the maximum size."""
+        """Free everything. Blocks that were too small are dropped; the last one, which is the largest, is reused."""
         self._offset = 0
         if self._full:
             self._full.clear()

@@ -30,7 +30,7 @@ def cached_nodes(graph: Graph, can_move: Callable[[Node], bool]) -> dict[Node, N
     called = {node for node in graph.sinks if not node.arguments.get("deterministic")}
     kept = {edge.node for edge in graph.outputs} | called
     found: dict[Node, Node] = {}
-    # From the last cache to the first: nodes that only an inner cache needs belong to the inner one.
+    # From the last cache to the first: nodes that only an earlier cache needs belong to the earlier one.
     for cache in [node for node in reversed(nodes) if node.operator.name == "cache"]:
         in_front = Graph(tuple(cache.edges())).nodes()
         if not any(node.operator.is_reader for node in in_front):

@@ -114,8 +114,8 @@ def make_plan(
     return planner.finish(graph)
 
 
-# Order of independent stages: whole-batch inputs such as random draws come before the segments that use them, so that a
-# draw does not divide a segment.
+# Order of independent stages: whole-batch stages such as random draws come before the segments that use them, so that
+# a draw does not divide a segment.
 _RANKS: dict[tuple[StageKind, bool], int] = {
     ("batch", False): 0,
     ("batch", True): 1,

@@ -236,7 +236,7 @@ class ProcessStages:
         self._give_out()
 
     def _take(self, order: _Order, reply: SharedReply) -> None:
-        """Pass the slot of a batch to its consumer. Afterwards, all other slots are free."""
+        """Pass the slot of a batch to its consumer, or copy the batch and release the slot."""
         slot = self._computing.pop(order)
         memory = Lease(self._free, slot, self._slots[slot]).memory()
         # Consumers may hold any number of batches and release them at any time. So a batch is copied if its slot is

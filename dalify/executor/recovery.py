@@ -129,7 +129,7 @@ class Recovery:
             raise ArgumentValueError(option_error_text("on_error", policy, ON_ERROR), **place)
         if policy == "skip" and not is_beside_reader:
             raise GraphError(
-                "on_error='skip' takes another sample from a reader, but this operator has no reader as its source.",
+                "on_error='skip' takes another sample from a reader, but no reader feeds this operator directly.",
                 hint="Use on_error='replace', which inserts a blank sample, or add a reader before it; no "
                 "operator that needs whole batches may be between them.",
                 **place,

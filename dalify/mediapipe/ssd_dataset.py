@@ -35,7 +35,7 @@ _TRIALS = 8  # one sample each: enough to include crops, flips and neither
 
 
 def has_boxes(dataset: Any) -> bool:
-    """Return whether a dataset has the attributes of SSD's COCODetection, whatever its class."""
+    """Return whether a dataset of any class has the attributes of SSD's COCODetection."""
     return all(hasattr(dataset, name) for name in _DATASET_ATTRIBUTES) and all(
         hasattr(dataset.transform, name) for name in _TRANSFORM_ATTRIBUTES
     )

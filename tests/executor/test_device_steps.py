@@ -1,4 +1,4 @@
-"""What the pipeline's own stream and the caller's have to wait for; with stand-ins, since most machines have no GPU."""
+"""Synchronization of the pipeline's stream and the caller's, with mocks, because most machines have no GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch contains the results of its chunks, whatever memory they were in."""
+"""A batch contains the results of its chunks, from any memory."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ USES: dict[str, tuple[str, str, Callable[[str], Any]]] = {
     "experimental.inputs.video": (
         "av",
         "video",
-        lambda path: fn.experimental.inputs.video(name="film", sequence_length=1),
+        lambda path: fn.experimental.inputs.video(name="video", sequence_length=1),
     ),
     "readers.parquet": ("pyarrow", "arrow", lambda path: fn.readers.parquet(paths=[path], columns=["a"])),
     "readers.arrow": ("pyarrow", "arrow", lambda path: fn.readers.arrow(source=path, columns=["a"])),

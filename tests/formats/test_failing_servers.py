@@ -444,7 +444,7 @@ def test_nothing_else_in_the_folder_is_touched(cache: Path) -> None:
     assert (cache / "folder").is_dir()
 
 
-def test_unfinished_files_of_processes_that_died_go_at_last(cache: Path) -> None:
+def test_unfinished_files_of_dead_processes_are_deleted(cache: Path) -> None:
     old, young = (f"{letter * 32}.{'0' * 16}.part" for letter in "ab")
     cache.mkdir()
     for name in (old, young):
@@ -533,7 +533,7 @@ def test_file_that_stays_bad_costs_two_requests_and_its_sample(cache: Path) -> N
         pipe.run()
         assert [sample.source for sample in pipe.bad_samples()] == [f"{url}/bad"]
         pipe.close()
-        assert sum(path.endswith("bad") for _, path, _ in server.asked) <= 6  # of up to three batches that were begun
+        assert sum(path.endswith("bad") for _, path, _ in server.asked) <= 6  # of up to three batches that were started
 
 
 @pytest.mark.parametrize("keeps", [True, False], ids=["cache", "no cache"])

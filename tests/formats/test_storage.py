@@ -93,7 +93,7 @@ def test_joined(root: str | None, name: str, expected: str) -> None:
     assert storage.joined(root, name) == expected
 
 
-def test_absent_file_is_told_at_once(server: tuple[str, Behaviour]) -> None:
+def test_absent_file_is_reported_immediately(server: tuple[str, Behaviour]) -> None:
     url, behaviour = server
     storage.configure(retries=5)
     with pytest.raises(ReaderError, match=r"nowhere'.*no such file"):

@@ -102,7 +102,7 @@ def test_chunks_of_zarr_of_several_streams(tmp_path: Path, codec: str) -> None:
 
 
 def test_pickled_objects_are_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where numcodecs is told to, or is so old that it does without being told."""
+    """Also if numcodecs is configured to load them, or is an old version that always does."""
     pickles = pytest.importorskip("numcodecs.pickles")
     monkeypatch.setattr(pickles, "ALLOW_UNSAFE_PICKLE_DECODE", True, raising=False)
     data = pickle.dumps([1, 2])

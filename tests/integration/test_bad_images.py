@@ -84,7 +84,7 @@ def test_every_decoder(decoder: str, on_error: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("on_error", ["raise", "skip", "replace"])
 @pytest.mark.parametrize("kind", [MemoryError, OSError, AssertionError, KeyError, UserWarning])
-def test_whatever_is_raised_is_the_sample_s(
+def test_any_exception_is_an_error_of_the_sample(
     kind: type[Exception], on_error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mark = b"a mark of this file"

@@ -92,7 +92,7 @@ def truncated(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:300])
 
 
-SPOILT: dict[str, tuple[Callable[[Path], Any], str]] = {
+DAMAGED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "truncated": (truncated, r"truncated JPEG: the data ends after 300 bytes"),
     "empty": (lambda path: path.write_bytes(b""), r"not an image: the data is empty \(0 bytes\)"),
     "text": (lambda path: path.write_text("hello, I am text\n" * 9), r"not an image: the data .* starts with b'hello"),
@@ -100,10 +100,10 @@ SPOILT: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", SPOILT)
+@pytest.mark.parametrize("name", DAMAGED)
 def test_a_damaged_file_costs_its_batch_and_is_named(name: str, folder: Path) -> None:
-    spoil, message = SPOILT[name]
-    spoil(folder / "cat" / "1.jpg")
+    damage, message = DAMAGED[name]
+    damage(folder / "cat" / "1.jpg")
     error, *after = runs(decoding(folder), 3)
     assert isinstance(error, DecodeError)
     assert isinstance(error, RuntimeError)
@@ -116,7 +116,7 @@ def test_a_damaged_file_costs_its_batch_and_is_named(name: str, folder: Path) ->
 
 def test_a_damaged_file_is_the_same_builtin_error_in_dali(folder: Path, oracle: Any) -> None:
     (folder / "cat" / "1.jpg").write_text("hello, I am text\n" * 9)
-    with pytest.raises(Exception) as theirs:  # noqa: PT011 -- that is what is to be found out
+    with pytest.raises(Exception) as theirs:  # noqa: PT011 -- the test determines the class
         decoding(folder, oracle).run()
     with pytest.raises(theirs.type):
         decoding(folder).run()
@@ -173,7 +173,7 @@ def test_readers_without_files(name: str, folder: Path, oracle: Any) -> None:
     with pytest.raises(DalifyError) as caught:
         pipe(OURS).build()
     assert re.search(message, check_text(caught.value, "fn.readers.file"))
-    with pytest.raises(Exception) as theirs:  # noqa: PT011 -- that is what is to be found out
+    with pytest.raises(Exception) as theirs:  # noqa: PT011 -- the test determines the class
         pipe(oracle).build()
     assert isinstance(caught.value, theirs.type)
 
@@ -432,9 +432,9 @@ def pipeline_of(case: Case, library: Any) -> Any:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_operators(case: Case) -> None:
-    with pytest.raises(case.error) as caught:  # noqa: PT012 -- where it is told is checked too
+    with pytest.raises(case.error) as caught:  # noqa: PT012 -- the place of the error is checked, too
         pipe = pipeline_of(case, OURS)
-        assert not case.built, "the mistake is told when the operator is used"
+        assert not case.built, "the error is raised when the operator is called"
         pipe.build()
         pipe.run()
     assert re.search(case.message, check_text(caught.value, case.operator), re.DOTALL), str(caught.value)
@@ -442,14 +442,14 @@ def test_operators(case: Case) -> None:
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.in_dali], ids=lambda case: case.name)
 def test_operators_raise_the_builtin_errors_of_dali(case: Case, oracle: Any) -> None:
-    with pytest.raises(Exception) as theirs:  # noqa: PT011, PT012 -- that is what is to be found out
+    with pytest.raises(Exception) as theirs:  # noqa: PT011, PT012 -- the test determines the class
         pipe = pipeline_of(case, oracle)
         pipe.build()
         pipe.run()
     assert issubclass(case.error, theirs.type)
 
 
-def test_a_mistake_in_one_sample_costs_one_batch_and_names_sample_and_file(folder: Path) -> None:
+def test_an_error_in_one_sample_costs_one_batch_and_names_sample_and_file(folder: Path) -> None:
     extents = [min(shape[:2]) for shape in _shapes(folder)]
     wanted = min(extents) + 1
 
@@ -476,7 +476,7 @@ def _shapes(folder: Path) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("depth", [1, 2, 4])
-def test_of_several_bad_samples_the_first_is_told_whatever_the_threads(depth: int, threads: int) -> None:
+def test_of_several_bad_samples_the_first_is_reported_for_any_number_of_threads(depth: int, threads: int) -> None:
     def source(info: Any) -> np.ndarray:
         extent = 3 if info.iteration in (1, 3) and info.idx_in_batch in (5, 11) else 8
         return np.full((extent, 9, 3), info.iteration, np.uint8)

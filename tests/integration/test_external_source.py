@@ -357,7 +357,7 @@ def test_the_first_source_to_end_ends_the_epoch_for_all(first_ends: bool, theirs
     ]
 
 
-# -- fed by hand -------------------------------------------------------------------------------------------------------
+# -- fed data ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("arguments", [{}, {"layout": "A", "ndim": 1}])
@@ -442,7 +442,7 @@ def test_mistakes_in_feeding() -> None:
 # -- whose memory ------------------------------------------------------------------------------------------------------
 
 
-def test_a_user_may_use_his_buffer_again() -> None:
+def test_a_user_may_reuse_a_buffer() -> None:
     buffer = np.zeros((BATCH_SIZE, 4), np.int64)
 
     def source(iteration: int) -> np.ndarray:
@@ -516,7 +516,7 @@ def test_forms_that_dali_does_not_take_here() -> None:
         assert (batch.as_array() == wanted).all()
 
 
-# -- mistakes ----------------------------------------------------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------------------------------------
 
 
 def check_mistake(

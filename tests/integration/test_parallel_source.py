@@ -198,7 +198,7 @@ def test_outputs_are_views_of_the_workers_memory(make: Callable[..., Any]) -> No
     )  # by bounds, which is enough here
 
 
-def test_outputs_stay_valid_whatever_comes_after(make: Callable[..., Any]) -> None:
+def test_outputs_remain_valid_after_later_batches(make: Callable[..., Any]) -> None:
     def source(info: Any) -> np.ndarray:
         return np.full((100, 10), info.idx_in_epoch, np.int32)
 

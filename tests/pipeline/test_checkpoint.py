@@ -297,7 +297,7 @@ class Numbers:
         self.place["next"] = 0
 
     def state_dict(self) -> dict[str, Any]:
-        return self.place  # the object that goes on to change
+        return self.place  # the object continues to change
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.place = state
@@ -387,7 +387,7 @@ def test_a_place_that_json_cannot_hold() -> None:
         pipe.state_dict()
 
 
-def test_generators_go_on_from_where_they_are() -> None:
+def test_generators_continue_at_their_position() -> None:
     make = from_source(lambda: generate())  # a generator, which can be walked only once
     pipe = make(prefetch_queue_depth=1)
     states = []
@@ -490,7 +490,7 @@ def test_states_of_other_pipelines(files: list[str], changes: dict[str, Any], me
     before = step(other)
     with pytest.raises(CheckpointError, match=message):
         other.load_state_dict(state)
-    assert before != step(other) != "end"  # it goes on as if nothing had happened
+    assert before != step(other) != "end"  # it continues without a change
     with pytest.raises(CheckpointError, match=message):
         plain(files, **changes, checkpoint=json.dumps(state)).run()
 
@@ -513,12 +513,12 @@ def test_other_data_and_shards(files: list[str]) -> None:
     assert "pipe.load_state_dict([state_of_shard_0, state_of_shard_1, ...])" in str(caught.value)
     with pytest.raises(CheckpointError, match="made by shard 0, but the reader is shard 1"):
         reading(files, num_shards=3, shard_id=1)().load_state_dict(state)
-    # Shards of equal size stand at the same place, so that one rank's state does for all.
+    # Shards of equal size have the same position, so the state of one rank is sufficient for all.
     state = reading(files[:12], num_shards=3, shard_id=0)().state_dict()
     reading(files[:12], num_shards=3, shard_id=1)().load_state_dict(state)
 
 
-def test_texts_that_are_no_state(files: list[str]) -> None:
+def test_strings_that_are_not_states(files: list[str]) -> None:
     pipe = plain(files)
     text = pipe.checkpoint()
     for wrong in (b"", b"\x0a\x03abc", "no", b"[]", b"{}", text[:-9], b"3", "null"):
@@ -532,7 +532,7 @@ def test_texts_that_are_no_state(files: list[str]) -> None:
 
 @settings(max_examples=40)
 @given(data=st.data())
-def test_changed_texts_are_refused(files: list[str], data: st.DataObject) -> None:
+def test_changed_strings_are_rejected(files: list[str], data: st.DataObject) -> None:
     text = plain(files, seed=3).checkpoint()
     place = data.draw(st.integers(0, len(text) - 1), "place")
     changed = text[:place] + bytes([data.draw(st.integers(32, 126), "letter")]) + text[place + 1 :]

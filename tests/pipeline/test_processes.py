@@ -93,7 +93,7 @@ def test_depth_and_threads_change_nothing(photo_folder: Path, expected: list[Sam
     assert_equal(batches(photos(photo_folder, processes=2, **options), 2 * EPOCH + 1), expected)
 
 
-def test_a_state_goes_from_one_kind_to_the_other(photo_folder: Path, expected: list[Samples]) -> None:
+def test_a_state_can_be_loaded_with_and_without_processes(photo_folder: Path, expected: list[Samples]) -> None:
     state = None
     found: list[Samples] = []
     for processes in (2, 0, 3, 0, 1):
@@ -132,7 +132,7 @@ def test_a_running_pipeline_can_be_sent_elsewhere(photo_folder: Path, expected: 
     assert_equal(batches(pipe, 2), expected[:2])
 
 
-def test_what_a_pipeline_tells(photo_folder: Path) -> None:
+def test_information_about_a_pipeline(photo_folder: Path) -> None:
     told = []
     for processes in (0, 2):
         pipe = photos(
@@ -152,7 +152,7 @@ def test_what_a_pipeline_tells(photo_folder: Path) -> None:
                 pipe.bad_samples(),
             )
         )
-    # Numbers of nodes are counted on from pipeline to pipeline, and stand in the names of those without.
+    # Numbers of nodes continue from pipeline to pipeline, and default names contain them.
     for found in told:
         found[7][:] = [name.rstrip("0123456789") for name in found[7]]
     assert told[0] == told[1]
@@ -442,7 +442,7 @@ def test_memory_is_used_again() -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks into /proc")
 def test_dropped_batches_give_back_what_they_had(photo_folder: Path) -> None:
-    photos(photo_folder, processes=2).build()  # whatever is opened once and stays
+    photos(photo_folder, processes=2).build()  # opens what remains open
     gc.collect()
     before = len(list(Path("/proc/self/fd").iterdir()))
     pipe, other = (photos(photo_folder, processes=processes, prefetch_queue_depth=4) for processes in (2, 0))

@@ -231,7 +231,7 @@ def test_declarations_are_checked():
     assert converter(layout="HWC")(np.zeros((4, 2, 2, 3))).layout == "HWC"
 
 
-def test_a_mistake_in_the_first_batch_freezes_nothing():
+def test_an_error_in_the_first_batch_freezes_nothing():
     convert = converter(layout="HW")
     with pytest.raises(LayoutError):
         convert(np.zeros((4, 2), np.uint8))

@@ -263,7 +263,7 @@ def test_other_numbers_of_shards_read_what_is_left_once(size, stages, mode, pad,
         assert sorted(seen[epoch]) == list(range(size)), epoch
 
 
-def test_state_of_one_shard_tells_the_others_where_order_is_common():
+def test_state_of_one_shard_determines_the_others_if_order_is_common():
     old = Sampler(SamplerOptions(12, num_shards=3, shuffle_after_epoch=True))
     old.next_batch(2)
     new = [Sampler(SamplerOptions(12, shard, 2, shuffle_after_epoch=True)) for shard in range(2)]

@@ -80,7 +80,7 @@ def test_sources_by_share() -> None:
     assert set(Counter(entry for entry in drawn.tolist() if entry >= 90).values()) == {3}
 
 
-def test_groups_go_on_over_epochs() -> None:
+def test_groups_continue_across_epochs() -> None:
     labels = np.repeat([0, 1], [30, 10])
     sampler = samplers.ClassBalanced(num_samples=20)
     seen = np.concatenate([epoch_of(sampler, Index(labels), epoch) for epoch in range(3)])
