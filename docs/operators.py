@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from enum import IntEnum
 from pathlib import Path
@@ -105,8 +104,7 @@ def default_text(value: Any) -> str:
 
 def own_parameters(operator: Operator) -> list[Parameter]:
     """Return the arguments that are not common arguments."""
-    rule_takes = inspect.signature(operator.rule).parameters
-    return [item for item in operator.parameters.values() if item.name in rule_takes]
+    return [item for item in operator.parameters.values() if item.name in operator.own_names]
 
 
 def signature_of(operator: Operator) -> str:
