@@ -111,8 +111,10 @@ def _check_members(operator: Operator) -> None:
     for root in _MODULES:
         spelled = own.replace("_", "") if root == ops.__name__ else own
         module = sys.modules.get(".".join([root, *path]))
-        for member in [] if module is None else vars(module):
-            if (member.lower() if root == ops.__name__ else member) == spelled:
+        for member, value in [] if module is None else list(vars(module).items()):
+            if (member.lower() if root == ops.__name__ else member) != spelled:
+                continue
+            if not isinstance(getattr(value, "operator", None), Operator):  # operators are compared by the catalogue
                 raise OperatorDefinitionError(
                     f"{operator.public_name} cannot be added: {root}.{'.'.join([*path, member])} exists and is not an "
                     "operator.",

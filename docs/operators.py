@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from enum import IntEnum
 from typing import Any
 
@@ -82,8 +81,7 @@ def type_text(parameter: Parameter) -> str:
 
 def own_parameters(operator: Operator) -> list[Parameter]:
     """Return the arguments that are not common arguments."""
-    rule_takes = inspect.signature(operator.rule).parameters
-    return [item for item in operator.parameters.values() if item.name in rule_takes]
+    return [item for item in operator.parameters.values() if item.name in operator.own_names]
 
 
 def signature_of(operator: Operator) -> str:

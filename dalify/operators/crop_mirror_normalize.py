@@ -16,7 +16,7 @@ from dalify.parameter_groups.crop import CropWindow, OutOfBounds
 from dalify.registry import PerSample, Spec, operator
 
 
-@operator(alphabetical=True)
+@operator(alphabetical=True, stores_any_float=True)
 def crop_mirror_normalize(
     x: Spec,
     /,

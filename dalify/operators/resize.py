@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,10 @@ from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
 from dalify.kernels.images.resize_geometry import spatial_axes
 from dalify.parameter_groups.resize import Filters, ResizeSize, result_type
-from dalify.registry import Spec, operator
+from dalify.registry import VARIES, Spec, operator
+
+_OF_CROP = ("crop", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "rounding")
+_EXACT_PARTS = 256
 
 
 @operator(alphabetical=True, outputs=lambda arguments: 2 if arguments.get("save_attrs") else 1)
@@ -90,3 +94,30 @@ def _(
                 extents[:] = shape[first:last]
         else:
             attribute.block.copy_(uploaded(x.shapes[:, first:last].reshape(-1), x.device))
+
+
+@resize.before("crop_mirror_normalize", into="resize_crop_mirror", takes=_OF_CROP)
+def _(resize: Mapping[str, Any], crop: Mapping[str, Any], source: Spec, device: str) -> bool:
+    """Return whether the crop window is always inside the resized image and no other option prevents fusion."""
+    if source.layout != "HWC" or any(crop.get(name) is VARIES for name in (*_OF_CROP, "crop_d")) or crop.get("crop_d"):
+        return False
+    # The operators compute positions in different precisions; for numbers with few binary digits, such as 0.5, both are
+    # exact.
+    if any(crop.get(name, 0.5) * _EXACT_PARTS % 1 for name in ("crop_pos_x", "crop_pos_y")):
+        return False
+    window = crop.get("crop") or (crop.get("crop_h", 0), crop.get("crop_w", 0))
+    least = _minimum_size(resize)
+    return len(window) == 2 and least is not None and all(0 < a <= b for a, b in zip(window, least, strict=True))
+
+
+def _minimum_size(arguments: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return the minimum height and width of the result of a resize for any image; None if unknown."""
+    if any(value is VARIES for value in arguments.values()):
+        return None
+    sizes = {name for name in arguments if name in ("size", "resize_shorter", "resize_longer", "resize_x", "resize_y")}
+    if arguments.get("max_size") is not None or arguments.get("mode", "default") != "default" or len(sizes) != 1:
+        return None
+    if "resize_shorter" in arguments:
+        return (arguments["resize_shorter"],) * 2
+    size = arguments.get("size", ())
+    return (size[0], size[1]) if len(size) == 2 and min(size) > 0 else None

@@ -17,8 +17,6 @@ from dalify.registry import catalogue
 
 __all__ = ["narrow"]
 
-_STORES_ANY_TYPE = "crop_mirror_normalize"
-
 
 def narrow(graph: Graph, report: Report, dtype: DALIDataType, count: int) -> Graph:
     """Return the graph with 16-bit outputs for images of float32.
@@ -64,4 +62,4 @@ def _may_be_images(edge: Edge) -> bool:
 
 
 def _stores_float(node: Node) -> bool:
-    return node.operator.name == _STORES_ANY_TYPE and node.arguments.get("dtype") in (None, DALIDataType.FLOAT)
+    return node.operator.stores_any_float and node.arguments.get("dtype") in (None, DALIDataType.FLOAT)

@@ -19,6 +19,7 @@ from dalify.base.errors import ArgumentValueError, DalifyError, UnknownArgumentE
 from dalify.base.optional import LazyModule
 from dalify.data.spec import Spec
 from dalify.registry.legacy import old_arguments
+from dalify.registry.pairs import Pair, PairCondition
 from dalify.registry.parameter_group import (
     Parameters,
     group_of,
@@ -115,11 +116,13 @@ class Operator:
         doc: the docstring.
         inputs: positional inputs.
         parameters: keyword arguments by name.
+        own_names: names of the arguments in the signature, including those of groups, without the common ones.
         groups: groups of arguments, by the name that rules and kernels give them; see ``parameter_group``.
         old_arguments: deprecated argument names and their replacements.
         rule: the decorated function.
         kernels: by device.
         triton_kernel: takes all samples of a chunk on the GPU, see ``triton``; or None.
+        pairs: what the operator becomes in front of other operators, by their names; see ``before``.
         outputs: number of outputs, or a function of the constant arguments that returns it.
         is_batchwise: kernels take and return whole batches.
         whole_batch: function of the constant arguments and ``on_error`` that returns whether a groupwise operator
@@ -141,6 +144,7 @@ class Operator:
         prepares_from_shapes: `prepare` depends only on shapes and arguments; see ``geometry``.
         constructor: positional arguments of the class, in order: ``ops.PythonFunction(function)``.
         alphabetical: the arguments are sorted by name, those of groups among the others.
+        stores_any_float: ``dtype`` can be any floating-point type, so that no cast is needed for 16-bit outputs.
     """
 
     def __init__(
@@ -166,6 +170,7 @@ class Operator:
         stands_for: str | None = None,
         constructor: tuple[str, ...] = (),
         alphabetical: bool = False,
+        stores_any_float: bool = False,
     ) -> None:
         self.rule = rule
         self.name = name or rule.__module__.removeprefix(_OPERATORS_PACKAGE)
@@ -187,8 +192,10 @@ class Operator:
         self.effect_function = effect
         self._stands_for = stands_for
         self.constructor = constructor
+        self.stores_any_float = stores_any_float
         self.kernels: dict[str, Kernel] = {}
         self.triton_kernel: Kernel | None = None
+        self.pairs: dict[str, Pair] = {}
         self.prepare_function: Kernel | None = None
         self.prepares_from_shapes = False
         self.index_function: Callable[..., Sequence[Any]] | None = None
@@ -209,7 +216,7 @@ class Operator:
         if self.groups:
             names = [*(item.name for item in self.inputs), *self.parameters]
             self.doc = merged_documentation(self.doc, names, self.groups.values())
-        self._rule_names = tuple(self.parameters)
+        self.own_names = tuple(self.parameters)
         if reader:
             self.parameters = {**self.parameters, **READER_PARAMETERS}
         if random:
@@ -328,6 +335,26 @@ class Operator:
         self.read_many_names = Kernel(function, "cpu").names
         return function
 
+    def before(
+        self, consumer: str, *, into: str, takes: Sequence[str], keeps: Sequence[str] | None = None, moves: bool = True
+    ) -> Callable[[PairCondition], PairCondition]:
+        """Attach the condition under which the operator, in front of another one, becomes a third one; see `Pair`.
+
+        Args:
+            consumer: name of the operator that reads the result.
+            into: see `Pair`, like the following arguments.
+            takes: see `into`.
+            keeps: see `into`.
+            moves: see `into`.
+        """
+
+        def attach(function: PairCondition) -> PairCondition:
+            kept = None if keeps is None else tuple(keeps)
+            self.pairs[consumer] = Pair(into, tuple(takes), kept, moves, function)
+            return function
+
+        return attach
+
     def arrange(self, function: Callable[[list[Any], Mapping[str, Any]], Any]) -> Callable[..., Any]:
         """Attach a function that arranges the output nodes for the user, given the nodes and the arguments."""
         self.arrange_function = function
@@ -390,7 +417,7 @@ class Operator:
         Raises:
             DalifyError: invalid inputs or arguments.
         """
-        named = {name: arguments[name] for name in self._rule_names if name in arguments}
+        named = {name: arguments[name] for name in self.own_names if name in arguments}
         try:
             result = self.rule(*specs, **pack(self.groups, named))
         except DalifyError:
@@ -487,6 +514,7 @@ def operator(
     stands_for: str | None = ...,
     constructor: tuple[str, ...] = ...,
     alphabetical: bool = ...,
+    stores_any_float: bool = ...,
 ) -> Callable[[Callable[..., Any]], Operator]: ...
 def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
     """Declare an operator.
@@ -496,7 +524,8 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
             any number), whose other parameters are the arguments of the operator, and which returns the Spec, or tuple
             of Specs, of the outputs.
         flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, fed, serial,
-            side_effect, mixed, user_code, needs, effect, stands_for, constructor, alphabetical.
+            side_effect, mixed, user_code, needs, effect, stands_for, constructor, alphabetical,
+            stores_any_float.
     """
     if rule is not None:
         return Operator(rule, **flags)

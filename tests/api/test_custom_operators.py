@@ -389,6 +389,7 @@ def test_caches_refuse_functions_of_unknown_state() -> None:
     ],
 )
 def test_refused_names(name: Any, problem: str) -> None:
+    _ = fn.resize, eager.resize, ops.Resize, fn.decoders.image  # members that are used already
     with pytest.raises(OperatorDefinitionError, match=problem) as caught:
         add_vignette(name)
     assert Path(caught.value.line.filename).name == "test_custom_operators.py"

@@ -75,3 +75,14 @@ def _(out: Samples, encoded: Samples, *, options: DecodeOptions, headers: Any) -
 
 
 image.stand_in(blank_image)
+
+
+@image.before(
+    "random_resized_crop",
+    into="_decode_for_crop",
+    takes=("num_attempts", "random_area", "random_aspect_ratio", "size"),
+    keeps=("output_type", "dtype", "adjust_orientation", "use_fast_idct", "on_error"),
+    moves=False,
+)
+def _(decoder: Mapping[str, Any], crop: Mapping[str, Any], source: Spec, device: str) -> bool:
+    return device in ("cpu", "mixed")

@@ -1,0 +1,77 @@
+"""Find the pairs of operators that cost less together; operators declare them (``Operator.before``)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from dalify.graph import Edge, Graph, Node, edge_spec, rewrite
+from dalify.registry import VARIES, catalogue
+from dalify.registry.pairs import Pair
+
+__all__ = ["join_pairs"]
+
+
+def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, moves: bool) -> Graph:
+    """Return the graph in which operators that declare a pair are replaced where it applies.
+
+    Args:
+        graph: any graph.
+        note: called with both nodes of a pair.
+        moves: process the pairs in which work moves from the second operator to the first, or the others.
+    """
+    uses = Counter(edge for node in graph.nodes() for edge in node.edges())
+    uses.update(graph.outputs)
+    # By number and operator: a node that stands in for another one can have the number of its consumer.
+    firsts: dict[tuple[int, str], tuple[Pair, Node]] = {}
+    seconds: dict[tuple[int, str], Pair] = {}
+    for node in graph.nodes():
+        edge = node.inputs[0] if node.inputs else None
+        pair = None if edge is None else edge.node.operator.pairs.get(node.operator.name)
+        if edge is None or pair is None or pair.moves is not moves or uses[edge] > 1:
+            continue
+        if _applies(pair, edge.node, node):
+            firsts[_key(edge.node)] = pair, node
+            seconds[_key(node)] = pair
+
+    def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
+        pair = seconds.get(_key(node))
+        if pair is not None and moves:
+            kept = {name: value for name, value in node.arguments.items() if name not in pair.takes}
+            return replace(node, arguments=kept)
+        pair, second = firsts.get(_key(node), (None, node))
+        if pair is None:
+            return node
+        note(node, second)
+        own = node.arguments
+        if pair.keeps is not None:
+            own = {name: own[name] for name in pair.keeps if name in own}
+        taken = {name: second.arguments[name] for name in pair.takes if name in second.arguments}
+        if moves:
+            return replace(node, operator=catalogue.find(pair.into), arguments={**own, **taken})
+        # Also defaults, which may differ between the two. With the number of the second node, both draw the same random
+        # numbers.
+        taken = {name: taken.get(name, second.operator.parameters[name].default) for name in pair.takes}
+        arguments = {**own, **taken}
+        return replace(node, operator=catalogue.find(pair.into), arguments=arguments, number=second.number)
+
+    return rewrite(graph, change) if firsts else graph
+
+
+def _key(node: Node) -> tuple[int, str]:
+    return node.number, node.operator.name
+
+
+def _applies(pair: Pair, first: Node, second: Node) -> bool:
+    source = first.inputs[0] if first.inputs else None
+    if source is None or first.preserve or first.output_count != 1 or first.branch is not second.branch:
+        return False
+    return pair.applies(_constants(first), _constants(second), edge_spec(source), first.device) and (
+        not pair.moves or first.device == second.device
+    )
+
+
+def _constants(node: Node) -> dict[str, Any]:
+    return {name: VARIES if isinstance(value, Edge) else value for name, value in node.arguments.items()}

@@ -1,0 +1,39 @@
+"""Pairs of operators that cost less together: declared by the first one, applied by passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dalify.data.spec import Spec
+
+__all__ = ["Pair", "PairCondition"]
+
+PairCondition = Callable[[Mapping[str, Any], Mapping[str, Any], Spec, str], bool]
+"""Whether a pair applies.
+
+It receives the specified arguments of the first and of the second operator (VARIES for graph values), the spec of the
+first input and the device of the first operator. Branches, devices and uses of the value between the two are checked by
+the pass.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What becomes of an operator if only one other operator reads its result.
+
+    Attributes:
+        into: name of the operator that takes its place.
+        takes: arguments of the second operator that it also gets.
+        keeps: its own arguments that are kept; None for all.
+        moves: the second operator loses the arguments, because the first one does that work. Otherwise, the second one
+            is not changed, and both draw the same random numbers.
+        applies: the condition.
+    """
+
+    into: str
+    takes: tuple[str, ...]
+    keeps: tuple[str, ...] | None
+    moves: bool
+    applies: PairCondition

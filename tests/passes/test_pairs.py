@@ -1,0 +1,57 @@
+"""Pairs of operators are declared by operators, and passes know neither of them."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dalify import fn, passes, pipeline_def, types
+from dalify.registry import catalogue
+
+PASSES = Path(passes.__file__).parent
+DECLARED = [(name, pair) for name in catalogue.names() for pair in catalogue.find(name).pairs.items()]
+
+
+def test_declared_pairs_exist() -> None:
+    assert {(name, consumer) for name, (consumer, _) in DECLARED} == {
+        ("resize", "crop_mirror_normalize"),
+        ("decoders.image", "random_resized_crop"),
+    }
+
+
+@pytest.mark.parametrize(("name", "declared"), DECLARED)
+def test_operators_of_pairs_have_the_arguments(name: str, declared: tuple) -> None:
+    consumer, pair = declared
+    into = catalogue.find(pair.into)
+    assert set(pair.takes) <= set(catalogue.find(consumer).parameters) & set(into.parameters)
+    own = catalogue.find(name).parameters
+    assert set(own if pair.keeps is None else pair.keeps) - {"save_attrs"} <= set(into.parameters)
+
+
+@pytest.mark.parametrize("module", ["fuse.py", "narrow.py", "pairs.py", "push_crop.py"])
+def test_passes_name_no_operator_of_users(module: str) -> None:
+    strings = {
+        node.value for node in ast.walk(ast.parse((PASSES / module).read_text())) if isinstance(node, ast.Constant)
+    }
+    public = {name for name in catalogue.names() if not name.rpartition(".")[2].startswith("_")}
+    assert not strings & public
+
+
+def test_a_pair_applies_only_to_its_operators() -> None:
+    """The resize that another operator reads stays, in the same graph as one that is fused."""
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def pipe():
+        image = fn.external_source(
+            source=lambda: [np.full((9, 9, 3), 7, np.uint8)] * 2, layout="HWC", dtype=types.UINT8
+        )
+        fused = fn.crop_mirror_normalize(fn.resize(image, size=[6, 6]), crop=[4, 4])
+        shared = fn.resize(image, size=[5, 5])
+        return fused, shared, fn.crop_mirror_normalize(shared, crop=[2, 2]), fn.flip(fn.resize(image, size=[3, 3]))
+
+    running = pipe()
+    assert [batch.as_array().shape[1:] for batch in running.run()] == [(3, 4, 4), (5, 5, 3), (3, 2, 2), (3, 3, 3)]
+    assert running.explain().count("computes only the window of") == 1
