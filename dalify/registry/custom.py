@@ -342,7 +342,8 @@ def _check_signature(rule: Callable[..., Any], public_name: str, line: SourceLin
 
 
 def _check_parameters(operator: Operator, line: SourceLine) -> None:
-    for item in operator.parameters.values():
+    for name in operator.own_names:
+        item = operator.parameters[name]
         if item.kind != "static" and item.element not in _ELEMENTS:
             raise _invalid(
                 f"{operator.public_name}: the argument {item.name} cannot vary per sample: only bool, int, float and "
