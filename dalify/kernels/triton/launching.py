@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ __all__ = ["blocks_of", "element_type", "launch", "power_of_two", "uploaded"]
 
 _ALIGNMENT_BYTES = 16
 _TILE_ELEMENTS = 1024
+
+# The interpreter replaces functions of Triton's modules while it runs a kernel, so pipelines must not run it at once.
+_interpreting = threading.RLock()
 
 _ELEMENT_TYPES = {
     "uint8": tl.uint8,
@@ -88,7 +92,7 @@ def launch(kernel: Any, device: Any, programs: int, *arguments: Any, **constants
     """
     if not programs:
         return
-    place: AbstractContextManager[Any] = nullcontext() if device.type == "cpu" else torch.cuda.device(device)
+    place: AbstractContextManager[Any] = _interpreting if device.type == "cpu" else torch.cuda.device(device)
     with place:
         # Products and sums are rounded as on the CPU, so that the same pixels are selected.
         kernel[(programs,)](*arguments, **constants, enable_fp_fusion=False)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dalify import fn, types
-from tests.kernels.triton.running import DTYPES, compare, images
+from tests.kernels.triton.running import DTYPES, compare, images, results
 
 pytestmark = pytest.mark.gpu
 
@@ -102,6 +103,19 @@ def test_arguments_by_sample() -> None:
 
     numbers = [np.array(number, np.float32) for number in (0.5, 1.0, 1.5)]
     compare(graph, images("uint8", 3), "HWC", tolerance=1, arguments=[numbers], launches=5)
+
+
+def test_pipelines_at_once() -> None:
+    """The interpreter supports one kernel at a time, so launches wait for each other there."""
+    wanted = [np.clip(image.astype(np.float32) * 0.5 + 0.5, 0, 255).astype(np.uint8) for image in images("uint8", 3)]
+
+    def run(_: int) -> list[np.ndarray]:
+        return results(lambda x: fn.brightness(x, brightness=0.5), images("uint8", 3), "HWC", "gpu")[0]
+
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(run, range(8)):
+            for sample, right in zip(found, wanted, strict=True):
+                np.testing.assert_array_equal(sample, right)
 
 
 def test_volumes_and_other_types_are_left_to_torch() -> None:
