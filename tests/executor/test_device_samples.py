@@ -201,6 +201,29 @@ def test_samples_with_unused_elements_between_them() -> None:
         np.testing.assert_array_equal(view.numpy(), array)
 
 
+@pytest.mark.usefixtures("emulated_gpu")
+def test_matrices_on_the_device() -> None:
+    """Their values stay there, so the host does not wait for them; a map with an inverse is inverted there."""
+    matrices = np.array([[[0.8, 0.2, 1.0], [-0.3, 0.9, 2.0]], [[1.1, 0.0, -2.0], [0.1, 0.7, 1.0]]], np.float32)
+    given = images(2)
+    for inverse_map in (True, False):
+
+        def warped(device: str, inverse_map: bool = inverse_map) -> list[Any]:
+            @pipeline_def(batch_size=2, num_threads=1, device_id=0)
+            def pipeline() -> Any:
+                data = fn.external_source([given], layout="HWC")
+                matrix = fn.external_source([matrices])
+                if device == "gpu":
+                    data, matrix = data.gpu(), matrix.gpu()
+                return fn.warp_affine(data, matrix, inverse_map=inverse_map, fill_value=3)
+
+            (output,) = pipeline().run()
+            return [np.asarray(sample.as_cpu() if device == "gpu" else sample) for sample in output]
+
+        for found, other in zip(warped("gpu"), warped("cpu"), strict=True):
+            np.testing.assert_allclose(found.astype(int), other.astype(int), atol=1)
+
+
 def test_samples_of_one_shape_become_one_tensor() -> None:
     values = torch.arange(24, dtype=torch.uint8)
     offsets, shapes = np.array([0, 12]), np.array([[2, 3], [2, 3]])
