@@ -1,4 +1,4 @@
-"""Run benchmarks: all, or those named."""
+"""Run all benchmarks, or those named on the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ BENCHMARKS = [
     "speech",
     "video",
     "operators",
+    "kernels",
     "scaling",
+    "gpu",
     "startup",
     "processes",
     "costs",
@@ -45,9 +47,11 @@ def main() -> None:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: all of {', '.join(BENCHMARKS)}")
-    parser.add_argument("--data", type=Path, help="class folders of JPEG files; default: made on the spot")
-    parser.add_argument("--rounds", type=int, default=Options.rounds, help="turns of each contender (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=Options.seconds, help="length of a turn (%(default)s)")
+    parser.add_argument("--data", type=Path, help="class folders of JPEG files; default: generated")
+    parser.add_argument("--rounds", type=int, default=Options.rounds, help="rounds per contender (%(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=Options.seconds, help="seconds per contender and round (%(default)s)"
+    )
     parser.add_argument(
         "--only",
         type=_names,
@@ -57,8 +61,8 @@ def main() -> None:
     parser.add_argument(
         "--threads", type=_numbers, default=(), help="scaling: real numbers of threads; default: 1, 2, 4, … all cores"
     )
-    parser.add_argument("--json", type=Path, help="scaling: write the figures there, too")
-    parser.add_argument("--smoke", action="store_true", help="only see whether everything runs")
+    parser.add_argument("--json", type=Path, help="scaling: also write the figures to this file")
+    parser.add_argument("--smoke", action="store_true", help="only check that everything runs")
     arguments = parser.parse_args()
     if unknown := sorted(set(arguments.names) - set(BENCHMARKS)):
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
@@ -71,7 +75,7 @@ def main() -> None:
         threads=arguments.threads,
         json=arguments.json,
     )
-    if not options.is_smoke:  # otherwise in the middle of a turn, when many images have been decoded
+    if not options.is_smoke:  # otherwise it happens during a measurement, when many images have been decoded
         jpeg_decoder.compile()
     for name in arguments.names or BENCHMARKS:
         importlib.import_module(f"benchmarks.{name}").main(options)

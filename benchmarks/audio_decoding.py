@@ -1,6 +1,6 @@
-"""How fast is audio decoded by libsndfile: from a memory file, from a file object whose reads are Python, and in DALI?
+"""Decode audio with libsndfile from a memory file, from a Python file object, and with DALI.
 
-Threads are bound to cores where the system allows it: some systems leave threads of one process on one core for long.
+Threads are pinned to cores if the system supports it, because some systems keep threads of one process on one core.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _threads() -> set[int]:
 
 @contextmanager
 def _run(define: Callable[[], Any], *, is_virtual: bool) -> Iterator[RunBatch]:
-    """Run a pipeline with its threads on cores of their own; `is_virtual`: without memory files."""
+    """Run a pipeline with each thread pinned to one core; `is_virtual`: without memory files."""
     before = _threads()
     pipeline = define()
     pipeline.build()
@@ -55,12 +55,13 @@ def _run(define: Callable[[], Any], *, is_virtual: bool) -> Iterator[RunBatch]:
         os.sched_setaffinity(thread, {cores[place % len(cores)]})
 
     def run_batch() -> int:
-        # Not only for this call: batches are computed ahead. The next contender's turn begins when all is idle.
+        # The patch stays active after this call, because batches are prefetched. The next contender starts when this
+        # process is idle.
         audio._memory_file = (lambda: None) if is_virtual else memory_file
         return len(pipeline.run()[0])
 
     memory_file = audio._memory_file
-    with mock.patch.object(audio, "_memory_file", memory_file):  # as it was, in the end
+    with mock.patch.object(audio, "_memory_file", memory_file):  # restores the original function
         yield run_batch
 
 
@@ -90,7 +91,7 @@ def _contenders(folder: Path, num_threads: int, has_rival: bool) -> list[Contend
 
 
 def main(options: Options) -> None:
-    """Each format with one thread and with two."""
+    """Time each format with one and two threads."""
     if missing_package(["soundfile"]):
         print("audio_decoding: the package soundfile is not installed")
         return

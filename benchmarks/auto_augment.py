@@ -1,4 +1,4 @@
-"""What does automatic augmentation cost: the schemes alone, on images that are there, and in ResNet-50's training."""
+"""Measure automatic augmentation policies: alone, on images in memory, and in ResNet-50 training."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _SCHEMES: dict[str, tuple[str, str, dict[str, int]]] = {
 
 
 def _scheme(lib: SimpleNamespace, scheme: str) -> Callable[[Any], Any]:
-    """Return the scheme of dalify or of DALI, as a function of images."""
+    """Return the policy of dalify or DALI as a function of images."""
     module, function, arguments = _SCHEMES[scheme]
     package = lib.fn.__name__.removesuffix(".fn")
     return partial(getattr(importlib.import_module(f"{package}.auto_aug.{module}"), function), **arguments)
 
 
 def alone(lib: SimpleNamespace, scheme: str) -> Any:
-    """Define a pipeline that does nothing else; gradients with noise stand for photographs."""
+    """Define a pipeline with only the policy; gradients with noise are used instead of photographs."""
     fn, types = lib.fn, lib.types
     augment = _scheme(lib, scheme)
     noise = np.random.default_rng(0).integers(-20, 20, (BATCH_SIZE, SIZE, SIZE, 3))
@@ -48,7 +48,7 @@ def alone(lib: SimpleNamespace, scheme: str) -> Any:
 
 
 def training(lib: SimpleNamespace, folder: str, scheme: str, num_threads: int) -> Any:
-    """Define the training pipeline of `resnet_training` with a scheme between mirror and normalisation."""
+    """Define the training pipeline of `resnet_training` with a policy between mirror and normalization."""
     fn, types = lib.fn, lib.types
     augment = _scheme(lib, scheme)
 
@@ -66,7 +66,7 @@ def training(lib: SimpleNamespace, folder: str, scheme: str, num_threads: int) -
 
 
 def main(options: Options) -> None:
-    """Each scheme alone, then the two that trainings use most in their pipeline."""
+    """Time each policy alone, then the two most common ones in a training pipeline."""
     folder = photo_folder(options)
     for scheme in _SCHEMES:
         compare(f"{scheme} alone, 224 x 224", pipelines(alone, scheme=scheme), options)

@@ -1,8 +1,8 @@
-"""How fast is the second epoch where decoded and resized images were kept in the first one?
+"""Measure the second epoch if the first one cached decoded and resized images.
 
-The pipeline is that of ResNet-50: decode, resize to 256 x 256, a random window of 224 x 224 and mirror, normalize to
-float CHW. DALI's decoder for the CPU has no cache. A round begins where every image has been seen, and each contender
-has it in its turn.
+The pipeline is that of ResNet-50: decode, resize to 256 x 256, random crop of 224 x 224 and mirror, normalize to
+float CHW. DALI's decoder for the CPU has no cache. Measurements start after all images were processed once, and
+contenders alternate.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.resnet_training import BATCH_SIZE, DEVIATION, MEAN
 __all__ = ["main", "training"]
 
 CACHE_MB = 2048
-# At least so many times faster than DALI's.
+# The target speed, relative to DALI.
 TARGET = 6.0
 
 
@@ -28,10 +28,10 @@ def training(lib: SimpleNamespace, folder: str, num_threads: int, keep: Callable
     """Define the pipeline with dalify or with DALI.
 
     Args:
-        lib: of which.
-        folder: of the photographs.
-        num_threads: of the pipeline.
-        keep: what is done with the resized images: a cache, or nothing.
+        lib: the library, see `benchmarks.common.library`.
+        folder: the folder of the photographs.
+        num_threads: the number of threads of the pipeline.
+        keep: function that caches the resized images, or returns them unchanged.
     """
     fn, types = lib.fn, lib.types
 
@@ -65,13 +65,13 @@ def _second_epoch(root: str, folder: str, num_threads: int, **cache: Any) -> Ite
     pipe.build()
     if cache:
         size = pipe.reader_meta("photos")["epoch_size"]
-        for _ in range(-(-size // BATCH_SIZE) + 4):  # and what is under way meanwhile
+        for _ in range(-(-size // BATCH_SIZE) + 4):  # one epoch and the prefetched batches
             pipe.run()
     yield lambda: len(pipe.run()[0])
 
 
 def main(options: Options) -> None:
-    """One thread and two: dalify with its cache in memory and in a folder, without, and DALI."""
+    """Time one and two threads: dalify with a cache in memory, with a cache in a folder, without a cache, and DALI."""
     folder = str(photo_folder(options))
     for num_threads in (1, 2):
         with tempfile.TemporaryDirectory() as kept:

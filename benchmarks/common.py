@@ -1,8 +1,8 @@
-"""Fair timing: contenders take turns in one run, so that a busy machine is busy for all of them.
+"""Time contenders alternately in one run, so that load on the machine affects all of them.
 
-A contender is a function that produces one batch and says how many samples it had. Before each turn a few batches are
-thrown away: what a prefetching contender had ready when its turn began is not counted. After each turn the next one
-waits until the contender is idle: what it prefetches would slow the next one down.
+A contender is a function that produces one batch and returns its number of samples. Before each measurement a few
+batches are discarded, because a contender may have prefetched them. After each measurement the next one waits until the
+process is idle, because prefetching would slow it down.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ __all__ = [
 OURS = "dalify"
 RIVAL = "nvidia.dali"
 
-# A process counts as idle when it took less than this part of a core for this long. The system counts in ticks of
-# 10 ms.
+# A process is idle if it used less than this fraction of a core during this interval. The system counts CPU time in
+# ticks of 10 ms.
 IDLE_INTERVAL_S = 0.1
 IDLE_SHARE = 0.15
 
@@ -50,15 +50,15 @@ RunBatch = Callable[[], int]
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line asks for."""
+    """Options of the command line."""
 
-    data: Path | None = None  # folder of class folders of JPEG files; None: made on the spot
+    data: Path | None = None  # folder of class folders of JPEG files; None: generated
     rounds: int = 5
     seconds: float = 1.5  # per contender and round
-    is_smoke: bool = False  # only: does it still run?
-    only: tuple[str, ...] = ()  # of the benchmarks of operators and of scaling: names; none: all
-    threads: tuple[int, ...] = ()  # of the benchmark of scaling: real numbers of threads; none: 1, 2, 4, … all cores
-    json: Path | None = None  # of the benchmark of scaling: where figures go, too
+    is_smoke: bool = False  # only check that the benchmark runs
+    only: tuple[str, ...] = ()  # names for the benchmarks operators and scaling; empty: all
+    threads: tuple[int, ...] = ()  # real numbers of threads for the benchmark scaling; empty: 1, 2, 4, … all cores
+    json: Path | None = None  # file for the figures of the benchmark scaling
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,10 @@ class Contender:
     """One row of a table.
 
     Attributes:
-        name: what the row says.
-        open: context manager that gives the function to be timed.
-        needs: packages without which the row says "not installed".
-        is_in_process: False where other processes do the work, so that CPU time cannot be told.
+        name: label of the row.
+        open: context manager that returns the function to time.
+        needs: required packages; if one is missing, the row says "not installed".
+        is_in_process: False if other processes do the work, so that the CPU time of this process says nothing.
     """
 
     name: str
@@ -80,25 +80,25 @@ class Contender:
 
 @dataclass(frozen=True)
 class Turn:
-    """What one contender did in one round."""
+    """Measurement of one contender in one round."""
 
     samples_per_second: float
-    cpu_us_per_sample: float  # of all threads of this process; steadier than the clock where others use the machine
+    cpu_us_per_sample: float  # of all threads of this process; varies less than wall time on a busy machine
 
 
 def missing_package(names: Sequence[str]) -> str | None:
-    """The first package of `names` that is not installed."""
+    """Return the first package of `names` that is not installed."""
     for name in names:
         try:
             if importlib.util.find_spec(name) is None:
                 return name
-        except ModuleNotFoundError:  # the parent package is not there
+        except ModuleNotFoundError:  # the parent package is not installed
             return name
     return None
 
 
 def library(root: str) -> SimpleNamespace:
-    """What a pipeline's definition uses: `pipeline_def`, `fn`, `types`, from dalify or from the real DALI."""
+    """Return `pipeline_def`, `fn` and `types` of dalify or of the real DALI."""
     modules = {name: importlib.import_module(f"{root}.{name}") for name in ("fn", "types")}
     return SimpleNamespace(pipeline_def=importlib.import_module(root).pipeline_def, **modules)
 
@@ -111,16 +111,16 @@ def run_pipeline(pipeline: Any) -> Iterator[RunBatch]:
 
 
 def pipelines(define: Callable[..., Any], **arguments: Any) -> list[Contender]:
-    """One definition, two libraries: dalify first, then the real DALI.
+    """Return contenders for one definition: dalify first, then the real DALI.
 
     Args:
         define: takes a library and `arguments`, and returns a pipeline.
-        arguments: handed on.
+        arguments: passed to `define`.
     """
     return [
         Contender(
             name,
-            # A default binds now; the loop's variable would be the last one's for all.
+            # A default argument binds the current value of the loop variable.
             lambda root=root: run_pipeline(define(library(root), **arguments)),
             (root,),
         )
@@ -129,7 +129,7 @@ def pipelines(define: Callable[..., Any], **arguments: Any) -> list[Contender]:
 
 
 def take_turn(run_batch: RunBatch, seconds: float, warm_up_batches: int) -> Turn:
-    """Run batches for some seconds."""
+    """Run batches for `seconds` and measure the speed."""
     for _ in range(warm_up_batches):
         run_batch()
     samples, start, cpu_start = 0, time.perf_counter(), time.process_time()
@@ -141,7 +141,7 @@ def take_turn(run_batch: RunBatch, seconds: float, warm_up_batches: int) -> Turn
 
 
 def wait_until_idle(timeout_s: float = 5.0) -> None:
-    """Wait until this process and its children compute no longer."""
+    """Wait until this process and its children are idle."""
     end = time.monotonic() + timeout_s
     processes = [psutil.Process()]
     processes += processes[0].children(recursive=True)
@@ -166,10 +166,10 @@ def _cpu_seconds(processes: Sequence[psutil.Process]) -> float:
 def compare(
     title: str, contenders: Sequence[Contender], options: Options, *, unit: str = "images/s", warm_up_batches: int = 3
 ) -> dict[str, Turn]:
-    """Time contenders in turn, A B C A B C, and print a table.
+    """Time contenders alternately, A B C A B C, and print a table.
 
-    The ratio column says how many times faster the first contender is: the median over the rounds, each round's two
-    turns having been neighbours.
+    The ratio column is the median over the rounds of the ratio between the first contender and this one in the same
+    round.
 
     Returns:
         Medians by name.
@@ -205,7 +205,7 @@ def print_table(
     """Print medians, spread, CPU time and ratios."""
     first = contenders[0].name
     table = Table(title=title, title_justify="left")
-    for heading in ("", unit, "slowest – fastest turn", "CPU µs each", f"{first} is"):
+    for heading in ("", unit, "slowest – fastest round", "CPU µs each", f"{first} is"):
         table.add_column(heading, justify="right" if heading else "left")
     for contender in contenders:
         name = contender.name
@@ -225,7 +225,7 @@ def print_table(
 
 
 def photo_folder(options: Options) -> Path:
-    """The folder named on the command line, or one like ImageNet in size: 500 pixels, about 70 kB a file."""
+    """Return the folder of the command line, or generate photographs of ImageNet's size: 500 pixels, about 70 kB."""
     if options.data is not None:
         return options.data
     images_per_class = 4 if options.is_smoke else 16

@@ -1,4 +1,4 @@
-"""What do an `if` per sample and plain arithmetic cost? Small samples, 32x32x3, so that only the overhead is seen."""
+"""Measure the overhead of conditions per sample and of arithmetic, with small samples of 32x32x3."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BATCH = np.full((BATCH_SIZE, 32, 32, 3), 100, np.uint8)
 
 
 def coin_flip(lib: SimpleNamespace) -> Any:
-    """Define a pipeline that mirrors half of its samples by an `if`."""
+    """Define a pipeline that mirrors half of its samples with an `if`."""
     fn = lib.fn
 
     @lib.pipeline_def(batch_size=BATCH_SIZE, num_threads=1, device_id=None, enable_conditionals=True)
@@ -44,6 +44,6 @@ def arithmetic(lib: SimpleNamespace) -> Any:
 
 
 def main(options: Options) -> None:
-    """A coin flip's `if`, then four operators."""
+    """Time a random condition, then four arithmetic operators."""
     compare("coin-flip conditional", pipelines(coin_flip), options, unit="samples/s")
     compare("arithmetic, four operators", pipelines(arithmetic), options, unit="samples/s")

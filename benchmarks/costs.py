@@ -1,7 +1,7 @@
-"""What does an image cost, step by step, in CPU time and bytes? The constants of ``dalify.tools.plan``.
+"""Measure CPU time and bytes per image and step. ``dalify.tools.plan`` uses these figures as constants.
 
-All figures are CPU time, of one thread for each image and of sender and receiver for bytes in transport, so that
-programs beside this one hardly change them. Pipelines take turns; each figure is the median.
+All times are CPU times: of one thread per image, and of sender and receiver for transport. So other programs hardly
+change them. Pipelines alternate; each figure is the median.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PIECE_BYTES = 1 << 20  # of each call of send and recv
 
 
 def main(options: Options) -> None:
-    """Print what steps cost, what decoding depends on, and what transport costs."""
+    """Print the costs of steps, a formula for decoding, and the cost of transport."""
     _print_steps(photo_folder(options), options)
     _print_formula(options)
     _print_transport(options)
@@ -77,7 +77,7 @@ def _bytes_per_image(pipe: Any) -> float:
 
 
 def _measured(asked: Sequence[tuple[Path, str]], options: Options) -> list[tuple[list[float], float]]:
-    """Return the CPU ms per image of each turn and the bytes per image, for folders and steps, in turns."""
+    """Return the CPU ms per image of each round and the bytes per image, for folders and steps."""
     rounds, seconds = (1, 0.05) if options.is_smoke else (options.rounds, options.seconds)
     lib = library(OURS)
     found: list[tuple[list[float], float]] = []
@@ -98,7 +98,7 @@ def _measured(asked: Sequence[tuple[Path, str]], options: Options) -> list[tuple
 def _print_steps(folder: Path, options: Options) -> None:
     measured = _measured([(folder, step) for step in STEPS], options)
     table = Table(title="photographs, CPU time of one thread", title_justify="left")
-    for heading in ("up to and including", "ms per image", "lowest – highest", "kB that leave the step", "megapixels"):
+    for heading in ("up to and including", "ms per image", "min – max", "kB of output", "megapixels"):
         table.add_column(heading, justify="left" if heading.startswith("up") else "right")
     for (step, title), (found, size) in zip(STEPS.items(), measured, strict=True):
         megapixels = f"{size / 3e6:.3f}" if step == "decode" else ""
@@ -123,7 +123,7 @@ def _print_formula(options: Options) -> None:
         rows.append((decoded / 3e6, stored / 1e6, statistics.median(milliseconds)))
     known, wanted = np.array([(1.0, *row[:2]) for row in rows]), np.array([row[2] for row in rows])
     factors = np.linalg.lstsq(known / wanted[:, None], np.ones(len(rows)), rcond=None)[0]  # relative errors count
-    table = Table(title="decoding, random crop and resize: what it depends on", title_justify="left")
+    table = Table(title="decoding, random crop and resize: formula", title_justify="left")
     for heading in ("megapixels", "kB stored", "ms per image", "by the formula"):
         table.add_column(heading, justify="right")
     for row, formula in zip(rows, known @ factors, strict=True):
@@ -136,7 +136,7 @@ def _print_formula(options: Options) -> None:
 def _print_transport(options: Options) -> None:
     rounds, size = (1, 1 << 24) if options.is_smoke else (options.rounds, 1 << 31)
     table = Table(title="transport, CPU seconds per GB", title_justify="left")
-    for heading in ("", "median", "lowest – highest"):
+    for heading in ("", "median", "min – max"):
         table.add_column(heading, justify="right" if heading else "left")
     for title, measure in (("TCP on this machine, sender and receiver", _tcp), ("a copy in memory", _copy)):
         found = [measure(size) for _ in range(rounds)]
@@ -145,7 +145,7 @@ def _print_transport(options: Options) -> None:
 
 
 def _tcp(size: int) -> float:
-    """Return the CPU seconds that a GB takes through a socket, at both ends together."""
+    """Return the CPU seconds per GB through a socket, for sender and receiver together."""
     content, target = os.urandom(PIECE_BYTES), bytearray(PIECE_BYTES)
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as sender:
         receiver, _ = server.accept()
@@ -166,7 +166,7 @@ def _tcp(size: int) -> float:
 
 
 def _copy(size: int) -> float:
-    """Return the CPU seconds that a GB takes from one place of memory to another; blocks are larger than caches."""
+    """Return the CPU seconds per GB of a copy in memory; blocks are larger than caches."""
     block = min(size, 1 << 28)
     source, target = np.ones(block, np.uint8), np.ones(block, np.uint8)
     before = time.process_time()

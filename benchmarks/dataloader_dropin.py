@@ -1,4 +1,4 @@
-"""How fast is dalify's DataLoader beside torch's, with the same datasets, transforms and arguments, on one core?"""
+"""Compare dalify's DataLoader with torch's, with equal datasets, transforms and arguments, on one core."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SMALL_IMAGES = 10_000
 
 
 def small_images() -> Any:
-    """CIFAR10 of noise, with the usual augmentation."""
+    """CIFAR10 with random noise as images and the usual augmentation."""
     transforms, datasets = import_torchvision(), import_torchvision("torchvision.datasets")
-    dataset = datasets.CIFAR10.__new__(datasets.CIFAR10)  # its constructor wants the files
+    dataset = datasets.CIFAR10.__new__(datasets.CIFAR10)  # its constructor needs the files
     generator = np.random.default_rng(0)
     dataset.data = generator.integers(0, 256, (SMALL_IMAGES, 32, 32, 3), dtype=np.uint8)
     dataset.targets = generator.integers(0, 10, SMALL_IMAGES).tolist()
@@ -41,7 +41,7 @@ def small_images() -> Any:
 
 
 class Dim:
-    """A transform of a user: Python with numpy, drawing from Python's generator."""
+    """A custom transform in Python with NumPy, which uses Python's random generator."""
 
     def __call__(self, image: Image.Image) -> Image.Image:
         table = (np.arange(256) * random.uniform(0.6, 1.0)).astype(np.uint8)
@@ -49,7 +49,7 @@ class Dim:
 
 
 def training_with_python() -> Any:
-    """The training transforms with one in the middle that dalify does not know."""
+    """Return the training transforms with a custom one in the middle, which dalify does not know."""
     transforms = import_torchvision()
     crop, *others = training_transform().transforms
     return transforms.Compose([crop, Dim(), *others])
@@ -57,11 +57,11 @@ def training_with_python() -> Any:
 
 @contextmanager
 def run_loader(kind: Any, dataset: Any, batch_size: int) -> Iterator[RunBatch]:
-    """Time a loader over an endless epoch, in the caller's thread: CPU time tells the whole work."""
-    import torch  # a rival: loaded only for its rows
+    """Time a loader over an endless epoch in the caller's thread, so that CPU time includes all work."""
+    import torch  # imported only for its rows
 
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # per core; torch's own threads wait in a loop where images are small
+    torch.set_num_threads(1)  # one thread; torch's threads spin for small images
     sampler = torch.utils.data.RandomSampler(dataset, replacement=True, num_samples=10**8)
     batches = iter(kind(dataset, batch_size=batch_size, sampler=sampler))
 
@@ -74,10 +74,10 @@ def run_loader(kind: Any, dataset: Any, batch_size: int) -> Iterator[RunBatch]:
 
 
 def contenders(dataset: Any, batch_size: int) -> list[Contender]:
-    """Dalify's loader and torch's, for one dataset."""
-    import torch  # a rival: loaded only for its rows
+    """Return dalify's loader and torch's loader for one dataset."""
+    import torch  # imported only for its rows
 
-    from dalify.plugin.pytorch import DataLoader  # it loads torch
+    from dalify.plugin.pytorch import DataLoader  # this imports torch
 
     kinds = {"dalify": DataLoader, "torch": torch.utils.data.DataLoader}
     return [

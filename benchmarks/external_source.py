@@ -1,4 +1,4 @@
-"""What does it cost to feed samples from Python? Small ones, 32x32x3, so that only the overhead is seen."""
+"""Measure the overhead of feeding samples from Python, with small samples of 32x32x3."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def per_batch(lib: SimpleNamespace) -> Any:
 
 
 def main(options: Options) -> None:
-    """A callback per sample, then per batch."""
-    compare("external_source, a call per sample", pipelines(per_sample), options, unit="samples/s")
-    compare("external_source, a call per batch", pipelines(per_batch), options, unit="samples/s")
+    """Time a callback per sample, then a callback per batch."""
+    compare("external_source, one call per sample", pipelines(per_sample), options, unit="samples/s")
+    compare("external_source, one call per batch", pipelines(per_batch), options, unit="samples/s")

@@ -1,7 +1,7 @@
-"""What does a framework's iterator cost above the one of NumPy arrays? Batches of 64 images that are there already.
+"""Measure the overhead of framework iterators over the iterator of NumPy arrays, with batches of 64 images in memory.
 
-Frameworks are run in the environments that `make test-frameworks` has made, or in this one where they are installed.
-In each, the iterator of NumPy and that of the framework take turns.
+Each framework runs in its environment of `make test-frameworks`, or in this environment if it is installed here.
+In each, the iterator of NumPy and that of the framework alternate.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SHAPE = (224, 224, 3)
 
 
 def _pipeline() -> tuple[Any, int]:
-    """Return the pipeline, and where its images lie."""
+    """Return the pipeline and the address of its images."""
     from dalify import fn, pipeline_def
     from dalify.data.pool import pageable
 
@@ -51,7 +51,7 @@ def _pipeline() -> tuple[Any, int]:
 
     @pipeline_def(batch_size=BATCH, num_threads=1)
     def ready() -> Any:
-        # What is measured is the iterator: the data are there, and are not copied on the way.
+        # Only the iterator is measured: the data exist and are not copied.
         return tuple(fn.external_source(source=lambda: (images, labels), num_outputs=2, no_copy=True))
 
     return ready(), images.ctypes.data
@@ -67,12 +67,12 @@ def _address(tensor: Any) -> int:
 
 
 def _contender(name: str) -> tuple[Callable[[], Any], int]:
-    """Return a function that gives the next images, and where they lie before."""
+    """Return a function that returns the next images, and the address of the source images."""
     pipeline, address = _pipeline()
     if name.endswith("DALIDataset"):
         from dalify.plugin import tf
 
-        # It runs a pipeline of its own, with the same data.
+        # The dataset creates its own pipeline with the same data.
         batches = iter(tf.DALIDataset(pipeline))
         return lambda: next(batches)[0], address
     plugin = "numpy" if name == "numpy" else FRAMEWORKS[name][1]
@@ -83,7 +83,7 @@ def _contender(name: str) -> tuple[Callable[[], Any], int]:
 
 
 def measure(name: str, rounds: int, batches: int) -> dict[str, Any]:
-    """Return milliseconds per batch of NumPy and of a framework, in turns, and whether the memory is the same."""
+    """Return milliseconds per batch of NumPy and of a framework, measured alternately, and the fraction of copies."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         package = importlib.import_module(FRAMEWORKS[name][0])
@@ -102,10 +102,10 @@ def measure(name: str, rounds: int, batches: int) -> dict[str, Any]:
 
 
 def main(options: Options) -> None:
-    """One process per framework."""
+    """Measure each framework in a new process."""
     rounds, batches = (1, 20) if options.is_smoke else (max(5, options.rounds) * 3, 200)
     table = Table(title=f"iterators, batches of {BATCH} × {SHAPE} uint8", title_justify="left")
-    for heading in ("", "version", "ms per batch", "NumPy's ms", "above NumPy's, ms", "images/s", "copies"):
+    for heading in ("", "version", "ms per batch", "NumPy, ms", "overhead over NumPy, ms", "images/s", "copies"):
         table.add_column(heading, justify="right" if heading else "left")
     for name, (package, _, environment) in FRAMEWORKS.items():
         python = ENVIRONMENTS / environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")

@@ -1,6 +1,6 @@
-"""Which share of a worker's time holds the interpreter lock? py-spy looks at another process many times a second.
+"""Measure the fraction of time in which a worker holds the GIL. py-spy samples another process.
 
-Run as a program, it is that other process: a pipeline with one worker that runs until its standard input ends.
+Run as a program, this file is the other process: a pipeline with one worker that runs until its standard input ends.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ WORKER = "dalify-"  # name of the worker threads
 
 
 def lock_share(name: str, options: Options) -> float | str:
-    """Return the share of time in which the worker of a pipeline with one thread holds the lock, or why it is unknown.
+    """Return the fraction of time in which the worker of a pipeline with one thread holds the GIL.
 
     Args:
-        name: of a workload, see `benchmarks.scaling_pipelines`.
-        options: as given to the benchmark.
+        name: name of a workload, see `benchmarks.scaling_pipelines`.
+        options: the options of the benchmark.
     """
     folders = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
     program = shutil.which("py-spy", path=os.pathsep.join(folders))

@@ -1,7 +1,7 @@
-"""What does each mode cost: a pipeline, lazy mode, calls at once?
+"""Compare a pipeline, lazy mode and immediate calls.
 
-The same chain three times, from the same bytes in memory: with photographs, where the work decides, and with thumbnails
-of noise, where the cost of calls does.
+The same operators process the same bytes in memory in the three modes: photographs, where the computation dominates,
+and thumbnails of noise, where the cost of calls dominates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["chain", "main"]
 
 
 def chain(space: Any, encoded: Any, mirror: Any, size: int) -> Any:
-    """Decode, crop at random, mirror, normalise; in any mode."""
+    """Decode, crop randomly, mirror, normalize; in any mode."""
     images = space.decoders.image(encoded)
     images = space.random_resized_crop(images, size=size)
     return space.crop_mirror_normalize(images, mirror=mirror, mean=MEAN, std=DEVIATION)
@@ -74,7 +74,7 @@ def _compare(title: str, batches: list[list[bytes]], size: int, options: Options
 
 
 def main(options: Options) -> None:
-    """Photographs, then thumbnails."""
+    """Time photographs, then thumbnails."""
     files = [path.read_bytes() for path in sorted(photo_folder(options).glob("*/*.jpg"))]
     files = (files * BATCH_SIZE)[: 2 * BATCH_SIZE]
     _compare("ResNet-50 training from memory", [files[:BATCH_SIZE], files[BATCH_SIZE:]], 224, options)

@@ -1,6 +1,6 @@
-"""How fast is each operator beside DALI's? CPU time per sample on one thread, with input as it is met in training.
+"""Compare each operator with DALI: CPU time per sample on one thread, with input that is typical of training.
 
-Both libraries read the same arrays without a copy: a row is the operator and what surrounds it, from source to output.
+Both libraries read the same arrays without a copy. A row measures a pipeline with one operator, from source to output.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Task", "main", "tasks"]
 
 BATCH_SIZE = 16
 WARM_UP_BATCHES = 3
-# Functions of users take their own time; expressions and sources have benchmarks of their own.
+# The time of user functions depends on the user; expressions and sources have separate benchmarks.
 _UNTIMED = {"arithmetic", "tensor_subscript", "external_source", "python_function", "dl_tensor_python_function"}
 _RANDOM = np.random.default_rng(0)
 
@@ -38,10 +38,10 @@ class Task:
     """One row: an operator on typical input.
 
     Attributes:
-        name: below ``fn``.
-        inputs: arrays or samples with their layout, by position.
-        arguments: constants; an array stands for one value per sample.
-        in_dali: whether DALI has it for CPUs.
+        name: name in ``fn``.
+        inputs: positional inputs, arrays or samples with their layout.
+        arguments: constants; an array contains one value per sample.
+        in_dali: whether DALI supports the operator on the CPU.
     """
 
     name: str
@@ -60,8 +60,8 @@ def _boxes(count: int) -> np.ndarray:
 
 
 def _photos(files: Sequence[Path], height: int, width: int) -> np.ndarray:
-    pictures = [cv2.cvtColor(cv2.imread(str(file)), cv2.COLOR_BGR2RGB) for file in files]
-    return np.stack([cv2.resize(picture, (width, height), interpolation=cv2.INTER_AREA) for picture in pictures])
+    images = [cv2.cvtColor(cv2.imread(str(file)), cv2.COLOR_BGR2RGB) for file in files]
+    return np.stack([cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA) for image in images])
 
 
 def _file(array: np.ndarray) -> np.ndarray:
@@ -69,7 +69,7 @@ def _file(array: np.ndarray) -> np.ndarray:
 
 
 def _unpacked(array: np.ndarray) -> np.ndarray:
-    """One LZ4 block of literals: what is not worth packing is copied."""
+    """Return an LZ4 block that contains only literals, as for incompressible data."""
     data = array.tobytes()
     more, rest = divmod(len(data) - 15, 255)
     return np.frombuffer(b"\xf0" + b"\xff" * more + bytes([rest]) + data, np.uint8)
@@ -81,7 +81,7 @@ def _header(array: np.ndarray) -> bytes:
 
 
 def tasks(folder: Path) -> list[Task]:
-    """Make the inputs, from photographs where they are images, and list what is timed."""
+    """Create the inputs (images come from photographs) and return the rows to time."""
     files = sorted(folder.glob("*/*.jpg"))[:BATCH_SIZE]
     photo = (_photos(files, 256, 256), "HWC")
     large = (_photos(files, 375, 500), "HWC")
@@ -95,7 +95,7 @@ def tasks(folder: Path) -> list[Task]:
     box_labels = (np.tile(np.arange(1, 21, dtype=np.int32), (BATCH_SIZE, 1)), "")
     points = (_RANDOM.normal(0, 1, (BATCH_SIZE, 1000, 2)).astype(np.float32), "")
     matrix = (_RANDOM.normal(0, 1, (BATCH_SIZE, 2, 3)).astype(np.float32), "")
-    sound = (_RANDOM.normal(0, 0.1, (BATCH_SIZE, 64000)).astype(np.float32), "")
+    audio = (_RANDOM.normal(0, 0.1, (BATCH_SIZE, 64000)).astype(np.float32), "")
     spectrum = (np.abs(_RANDOM.normal(0, 1, (BATCH_SIZE, 257, 400))).astype(np.float32), "ft")
     jpeg = ([np.fromfile(file, np.uint8) for file in files], "")
     npy = ([_file(sample) for sample in values[0]], "")
@@ -228,19 +228,19 @@ def tasks(folder: Path) -> list[Task]:
         _task("transpose", photo, perm=[2, 0, 1]),
         _task("zeros", shape=[100, 100]),
         _task("zeros_like", photo),
-        _task("audio_resample", sound, in_rate=16000.0, out_rate=22050.0),
+        _task("audio_resample", audio, in_rate=16000.0, out_rate=22050.0),
         _task("mel_filter_bank", spectrum, nfilter=80, sample_rate=16000.0),
         _task("mfcc", spectrum, n_mfcc=20),
-        _task("nonsilent_region", sound),
-        _task("power_spectrum", (sound[0][:, :4096].copy(), "")),
-        _task("preemphasis_filter", sound),
-        _task("spectrogram", sound, nfft=512, window_length=400, window_step=160),
+        _task("nonsilent_region", audio),
+        _task("power_spectrum", (audio[0][:, :4096].copy(), "")),
+        _task("preemphasis_filter", audio),
+        _task("spectrogram", audio, nfft=512, window_length=400, window_step=160),
         _task("to_decibels", spectrum),
     ]
 
 
 def define(lib: SimpleNamespace, task: Task) -> Any:
-    """Define a pipeline of one operator."""
+    """Define a pipeline with one operator."""
 
     def source(values: Any, layout: str = "") -> Any:
         return lib.fn.external_source(source=lambda: values, layout=layout or None, no_copy=True)
@@ -264,7 +264,7 @@ def _is_internal(name: str) -> bool:
 
 
 def _timed(task: Task, options: Options, libraries: Mapping[str, SimpleNamespace]) -> dict[str, list[float]]:
-    """Return CPU microseconds per sample by library, one for each round."""
+    """Return CPU microseconds per sample and round for each library."""
     rounds, seconds = (1, 0.005) if options.is_smoke else (options.rounds, options.seconds / 10)
     runs: dict[str, Callable[[], int]] = {}
     times: dict[str, list[float]] = {}
@@ -285,7 +285,7 @@ def _timed(task: Task, options: Options, libraries: Mapping[str, SimpleNamespace
 
 
 def main(options: Options) -> None:
-    """Time all operators that are there, and print a table with the ratios and their median."""
+    """Time all available operators, and print a table with the ratios and their median."""
     libraries = {root: library(root) for root in (OURS, RIVAL) if not missing_package([root])}
     table = Table(title="operators: CPU µs per sample", title_justify="left")
     for heading in ("", "dalify", "DALI", "dalify is"):
@@ -308,4 +308,4 @@ def main(options: Options) -> None:
     if not options.only and (untimed := sorted(set(catalogue.names()) - {task.name for task in timed} - _UNTIMED)):
         console.print(f"without a task: {', '.join(name for name in untimed if not _is_internal(name))}")
     if ratios:
-        console.print(f"median of {len(ratios)} ratios: {statistics.median(ratios):.2f} ×, lowest {min(ratios):.2f} ×")
+        console.print(f"median of {len(ratios)} ratios: {statistics.median(ratios):.2f} ×, minimum {min(ratios):.2f} ×")

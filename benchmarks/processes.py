@@ -1,4 +1,4 @@
-"""What do worker processes cost and bring: ``Pipeline(processes=N)`` beside threads?"""
+"""Compare worker processes, ``Pipeline(processes=N)``, with threads."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from benchmarks.common import OURS, Options, RunBatch, library, photo_folder, ru
 __all__ = ["main"]
 
 BATCH_SIZE = 64
+# Each process has a batch of its own in progress when a turn ends: in a short turn, its part of the time counts.
+LONG = 4
 IMAGE = np.random.default_rng(0).integers(0, 255, (224, 224, 3), dtype=np.uint8)
-# In a process of its own: seconds of import, seconds to the first batch, MB of this process or of its worker.
+# Runs in a separate process: seconds of import, seconds to the first batch, MB of this process or of its worker.
 MEASURE = """
 import importlib, json, sys, time
 method, folder = sys.argv[1:]
@@ -73,7 +75,7 @@ def photos(lib: Any, folder: str, num_threads: int = 2, **options: Any) -> Any:
 
 
 def python_only(lib: Any, num_threads: int = 2, **options: Any) -> Any:
-    """Define a pipeline that spends its time in a Python function that never lets go of the interpreter."""
+    """Define a pipeline that spends its time in a Python function that does not release the GIL."""
 
     @lib.pipeline_def(batch_size=BATCH_SIZE, num_threads=num_threads, device_id=None, seed=1, **options)
     def pipeline():
@@ -90,7 +92,7 @@ def _computed(value: np.ndarray) -> np.ndarray:
 
 
 def large(lib: Any, **options: Any) -> Any:
-    """Define a pipeline that is quick for what it returns: 64x3x224x224 floats."""
+    """Define a fast pipeline with large outputs: 64x3x224x224 floats."""
     fn, types = lib.fn, lib.types
 
     @lib.pipeline_def(batch_size=BATCH_SIZE, num_threads=1, device_id=None, seed=1, exec_pipelined=False, **options)
@@ -102,12 +104,12 @@ def large(lib: Any, **options: Any) -> Any:
 
 
 def main(options: Options) -> None:
-    """Throughput, overhead per batch, start of a worker and its memory."""
+    """Measure throughput, overhead per batch, and start time and memory of a worker."""
     lib = library(OURS)
     folder = str(photo_folder(options).resolve())
     for title, define in (
         ("compiled operators, 2 threads or 2 processes of 1 thread", partial(photos, lib, folder)),
-        ("a pure Python function, likewise", partial(python_only, lib)),
+        ("a pure Python function, 2 threads or 2 processes of 1 thread", partial(python_only, lib)),
     ):
         _print_throughput(title, define, options)
     _print_overhead(lib, 3 if options.is_smoke else 100, 1 if options.is_smoke else options.rounds)
@@ -115,8 +117,8 @@ def main(options: Options) -> None:
 
 
 def _print_throughput(title: str, define: Any, options: Options) -> None:
-    """Run both in turns. The CPU time of all processes tells what a busy machine does not let the clock tell."""
-    rounds, seconds = (1, 0.05) if options.is_smoke else (options.rounds, options.seconds)
+    """Time both alternately. The CPU time of all processes is reliable on a busy machine, unlike wall time."""
+    rounds, seconds = (1, 0.05) if options.is_smoke else (options.rounds, LONG * options.seconds)
     found: dict[str, list[tuple[float, float]]] = {"processes=2": [], "threads": []}
     with ExitStack() as stack:
         run = {
@@ -127,7 +129,7 @@ def _print_throughput(title: str, define: Any, options: Options) -> None:
             for name, turns in found.items():
                 turns.append(_turn(run[name], seconds))
     table = Table(title=title, title_justify="left")
-    for heading in ("", "samples/s", "slowest – fastest turn", "CPU µs each, all processes", "processes=2 is"):
+    for heading in ("", "samples/s", "slowest – fastest round", "CPU µs each, all processes", "processes=2 is"):
         table.add_column(heading, justify="right" if heading else "left")
     for name, turns in found.items():
         rates = [rate for rate, _ in turns]
@@ -161,9 +163,9 @@ def _cpu_seconds(family: Sequence[psutil.Process]) -> float:
 
 
 def _print_overhead(lib: Any, batches: int, rounds: int) -> None:
-    """Time one batch after the other, each begun when it is asked for: what it takes longer is the overhead.
+    """Time batches without prefetching: the difference is the overhead.
 
-    The two take turns batch by batch, so that a busy machine is busy for both.
+    The two alternate batch by batch, so that load on the machine affects both.
     """
     pipes = {"threads": large(lib), "processes=1": large(lib, processes=1)}
     table = Table(title="a batch of 64x3x224x224 floats, not prefetched", title_justify="left")
@@ -188,7 +190,7 @@ def _print_overhead(lib: Any, batches: int, rounds: int) -> None:
 
 def _print_start(folder: str, rounds: int) -> None:
     table = Table(title="start and memory, compiled operators, 1 thread", title_justify="left")
-    for heading in ("", "import, s", "first batch, s", "memory of its own, MB", "resident memory, MB"):
+    for heading in ("", "import, s", "first batch, s", "unique memory, MB", "resident memory, MB"):
         table.add_column(heading, justify="right" if heading else "left")
     for method in ("", "fork", "forkserver", "spawn"):
         rows = np.median([_measured(method, folder) for _ in range(rounds)], axis=0)
@@ -198,7 +200,7 @@ def _print_start(folder: str, rounds: int) -> None:
 
 
 def _measured(method: str, folder: str) -> list[float]:
-    program = Path("out/processes_start.py")  # spawned workers import it again
+    program = Path("out/processes_start.py")  # spawned workers import this module
     program.parent.mkdir(exist_ok=True)
     program.write_text(MEASURE)
     ran = subprocess.run(

@@ -1,7 +1,7 @@
-"""What does one of 10,000 ranks pay for its place in the data: for a first batch, to resume, for another world size?
+"""Measure the sampler of one of 10,000 ranks: the first batch, resuming, and a change of the world size.
 
-Samplers alone are measured: no data exist. Each figure is for one rank; the table shows that it depends neither on the
-number of samples nor on the number of ranks, except where the states of all ranks are passed.
+Only samplers are measured, without data. Each figure is for one rank. The table shows that it does not depend on the
+number of samples or ranks, unless the states of all ranks are passed.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ MODES: dict[str, dict[str, Any]] = {
 
 
 def main(options: Options) -> None:
-    """Print a table for each mode, and the costs of passing all states."""
+    """Print a table per mode, and the cost of passing all states."""
     rounds = 2 if options.is_smoke else 20
     for title, mode in MODES.items():
-        table = Table(title=f"one rank, {title}: microseconds of CPU time (most kB of memory at a time)")
+        table = Table(title=f"one rank, {title}: microseconds of CPU time (peak memory in kB)")
         headings = (
             "samples",
             "ranks",
@@ -45,7 +45,7 @@ def main(options: Options) -> None:
             "next batch",
             "epoch 1,000",
             "resume",
-            "other world size",
+            "new world size",
             "state",
         )
         for heading in headings:
@@ -94,7 +94,7 @@ def _row(size: int, ranks: int, mode: dict[str, Any], rounds: int) -> list[str]:
 
 
 def _cost(action: Callable[[], object], rounds: int) -> tuple[float, int]:
-    """Return the median of the CPU time in microseconds, and the most bytes that were held at a time."""
+    """Return the median of the CPU time in microseconds, and the peak memory in bytes."""
     times: list[float] = []
     for _ in range(rounds):
         start = time.process_time_ns()
@@ -110,14 +110,14 @@ def _cost(action: Callable[[], object], rounds: int) -> tuple[float, int]:
 
 
 def _print_all_states(rounds: int) -> None:
-    """With ``random_shuffle``, each shard's order depends on its seed: a new world size needs the states of all."""
-    table = Table(title="one rank, random_shuffle, another world size: the states of all ranks are read")
+    """Measure ``random_shuffle``, where the order of a shard depends on its seed: a new world size needs all states."""
+    table = Table(title="one rank, random_shuffle, new world size: the states of all ranks are read")
     for heading in (
         "samples",
         "ranks",
         "ms of CPU time",
         "kB of memory",
-        "state afterwards, seeds alike",
+        "new state, equal seeds",
         "seeds differ",
     ):
         table.add_column(heading, justify="right")

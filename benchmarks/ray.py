@@ -1,4 +1,4 @@
-"""What do actors of Ray cost: ``RayPipeline`` beside worker processes and threads, on one machine?"""
+"""Compare Ray actors, ``RayPipeline``, with worker processes and threads on one machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["main"]
 
 
 def main(options: Options) -> None:
-    """Throughput of two actors, two processes and two threads, in turns; and what a large batch costs."""
+    """Measure the throughput of two actors, two processes and two threads, and the cost of a large batch."""
     if importlib.util.find_spec("ray") is None:
         print("ray: not installed, skipped: pip install 'dalify[ray]'")
         return
@@ -33,10 +33,10 @@ def main(options: Options) -> None:
                 lambda **given: photos(lib, folder, **given),
                 True,
             ),
-            ("batches of 39 MB that cost nothing to compute: ms per batch", lambda **given: large(lib, **given), False),
+            ("batches of 39 MB without computation: ms per batch", lambda **given: large(lib, **given), False),
         ):
             kinds: dict[str, Callable[[], Any]] = {
-                "2 actors of Ray": lambda define=define: on_ray(define()),
+                "2 Ray actors": lambda define=define: on_ray(define()),
                 "processes=2": lambda define=define: define(processes=2, py_start_method="spawn"),
                 "threads": define,
             }
@@ -49,7 +49,7 @@ def _cluster() -> Iterator[Callable[[Any], Any]]:
 
     from dalify.plugin.ray import RayPipeline
 
-    # Actors have the niceness 15 otherwise, and threads have not.
+    # By default actors have the niceness 15, unlike threads.
     os.environ.update(RAY_worker_niceness="0", RAY_USAGE_STATS_ENABLED="0")
     ray.init("local", num_cpus=2, object_store_memory=1 << 30, include_dashboard=False, logging_level="ERROR")
     try:
@@ -68,16 +68,16 @@ def _print(title: str, kinds: dict[str, Callable[[], Any]], options: Options, *,
             pipe.close()
             wait_until_idle()
     table = Table(title=title, title_justify="left")
-    for heading in ("", "median", "slowest – fastest turn", "Ray is"):
+    for heading in ("", "median", "slowest – fastest round", "Ray is"):
         table.add_column(heading, justify="right" if heading else "left")
     for name, rates in found.items():
         shown = rates if is_rate else [64 / rate * 1e3 for rate in rates]
-        ratio = statistics.median(own / other for own, other in zip(found["2 actors of Ray"], rates, strict=True))
+        ratio = statistics.median(own / other for own, other in zip(found["2 Ray actors"], rates, strict=True))
         table.add_row(
             name,
             f"{statistics.median(shown):,.1f}",
             f"{min(shown):,.1f} – {max(shown):,.1f}",
-            "" if name == "2 actors of Ray" else f"{ratio:.2f} ×",
+            "" if name == "2 Ray actors" else f"{ratio:.2f} ×",
         )
     Console().print(table)
 

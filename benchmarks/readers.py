@@ -1,7 +1,7 @@
-"""How fast are files and containers read? Photographs as they are, without decoding, on one thread.
+"""Measure readers of files and containers with photographs, without decoding, on one thread.
 
-Beside the readers of the real DALI and, where they are installed, the containers' own Python packages. Everything is in
-the memory of the system after the first epoch: what is timed is the work, not the disk.
+They are compared with the readers of the real DALI and the Python packages of the container formats, if installed.
+After the first epoch all data are in the page cache: the figures do not include the disk.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ MOST_FILES = 128
 PATCH = 256
 
 
-# Extras that readers need; DALI has none of these readers.
+# Optional packages of readers that DALI does not have.
 EXTRAS = {"parquet": "pyarrow", "arrow": "pyarrow", "hdf5": "h5py", "hdf5, chunks": "h5py", "zarr, chunks": "zarr"}
 ROWS_OF_A_CHUNK = 4
-# DALI maps files into memory unless told otherwise. A mapped file that becomes shorter, or cannot be read, ends the
-# process; dalify always reads, as DALI does without maps.
+# By default DALI maps files into memory. If a mapped file is truncated or cannot be read, the process crashes. dalify
+# always reads, like DALI without memory maps.
 MAPPED = ("file", "tfrecord", "webdataset", "mxnet", "numpy", "numpy, a patch")
 
 
 def _tables(folder: Path, photos: list[bytes]) -> dict[str, dict[str, Any]]:
-    """Write the containers of extras that are installed; return the arguments of their readers."""
+    """Write the containers whose optional packages are installed; return the arguments of their readers."""
     found: dict[str, dict[str, Any]] = {}
     arrays = np.stack([np.full((512, 512), number, np.float32) for number in range(len(photos) // 4)])
     if not missing_package(["pyarrow"]):
@@ -77,7 +77,7 @@ def _tables(folder: Path, photos: list[bytes]) -> dict[str, dict[str, Any]]:
 
 
 def _written(folder: Path, photos: list[bytes]) -> dict[str, dict[str, Any]]:
-    """Write every container; return the arguments of its reader, those that are functions to be given the library."""
+    """Write every container; return the arguments of its reader. Arguments that are functions get the library."""
     files = [folder / f"{number:05d}.jpg" for number in range(len(photos))]
     for file, photo in zip(files, photos, strict=True):
         file.write_bytes(photo)
@@ -142,7 +142,7 @@ def _contender(name: str, root: str, reader: str, arguments: dict[str, Any]) -> 
 
 
 def _own(name: str, needs: str, samples: Callable[[], Iterator[Any]]) -> Contender:
-    """A package's own way to go through its container, again and again."""
+    """Iterate over a container with its Python package, repeatedly."""
 
     @contextmanager
     def opened() -> Iterator[RunBatch]:
@@ -174,7 +174,7 @@ def _packages(folder: Path) -> dict[str, Contender]:
 
     def of_lmdb() -> Iterator[Any]:
         package = __import__("lmdb")
-        # A copy of its own: the package opens no database twice in a process.
+        # A separate copy: the package does not open a database twice in one process.
         copy = shutil.copytree(folder / "caffe", folder / "caffe_of_lmdb", dirs_exist_ok=True)
         with package.open(str(copy), readonly=True, lock=False) as environment, environment.begin() as transaction:
             for _, value in transaction.cursor():

@@ -1,4 +1,4 @@
-"""How fast is the pipeline that trains ResNet-50: decode, random_resized_crop 224, mirror, normalise to float CHW?"""
+"""Measure the ResNet-50 training pipeline: decode, random_resized_crop 224, mirror, normalize to float CHW."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def training(lib: SimpleNamespace, folder: str, num_threads: int) -> Any:
 
 
 def main(options: Options) -> None:
-    """One thread, then two, then dalify with two threads beside itself with one."""
+    """Time one thread, then two threads, then dalify with two threads and with one."""
     folder = photo_folder(options)
     ours = {}
     for threads in (1, 2):
@@ -54,4 +54,4 @@ def main(options: Options) -> None:
             is_in_process=False,
         )
         compare(f"ResNet-50 training, {threads} thread{plural}", [*contenders, loader], options)
-    compare("ResNet-50 training, does a second thread pay?", [ours[2], ours[1]], options)
+    compare("ResNet-50 training, speedup by a second thread", [ours[2], ours[1]], options)

@@ -1,4 +1,4 @@
-"""How fast is the pipeline that validates ResNet-50: decode, shorter side 256, central 224, normalise to float CHW?"""
+"""Measure the ResNet-50 validation pipeline: decode, shorter side 256, center crop 224, normalize to float CHW."""
 
 from __future__ import annotations
 

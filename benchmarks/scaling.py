@@ -1,18 +1,18 @@
-"""What do more cores give, and what keeps them from giving more: the share of time that holds the interpreter lock.
+"""Measure how pipelines scale with cores, and the fraction of time in which workers hold the GIL.
 
 For each pipeline:
 
-- samples per second with one thread and with two, beside DALI and torch's DataLoader, in turns;
-- the share of a worker's time that holds the lock, by py-spy, and the share of its CPU time outside compiled calls, by
-  the recording below. They differ by what NumPy does without the lock;
-- what Python allows with up to 64 threads, simulated (see `benchmarks.simulation`), with a check of the simulation:
-  two simulated threads beside two real ones;
+- samples per second with one and two threads, compared with DALI and torch's DataLoader, measured alternately;
+- the fraction of time in which a worker holds the GIL, by py-spy, and the fraction of its CPU time outside compiled
+  calls, by a recording. They differ by the work of NumPy without the GIL;
+- a simulation of up to 64 threads (see `benchmarks.simulation`), and a check of it: two simulated threads and two real
+  ones;
 - the real curve up to the number of cores, or for the numbers of ``--threads``.
 
-Use an idle machine. Where others compute, too, a thread that waits for a core while it has the lock looks like one that
-needs it, and wall-clock figures mean little; CPU time for each sample, and ratios of neighboring turns, then say most.
+Use an idle machine. With other load, a thread that waits for a core while it holds the GIL cannot be distinguished from
+one that needs the GIL, and wall times are unreliable. Then compare CPU time per sample and ratios within a round.
 
-``--json`` writes the figures for comparisons by programs. ``--only training,ssd`` picks pipelines.
+``--json`` writes the figures to a file. ``--only training,ssd`` selects pipelines.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main(options: Options) -> None:
     found: dict[str, Any] = {"machine": _machine(), "pipelines": {}}
     for name in options.only or workload_names():
         found["pipelines"][name] = _measure(name, options)
-        if options.json is not None:  # after each one: a run that is cut off leaves what it has
+        if options.json is not None:  # after each pipeline, so that an interrupted run saves its figures
             options.json.write_text(json.dumps(found, indent=2))
 
 
@@ -99,8 +99,8 @@ def _measure(name: str, options: Options) -> dict[str, Any]:
     _print_curves(workload, real, simulated)
     text = f"{share:.1%}" if isinstance(share, float) else share
     Console().print(
-        f"holds the lock: {text}; CPU time outside compiled calls: {outside:.1%}; "
-        f"compiled time that really ran in the simulation: {simulated['real_share']:.1%}\n"
+        f"holds the GIL: {text}; CPU time outside compiled calls: {outside:.1%}; "
+        f"compiled time executed in the simulation: {simulated['real_share']:.1%}\n"
     )
     return found
 
@@ -110,7 +110,7 @@ def _counted(threads: int) -> str:
 
 
 def _real_curve(workload: Workload, options: Options) -> dict[str, dict[str, float]]:
-    """Time dalify with several numbers of threads, in turns."""
+    """Time dalify with several numbers of threads alternately."""
     cores = os.cpu_count() or 1
     counts = options.threads or tuple(n for n in SIMULATED_THREADS if n <= cores)
     contenders = [
@@ -137,7 +137,7 @@ def _open(workload: Workload, threads: int) -> Any:
 
 
 def _record(workload: Workload, options: Options) -> tuple[Recording, float]:
-    """Record the compiled calls of one thread; return them and the share of CPU time outside of them."""
+    """Record the compiled calls of one thread; return them and the fraction of CPU time outside of them."""
     seconds = 0.2 if options.is_smoke else max(3.0, 2 * options.seconds)
     with _open(workload, 1) as run_batch:
         for _ in range(WARM_UP_BATCHES):
@@ -148,12 +148,12 @@ def _record(workload: Workload, options: Options) -> tuple[Recording, float]:
             while time.perf_counter() - start < seconds:
                 run_batch()
             cpu_s, compiled_s = time.process_time() - cpu_start - made.overhead_s, made.thread_s
-            wait_until_idle()  # what is prefetched may not be computed without the recording
+            wait_until_idle()  # prefetched batches must be computed with the recording
     return made, 1 - compiled_s / cpu_s
 
 
 def _simulate(workload: Workload, made: Recording, options: Options) -> dict[str, Any]:
-    """Run simulated threads, each number several times, in turns."""
+    """Run simulated threads, several alternating rounds of each number."""
     counts = SMOKE_THREADS if options.is_smoke else SIMULATED_THREADS
     rounds, seconds = (1, 0.05) if options.is_smoke else (min(options.rounds, 3), options.seconds)
     rates: dict[int, list[float]] = {threads: [] for threads in counts}
@@ -173,7 +173,7 @@ def _simulate(workload: Workload, made: Recording, options: Options) -> dict[str
 
 
 def _print_curves(workload: Workload, real: dict[str, Any], simulated: dict[str, Any]) -> None:
-    table = Table(title=f"{workload.title}: what threads give", title_justify="left")
+    table = Table(title=f"{workload.title}: speedup by threads", title_justify="left")
     for heading in ("threads", f"real {workload.unit}", "× 1 thread", f"simulated {workload.unit}", "× 1 thread"):
         table.add_column(heading, justify="right")
     for threads in sorted({*real, *simulated["threads"]}, key=int):

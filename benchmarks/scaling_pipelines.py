@@ -1,4 +1,4 @@
-"""The pipelines whose scaling with cores is measured, each with what torch's DataLoader has in its place."""
+"""Define the pipelines of the scaling benchmark, each with an equivalent for torch's DataLoader."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ VOLUME_SIZE = (64, 64, 64)
 
 @dataclass(frozen=True)
 class Workload:
-    """A pipeline to be measured.
+    """A pipeline to measure.
 
     Attributes:
-        title: heads its table.
-        unit: of its figures.
+        title: title of its table.
+        unit: unit of its figures.
         define: takes a library (see `benchmarks.common.library`) and `num_threads`, and returns a pipeline.
         make_dataset: returns a torch Dataset that does the same work.
-        batch_size: samples of a batch.
-        needs: packages that the torch Dataset takes.
+        batch_size: samples per batch.
+        needs: packages that the torch Dataset needs.
     """
 
     title: str
@@ -62,8 +62,8 @@ class Workload:
 
 
 def _first_column(samples: list[Any]) -> tuple[list[Any], None]:
-    """Join what can be joined: images. Boxes differ in number."""
-    import torch  # a rival: loaded only for its row
+    """Stack images. Boxes cannot be stacked because their number varies."""
+    import torch  # imported only for its row
 
     return torch.stack([sample[0] for sample in samples]), None  # pyright: ignore[reportReturnType]
 
@@ -73,7 +73,7 @@ def _first_column(samples: list[Any]) -> tuple[list[Any], None]:
 
 
 def _color(lib: SimpleNamespace, folder: str, num_threads: int) -> Any:
-    """Color, blur, and rotation of photographs in their full size; the network's size at the end."""
+    """Change color, blur and rotate photographs at full size; resize to the size of the network at the end."""
     fn, types = lib.fn, lib.types
 
     @lib.pipeline_def(batch_size=COLOR_BATCH, num_threads=num_threads, device_id=None, seed=1)
@@ -126,7 +126,7 @@ def _ssd_anchors() -> list[float]:
 
 
 def _ssd(lib: SimpleNamespace, images_folder: str, annotations: str, num_threads: int) -> Any:
-    """SSD300 training as NVIDIA's example has it."""
+    """SSD300 training as in NVIDIA's example."""
     fn, types = lib.fn, lib.types
     anchors = _ssd_anchors()
 
@@ -203,7 +203,7 @@ class _BoxDataset:
 
 
 def _coco_files(options: Options) -> tuple[Path, Path]:
-    """Return the folder of images and the annotations: beside the photographs of ``--data``, else made."""
+    """Return the folder of images and the annotations: next to the photographs of ``--data``, or generated."""
     if options.data is not None and (options.data.parent / "coco/instances.json").exists():
         folder = options.data.parent / "coco"
         return folder / "images", folder / "instances.json"
@@ -252,9 +252,9 @@ class _SpeechDataset:
 
     def __getitem__(self, index: int) -> tuple[Any, int]:
         torch = self._torch
-        sound = torch.from_numpy(self._soundfile.read(self.paths[index], dtype="float32")[0])
-        sound = torch.cat([sound[:1], sound[1:] - 0.97 * sound[:-1]])
-        spectrum = torch.stft(sound, 512, 160, 400, self._window, return_complex=True).abs() ** 2
+        audio = torch.from_numpy(self._soundfile.read(self.paths[index], dtype="float32")[0])
+        audio = torch.cat([audio[:1], audio[1:] - 0.97 * audio[:-1]])
+        spectrum = torch.stft(audio, 512, 160, 400, self._window, return_complex=True).abs() ** 2
         decibels = 10 * torch.log10((self._filters @ spectrum).clamp(min=1e-8))
         normal = (decibels - decibels.mean(1, keepdim=True)) / decibels.std(1, keepdim=True)
         return normal[:, :128], 0
@@ -277,7 +277,7 @@ def _log_mel(lib: SimpleNamespace, folder: str, num_threads: int) -> Any:
 
 
 def _volume_folder(options: Options) -> Path:
-    """Write volumes of 32-bit floats that differ in depth, as scans do."""
+    """Write volumes of 32-bit floats with different depths, like medical scans."""
     count = 4 if options.is_smoke else 16
     folder = Path(f"out/volumes_{count}")
     folder.mkdir(parents=True, exist_ok=True)
@@ -290,7 +290,7 @@ def _volume_folder(options: Options) -> Path:
 
 
 def _volumes(lib: SimpleNamespace, folder: str, num_threads: int) -> Any:
-    """Random window, random scale, mirror, and contrast of volumes."""
+    """Random crop, random scale, mirror, and contrast of volumes."""
     fn, types = lib.fn, lib.types
 
     @lib.pipeline_def(batch_size=VOLUME_BATCH, num_threads=num_threads, device_id=None, seed=1)
@@ -406,5 +406,5 @@ def workload_names() -> list[str]:
 
 
 def make_workload(name: str, options: Options) -> Workload:
-    """Make the data of a workload and return it."""
+    """Create the data of a workload and return the workload."""
     return _WORKLOADS[name](options)

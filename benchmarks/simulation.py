@@ -1,28 +1,29 @@
-"""What a pipeline would do on more cores than the machine has: compiled calls sleep instead of computing.
+"""Simulate a pipeline on more cores than the machine has: compiled calls sleep instead of computing.
 
-A recording run measures how long each compiled call takes: numba kernels that release the interpreter lock, and
-functions of simplejpeg, OpenCV, and soundfile. In a simulated run these calls sleep that long. Sleeping threads need no
-core, so everything that needs the lock, which is Python, remains as it is, and any number of threads can be tried.
+A recording run measures the time of each compiled call: numba kernels that release the GIL, and functions of
+simplejpeg, OpenCV, and soundfile. In a simulated run these calls sleep for that time. Sleeping threads need no core,
+while Python code, which needs the GIL, runs normally. So any number of threads can be simulated.
 
 The model:
 
-- A call takes a time proportional to the bytes of its array arguments: the recorded time of all calls of that function
-  divided by the recorded bytes. Recorded times are CPU seconds of the calling thread, so other programs do not count.
-- A library call that returns an array of its own repeats a recorded result of a call with equal shapes, and decoded
-  audio is that of a recorded call of equal length: where it is silent decides on shapes.
-- Some calls really run: kernels that decide on what follows (they return a value, or write a small array, such as the
-  region of a recording that is not silent), readers (the bytes of files are needed by those who parse their headers),
-  calls that take less than `SHORT_S` on average, and calls of which no fitting result was recorded. NumPy cannot be
-  intercepted and really runs, too. All of these share the real cores. `Simulated.real_share` is their part of the
-  compiled time, without NumPy: the simulation is right as long as that part, times the threads, fits into the cores.
-- A call holds the lock while its arguments are unpacked. A simulated call holds it as long as an empty call with as
-  many arrays does, which is measured when the simulation begins.
+- The time of a call is proportional to the bytes of its array arguments: the recorded time of all calls of that
+  function divided by the recorded bytes. Recorded times are CPU seconds of the calling thread, so other programs do not
+  affect them.
+- A library call that returns a new array returns a recorded result of a call with equal shapes. Decoded audio is that
+  of a recorded call of equal length, because its silence determines later shapes.
+- Some calls are executed: kernels whose results determine later work (they return a value, or write a small array, such
+  as the nonsilent region of a recording), readers (their bytes are parsed later), calls that take less than `SHORT_S`
+  on average, and calls without a matching recorded result. NumPy cannot be intercepted and is executed, too. All of
+  these share the real cores. `Simulated.real_share` is their fraction of the compiled time, without NumPy. The
+  simulation is valid if that fraction times the number of threads does not exceed the number of cores.
+- A call holds the GIL while its arguments are unpacked. A simulated call holds it as long as an empty call with the
+  same number of arrays, which is measured when the simulation starts.
 - Cores of the simulated machine do not share memory bandwidth, caches, or clock frequency. The result is an upper
-  bound: what Python allows.
-- Outputs of other simulated calls contain whatever was in the memory.
+  bound, limited only by Python.
+- The outputs of other simulated calls contain uninitialized memory.
 
-Nothing in the product knows of this: calls are intercepted in numba's dispatcher class and in the namespaces of the
-libraries, while the context managers below are active. It needs a POSIX system.
+The product needs no code for this: calls are intercepted in numba's dispatcher class and in the namespaces of the
+libraries while the context managers below are active. It needs a POSIX system.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ __all__ = ["Recording", "Simulated", "recording", "simulating"]
 soundfile: Any = LazyModule("soundfile", "the simulation of audio decoders", "dalify[audio]")
 
 SHORT_S = 20e-6
-# A shorter sleep is added to the next one of the thread: the system calls would take longer.
+# A shorter sleep is added to the next one of the thread, because the system call takes longer.
 SHORTEST_SLEEP_S = 60e-6
 SMALL_BYTES = 4096
 KERNELS = "dalify."
@@ -65,13 +66,13 @@ Call = Callable[..., Any]
 
 @dataclass
 class Result:
-    """What one recorded call did.
+    """The effects of one recorded call.
 
     Attributes:
-        returned: the result, where it is none of the arguments.
-        argument: position of the array argument that the result shares memory with.
+        returned: the result, unless it is one of the arguments.
+        argument: position of the array argument that shares memory with the result.
         wrote_small: whether a small array was changed.
-        contents: of that argument, where they decide on what follows.
+        contents: contents of that argument, if they determine later work.
     """
 
     returned: Any
@@ -82,7 +83,7 @@ class Result:
 
 @dataclass
 class Function:
-    """What was recorded of one compiled function."""
+    """The recorded calls of one compiled function."""
 
     calls: int = 0
     seconds: float = 0.0
@@ -92,16 +93,16 @@ class Function:
     by_shapes: dict[Any, Result] = field(default_factory=dict)
 
     def is_short(self) -> bool:
-        """Whether calls take so little time that they really run in a simulation."""
+        """Whether calls are so short that a simulation executes them."""
         return self.calls == 0 or self.seconds / self.calls < SHORT_S
 
 
 class Recording:
-    """What was recorded of all compiled functions.
+    """The recorded calls of all compiled functions.
 
     Attributes:
-        functions: by name.
-        overhead_s: CPU seconds that the recording itself took.
+        functions: recordings by function name.
+        overhead_s: CPU seconds of the recording itself.
     """
 
     def __init__(self) -> None:
@@ -111,16 +112,16 @@ class Recording:
 
     @property
     def thread_s(self) -> float:
-        """CPU seconds inside compiled calls."""
+        """CPU seconds in compiled calls."""
         return sum(function.seconds for function in self.functions.values())
 
     def add_overhead(self, seconds: float) -> None:
-        """Note the time that the recording of a call took."""
+        """Add the time that the recording of a call took."""
         with self._lock:
             self.overhead_s += seconds
 
     def add(self, name: str, size_bytes: int, seconds: float, key: Any, result: Result | None) -> None:
-        """Note a call; its result is None where it failed."""
+        """Add a call; its result is None if it failed."""
         with self._lock:
             function = self.functions.setdefault(name, Function())
             previous = function.last
@@ -137,14 +138,14 @@ class Recording:
 
 @dataclass
 class Simulated:
-    """What simulated runs did, in seconds as recorded."""
+    """Totals of simulated runs, in recorded seconds."""
 
     slept_s: float = 0.0
     real_s: float = 0.0
 
     @property
     def real_share(self) -> float:
-        """The part of the compiled time that really ran."""
+        """The fraction of the compiled time that was executed."""
         return self.real_s / max(self.real_s + self.slept_s, 1e-9)
 
 
@@ -155,7 +156,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _key(arguments: tuple[Any, ...], arrays: list[Any]) -> Any:
-    """Return what calls with exchangeable results have in common: shapes, and the length of an audio file."""
+    """Return a key of calls with exchangeable results: shapes, and the length of an audio file."""
     frames = getattr(arguments[0], "frames", None) if arguments else None
     return (frames, *(array.shape for array in arrays))
 
@@ -165,7 +166,7 @@ def _arrays(arguments: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
 
 
 def _size_bytes(arrays: list[Any]) -> int:
-    """Return the bytes that a call works on; samples come as addresses, shapes, and an empty array of their type."""
+    """Return the bytes of a call's arguments; samples are addresses, shapes, and an empty array of their type."""
     total = 0
     for number, array in enumerate(arrays):
         total += array.nbytes
@@ -191,7 +192,7 @@ def _result(name: str, returned: Any, arrays: list[Any], before: list[tuple[int,
 
 
 def _library_functions() -> list[tuple[Any, str]]:
-    """Return the functions of libraries that release the lock: owner and name."""
+    """Return the library functions that release the GIL: owner and name."""
     found: list[tuple[Any, str]] = [(simplejpeg, "decode_jpeg")]
     found += [(cv2, name) for name, value in vars(cv2).items() if isinstance(value, types.BuiltinFunctionType)]
     return found
@@ -201,7 +202,7 @@ def _library_functions() -> list[tuple[Any, str]]:
 def _intercepted(
     handle: Callable[[str, Call, tuple[Any, ...], dict[str, Any]], Any], passed: Collection[str] = ()
 ) -> Iterator[None]:
-    """Send every compiled call of dalify through a function, except those of the names in ``passed``."""
+    """Pass every compiled call of dalify to a function, except those of the names in ``passed``."""
     original = Dispatcher.__call__
     names: dict[Any, str] = {}
 
@@ -245,7 +246,7 @@ def recording() -> Iterator[Recording]:
     depth = threading.local()
 
     def handle(name: str, call: Call, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        if getattr(depth, "is_inside", False):  # a library's function that is written in Python calls another
+        if getattr(depth, "is_inside", False):  # a library function written in Python calls another one
             return call(*arguments, **named)
         entered = time.thread_time()
         arrays = _arrays(arguments, named)
@@ -283,7 +284,7 @@ _clock_gettime: Any = numba.types.ExternalFunction("clock_gettime", numba.int32(
 
 @numba.njit(nogil=True)
 def _sleep(seconds: float, clock: np.ndarray[Any, Any]) -> float:
-    """Sleep without the lock and return how long that took; waiting for the lock afterwards is not included."""
+    """Sleep without the GIL and return the elapsed time without waiting for the GIL afterwards."""
     _clock_gettime(_MONOTONIC, clock.ctypes.data)
     start = clock[0] + 1e-9 * clock[1]
     _usleep(np.uint32(seconds * 1e6))
@@ -293,16 +294,16 @@ def _sleep(seconds: float, clock: np.ndarray[Any, Any]) -> float:
 
 @numba.njit(nogil=True)
 def _empty_kernel(a, b, c, d, e, f, g, h, number, factor):
-    """Do nothing: calls measure how long arguments take to unpack."""
+    """Do nothing. Calls measure the time to unpack arguments."""
 
 
 class _Sleeper(threading.local):
-    """Lets its thread sleep; what one sleep was too long or too short is made good by the next."""
+    """Sleeps in its thread; the next sleep compensates the error of the previous one."""
 
     def __init__(self) -> None:
         self.clock = np.zeros(2, np.int64)
         self.owed_s = 0.0
-        if sys.platform == "linux":  # else each sleep is 50 microseconds too long
+        if sys.platform == "linux":  # otherwise each sleep is 50 microseconds too long
             ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1000, 0, 0, 0)
 
     def sleep(self, seconds: float) -> None:
@@ -312,7 +313,7 @@ class _Sleeper(threading.local):
 
 
 def _hold(seconds: float) -> None:
-    """Keep the lock."""
+    """Hold the GIL."""
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         pass
@@ -329,7 +330,7 @@ def _seconds_of(call: Call, repeats: int = 300) -> float:
 
 
 def _lock_costs() -> Callable[[str, int], float]:
-    """Measure how long calls hold the lock; return a function of name and number of arrays."""
+    """Measure how long calls hold the GIL; return a function of name and number of arrays."""
     arrays = [np.zeros(4, np.float32)] * 8
     kernel_s = _seconds_of(lambda: _empty_kernel(*arrays, 1, 1.0))
     pixels = np.zeros((8, 8, 3), np.uint8)
@@ -347,7 +348,7 @@ def _lock_costs() -> Callable[[str, int], float]:
 
 @contextmanager
 def simulating(made: Recording, done: Simulated) -> Iterator[None]:
-    """Let compiled calls of a block sleep as long as they took in a recording; `done` counts them."""
+    """Replace compiled calls of a block by sleeps of their recorded times; `done` counts them."""
     _sleep(0.0, np.zeros(2, np.int64))  # compiles
     sleeper = _Sleeper()
     held_by_call = _lock_costs()
@@ -377,7 +378,7 @@ def simulating(made: Recording, done: Simulated) -> Iterator[None]:
             np.copyto(arrays[result.argument], result.contents)
         return arrays[result.argument]
 
-    # Handling them would take as much Python as they take time.
+    # Intercepting them would take as much time as the calls themselves.
     short = {name for name, function in made.functions.items() if function.is_short()}
     with _intercepted(handle, short):
         yield

@@ -1,4 +1,4 @@
-"""How fast does speech become log-mel spectrograms: decode, trim the silence, filter, transform, normalise?"""
+"""Measure the conversion of speech to log-mel spectrograms: decode, trim silence, filter, transform, normalize."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ BATCH_SIZE = 32
 
 
 def log_mel(lib: SimpleNamespace, folder: str, num_threads: int, **reading: Any) -> Any:
-    """Define the pipeline with dalify or with DALI; `reading` is for the reader of files."""
+    """Define the pipeline with dalify or with DALI; `reading` contains arguments of the file reader."""
     fn, types = lib.fn, lib.types
 
     @lib.pipeline_def(batch_size=BATCH_SIZE, num_threads=num_threads, device_id=None, seed=1)
     def pipeline():
         encoded, labels = fn.readers.file(file_root=folder, random_shuffle=True, name="speech", **reading)
-        sound, _ = fn.decoders.audio(encoded, downmix=True, dtype=types.FLOAT)
-        begin, length = fn.nonsilent_region(sound, cutoff_db=-40.0)
-        sound = fn.slice(sound, begin, length, axes=[0])
-        sound = fn.preemphasis_filter(sound, preemph_coeff=0.97)
-        spectrum = fn.spectrogram(sound, nfft=512, window_length=400, window_step=160)
+        audio, _ = fn.decoders.audio(encoded, downmix=True, dtype=types.FLOAT)
+        begin, length = fn.nonsilent_region(audio, cutoff_db=-40.0)
+        audio = fn.slice(audio, begin, length, axes=[0])
+        audio = fn.preemphasis_filter(audio, preemph_coeff=0.97)
+        spectrum = fn.spectrogram(audio, nfft=512, window_length=400, window_step=160)
         mel = fn.mel_filter_bank(spectrum, nfilter=80, sample_rate=float(SAMPLE_RATE))
         decibels = fn.to_decibels(mel, multiplier=10.0, reference=1.0, cutoff_db=-80.0)
         return fn.normalize(decibels, axes=[1]), labels
@@ -35,7 +35,7 @@ def log_mel(lib: SimpleNamespace, folder: str, num_threads: int, **reading: Any)
 
 
 def as_flac(waves: Path, folder: Path) -> Path:
-    """Write the same recordings as FLAC, half as many bytes and more work."""
+    """Write the same recordings as FLAC, with half the bytes and more decoding work."""
     soundfile = importlib.import_module("soundfile")
     for path in sorted(waves.glob("*/*.wav")):
         target = folder / path.parent.name / f"{path.stem}.flac"
@@ -46,7 +46,7 @@ def as_flac(waves: Path, folder: Path) -> Path:
 
 
 def main(options: Options) -> None:
-    """WAV files, then FLAC files where the package for them is installed; one thread."""
+    """Time WAV files, then FLAC files if their package is installed, on one thread."""
     count = 2 if options.is_smoke else 16
     waves = make_sounds(Path(f"out/speech_{count}"), sounds_per_word=count, seconds=2.5)
     folders = {"WAV": waves}
@@ -54,4 +54,4 @@ def main(options: Options) -> None:
         folders["FLAC"] = as_flac(waves, Path(f"out/speech_{count}_flac"))
     for kind, folder in folders.items():
         contenders = pipelines(log_mel, folder=str(folder), num_threads=1)
-        compare(f"speech to log-mel, {kind} files of about 3 s, one thread", contenders, options, unit="sounds/s")
+        compare(f"speech to log-mel, {kind} files of about 3 s, one thread", contenders, options, unit="files/s")

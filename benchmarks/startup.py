@@ -1,4 +1,4 @@
-"""What does a fresh process pay: import, first batch, with and without compiled kernels on disk, memory?"""
+"""Measure a new process: import, first batch with and without compiled kernels on disk, memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchmarks.common import OURS, RIVAL, Options, missing_package, photo_folde
 
 __all__ = ["main"]
 
-# Runs in a process of its own; prints seconds of import, seconds to the first batch, CPU seconds from the start of the
+# Runs in a separate process; prints seconds of import, seconds to the first batch, CPU seconds from the start of the
 # process to the first batch, MB after ten more batches, and whether torch was loaded.
 MEASURE = """
 import importlib, json, resource, sys, time
@@ -38,7 +38,7 @@ pipeline.run()
 first, cpu = time.perf_counter(), time.process_time()
 for _ in range(10):
     pipeline.run()
-try:  # the process's own peak; getrusage on Linux begins with that of the process that started it
+try:  # the peak of this process; on Linux, getrusage starts with the peak of the parent process
     status = open("/proc/self/status").read()
     kilobytes = int(status.split("VmHWM:")[1].split()[0])
 except OSError:
@@ -52,12 +52,12 @@ EMPTY = "dalify, no compiled kernels"
 
 
 def main(options: Options) -> None:
-    """Fresh processes in turn."""
+    """Time new processes alternately."""
     folder = str(photo_folder(options).resolve())
     runs = 1 if options.is_smoke else options.rounds
     roots = {"dalify": OURS, EMPTY: OURS, "DALI": RIVAL}
     figures: dict[str, list[list[float]]] = {name: [] for name, root in roots.items() if not missing_package([root])}
-    measure(OURS, folder, PROJECT)  # saves the compiled kernels, which a user has from the second run on
+    measure(OURS, folder, PROJECT)  # saves the compiled kernels, which exist from the second run on
     for _ in range(runs):
         for name in figures:
             if name == EMPTY:
@@ -66,13 +66,13 @@ def main(options: Options) -> None:
             else:
                 figures[name].append(measure(roots[name], folder, PROJECT))
 
-    table = Table(title="a fresh process, ResNet-50 training, 1 thread", title_justify="left")
+    table = Table(title="a new process, ResNet-50 training, 1 thread", title_justify="left")
     headings = (
         "",
         "import, s",
         "first batch, s",
         "CPU s to the first batch",
-        "largest resident memory, MB",
+        "peak resident memory, MB",
         "loads torch",
     )
     for heading in headings:
@@ -91,14 +91,14 @@ def main(options: Options) -> None:
 
 @contextmanager
 def copied_package() -> Iterator[Path]:
-    """Copy dalify to where no compiled kernels lie; they are kept beside the source files."""
+    """Copy dalify without its compiled kernels, which are saved next to the source files."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(PROJECT / "dalify", Path(folder) / "dalify", ignore=shutil.ignore_patterns("*.nbc"))
         yield Path(folder)
 
 
 def measure(root: str, folder: str, source: Path) -> list[float]:
-    """Measure one library in a new process, dalify as it is in the folder `source`."""
+    """Measure one library in a new process; dalify is imported from the folder `source`."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), str(PROJECT)])}
     environment.pop("NUMBA_CACHE_DIR", None)
     command = [sys.executable, "-c", MEASURE, root, folder]

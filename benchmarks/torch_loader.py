@@ -1,4 +1,4 @@
-"""The rival that most people use: torch's DataLoader, worker processes, torchvision's transforms on Pillow images."""
+"""Define the loaders to compare with: torch's DataLoader, worker processes, torchvision's transforms on Pillow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEVIATION = (0.229, 0.224, 0.225)
 
 
 def training_transform() -> Any:
-    """ResNet-50 training as torchvision's reference scripts have it."""
+    """ResNet-50 training as in torchvision's reference scripts."""
     transforms = import_torchvision("torchvision.transforms")
     return transforms.Compose(
         [
@@ -32,7 +32,7 @@ def training_transform() -> Any:
 
 
 def validation_transform() -> Callable[[Image.Image], Any]:
-    """ResNet-50 validation: shorter side 256, central 224."""
+    """ResNet-50 validation: shorter side 256, center crop 224."""
     transforms = import_torchvision("torchvision.transforms")
     return transforms.Compose(
         [
@@ -68,12 +68,12 @@ def run_data_loader(
     """Time a DataLoader over an endless epoch, so that workers are never restarted.
 
     Args:
-        make_dataset: returns a torch Dataset whose samples begin with the array that counts.
-        batch_size: samples of a batch.
-        workers: processes.
-        collate: joins samples; torch's own function where None.
+        make_dataset: returns a torch Dataset; the first element of its samples is counted.
+        batch_size: samples per batch.
+        workers: number of worker processes.
+        collate: combines samples; None: torch's default function.
     """
-    import torch  # a rival: loaded only for its row
+    import torch  # imported only for its row
 
     dataset = make_dataset()
     sampler = torch.utils.data.RandomSampler(dataset, replacement=True, num_samples=10**9)

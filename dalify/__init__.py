@@ -38,6 +38,7 @@ _MODULES = frozenset(
         "auto_aug",
         "backend",
         "backend_impl",
+        "custom",
         "experimental",
         "external_source",
         "internal",

@@ -1,7 +1,7 @@
 """The pickler of callbacks for worker processes, under DALI's import path."""
 
-from dalify.sources import pickling
+from dalify.sources.pickling import ValuePickler
 
 __all__ = ["DaliCallbackPickler"]
 
-DaliCallbackPickler = pickling._Pickler
+DaliCallbackPickler = ValuePickler

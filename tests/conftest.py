@@ -19,6 +19,9 @@ settings.register_profile("local", deadline=None, suppress_health_check=[HealthC
 settings.register_profile("ci", parent=settings.get_profile("local"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
+# Where torch's CPU device stands in for a GPU, tests run the kernels of the GPU.
+os.environ.setdefault("DALIFY_EMULATED_KERNELS", "torch")
+
 PROJECT = Path(__file__).parent.parent
 
 

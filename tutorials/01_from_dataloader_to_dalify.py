@@ -1,11 +1,10 @@
 # %% [markdown]
 """# From a PyTorch DataLoader to dalify
 
-We start from a data loader as everybody writes it, and move it to dalify step by step. On the way: what a decorator
-is, what a pipeline is, readers, a source of our own, how Python's `if` gets into the graph, why something may
-disappear from it, and how batches reach the training loop.
+We start from a typical PyTorch data loader and convert it to dalify step by step. The tutorial explains decorators,
+pipelines, readers, custom sources, conditions in the graph, pruning of unused nodes, and the training loop.
 
-Each cell can be run; pictures go to `out/tutorials/`.
+You can run each cell. Images are written to `out/tutorials/`.
 """
 
 # %%
@@ -30,7 +29,7 @@ SIZE, BATCH_SIZE = 160, 16
 """## 1. Where we start
 
 A `Dataset` opens and transforms one photograph at a time, in Python; a `DataLoader` calls it in worker processes and
-stacks what comes back. When the model is quick, the processors that prepare data are the bottleneck.
+stacks the results. If the model is fast, the CPU cores that prepare the data are the bottleneck.
 """
 
 
@@ -58,7 +57,7 @@ print("DataLoader:", tuple(images.shape), images.dtype, [CLASSES[label] for labe
 # %% [markdown]
 """## 2. What a decorator is
 
-A function that takes a function and returns one. `@shout` above `greet` means `greet = shout(greet)`, nothing more.
+A decorator is a function that takes a function and returns one. `@shout` above `greet` means `greet = shout(greet)`.
 """
 
 
@@ -78,9 +77,9 @@ def greet(name):
 print(greet("world"))
 
 # %% [markdown]
-"""`@pipeline_def` is such a decorator, and does more than most: it reads the function's *source*, so that an `if` can
-become part of the graph (section 6). What it returns is no longer your function but a maker of pipelines, which also
-takes the pipeline's own arguments: `batch_size`, `num_threads`, `seed` and so on.
+"""`@pipeline_def` is such a decorator. It also reads the *source* of the function, so that an `if` can become part of
+the graph (section 6). The decorated function creates pipelines. In addition to its own arguments it takes those of
+the pipeline: `batch_size`, `num_threads`, `seed` and so on.
 
 ## 3. A pipeline
 """
@@ -103,11 +102,11 @@ for _ in range(2):
 print(type(images).__name__, "of", len(images), "images, the first of shape", images.at(0).shape)
 
 # %% [markdown]
-"""Two things to see. The function ran **once**, when the pipeline was made: it describes the work, it does not do it.
-What flows through it are not arrays but `DataNode`s, promises of a batch. So `print(encoded)` shows a node, and NumPy
-functions do not work on it; operators of `fn`, arithmetic and indexing do.
+"""Note two things. The function ran **once**, when the pipeline was created: it describes the work and does not do it.
+Its values are not arrays but `DataNode`s, which represent batches that do not exist yet. So `print(encoded)` prints a
+node, and NumPy functions do not accept it. Operators of `fn`, arithmetic and indexing do.
 
-The batch has images of different sizes, as they are in the files. That is why it is a *list* of tensors.
+The images of the batch have different sizes, as in the files. Therefore the batch is a *list* of tensors.
 """
 
 # %%
@@ -116,9 +115,9 @@ contact_sheet(OUT / "01_simple.png", [images.at(i) for i in range(8)], [CLASSES[
 # %% [markdown]
 """## 4. Readers
 
-A reader is the source of the data, as `Dataset` is in PyTorch, and it also does the sampler's work: order, shards,
-the end of an epoch. `fn.readers.file` walks through class folders and gives the files' bytes and a label for each.
-`name` is what we call it by later.
+A reader is the source of the data, like a `Dataset` in PyTorch. It also does the work of the sampler: order, shards,
+the end of an epoch. `fn.readers.file` reads class folders and returns the bytes and the label of each file.
+`name` identifies the reader in later calls.
 """
 
 # %%
@@ -137,24 +136,24 @@ pipe = augmented()
 pipe.build()
 print("photographs in an epoch:", pipe.epoch_size("photos"))
 images, labels = pipe.run()
-print("now all of one size, so they stack:", images.as_array().shape)
+print("all images have the same size, so they can be stacked:", images.as_array().shape)
 names = [CLASSES[labels.at(i).item()] for i in range(BATCH_SIZE)]
 contact_sheet(OUT / "01_augmented.png", list(images.as_array()), names)
 
 # %% [markdown]
-"""`fn.random.coin_flip()` is a node too: it gives a number *per sample*, and `horizontal` takes it. Most arguments of
-operators take either a constant or such a node.
+"""`fn.random.coin_flip()` is a node too. It has one number *per sample*, and `horizontal` accepts it. Most arguments
+of operators accept either a constant or such a node.
 
-## 5. A source of your own
+## 5. A custom source
 
-`fn.external_source` calls your Python code. Two forms are common: an iterable (anything with `__iter__`), or a
-callable that is told which sample is wanted and raises `StopIteration` when the epoch is over.
+`fn.external_source` calls your Python code. Two forms are common: an iterable (any object with `__iter__`), or a
+callable that gets the index of the sample and raises `StopIteration` at the end of the epoch.
 """
 
 
 # %%
 class Squares:
-    """Like a Dataset: knows its length, gives sample number so-and-so."""
+    """Like a Dataset: it has a length and returns the sample of a given index."""
 
     def __init__(self, length: int) -> None:
         self.length = length
@@ -185,8 +184,8 @@ contact_sheet(OUT / "01_own_source.png", list(images.as_array()), captions, cell
 # %% [markdown]
 """## 6. Python's `if` becomes part of the graph
 
-Because the decorator reads the source, an `if` on a node decides **per sample**: the batch is split in two, each part
-goes through its branch, and the parts are merged again. Nothing of it has to be written by hand.
+Because the decorator reads the source, an `if` on a node decides **per sample**. The batch is split in two, each of the
+two is processed by its branch, and the results are merged. You do not need to write any of this.
 """
 
 
@@ -213,14 +212,14 @@ contact_sheet(OUT / "01_condition.png", list(images.as_array()), captions)
 pipe.save_graph_to_svg_file(OUT / "01_condition.svg")
 
 # %% [markdown]
-"""## 7. What no output needs is pruned
+"""## 7. Nodes that no output needs are pruned
 
-The graph is found by walking back from what the function returns. A node that no output needs is not in it, and never
-runs. Mostly that is what you want, and it surprises when the node was there for a reason: below, the blurred images
-were meant to be returned. `preserve=True` keeps a node that nothing asks for. Callbacks of yours
-(`fn.python_function`) are kept without being told.
+The graph consists of the nodes that the returned values depend on. Other nodes are pruned and never run. This is
+usually what you want, but it can be a mistake: below, the blurred images should have been returned. `preserve=True`
+keeps a node that no output needs. Nodes that call your code (`fn.python_function`) are always kept.
 
-`pipe.explain()` tells what became of the graph, and why: what was pruned, merged, folded, and on which line it stood.
+`pipe.explain()` lists the changes to the graph and the reasons: which nodes were pruned, merged or folded, and the
+source line of each.
 """
 
 
@@ -229,7 +228,7 @@ were meant to be returned. `preserve=True` keeps a node that nothing asks for. C
 def with_a_forgotten_node():
     encoded, labels = fn.readers.file(file_root=str(FOLDER))
     images = fn.decoders.image(encoded)
-    blurred = fn.gaussian_blur(images, window_size=5)  # noqa: F841 - forgotten in the next line
+    blurred = fn.gaussian_blur(images, window_size=5)  # noqa: F841 - missing in the next line
     return images, labels
 
 
@@ -240,8 +239,8 @@ print(pipe.explain())
 # %% [markdown]
 """## 8. Into the training loop
 
-`DALIGenericIterator` turns batches into torch tensors: a list with one dictionary per pipeline. It asks the reader,
-by its name, how long an epoch is.
+`DALIGenericIterator` converts batches to torch tensors and returns a list with one dictionary per pipeline. The
+reader specified by `reader_name` determines the length of an epoch.
 """
 
 
@@ -278,9 +277,9 @@ for epoch in range(3):
     print(f"epoch {epoch + 1}: {len(losses)} batches, mean loss {np.mean(losses):.2f}")
 
 # %% [markdown]
-"""## 9. Was it worth it?
+"""## 9. Comparing the speed
 
-The same work, loading alone, one epoch each.
+Both loaders do the same work. We measure one epoch of loading without training.
 """
 
 
@@ -293,7 +292,7 @@ def seconds_of(batches) -> float:
 
 
 photos = len(CLASSES) * 12
-print(f"DataLoader, in process: {photos / seconds_of(loader):5.0f} images/s")
+print(f"DataLoader, no workers: {photos / seconds_of(loader):5.0f} images/s")
 print(f"dalify, two threads:    {photos / seconds_of(iterator):5.0f} images/s")
 
 # %% [markdown]
@@ -303,7 +302,7 @@ print(f"dalify, two threads:    {photos / seconds_of(iterator):5.0f} images/s")
 | `Dataset.__getitem__` transforms one sample in Python | operators on the whole batch, in threads |
 | `Sampler`, `shuffle=True` | `random_shuffle`, `shard_id`, `num_shards` of the reader |
 | `num_workers` processes | `num_threads` threads |
-| `collate_fn` | nothing: images of one size stack by themselves |
+| `collate_fn` | nothing: images of the same size are stacked automatically |
 | `drop_last` | `last_batch_policy` |
 | `for images, labels in loader` | `for batch in DALIGenericIterator(…)` |
 

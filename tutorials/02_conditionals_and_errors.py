@@ -1,8 +1,8 @@
 # %% [markdown]
 """# Conditionals, and how to read an error
 
-Inside a pipeline an `if` may ask Python or may ask the data. This tutorial shows both, what the data's `if` can and
-cannot do, and what an error message tells you when something is wrong.
+In a pipeline, the condition of an `if` can be a Python value or a value of the data. This tutorial shows both, which
+conditions on data are supported, and what error messages contain.
 """
 
 # %%
@@ -21,11 +21,11 @@ SIZE = 160
 # %% [markdown]
 """## 1. Two kinds of `if`
 
-`if is_training:` asks a Python value. It is decided once, when the graph is made, and the other branch is not in the
-graph.
+The condition of `if is_training:` is a Python value. It is evaluated once, when the graph is built, and the graph
+contains only one of the branches.
 
-`if is_dark:` asks a node, a value that each sample has its own of. It becomes part of the graph, and is decided for
-every sample anew.
+The condition of `if is_dark:` is a node, which has one value per sample. It becomes part of the graph and is evaluated
+for each sample.
 """
 
 
@@ -35,9 +35,9 @@ def brighten_the_dark(is_training: bool):
     encoded, _ = fn.readers.file(file_root=str(FOLDER), random_shuffle=is_training)
     images = fn.resize(fn.decoders.image(encoded), size=[SIZE, SIZE])
     level = fn.reductions.mean(images, dtype=types.FLOAT)
-    if is_training:  # Python's: decided now
+    if is_training:  # a Python value: evaluated now
         images = fn.flip(images, horizontal=fn.random.coin_flip())
-    if level < 60:  # the data's: decided per sample
+    if level < 60:  # a value of the data: evaluated per sample
         images = fn.brightness(images, brightness=2.5)
         what = 2
     elif level < 100:
@@ -51,21 +51,21 @@ def brighten_the_dark(is_training: bool):
 pipe = brighten_the_dark(is_training=True)
 pipe.build()
 images, levels, what = pipe.run()
-words = ["as it was", "x 1.5", "x 2.5"]
+words = ["unchanged", "x 1.5", "x 2.5"]
 captions = [f"mean {levels.at(i).item():.0f}: {words[what.at(i).item()]}" for i in range(8)]
 contact_sheet(OUT / "02_brighten.png", list(images.as_array()), captions)
 
 # %% [markdown]
-"""## 2. What can be written
+"""## 2. Supported syntax
 
-`if / elif / else`, nested as deep as you like, in functions that you call as well; `x if c else y`; `and`, `or`,
-`not`; `a < b < c`; an early `return`. A `for` over a Python range is unrolled, and its body may have conditions.
+`if / elif / else` nested to any depth, also in functions that the pipeline calls; `x if c else y`; `and`, `or`,
+`not`; `a < b < c`; an early `return`. A `for` over a Python range is unrolled, and its body may contain conditions.
 """
 
 
 # %%
 def limit_contrast(image):
-    """An ordinary function, called from the pipeline: its `if`s work too, and so do its early returns."""
+    """An ordinary function that the pipeline calls. Conditions and early returns work here too."""
     spread = fn.reductions.max(image) - fn.reductions.min(image)
     if spread < 100:
         return image
@@ -93,13 +93,13 @@ captions = [f"turn {turns.at(i).item():.2f}" for i in range(8)]
 contact_sheet(OUT / "02_forms.png", list(images.as_array()), captions)
 
 # %% [markdown]
-"""Random numbers do not depend on the path: each sample is given the number that it would have had without the
-condition. So adding a branch does not change what happens to the other samples, and an experiment stays comparable.
+"""Random numbers do not depend on the branch: each sample gets the number that it would get without the
+condition. So an additional branch does not change the other samples, and experiments stay comparable.
 
 ## 3. Reading errors
 
-Every message says what is wrong, on which of *your* lines, and what to write instead. Below they are caught and
-printed.
+Every message says what is wrong, on which line of *your* code, and what to write instead. The following cells catch
+and print errors.
 """
 
 
@@ -114,7 +114,7 @@ def show_error(make):
 
 
 # %% [markdown]
-"""**The condition is an array.** An `if` needs one value per sample; say how to reduce it."""
+"""**The condition is an array.** An `if` needs one value per sample. Specify how to reduce the array."""
 
 
 # %%
@@ -129,8 +129,9 @@ def condition_on_an_image():
 show_error(lambda: condition_on_an_image().run())
 
 # %% [markdown]
-"""**The branches do not agree.** Both have to give the same type, so that the batch can be put together again. In DALI
-this fails when the data happen to take both branches; here it fails when the pipeline is built."""
+"""**The branches have different types.** Both must return the same type, so that the results can be merged into one
+batch. DALI raises the error in an iteration whose samples take both branches; dalify raises it when the pipeline is
+built."""
 
 
 # %%
@@ -145,7 +146,7 @@ def branches_of_two_types():
 show_error(lambda: branches_of_two_types().build())
 
 # %% [markdown]
-"""**What cannot be rewritten is refused**, never run wrongly: here a loop that would have to know the data."""
+"""**Unsupported syntax raises an error** and never gives wrong results. Here a loop depends on the data."""
 
 
 # %%
@@ -160,21 +161,21 @@ def loop_on_data():
 show_error(lambda: loop_on_data().build())
 
 # %% [markdown]
-"""**A slip of the keyboard**, in the name of an argument and in the name of an operator."""
+"""**A misspelled name**, of an argument and of an operator."""
 
 
 # %%
 @pipeline_def(batch_size=4, num_threads=1)
-def misspelt_argument():
+def misspelled_argument():
     encoded, _ = fn.readers.file(file_root=str(FOLDER))
     return fn.flip(fn.decoders.image(encoded), horizontol=1)
 
 
-show_error(lambda: misspelt_argument().build())
+show_error(lambda: misspelled_argument().build())
 show_error(lambda: fn.resise)
 
 # %% [markdown]
-"""**A node is not an array**: it has no values while the graph is being made."""
+"""**A node is not an array**: it has no values while the graph is being built."""
 
 
 # %%
@@ -187,7 +188,7 @@ def numpy_on_a_node():
 show_error(lambda: numpy_on_a_node().build())
 
 # %% [markdown]
-"""**A damaged file** is found while running. The message names the file; the next `run()` works."""
+"""**A damaged file** raises an error during `run()`. The message names the file. The next `run()` works."""
 
 # %%
 damaged = OUT / "damaged" / "cat"
@@ -206,13 +207,13 @@ def reads_a_damaged_file():
 pipe = reads_a_damaged_file()
 pipe.build()
 (images,) = pipe.run()
-print("the first two are fine:", [images.at(i).shape for i in range(2)])
+print("the first two are correct:", [images.at(i).shape for i in range(2)])
 show_error(pipe.run)
 (images,) = pipe.run()
-print("and the pipeline goes on:", [images.at(i).shape for i in range(2)])
+print("the pipeline continues:", [images.at(i).shape for i in range(2)])
 
 # %% [markdown]
-"""**An empty folder**, before any work is done."""
+"""**An empty folder** raises an error when the pipeline is built."""
 
 # %%
 empty = OUT / "empty"
@@ -227,7 +228,7 @@ def reads_nothing():
 show_error(lambda: reads_nothing().build())
 
 # %% [markdown]
-"""**Your own source fails**: its traceback is yours, and the epoch can go on or be reset."""
+"""**Your source raises an exception**: the traceback shows your code. You can continue or reset the epoch."""
 
 
 # %%
@@ -249,7 +250,7 @@ show_error(pipe.run)
 
 # %% [markdown]
 """All of these derive from the built-in classes that DALI raises in the same place (`TypeError`, `ValueError`,
-`RuntimeError`, …), so an `except` clause that you have keeps working.
+`RuntimeError`, …), so existing `except` clauses work.
 
 Next: [03_feeding_your_own_data.py](03_feeding_your_own_data.py).
 """

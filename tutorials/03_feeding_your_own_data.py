@@ -1,8 +1,8 @@
 # %% [markdown]
 """# Feeding your own data
 
-Data that no reader knows come through `fn.external_source`: from a callback, an iterable, a generator, from worker
-processes, or pushed in by hand. This tutorial shows each, and when to use which.
+`fn.external_source` provides data that no reader supports: from a callback, an iterable, a generator, worker
+processes, or calls of `feed_input`. This tutorial shows each of them and when to use it.
 """
 
 # %%
@@ -27,11 +27,11 @@ PATHS = sorted(FOLDER.glob("*/*.jpg"))
 # %% [markdown]
 """## 1. A callback per sample: the usual choice
 
-It is told which sample is wanted (`types.SampleInfo`: `idx_in_epoch`, `idx_in_batch`, `iteration`, `epoch_idx`),
-returns arrays, and raises `StopIteration` when the epoch is over. Since it is a function of the number alone, order
-and repetition are yours: here the files are shuffled anew in each epoch.
+The callback gets a `types.SampleInfo` (`idx_in_epoch`, `idx_in_batch`, `iteration`, `epoch_idx`), returns arrays, and
+raises `StopIteration` at the end of the epoch. It determines the order and repetition of the samples: here it
+shuffles the files in each epoch.
 
-The *encoded* file is a one-dimensional array of bytes. Let the pipeline decode it: that runs in threads, your
+The *encoded* file is a one-dimensional array of bytes. Let the pipeline decode it: operators run in threads, the
 callback does not.
 """
 
@@ -67,7 +67,7 @@ iterator = DALIGenericIterator(
 )
 for epoch in range(2):
     labels = [batch[0]["label"].flatten().tolist() for batch in iterator]
-    print(f"epoch {epoch + 1}: {len(labels)} batches, the first of classes {labels[0]}")
+    print(f"epoch {epoch + 1}: {len(labels)} batches, classes of the first: {labels[0]}")
 batch = next(iter(iterator))[0]
 contact_sheet(
     OUT / "03_callback.png", list(batch["image"].numpy()), [CLASSES[label] for label in batch["label"].flatten()]
@@ -76,9 +76,9 @@ contact_sheet(
 # %% [markdown]
 """## 2. A batch at a time
 
-Where one call can make many samples, from an array in memory for instance, make a batch: it costs one call instead of
-many. A source that is an iterable (a list, a generator function, an object with `__iter__`) gives batches by default.
-`cycle=True` starts it again when it ends.
+If one call can produce many samples, for instance from an array in memory, return a batch: this saves calls. An
+iterable source (a list, a generator function, an object with `__iter__`) returns batches by default.
+`cycle=True` restarts it at its end.
 """
 
 # %%
@@ -96,7 +96,7 @@ print("first elements:", [pipe.run()[0].as_array()[:, 0].tolist() for _ in range
 
 
 def noise():
-    """A generator function: no argument, yields batches; here tensors of torch."""
+    """A generator function without arguments that yields batches, here torch tensors."""
     generator = torch.Generator().manual_seed(1)
     for size in (5, 5, 3):  # a batch may be smaller than batch_size
         yield torch.rand(size, 16, 16, 1, generator=generator)
@@ -116,18 +116,18 @@ try:
         (images,) = pipe.run()
         sizes.append(len(images))
 except StopIteration:
-    print("batches of", sizes, "and then StopIteration; pipe.reset() starts again")
+    print("batch sizes", sizes, "then StopIteration; pipe.reset() starts the next epoch")
 
 # %% [markdown]
-"""`layout`, `dtype` and `ndim` are worth writing down: operators that look for height and width need the layout, and
-what your source gives is checked against them at once instead of failing far away.
+"""Specify `layout`, `dtype` and `ndim`: operators that need height and width need the layout, and the data of your
+source are checked immediately, so that errors do not appear in a later operator.
 
-## 3. Worker processes for slow Python
+## 3. Worker processes for slow Python code
 
-Operators run in threads. Your callback is Python, and Python runs one thread at a time; if it is slow,
-`parallel=True` has it called in `py_num_workers` processes, and hands arrays over in shared memory. A worker makes
-whole batches, so `prefetch_queue_depth`, the number of batches that may be made ahead, has to be at least the number
-of workers for all of them to be busy.
+Operators run in threads. The callback is Python code, and Python executes one thread at a time. If the callback is
+slow, `parallel=True` calls it in `py_num_workers` processes, which return arrays in shared memory. A worker produces
+whole batches. `prefetch_queue_depth` is the number of batches that are produced in advance; it must be at least the
+number of workers to use all of them.
 """
 
 
@@ -135,7 +135,7 @@ of workers for all of them to be busy.
 def slow_sample(sample: types.SampleInfo) -> np.ndarray:
     if sample.iteration >= 12:
         raise StopIteration
-    until = time.perf_counter() + 0.004  # some work in Python
+    until = time.perf_counter() + 0.004  # simulate work in Python
     while time.perf_counter() < until:
         pass
     return np.full((32, 32, 3), sample.idx_in_epoch % 256, np.uint8)
@@ -162,14 +162,14 @@ def seconds_of_an_epoch(parallel: bool) -> float:
 
 
 if hasattr(os, "fork"):  # elsewhere the start method is "spawn", and the callback must be importable
-    print(f"in the pipeline's process: {seconds_of_an_epoch(False) * 1000:.0f} ms per batch")
-    print(f"in two worker processes:   {seconds_of_an_epoch(True) * 1000:.0f} ms per batch")
+    print(f"in the main process:     {seconds_of_an_epoch(False) * 1000:.0f} ms per batch")
+    print(f"in two worker processes: {seconds_of_an_epoch(True) * 1000:.0f} ms per batch")
 
 # %% [markdown]
-"""## 4. Pushing data in
+"""## 4. Feeding data from the program
 
-Where your program decides what comes next, a server for instance, name the source and give it no `source`. Then
-either feed it before running, or hand the data to `run()` itself.
+If your program provides the data of each iteration, for instance in a server, specify `name` and omit `source`. Then
+call `feed_input` before `run()`, or pass the data to `run()`.
 """
 
 # %%
@@ -184,13 +184,13 @@ pipe.feed_input("request", request)
 (images,) = pipe.run()
 print("fed:", [images.at(i).shape for i in range(len(images))])
 (images,) = pipe.run(request=request[:2])
-print("handed over:", [images.at(i).shape for i in range(len(images))])
+print("passed to run():", [images.at(i).shape for i in range(len(images))])
 
 # %% [markdown]
 """## 5. Ragged data into PyTorch
 
-Detection and text have samples of different lengths. They cannot be stacked, but they can be padded in the pipeline,
-so that the iterator gets one tensor.
+In detection and text data, samples have different lengths and cannot be stacked. Pad them in the pipeline, so that
+the iterator returns one tensor.
 """
 
 
@@ -215,10 +215,10 @@ print("padded to", boxes.as_array().shape, "from", counts.as_array().tolist(), "
 """| your data | use |
 |---|---|
 | files on disk, class folders | `fn.readers.file` |
-| one sample costs some Python | callback with `SampleInfo`, `batch=False` |
+| little Python code per sample | callback with `SampleInfo`, `batch=False` |
 | arrays in memory, a generator | iterable or generator function: batches |
-| one sample costs much Python | the same callback, `parallel=True` |
-| the program decides | `feed_input`, or `run(name=data)` |
+| slow Python code per sample | the same callback, `parallel=True` |
+| the program provides the data of each iteration | `feed_input`, or `run(name=data)` |
 
 Next: [04_augmenting_images.py](04_augmenting_images.py).
 """

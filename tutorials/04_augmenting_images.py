@@ -1,8 +1,8 @@
 # %% [markdown]
 """# Augmenting images
 
-Color, geometry, noise, and schemes that choose for you. Each part writes a picture, a contact sheet in which every
-image says what was done to it.
+This tutorial shows color, geometry and noise operators, and automatic augmentation policies. Each section writes a
+contact sheet: a grid of images with captions that state the augmentations.
 """
 
 # %%
@@ -24,7 +24,7 @@ SIZE = 160
 
 
 def squares():
-    """Read photographs and resize them so that they fill a square. A part that all pipelines below begin with."""
+    """Read photographs, resize the shorter side and crop a square: the input of all pipelines below."""
     encoded, _ = fn.readers.file(file_root=str(FOLDER), random_shuffle=True)
     images = fn.decoders.image(encoded, output_type=types.RGB)
     return fn.crop(fn.resize(images, resize_shorter=SIZE), crop=[SIZE, SIZE])
@@ -33,14 +33,14 @@ def squares():
 # %% [markdown]
 """## 1. One photograph, many operators
 
-Brightness, contrast, saturation and hue in one step is `fn.color_twist`. It does the arithmetic once, in floating
-point, and rounds once: three operators in a row would round three times. Each argument is a number, or a graph value
-with one number per sample, which is how a strength becomes random.
+`fn.color_twist` changes brightness, contrast, saturation and hue in one step. It computes in floating point and rounds
+once; three separate operators round three times. Each argument is a number, or a node with one number per sample, for
+instance a random number.
 """
 
 # %%
 COLORS = {
-    "as it is": lambda x: x,
+    "unchanged": lambda x: x,
     "brightness=1.4": lambda x: fn.brightness(x, brightness=1.4),
     "contrast=0.5": lambda x: fn.contrast(x, contrast=0.5),
     "saturation=2": lambda x: fn.saturation(x, saturation=2.0),
@@ -92,12 +92,12 @@ sheet_of(SHAPES, "04_shapes.png")
 sheet_of(DAMAGES, "04_damages.png")
 
 # %% [markdown]
-"""Geometry has two traps. `fn.rotate` enlarges the canvas unless `keep_size=True`. And `warp_affine` takes the matrix
-from *output to source* (`inverse_map=True`, as in DALI): a matrix that enlarges shrinks the image.
+"""Geometric operators have two pitfalls. `fn.rotate` enlarges the canvas unless `keep_size=True`. `warp_affine` expects
+the matrix from *output to source* (`inverse_map=True`, as in DALI): a matrix that enlarges shrinks the image.
 
-## 2. Sometimes, and differently for each sample
+## 2. Random augmentations per sample
 
-An `if` with a graph value works per sample: only the photographs of a branch go through its operators.
+A condition on a node is evaluated per sample: the operators of a branch process only the photographs of that branch.
 """
 
 
@@ -118,12 +118,12 @@ captions = ["rotated" if flag else "recolored" for flag in is_turned.as_array()]
 contact_sheet(OUT / "04_sometimes.png", list(images.as_array()), captions)
 
 # %% [markdown]
-"""## 3. Schemes that choose
+"""## 3. Automatic augmentation
 
-`trivial_augment_wide` applies one of 14 augmentations to each sample, with a random strength; `rand_augment` applies
-`n` of them with strength `m`; `auto_augment` follows a policy that was found by search. They take uint8 images or
-sequences, in which all frames are treated alike. AutoAugment translates by up to 250 pixels, which moves small images
-out of the picture; with `shape` translations are parts of each image's own size.
+`trivial_augment_wide` applies one of 14 augmentations with a random magnitude to each sample. `rand_augment` applies
+`n` of them with magnitude `m`. `auto_augment` follows a policy that was found by search. They accept uint8 images or
+sequences; all frames of a sequence are augmented equally. AutoAugment translates by up to 250 pixels, which moves small
+images out of the frame; with `shape`, translations are fractions of the size of each image.
 """
 
 
@@ -143,8 +143,8 @@ contact_sheet(
 )
 
 # %% [markdown]
-"""An augmentation has a range of magnitudes, cut into bins: bin 0 is weakest in TrivialAugment's ranges. Called by
-itself it takes the bin and their number. Here are three of them; `randomly_negate=False` keeps one direction.
+"""An augmentation has a range of magnitudes, which is divided into bins: bin 0 is the weakest in TrivialAugment's
+ranges. Call an augmentation with the bin and the number of bins. With `randomly_negate=False` the direction is fixed.
 """
 
 # %%
@@ -160,11 +160,11 @@ sheet_of(
 )
 
 # %% [markdown]
-"""## 4. Your own augmentation, your own policy
+"""## 4. Custom augmentations and policies
 
-`@augmentation` makes an augmentation of any function of data and a parameter. The parameter of each bin is computed
-once, by `mag_to_param`, when the pipeline is defined. A policy is a list of sub-policies; a step is an augmentation,
-its probability, and a bin (None for those without magnitudes).
+`@augmentation` converts a function of the data and a parameter to an augmentation. `mag_to_param` computes the
+parameter of each bin once, when the pipeline is defined. A policy is a list of sub-policies. A step of a sub-policy
+contains an augmentation, its probability, and a bin (None for augmentations without magnitudes).
 """
 
 
@@ -195,16 +195,16 @@ def by_own_policy():
 contact_sheet(OUT / "04_own_policy.png", list(images.as_array()), ["own policy"] * 16)
 
 # %% [markdown]
-"""## 5. What it costs
+"""## 5. Cost
 
-Samples go straight to the branch of their augmentation and come back once, whatever the number of augmentations; so
-a scheme costs about as much as the one operator that each sample meets.
+Samples are split into the branches of their augmentations and merged once, for any number of augmentations. So a
+policy costs about as much as the one operator that is applied to each sample.
 """
 
 
 # %%
 def milliseconds(use_scheme: bool) -> float:
-    """Return the processor time of a batch of 96 photographs, all threads together."""
+    """Return the CPU time of a batch of 96 photographs, summed over all threads."""
 
     @pipeline_def(batch_size=96, num_threads=2, seed=1)
     def timed():
@@ -220,8 +220,8 @@ def milliseconds(use_scheme: bool) -> float:
     return (time.process_time() - start) / 5 * 1000
 
 
-print(f"reading, decoding, resizing 96 photographs: {milliseconds(False):.0f} ms of processor time")
-print(f"the same with TrivialAugment:               {milliseconds(True):.0f} ms")
+print(f"CPU time to read, decode and resize 96 photographs: {milliseconds(False):.0f} ms")
+print(f"the same with TrivialAugment:                       {milliseconds(True):.0f} ms")
 
 # %% [markdown]
 """Next: [05_boxes_and_masks.py](05_boxes_and_masks.py)."""

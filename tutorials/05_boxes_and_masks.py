@@ -1,11 +1,11 @@
 # %% [markdown]
 """# Boxes and masks
 
-What moves pixels must move boxes and masks with them. This tutorial builds the pipeline that trains SSD, a detector:
-zoom out (`paste`), crop around objects (`random_bbox_crop`, `slice`), mirror, and match the boxes to the network's
-anchors (`box_encoder`). Then masks, which are images themselves, follow by the same operators.
+A geometric transformation of an image must also be applied to its boxes and masks. This tutorial builds the pipeline
+that trains the detector SSD: zoom out (`paste`), crop around objects (`random_bbox_crop`, `slice`), mirror, and match
+the boxes to the anchors of the network (`box_encoder`). Masks are images and are transformed by the same operators.
 
-Boxes and masks come from a callback here, so that they are certain to be right; pictures show whether they stay so.
+Here a callback generates exact boxes and masks. The contact sheets show whether they stay correct.
 """
 
 # %%
@@ -28,7 +28,7 @@ SIZE = 300
 
 
 class Shapes:
-    """Pictures of discs, squares and triangles on photographs, with their boxes, classes and mask."""
+    """Images of discs, squares and triangles on photographs, with their boxes, classes and masks."""
 
     def __call__(self, sample: types.SampleInfo) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return image uint8 HWC, boxes float32 [n, 4], classes int32 [n, 1], mask uint8 HW1."""
@@ -40,7 +40,7 @@ class Shapes:
             side = random.uniform(0.2, 0.4) * min(image.size)
             left, top = random.uniform(0, image.width - side), random.uniform(0, image.height - side)
             if any(left < x2 and top < y2 and left + side > x1 and top + side > y1 for x1, y1, x2, y2 in boxes):
-                continue  # where shapes overlap, the mask could not tell them apart
+                continue  # a mask cannot represent overlapping shapes
             label = int(random.integers(1, 4))
             for canvas, color in ((image, COLORS[label]), (mask, label)):
                 self.draw(ImageDraw.Draw(canvas), label, (left, top, left + side, top + side), color)
@@ -70,9 +70,10 @@ def read_shapes():
 
 
 # %% [markdown]
-"""Boxes are relative here, 0 to 1, as left, top, right, bottom. **Operators differ in what they take by default**, as
-in DALI: `random_bbox_crop` takes left, top, right, bottom (`ltrb=True`); `bbox_paste` and `bb_flip` take x, y, width,
-height unless told `ltrb=True`. A wrong default gives no error, only wrong boxes: look at pictures, like these.
+"""Here boxes are relative, from 0 to 1, in the order left, top, right, bottom. **Operators have different default
+formats**, as in DALI: `random_bbox_crop` expects left, top, right, bottom (`ltrb=True`); `bbox_paste` and `bb_flip`
+expect x, y, width, height unless `ltrb=True`. The wrong format raises no error but gives wrong boxes. To detect it,
+draw the boxes on the images, as below.
 """
 
 
@@ -110,13 +111,13 @@ show("05_as_they_are.png", *as_they_are().run())
 # %% [markdown]
 """## 1. The pipeline of SSD
 
-1. *Zoom out*: half of the images are pasted on a larger canvas, at a random place. Image and boxes get the same
+1. *Zoom out*: half of the images are pasted on a larger canvas, at a random position. Image and boxes get the same
    `paste_x`, `paste_y`, `ratio`.
-2. *Crop*: `random_bbox_crop` draws windows until one overlaps an object enough. It returns where the window is
-   (`anchor`, `shape`), and the boxes in it, cut off at its borders and relative to it; boxes whose centre is outside
-   are gone, and so are their labels.
-3. `slice` cuts the image there, `resize` brings it to the network's size: relative boxes need no change.
-4. *Mirror*: `flip` and `bb_flip` with the same coin.
+2. *Crop*: `random_bbox_crop` draws random windows until one overlaps an object sufficiently. It returns the window
+   (`anchor`, `shape`) and the boxes in it, clipped to the window and relative to it. Boxes whose center is outside
+   the window are removed with their labels.
+3. `slice` crops the image, `resize` resizes it to the input size of the network. Relative boxes need no change.
+4. *Mirror*: `flip` and `bb_flip` get the same random value.
 """
 
 
@@ -160,7 +161,7 @@ def ssd(stage: str):
     return images, offsets, classes, boxes, labels
 
 
-# The network's anchors: at each place of four grids, boxes of three forms.
+# The anchors of the network: boxes of three aspect ratios at each position of four grids.
 ANCHORS = np.array(
     [
         [(x + 0.5) / cells - width / 2, (y + 0.5) / cells - height / 2,
@@ -177,10 +178,10 @@ for stage in ("zoomed out", "cropped and mirrored"):
     show(f"05_ssd_{stage.replace(' ', '_')}.png", *ssd(stage).run())
 
 # %% [markdown]
-"""`box_encoder` gives each anchor the box that it overlaps by at least `criteria`: a class per anchor (0: none), and
-the box itself. The pictures show the anchors that have to find something, in the color of what they shall find: each
-object has at least one. Note that batches stay dense, though images have one, two or three objects: every image has
-one entry for each anchor.
+"""`box_encoder` assigns to each anchor the box that it overlaps by at least `criteria`. It returns a class per anchor
+(0: background) and the box. The contact sheet shows the anchors with a box in the color of its class. Each object has
+at least one anchor. Batches are dense although images have one, two or three objects, because every image has one
+entry per anchor.
 """
 
 # %%
@@ -199,9 +200,9 @@ contact_sheet(OUT / "05_ssd_anchors.png", sheet, captions)
 # %% [markdown]
 """## 2. Masks
 
-A mask is an image of class numbers. It goes through the same geometry with the same random numbers; but numbers of
-classes must not be averaged, so its interpolation is `INTERP_NN`, and what lies outside gets the background's 0. A
-graph value can be used twice: angle, window and coin are drawn once for each sample, for image and mask alike.
+A mask is an image of class indices. It needs the same geometric operators with the same random numbers. Class indices
+must not be averaged, so the interpolation is `INTERP_NN`; pixels outside the source get 0, the background. A node can
+be used twice: angle, window and mirror value are drawn once per sample and used for the image and the mask.
 """
 
 
@@ -236,22 +237,22 @@ contact_sheet(OUT / "05_masks.png", sheet, captions)
 # %% [markdown]
 """## 3. From COCO files
 
-With a data set on disk, `fn.readers.coco` takes the callback's place. `ratio=True, ltrb=True` give relative corners, as
-above; labels are numbered from 1. Without zooming out, the window is known before the picture is decoded, and
-`decoders.image_slice` decodes only what lies in it.
+For a data set on disk, use `fn.readers.coco` instead of the callback. `ratio=True, ltrb=True` return relative corners,
+as above; labels start at 1. Without zooming out, the window is known before the image is decoded, and
+`decoders.image_slice` decodes only the window.
 """
 
 
 # %%
 def write_coco(folder: Path, count: int) -> Path:
-    """Write pictures and their annotations in COCO's form."""
+    """Write images and their annotations in COCO format."""
     folder.mkdir(parents=True, exist_ok=True)
-    pictures, objects = [], []
+    images, objects = [], []
     for number in range(count):
         image, boxes, labels, _ = Shapes()(types.SampleInfo(number, 0, number, 0))
         height, width = image.shape[:2]
         Image.fromarray(image).save(folder / f"{number}.jpg", quality=95)
-        pictures.append({"id": number, "file_name": f"{number}.jpg", "width": width, "height": height})
+        images.append({"id": number, "file_name": f"{number}.jpg", "width": width, "height": height})
         for (left, top, right, bottom), label in zip(
             (boxes * [width, height, width, height]).tolist(), labels, strict=True
         ):
@@ -261,7 +262,7 @@ def write_coco(folder: Path, count: int) -> Path:
             )
     categories = [{"id": number, "name": name} for number, name in enumerate(CLASSES) if name]
     annotations = folder / "instances.json"
-    annotations.write_text(json.dumps({"images": pictures, "annotations": objects, "categories": categories}))
+    annotations.write_text(json.dumps({"images": images, "annotations": objects, "categories": categories}))
     return annotations
 
 
@@ -283,10 +284,10 @@ def from_coco():
 show("05_coco.png", *from_coco().run())
 
 # %% [markdown]
-"""| with the image | goes |
+"""| operator for the image | for boxes, points and masks |
 |---|---|
 | `paste` | `bbox_paste` |
-| `slice` by `random_bbox_crop` | the boxes that `random_bbox_crop` returns |
+| `slice` with the window of `random_bbox_crop` | the boxes that `random_bbox_crop` returns |
 | `resize` | nothing for relative boxes |
 | `flip` | `bb_flip` for boxes, `coord_flip` for points |
 | `rotate`, `warp_affine` | `coord_transform` with the same matrix for points, `bbox_rotate` for boxes |

@@ -1,11 +1,11 @@
 # %% [markdown]
 """# From speech to log-mel spectrograms
 
-Networks that listen rarely get samples of sound: they get pictures of it, with time to the right, pitch upwards, and
-loudness as brightness. This tutorial makes such pictures of short recordings, one operator after the other, and looks
-at each step. The recordings are vowels, synthesised on the spot: `aia`, `eou`, and so on.
+The input of speech networks is usually a spectrogram: an image with time on the horizontal axis, frequency on the
+vertical axis, and loudness as brightness. This tutorial computes spectrograms of short recordings and shows the
+result of each operator. The recordings are synthesized vowels: `aia`, `eou`, and so on.
 
-Each cell can be run; pictures go to `out/tutorials/`.
+You can run each cell. Images are written to `out/tutorials/`.
 """
 
 # %%
@@ -25,21 +25,21 @@ BATCH_SIZE = 8
 BANDS = 64
 
 # %% [markdown]
-"""Two little functions draw what we get: a wave, and a table of numbers in colors. Nothing of them is dalify's."""
+"""Two small functions, which do not use dalify, draw a waveform and a matrix."""
 
 
 # %%
-def drawn_wave(sound: np.ndarray, height: int = 200, width: int = 240) -> np.ndarray:
-    """Largest and smallest sample of each column; the wave fills the picture where it is 1."""
-    picture = np.full((height, width, 3), 255, np.uint8)
-    for column, part in enumerate(np.array_split(sound, width)):
+def drawn_wave(audio: np.ndarray, height: int = 200, width: int = 240) -> np.ndarray:
+    """Draw the maximum and minimum sample of each column; an amplitude of 1 fills the image."""
+    canvas = np.full((height, width, 3), 255, np.uint8)
+    for column, part in enumerate(np.array_split(audio, width)):
         top, bottom = ((1 - value) / 2 * (height - 1) for value in (part.max(), part.min()))
-        picture[max(0, int(top)) : min(height, int(bottom) + 1), column] = (30, 90, 160)
-    return picture
+        canvas[max(0, int(top)) : min(height, int(bottom) + 1), column] = (30, 90, 160)
+    return canvas
 
 
 def drawn_table(table: np.ndarray, height: int = 220) -> np.ndarray:
-    """Low rows at the bottom, dark to bright."""
+    """Draw a matrix with row 0 at the bottom, low values dark and high values bright."""
     level = (table - table.min()) / max(np.ptp(table), 1e-9)
     stops = np.array([[0, 0, 40], [90, 20, 120], [220, 70, 70], [255, 230, 120]])
     colors = np.stack([np.interp(level, np.linspace(0, 1, 4), stops[:, channel]) for channel in range(3)], -1)
@@ -50,10 +50,9 @@ def drawn_table(table: np.ndarray, height: int = 220) -> np.ndarray:
 # %% [markdown]
 """## 1. Reading and decoding
 
-The reader knows nothing of sound: it hands out the bytes of files, and a label for each class folder.
-`fn.decoders.audio` makes samples between -1 and 1 of them, and tells the sampling rate. WAV, FLAC, Ogg, MP3: it looks
-at the bytes, not at the name. `downmix` averages the channels, and a `sample_rate` of our own would resample on the
-way.
+The reader returns the bytes of each file and the label of its class folder. `fn.decoders.audio` decodes them to samples
+between -1 and 1 and returns the sampling rate. It detects the format (WAV, FLAC, Ogg, MP3) from the bytes, not from
+the name. `downmix` averages the channels. With `sample_rate` the decoder also resamples.
 """
 
 
@@ -61,23 +60,25 @@ way.
 @pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=4)
 def decoded():
     encoded, labels = fn.readers.file(file_root=str(FOLDER), random_shuffle=True)
-    sound, rate = fn.decoders.audio(encoded, downmix=True)
-    return sound, rate, labels
+    audio, rate = fn.decoders.audio(encoded, downmix=True)
+    return audio, rate, labels
 
 
 pipe = decoded()
 pipe.build()
-sounds, rates, labels = pipe.run()
-print("samples:", [sounds.at(i).shape[0] for i in range(BATCH_SIZE)], "at", rates.at(0).item(), "Hz")
+recordings, rates, labels = pipe.run()
+print("samples:", [recordings.at(i).shape[0] for i in range(BATCH_SIZE)], "at", rates.at(0).item(), "Hz")
 names = [WORDS[labels.at(i).item()] for i in range(BATCH_SIZE)]
-contact_sheet(OUT / "06_waves.png", [drawn_wave(sounds.at(i)) for i in range(BATCH_SIZE)], names, columns=4, cell=240)
+contact_sheet(
+    OUT / "06_waves.png", [drawn_wave(recordings.at(i)) for i in range(BATCH_SIZE)], names, columns=4, cell=240
+)
 
 # %% [markdown]
-"""## 2. Cutting off the silence
+"""## 2. Removing silence
 
-There is silence before and after each word, of any length. `fn.nonsilent_region` gives two numbers per sample, where
-the sound begins and how long it lasts: windows that are within 40 dB of the loudest one count. They are nodes like all
-others, so `fn.slice` takes them.
+Each recording has silence of varying length before and after the word. `fn.nonsilent_region` returns two numbers per
+sample: start and length of the region in which the power of windows is within 40 dB of the loudest one. Both are nodes,
+so `fn.slice` accepts them.
 """
 
 
@@ -85,9 +86,9 @@ others, so `fn.slice` takes them.
 @pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=4)
 def trimmed():
     encoded, _ = fn.readers.file(file_root=str(FOLDER), random_shuffle=True)
-    sound, _ = fn.decoders.audio(encoded, downmix=True)
-    begin, length = fn.nonsilent_region(sound, cutoff_db=-40.0, window_length=512, reset_interval=8192)
-    return fn.slice(sound, begin, length, axes=[0]), begin, length
+    audio, _ = fn.decoders.audio(encoded, downmix=True)
+    begin, length = fn.nonsilent_region(audio, cutoff_db=-40.0, window_length=512, reset_interval=8192)
+    return fn.slice(audio, begin, length, axes=[0]), begin, length
 
 
 pipe = trimmed()
@@ -100,12 +101,11 @@ contact_sheet(OUT / "06_trimmed.png", [drawn_wave(cut.at(i)) for i in range(BATC
 # %% [markdown]
 """## 3. The spectrogram
 
-`fn.spectrogram` cuts the sound into windows of 25 ms, 10 ms apart, and takes the Fourier transform of each. Before it,
-`fn.preemphasis_filter` raises the high frequencies, which are weak in speech: each sample minus nearly all of the one
-before it.
+`fn.spectrogram` divides the audio into windows of 25 ms with a step of 10 ms and computes the Fourier transform of
+each. Before it, `fn.preemphasis_filter` amplifies the high frequencies, which are weak in speech: it subtracts nearly
+all of the previous sample from each sample.
 
-The result is `[frequencies, time]`, layout "ft". Powers span many orders of magnitude: only in decibels, the logarithm,
-there is something to be seen.
+The result is `[frequencies, time]`, layout "ft". Powers span many orders of magnitude, so we convert them to decibels.
 """
 
 
@@ -113,11 +113,11 @@ there is something to be seen.
 @pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=4)
 def spectra():
     encoded, _ = fn.readers.file(file_root=str(FOLDER), random_shuffle=True)
-    sound, _ = fn.decoders.audio(encoded, downmix=True)
-    begin, length = fn.nonsilent_region(sound, cutoff_db=-40.0, window_length=512, reset_interval=8192)
-    sound = fn.slice(sound, begin, length, axes=[0])
-    plain = fn.spectrogram(sound, nfft=512, window_length=400, window_step=160)
-    raised = fn.spectrogram(fn.preemphasis_filter(sound), nfft=512, window_length=400, window_step=160)
+    audio, _ = fn.decoders.audio(encoded, downmix=True)
+    begin, length = fn.nonsilent_region(audio, cutoff_db=-40.0, window_length=512, reset_interval=8192)
+    audio = fn.slice(audio, begin, length, axes=[0])
+    plain = fn.spectrogram(audio, nfft=512, window_length=400, window_step=160)
+    raised = fn.spectrogram(fn.preemphasis_filter(audio), nfft=512, window_length=400, window_step=160)
     return plain, *(fn.to_decibels(spectrum, cutoff_db=-70.0) for spectrum in (plain, raised))
 
 
@@ -130,13 +130,14 @@ captions = [f"{name}: {what}" for name in names[:3] for what in ("power", "decib
 contact_sheet(OUT / "06_spectra.png", [drawn_table(table) for table in tables], captions, columns=3, cell=240)
 
 # %% [markdown]
-"""## 4. Mel: as many bands as the ear tells apart
+"""## 4. Mel bands
 
-High frequencies are told apart less well than low ones. `fn.mel_filter_bank` sums 257 frequencies up in 64 bands,
-narrow ones below and wide ones above. Last, `fn.normalize` brings each band to mean 0 and deviation 1 over time.
+The ear distinguishes high frequencies less well than low ones. `fn.mel_filter_bank` sums 257 frequencies in 64 bands,
+narrow ones at low frequencies and wide ones at high frequencies. Then `fn.normalize` normalizes each band to mean 0 and
+standard deviation 1 over time.
 
-This is the whole pipeline, as a network would train with it. Words differ in length, so a batch is a list; `fn.pad`
-makes all as long as the longest.
+This is the complete pipeline for training. Words differ in length, so a batch is a list; `fn.pad` pads all samples to
+the length of the longest.
 """
 
 
@@ -144,13 +145,13 @@ makes all as long as the longest.
 @pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=4)
 def log_mel(is_training: bool = False):
     encoded, labels = fn.readers.file(file_root=str(FOLDER), random_shuffle=True, name="speech")
-    sound, _ = fn.decoders.audio(encoded, downmix=True, sample_rate=float(SAMPLE_RATE))
-    begin, length = fn.nonsilent_region(sound, cutoff_db=-40.0, window_length=512, reset_interval=8192)
-    sound = fn.slice(sound, begin, length, axes=[0])
-    if is_training:  # another speed, hence another pitch, for every word and epoch
-        sound = fn.audio_resample(sound, scale=fn.random.uniform(range=[0.85, 1.15]))
-    sound = fn.preemphasis_filter(sound, preemph_coeff=0.97)
-    spectrum = fn.spectrogram(sound, nfft=512, window_length=400, window_step=160)
+    audio, _ = fn.decoders.audio(encoded, downmix=True, sample_rate=float(SAMPLE_RATE))
+    begin, length = fn.nonsilent_region(audio, cutoff_db=-40.0, window_length=512, reset_interval=8192)
+    audio = fn.slice(audio, begin, length, axes=[0])
+    if is_training:  # a random speed, which also changes the pitch
+        audio = fn.audio_resample(audio, scale=fn.random.uniform(range=[0.85, 1.15]))
+    audio = fn.preemphasis_filter(audio, preemph_coeff=0.97)
+    spectrum = fn.spectrogram(audio, nfft=512, window_length=400, window_step=160)
     mel = fn.mel_filter_bank(spectrum, nfilter=BANDS, sample_rate=float(SAMPLE_RATE))
     decibels = fn.to_decibels(mel, cutoff_db=-70.0)
     features = fn.normalize(decibels, axes=[1], epsilon=1e-3)
@@ -160,15 +161,15 @@ def log_mel(is_training: bool = False):
 pipe = log_mel()
 pipe.build()
 features, labels, decibels = pipe.run()
-print("padded, so it stacks:", features.as_array().shape)
+print("shape of the padded batch:", features.as_array().shape)
 tables = [drawn_table(decibels.at(i)) for i in range(4)] + [drawn_table(table) for table in features.as_array()[:4]]
-captions = [f"{name}: log-mel" for name in names[:4]] + [f"{name}: normalised, padded" for name in names[:4]]
+captions = [f"{name}: log-mel" for name in names[:4]] + [f"{name}: normalized, padded" for name in names[:4]]
 contact_sheet(OUT / "06_log_mel.png", tables, captions, columns=4, cell=240)
 
 # %% [markdown]
-"""## 5. Into a network
+"""## 5. Training a network
 
-Enough to tell the five words apart, whoever "speaks" them.
+The features are sufficient to classify the five words for every synthesized voice.
 """
 
 # %%
@@ -201,19 +202,19 @@ for epoch in range(6):
         optimizer.step()
         right += int((scores.argmax(1) == labels).sum())
         total += len(labels)
-    print(f"epoch {epoch + 1}: {right} of {total} words right")
+    print(f"epoch {epoch + 1}: {right} of {total} words correct")
 
 # %% [markdown]
-"""| step | operator | what comes out |
+"""| step | operator | output |
 |---|---|---|
 | bytes of files | `fn.readers.file` | `[bytes]`, and a label |
-| samples | `fn.decoders.audio` | `[samples]`, -1 to 1, and the rate |
-| without silence | `fn.nonsilent_region`, `fn.slice` | fewer samples |
-| high frequencies raised | `fn.preemphasis_filter` | as many |
-| windows and their spectra | `fn.spectrogram` | `[frequencies, time]`, layout "ft" |
-| bands of pitch | `fn.mel_filter_bank` | `[bands, time]` |
-| loudness as heard | `fn.to_decibels` | same |
-| cepstrum, for older recognisers | `fn.mfcc` | `[coefficients, time]` |
+| samples | `fn.decoders.audio` | `[samples]`, -1 to 1, and the sampling rate |
+| remove silence | `fn.nonsilent_region`, `fn.slice` | fewer samples |
+| amplify high frequencies | `fn.preemphasis_filter` | the same shape |
+| spectra of windows | `fn.spectrogram` | `[frequencies, time]`, layout "ft" |
+| mel bands | `fn.mel_filter_bank` | `[bands, time]` |
+| decibels | `fn.to_decibels` | the same shape |
+| cepstral coefficients | `fn.mfcc` | `[coefficients, time]` |
 
-How fast it is beside the real DALI: `python -m benchmarks speech`.
+`python -m benchmarks speech` compares the speed with the real DALI.
 """

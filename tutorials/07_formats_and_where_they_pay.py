@@ -1,12 +1,11 @@
 # %% [markdown]
-"""# Formats, and where each of them pays
+"""# Data formats and when to use them
 
-The same photographs can lie in a folder, in one archive, in a database, or on another machine. The network sees no
-difference, the loader does. We write one small set in every format that a reader of dalify knows, read all of them in
-turn, and measure: what the reading alone costs, what is left of the difference once photographs are decoded, and what
-happens when the data are far away.
+The same photographs can be stored in a folder, in an archive, in a database, or on another machine. The network gets
+the same data, but the speed of the loader differs. We write a small data set in every format that dalify reads and
+measure the time of reading, the time of reading and decoding, and the time of reading from remote storage.
 
-Each cell can be run; pictures go to `out/tutorials/`.
+You can run each cell. Images are written to `out/tutorials/`.
 """
 
 # %%
@@ -36,14 +35,13 @@ CLASSES = sorted(PHOTOGRAPHS)
 BATCH_SIZE, SIDE = 32, 128
 
 # %% [markdown]
-"""## 1. One set, nine ways
+"""## 1. One data set in all formats
 
-`photos` is the set as it is: bytes of a JPEG file, and the number of its class, in the order in which
-`fn.readers.file` goes through the folder. How the formats are made of it stands in `tutorials/containers.py`: a few
-lines each.
+`photos` is the data set: the bytes of each JPEG file and the index of its class, in the order of
+`fn.readers.file`. `tutorials/containers.py` writes the formats, with a few lines for each.
 
-Tar and TFRecord get an index, which says where each record begins. dalify has the tools of DALI's names for it.
-Without an index a reader goes through the whole container once, before the first batch.
+Tar and TFRecord get an index, which contains the offset of each record. dalify has tools to create it, with the same
+names as in DALI. Without an index, a reader scans the whole container once before the first batch.
 """
 
 # %%
@@ -64,7 +62,7 @@ for tool, kind in (("wds2idx", "tar"), ("tfrecord2idx", "tfrecord")):
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     print("index:", (MADE / f"{kind}.idx").read_text().splitlines()[:3], "...")
 
-# NumPy files hold what the network wants: decoded and resized already.
+# NumPy files contain the input of the network: decoded and resized images.
 (MADE / "arrays").mkdir()
 for number, path in enumerate(paths):
     with Image.open(path) as image:
@@ -72,17 +70,17 @@ for number, path in enumerate(paths):
     np.save(MADE / "arrays" / f"{number:04}.npy", pixels)
 
 # %% [markdown]
-"""A reader for each. What differs are arguments and the type of the label; order, shards, shuffling, resuming and the
-treatment of bad samples are the same for all of them: see tutorial 08.
+"""There is a reader for each format. Readers differ in their arguments and in the type of the label. Order, shards,
+shuffling, resuming and the handling of bad samples are the same for all of them: see tutorial 08.
 
-The last one is no format: `fn.readers.dataset` takes any data set of PyTorch (or anything with a length and
-`[number]`), whose code is called in the threads of the pipeline, or in worker processes with `processes=2`.
+The last one reads no file format: `fn.readers.dataset` accepts any PyTorch data set (or any object with a length and
+`[index]`). Its code is called in the threads of the pipeline, or in worker processes with `processes=2`.
 """
 
 
 # %%
 class Photos(torch.utils.data.Dataset):
-    """As in tutorial 01; it opens files and knows nothing of dalify."""
+    """A data set as in tutorial 01, which opens files and does not use dalify."""
 
     def __len__(self) -> int:
         return len(paths)
@@ -118,29 +116,29 @@ READERS: dict[str, Callable] = {
     ),
     "LMDB": lambda: fn.readers.caffe(path=str(MADE / "photos.lmdb"), name="photos"),
     "Parquet": lambda: fn.readers.parquet(paths=str(MADE / "photos.parquet"), columns=["jpg", "label"], name="photos"),
-    "Dataset of PyTorch": lambda: fn.readers.dataset(dataset=Photos(), name="photos"),
+    "PyTorch Dataset": lambda: fn.readers.dataset(dataset=Photos(), name="photos"),
     "NumPy, decoded": lambda: (fn.readers.numpy(file_root=str(MADE / "arrays"), name="photos"), None),
 }
 
 
 @pipeline_def(batch_size=BATCH_SIZE, num_threads=1)
 def reading(read: Callable):
-    """The reader alone."""
+    """Read without decoding."""
     encoded, _ = read()
     return encoded
 
 
 @pipeline_def(batch_size=BATCH_SIZE, num_threads=1)
 def training(read: Callable):
-    """What a network gets."""
-    pictures, label = read()
+    """Read, decode and resize for training."""
+    images, label = read()
     if label is None:
-        return pictures
-    return fn.resize(fn.decoders.image(pictures), size=[SIDE, SIDE]), fn.cast(label, dtype=types.INT32)
+        return images
+    return fn.resize(fn.decoders.image(images), size=[SIDE, SIDE]), fn.cast(label, dtype=types.INT32)
 
 
 # %% [markdown]
-"""First of all: are they the same? Every format must give the bytes that we put in, and their labels.
+"""First we check that every format returns the bytes and labels that were written.
 """
 
 
@@ -164,14 +162,14 @@ for name, read in READERS.items():
     samples = first_epoch(as_it_is(read))
     assert all(encoded.tobytes() == photo for (encoded, _), (photo, _) in zip(samples, photos, strict=True)), name
     assert [int(label.item()) for _, label in samples] == [label for _, label in photos], name
-print(f"{len(photos)} photographs, bit for bit the same from", ", ".join(list(READERS)[:-1]))
+print(f"{len(photos)} photographs, identical bytes from", ", ".join(list(READERS)[:-1]))
 
 # %% [markdown]
 """## 2. Measuring
 
-Machines are never quiet. So all formats are read in turn, some rounds, and the median of each counts. The first epoch
-of a pipeline is left out: compiled code is loaded in it. What the first batch costs is measured apart, with a new
-pipeline each time: building, going through containers, reading.
+The load of the machine varies. Therefore all formats are read alternately in several rounds, and the median of each is
+reported. The first epoch of a pipeline is not measured, because it loads compiled code. The time to the first
+batch is measured separately, with a new pipeline each time: building, scanning containers, reading.
 """
 
 
@@ -185,7 +183,7 @@ def samples_per_s(pipe) -> float:
 
 
 def medians(pipes: dict[str, object], rounds: int, epochs: int = 1) -> dict[str, float]:
-    """Samples per second of each, in turn."""
+    """Measure the samples per second of each pipeline in alternating rounds."""
     found: dict[str, list[float]] = {name: [] for name in pipes}
     for number in range(rounds + 1):
         for name, pipe in pipes.items():
@@ -222,7 +220,7 @@ sizes = dict.fromkeys(READERS, megabytes(*paths)) | {
     "NumPy, decoded": megabytes(MADE / "arrays"),
 }
 table = Table("format", title=f"{len(photos)} photographs on this machine, one thread")
-for heading in ("MB on disk", "first batch, ms", "reading alone, samples/s", "decoded and resized, samples/s"):
+for heading in ("MB on disk", "first batch, ms", "reading only, samples/s", "decoded and resized, samples/s"):
     table.add_column(heading, justify="right")
 for name in READERS:
     speeds = f"{read_speed[name]:,.0f}", f"{train_speed[name]:,.0f}"
@@ -230,16 +228,15 @@ for name in READERS:
 Console(width=110).print(table)
 
 # %% [markdown]
-"""## 3. Far away
+"""## 3. Remote storage
 
-Any path may be a URL that fsspec knows: `s3://`, `gs://`, `https://`. Here it is a web server on this machine that
-takes 20 ms for every answer, as an object storage does. One answer after the other, that would be at most 50
-photographs a second. dalify asks for the samples of batches to come with 32 threads, which do nothing but wait, so the
-delay is paid once for many.
+Any path may be a URL that fsspec supports: `s3://`, `gs://`, `https://`. Here it is a web server on this machine that
+needs 20 ms for each response, similar to object storage. Sequential requests would give at most 50 photographs per
+second. dalify requests the samples of future batches in 32 threads, so that the delays overlap.
 
-`storage.configure(cache_folder=...)` keeps what was read on the disk: from the second epoch on, nothing is asked any
-more. An archive with an index is read in parts, one request for each sample; without an index it is copied once, as a
-whole.
+`storage.configure(cache_folder=...)` caches the data on disk: from the second epoch on, there are no requests.
+An archive with an index is read in parts, with one request per sample. An archive without an index is downloaded once
+as a whole.
 """
 
 # %%
@@ -255,32 +252,32 @@ with far_storage(OUT / "formats", DELAY_S) as url:
     }
     samples = first_epoch(as_it_is(remote["files"]))
     assert all(encoded.tobytes() == photo for (encoded, _), (photo, _) in zip(samples, photos, strict=True))
-    for name, read in remote.items():  # one after the other: once there is a copy of the archive, all use it
-        far_speed[f"{name}, far away"] = medians({name: training(read)}, rounds=3)[name]
+    for name, read in remote.items():  # one after the other: all readers use a copy of the archive once it exists
+        far_speed[f"{name}, remote"] = medians({name: training(read)}, rounds=3)[name]
     storage.configure(cache_folder=CACHE)
     pipe = training(remote["files"])
     samples_per_s(pipe)  # fills the cache
-    far_speed["files, far away, cached"] = medians({"files": pipe}, rounds=2)["files"]
+    far_speed["files, remote, cached"] = medians({"files": pipe}, rounds=2)["files"]
     storage.configure()
-print(f"the cache holds {sum(1 for _ in CACHE.iterdir())} files, {megabytes(CACHE):.1f} MB")
+print(f"the cache contains {sum(1 for _ in CACHE.iterdir())} files, {megabytes(CACHE):.1f} MB")
 
-table = Table("20 ms away", "decoded and resized, samples/s", title="the same photographs on another machine")
+table = Table("20 ms delay", "decoded and resized, samples/s", title="the same photographs on a web server")
 table.add_row("files, one request after the other", f"at most {1 / DELAY_S:.0f}")
 for name, speed in far_speed.items():
     table.add_row(name, f"{speed:,.0f}")
 table.add_row("files, on this machine", f"{train_speed['files']:,.0f}")
 Console(width=110).print(table)
-assert far_speed["files, far away"] > 1.5 / DELAY_S  # requests wait together
+assert far_speed["files, remote"] > 1.5 / DELAY_S  # requests overlap
 
 # %% [markdown]
-"""## 4. In one picture"""
+"""## 4. All results in one chart"""
 
 # %%
 figure, axes = plt.subplots(1, 3, figsize=(15, 4.2), layout="constrained")
 panels = [
-    ("reading alone, samples/s", read_speed, "tab:blue"),
+    ("reading only, samples/s", read_speed, "tab:blue"),
     ("decoded and resized, samples/s", train_speed, "tab:orange"),
-    ("20 ms away: decoded and resized", far_speed, "tab:green"),
+    ("20 ms delay: decoded and resized", far_speed, "tab:green"),
 ]
 for axis, (title, speeds, color) in zip(axes, panels, strict=True):
     bars = axis.barh(list(speeds), list(speeds.values()), color=color)
@@ -288,32 +285,32 @@ for axis, (title, speeds, color) in zip(axes, panels, strict=True):
     axis.invert_yaxis()
     axis.set_title(title)
     axis.set_xlim(0, 1.2 * max(speeds.values()))
-    axis.set_xticks([])  # the numbers stand at the bars
+    axis.set_xticks([])  # the bars have labels
     axis.spines[["top", "right", "bottom"]].set_visible(False)
 figure.savefig(OUT / "07_formats.png", dpi=100)
 plt.close(figure)
-print("picture:", OUT / "07_formats.png")
+print("chart:", OUT / "07_formats.png")
 
 # %% [markdown]
-"""## 5. Where each pays
+"""## 5. Choosing a format
 
-Look at the second panel before the first: as soon as JPEG files are decoded, decoding is nearly all of the time, and
-the containers on a local disk are alike. A format is then chosen for other reasons.
+The second panel is the most important: if JPEG files are decoded, decoding takes nearly all of the time, and all
+containers on a local disk have a similar speed. Then choose a format for other reasons.
 
-| format | pays where | costs |
+| format | use it for | disadvantages |
 |---|---|---|
-| files | you look at the data and change some; up to some 100,000 | slow to list and copy; a file each |
-| tar (WebDataset) | far away, slow disks; tools everywhere | a scan, or an index; cannot be changed |
-| TFRecord | it is there already, from TensorFlow | the same, and features to declare |
-| RecordIO | it is there already, from MXNet | nothing else reads it |
-| LMDB | many small records, several processes on one machine | is copied before it is read from afar |
-| Parquet | tables beside pictures, as data sets are published now | shuffled by groups of rows, kept in memory |
-| NumPy | nothing to decode: features, volumes; windows of large arrays | disk: see the first column |
-| Dataset of PyTorch | the code exists; samples that are computed | Python per sample; `processes=` helps |
-| a URL, and a cache | more data than this machine holds | the first epoch waits for the line |
+| files | data that you inspect and change; up to about 100,000 files | slow to list and copy |
+| tar (WebDataset) | remote storage, slow disks; many tools support it | needs a scan or an index; cannot be modified |
+| TFRecord | existing data from TensorFlow | the same; features must be declared |
+| RecordIO | existing data from MXNet | only MXNet and DALI support it |
+| LMDB | many small records, several processes on one machine | remote databases are downloaded first |
+| Parquet | tables with images, as many data sets are published | is shuffled by row groups, which are held in memory |
+| NumPy | features, volumes, windows of large arrays | disk space: see the first column of the table above |
+| PyTorch Dataset | existing code; computed samples | Python code per sample; `processes=` helps |
+| a URL with a cache | more data than fit on this machine | the first epoch depends on the network speed |
 
-Three rules of thumb. Where the second panel has one length, keep what you have. Where data are far away, an archive
-with an index, or files with a cache. Where decoding is the bottleneck, and the disk is large, store what is decoded.
+Three rules. If the second panel shows equal speeds, keep your format. For remote data, use an archive with an index,
+or files with a cache. If decoding is the bottleneck and disk space is available, store decoded data.
 
 Next: [08_many_processes_stop_and_resume.py](08_many_processes_stop_and_resume.py).
 """

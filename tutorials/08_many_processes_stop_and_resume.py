@@ -1,11 +1,12 @@
 # %% [markdown]
-"""# Many processes, stopped and resumed
+"""# Training in several processes, stopping and resuming
 
-A long training runs in several processes, meets files that are damaged, is killed in the middle of an epoch, and goes
-on the next day on fewer or more machines. Each of these is a line or two in dalify. This tutorial does all of it, with
-processes of `torch.distributed`, and at the end counts: every photograph of the epoch was read exactly once.
+A long training run uses several processes, reads damaged files, is killed in the middle of an epoch, and is resumed
+with a different number of processes. Each of these cases needs one or two lines in dalify. This tutorial shows
+all of them with processes of `torch.distributed`. At the end it checks that every photograph of the epoch was read
+exactly once.
 
-What an epoch is, in every detail, stands in [docs/epochs.md](../docs/epochs.md).
+[docs/epochs.md](../docs/epochs.md) describes epochs in detail.
 """
 
 # %%
@@ -35,17 +36,17 @@ BATCH_SIZE = 5
 COUNT, DAMAGED = 107, 31
 
 # %% [markdown]
-"""## 1. The data, one file of them damaged
+"""## 1. The data, with one damaged file
 
-107 photographs in a list, numbered: the number serves as label, so that we can tell later what was read. 107 is no
-multiple of anything: shards are of different sizes, and no epoch ends with a full batch. Number 31 is cut off in the
-middle, as a copy that was interrupted.
+A file list contains 107 photographs. The index of each photograph is its label, so that we can check later which
+samples were read. 107 is a prime number: shards have different sizes, and no epoch ends with a full batch. Photograph
+31 is truncated, as after an interrupted copy.
 """
 
 
 # %%
 def prepare() -> Path:
-    """Make the photographs and their list."""
+    """Create the photographs and the file list."""
     shutil.rmtree(OUT, ignore_errors=True)
     make_photos(FOLDER, images_per_class=14, longest_side=160)
     paths = sorted(FOLDER.glob("*/*.jpg"))[:COUNT]
@@ -58,13 +59,13 @@ def prepare() -> Path:
 # %% [markdown]
 """## 2. One pipeline for all processes
 
-* `shard="auto"`: the part of this process, from `torch.distributed`, or from what a launcher such as `torchrun` left in
-  the environment. Every epoch, shards change places.
-* `pad_last_batch=True`: all processes get equally many batches, so none waits for the others in `all_reduce`.
-* `on_error="skip"`: another photograph of the shard takes the place of a damaged one, so that batches stay full.
-  `"replace"` would put a black picture there, and without the option the run stops with the name of the file.
-* `max_error_rate`: where more than one in twenty is damaged, stop after all. Something else is wrong then.
-* `valid_name="valid"`: which samples are there in their own right, as neither padding nor a replacement.
+* `shard="auto"`: each process reads its shard. The rank comes from `torch.distributed` or from the environment
+  variables of a launcher such as `torchrun`. Processes exchange their shards after each epoch.
+* `pad_last_batch=True`: all processes get the same number of batches, so no process waits forever in `all_reduce`.
+* `on_error="skip"`: a damaged photograph is replaced by another one of the shard, so batches stay full. `"replace"`
+  uses a black image instead. Without the option, the pipeline raises an error with the name of the file.
+* `max_error_rate`: raise an error if more than 5 % of the samples are damaged, because this suggests another cause.
+* `valid_name="valid"`: a mask of the samples that are not padding or replacements.
 """
 
 
@@ -90,16 +91,17 @@ def loader(pipe: Pipeline) -> DALIGenericIterator:
 
 
 # %% [markdown]
-"""The processes begin as they do everywhere. `gloo` is the backend for processors; the group meets in a file.
+"""Processes are started as in any program for `torch.distributed`. `gloo` is the backend for CPUs. The processes find
+each other through a file.
 
-At the end of an epoch, an iterator tells of bad samples in a warning. We ask `pipe.bad_samples()` for them instead, so
-it is switched off here.
+At the end of an epoch, an iterator reports bad samples in a warning. Here we call `pipe.bad_samples()` instead and
+disable the warning.
 """
 
 
 # %%
 def start(work, processes: int, *arguments: object) -> list[int]:
-    """Run `work(rank, ...)` in so many processes, and wait for them. Return their exit codes."""
+    """Run `work(rank, ...)` in several processes, wait for them and return their exit codes."""
     meeting = OUT / f"group-{time.time_ns()}"
     context = torch.multiprocessing.spawn(in_group, (work, processes, meeting, *arguments), processes, join=False)
     for process in context.processes:
@@ -118,14 +120,14 @@ def in_group(rank: int, work, processes: int, meeting: Path, *arguments: object)
 
 
 # %% [markdown]
-"""## 3. An evaluation that counts every sample once
+"""## 3. Evaluating every sample once
 
-107 samples in two processes: one has 53, the other 54, and both give eleven batches. Averages over batches would count
-padding and replacements as well. With the mask the result is exact: sum what is valid, count what is valid, and add up
-both over the processes.
+Two processes share 107 samples: one has 53, the other 54, and both return eleven batches. Averages over batches would
+include padding and replacements. With the mask the result is exact: compute the sum and the count of valid samples, and
+add both over the processes.
 
-The "metric" is the mean of the normalised pixels. Further below it is compared with what a plain loop in one process
-finds.
+The "metric" is the mean of the normalized pixels. Section 6 compares it with the result of a simple loop in one
+process.
 """
 
 
@@ -147,20 +149,20 @@ def evaluate(rank: int) -> None:
 
 
 # %% [markdown]
-"""## 4. Training, until somebody kills it
+"""## 4. Killing the training processes
 
-Every process saves its own state after the same batch. `Path.replace` makes sure that the file is the old one or the
-new one, never half of it. A state is plain data for JSON, and describes what the loop has *received*: batches that are
-being prepared ahead are no part of it.
+Every process saves its own state after the same batch. `Path.replace` is atomic: the file contains either the old or
+the new state. A state consists of JSON data and describes what the loop has *received*; it does not include prefetched
+batches.
 
-In the second epoch, after its fourth batch, all of them save. They go on for two batches more, which nobody will
-remember, and are killed: SIGKILL, without a chance to tidy up.
+All processes save their state after the fourth batch of the second epoch. They continue for two batches, which are not
+in the saved state, and are killed with SIGKILL, so that they cannot clean up.
 """
 
 
 # %%
 def note(run: str, rank: int, epoch: int, batch: dict[str, torch.Tensor]) -> None:
-    """Write down what was read, at once, so that we can look whatever happens."""
+    """Record the samples of a batch in a file, which remains if the process is killed."""
     numbers, valid = batch["number"].flatten(), batch["valid"]
     with (OUT / f"{run}-{rank}.jsonl").open("a") as file:
         line = {"epoch": epoch, "valid": numbers[valid].tolist(), "others": numbers[~valid].tolist()}
@@ -192,11 +194,11 @@ def train_until_killed(rank: int) -> None:
 
 
 # %% [markdown]
-"""## 5. Going on, with two processes or with three
+"""## 5. Resuming with two or three processes
 
-With as many processes as before, each takes its own state. With another number, each gets **the list of all states**:
-what no process had read yet is divided anew among those that are here now. The first loop gives the rest of the epoch,
-the next one a whole epoch.
+With the same number of processes, each loads its own state. With a different number, each loads **the list of all
+states**, and the samples that no process has read are divided among the current processes. The first loop returns the
+rest of the epoch, the next one a whole epoch.
 """
 
 
@@ -212,9 +214,9 @@ def go_on(rank: int, run: str) -> None:
 
 
 # %% [markdown]
-"""## 6. All of it
+"""## 6. Running everything
 
-Processes that are spawned import this file again, so what should run only once stands behind the usual guard.
+Spawned processes import this file again, so the code that runs once is guarded by `if __name__ == "__main__"`.
 """
 
 
@@ -241,7 +243,7 @@ def show_bad_samples() -> None:
 
 
 def show_epoch(run: str, processes: int) -> list[str]:
-    """Check that every photograph came exactly once, and return a row of the table."""
+    """Check that every photograph was read exactly once, and return a row of the table."""
     before = [noted("before", rank, epoch=1) for rank in range(2)]
     rest = [noted(run, rank, epoch=1) for rank in range(processes)]
     following = [noted(run, rank, epoch=2) for rank in range(processes)]
@@ -257,7 +259,7 @@ def show_epoch(run: str, processes: int) -> list[str]:
 if __name__ == "__main__":
     warnings.simplefilter("ignore", BadSampleWarning)
     prepare()
-    print("exit codes of the training, minus the number of the signal:", start(train_until_killed, 2))
+    print("exit codes of the training (negative signal numbers):", start(train_until_killed, 2))
     show_evaluation()
     show_bad_samples()
     print("size of a state:", (OUT / "state-0.json").stat().st_size, "bytes")
@@ -271,22 +273,22 @@ if __name__ == "__main__":
     table.add_row(*show_epoch("three", 3))
     Console(width=110).print(table)
 
-    # With as many processes as before, the batches are the very ones that were forgotten.
+    # With the same number of processes, the batches that were not in the saved state are repeated exactly.
     for rank in range(2):
         assert noted("two", rank, epoch=1)[:2] == noted("forgotten", rank, epoch=1)
-    print("two processes go on with the batches that were lost:", noted("forgotten", 0, epoch=1))
+    print("two processes repeat the batches after the saved state:", noted("forgotten", 0, epoch=1))
 
 # %% [markdown]
-"""| you want | write |
+"""| task | code |
 |---|---|
-| a part of the data in each process | `shard="auto"`; or `shard_id=`, `num_shards=` |
-| equally many batches everywhere | `pad_last_batch=True` |
-| exact metrics | `valid_name="valid"`, sums and counts |
-| to survive damaged files | `on_error="skip"` or `"replace"`, `max_error_rate=` |
-| to know which they were | `pipe.bad_samples()` |
-| to save in the middle of an epoch | `iterator.state_dict()` in every process, after the same batch |
-| to go on | `iterator.load_state_dict(state)` |
-| to go on with more or fewer processes | `iterator.load_state_dict([state, state, ...])` |
+| read one shard in each process | `shard="auto"`; or `shard_id=`, `num_shards=` |
+| get the same number of batches in all processes | `pad_last_batch=True` |
+| compute exact metrics | `valid_name="valid"`, sums and counts |
+| tolerate damaged files | `on_error="skip"` or `"replace"`, `max_error_rate=` |
+| list damaged files | `pipe.bad_samples()` |
+| save in the middle of an epoch | `iterator.state_dict()` in every process, after the same batch |
+| resume | `iterator.load_state_dict(state)` |
+| resume with more or fewer processes | `iterator.load_state_dict([state, state, ...])` |
 
-All rules of epochs, with what DALI does by default: [docs/epochs.md](../docs/epochs.md).
+[docs/epochs.md](../docs/epochs.md) lists all rules of epochs and the defaults of DALI.
 """

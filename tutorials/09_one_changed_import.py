@@ -1,9 +1,8 @@
 # %% [markdown]
-"""# One changed import
+"""# Changing one import
 
-A training script as it stands in many repositories: `ImageFolder`, `transforms.Compose`, `DataLoader`. We change one
-import and nothing else. The batches stay the same, byte for byte, and so does every loss that the script prints; only
-the time changes.
+This is a typical training script with `ImageFolder`, `transforms.Compose` and `DataLoader`. We change only one import.
+The batches are identical, byte for byte, and so is every loss. Only the time changes.
 """
 
 # %%
@@ -25,8 +24,8 @@ FOLDER = make_photos(OUT / "photos", images_per_class=12, longest_side=400)
 # %% [markdown]
 """## 1. The script
 
-The loader's class is an argument here, so that we can run the same script twice. In a script of yours it is the name
-that an import binds:
+Here the class of the loader is an argument, so that we can run the same script twice. In your script, change the
+import:
 
 ```python
 from torch.utils.data import DataLoader          # before
@@ -80,13 +79,13 @@ print("the last losses, after: ", [round(loss, 6) for loss in after[-3:]])
 assert before == after, "every loss of every step is the same"
 
 # %% [markdown]
-"""Why they can be the same: the user's own sampler says which samples come when; each thread stands for one of torch's
-worker processes and draws the random numbers that this process would have drawn; and pictures are resized by the same
-integer arithmetic as Pillow's.
+"""The losses are identical for three reasons. The sampler of the script determines the order of the samples. Each
+thread corresponds to one worker process of torch and draws the same random numbers. Images are resized with the same
+integer arithmetic as in Pillow.
 
-## 2. What runs where
+## 2. Which parts dalify executes
 
-`explain()` tells it without running anything.
+`explain()` describes the execution without running it.
 """
 
 # %%
@@ -94,17 +93,17 @@ loader = dalify.plugin.pytorch.DataLoader(training, batch_size=16, shuffle=True,
 print(loader.explain())
 
 # %% [markdown]
-"""## 3. A transform of your own
+"""## 3. A custom transform
 
-dalify does not know what your function does, so it does not guess. What stands before it runs in dalify's kernels;
-from there on the rest of the `Compose` runs as the Python that it is, in torch's worker processes, with their random
-numbers. The batches are still torch's.
+dalify cannot replace a transform that it does not know. The transforms before it are executed by kernels of dalify. The
+custom transform and all transforms after it run as Python code in torch's worker processes, with their random numbers.
+The batches are identical to those of torch.
 """
 
 
 # %%
 class Soften:
-    """Blur a little, by chance."""
+    """Blur some images slightly."""
 
     def __call__(self, image):
         return image.filter(ImageFilter.GaussianBlur(random.uniform(0.5, 1.5)))
@@ -126,11 +125,11 @@ assert torch.equal(first_images(torch.utils.data.DataLoader), first_images(dalif
 print(dalify.plugin.pytorch.DataLoader(softened, batch_size=8).explain())
 
 # %% [markdown]
-"""## 4. When nothing is known
+"""## 4. A custom data set
 
-A data set of your own class opens its files in its own way. torch's loader then runs, unchanged, and one line of the
-log says why and what would help: here, `lower` turns the `Compose` into a function that does the same to one image,
-quicker, wherever you call it.
+A data set of a custom class opens its files with its own code. Then torch's loader runs unchanged, and the log says
+why and suggests a change. Here the suggestion is `lower`: it converts the `Compose` to a faster function of one image
+with the same result, which you can call anywhere.
 """
 
 
@@ -155,10 +154,10 @@ quicker = Mine(photos, dalify.plugin.pytorch.lower(preparation))
 assert torch.equal(next(iter(torch.utils.data.DataLoader(quicker, batch_size=8)))[0], ordinary)
 
 # %% [markdown]
-"""## 5. How much quicker
+"""## 5. Comparing the speed
 
-Two epochs of each, without workers: what one core prepares. The photographs are small here; with those of a camera the
-gain is larger.
+We measure two epochs of each loader without workers, on one core. The photographs are small; the gain is larger for
+photographs in camera resolution.
 """
 
 # %%
@@ -167,13 +166,13 @@ validation = datasets.ImageFolder(str(FOLDER), preparation)
 
 def images_per_s(loader_class, dataset) -> float:
     loader = loader_class(dataset, batch_size=16)
-    next(iter(loader))  # the first batch compiles and starts things
+    next(iter(loader))  # the first batch includes compilation and startup
     start = time.perf_counter()
     count = sum(len(labels) for _ in range(2) for _, labels in loader)
     return count / (time.perf_counter() - start)
 
 
-torch.set_num_threads(1)  # as in a worker process: torch's threads would get into each other's way
+torch.set_num_threads(1)  # as in a worker process, to avoid contention between torch's threads
 for name, dataset in (("training", training), ("validation", validation)):
     stock, ours = (
         images_per_s(loader_class, dataset)
@@ -182,13 +181,13 @@ for name, dataset in (("training", training), ("validation", validation)):
     print(f"{name:>10}: torch {stock:4.0f} images/s, dalify {ours:4.0f} images/s, {ours / stock:.1f} times")
 
 # %% [markdown]
-"""| you have | you get |
+"""| your script | execution |
 |---|---|
-| a known data set and known transforms | everything in dalify's threads, the same batches |
-| one transform of your own in the `Compose` | the part before it in dalify's kernels, the rest in torch's workers |
-| a `worker_init_fn` | torch's workers, with the quicker kernels in them |
-| a data set of your own | torch's loader; `lower(transform)` or `register_dataset` make it quicker |
-| a loader that somebody else made | `dalify.plugin.pytorch.accelerate(loader)` |
+| a known data set and known transforms | dalify's threads execute everything; the same batches |
+| a custom transform in the `Compose` | transforms before it in dalify's kernels, the rest in torch's workers |
+| a `worker_init_fn` | torch's workers with the faster kernels |
+| a custom data set | torch's loader; `lower(transform)` or `register_dataset` make it faster |
+| a loader that other code creates | `dalify.plugin.pytorch.accelerate(loader)` |
 
 Next: [10_gaudi_programs_anywhere.py](10_gaudi_programs_anywhere.py).
 """

@@ -1,13 +1,13 @@
 # %% [markdown]
-"""# Programs for Gaudi, anywhere
+"""# Running Gaudi programs on any machine
 
-Gaudi's MediaPipe is programmed in classes: operators in the constructor, their connections in `definegraph`. Such
-programs run here as they are, on any machine. This tutorial runs four of them: the pipe of a ResNet, that of SSD with
-its boxes and anchors, one that reads what a class of yours gives, and `HabanaDataLoader`.
+A MediaPipe program for Gaudi is a class: the constructor creates operators, and `definegraph` connects them. dalify
+runs such programs unchanged on any machine. This tutorial runs four of them: a pipe for ResNet, a pipe for SSD with
+boxes and anchors, a pipe with a custom reader class, and `HabanaDataLoader`.
 
-The root of the imports is changed in this file. A program that must not be touched is started behind
-`from dalify.mediapipe import shim; shim.install()`, which lends the names `habana_frameworks.mediapipe` and
-`habana_dataloader` to dalify.
+This file imports the modules from `dalify`. To run a program without changing its imports, call
+`from dalify.mediapipe import shim; shim.install()` first. It makes `habana_frameworks.mediapipe` and
+`habana_dataloader` import the modules of dalify.
 """
 
 # %%
@@ -45,16 +45,17 @@ logging.basicConfig(format="log of %(name)s: %(message)s")
 logging.getLogger("dalify.mediapipe").setLevel(logging.INFO)
 
 # %% [markdown]
-"""## 1. A ResNet's pipe
+"""## 1. A pipe for ResNet
 
-Files of class folders, a random part of each, half of them mirrored, normalised. Two habits of MediaPipe show:
+The pipe reads class folders, crops a random window of each image, mirrors half of them and normalizes. It shows two
+conventions of MediaPipe:
 
-* Sizes and shapes begin with the dimension that changes fastest: `resize` is width and height, and `[1, 1, 3]` are the
-  three channels of planes. Arrays are numpy's way round all the same.
-* Who is mirrored is drawn by a Python class, once for each batch.
+* Sizes and shapes start with the dimension that changes fastest: `resize` is width and height, and `[1, 1, 3]` is the
+  shape of three planar channels. Arrays have the axis order of NumPy.
+* A Python class decides once per batch which images are mirrored.
 
-The pipe asks for `"mixed"`: decode to the accelerator. Where there is none, everything runs on the CPU, and a line in
-the log says so.
+The pipe specifies the device `"mixed"`: decode to the accelerator. Without an accelerator, everything runs on the CPU,
+and the log says so.
 """
 
 
@@ -96,7 +97,7 @@ class ResnetPipe(MediaPipe):
 
 
 def shown(images):
-    """Turn normalised planes back to pictures."""
+    """Convert normalized planes back to images."""
     planes = images.cpu() * torch.tensor(STD).reshape(3, 1, 1) + torch.tensor(MEAN).reshape(3, 1, 1)
     return (planes * 255).round().clamp(0, 255).to(torch.uint8).permute(0, 2, 3, 1).numpy()
 
@@ -105,20 +106,20 @@ loader = HPUResnetPytorchIterator(mediapipe=ResnetPipe(FOLDER, BATCH_SIZE))
 batches = list(loader)
 print(f"{len(loader)} batches; images {tuple(batches[0][0].shape)} {batches[0][0].dtype}, labels {batches[0][1].dtype}")
 counts = Counter(torch.cat([labels for _, labels in batches]).tolist())
-print("each class was seen", sorted(set(counts.values())), "times")
-resnet_pictures = shown(batches[0][0])
+print("samples per class:", sorted(set(counts.values())))
+resnet_images = shown(batches[0][0])
 resnet_captions = [CLASSES[label] for label in batches[0][1]]
 
 # %% [markdown]
-"""## 2. SSD, with boxes
+"""## 2. A pipe for SSD, with boxes
 
-The data first: discs and squares on photographs, with annotations in COCO's format.
+The data are discs and squares on photographs, with annotations in COCO format.
 """
 
 
 # %%
 def make_shapes(folder: Path, count: int) -> Path:
-    """Write photographs with discs (1) and squares (2) on them, and return the file of their annotations."""
+    """Write photographs with discs (1) and squares (2), and return the annotation file."""
     folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(4)
     images, annotations = [], []
@@ -146,10 +147,10 @@ SHAPES = OUT / "shapes_in_coco"
 ANNOTATIONS = make_shapes(SHAPES, 24)
 
 # %% [markdown]
-"""`SSDCropWindowGen` chooses a window that keeps enough of the boxes, and gives it to the decoder, so that nothing is
-decoded that is cut off afterwards. The same coin mirrors image and boxes. `SSDEncode` matches the boxes to the 8732
-anchors of SSD300: those that a network is to find them with get a label, all others 0. A shape whose centre is cut off
-has no box any more, though a rest of it may be seen.
+"""`SSDCropWindowGen` chooses a window with a sufficient overlap with the boxes and passes it to the decoder, which
+decodes only the window. The same random value mirrors image and boxes. `SSDEncode` matches the boxes to the 8732
+anchors of SSD300: matched anchors get the label of the box, all others get 0. A shape whose center is outside the
+window has no box, even if a part of it is visible.
 """
 
 
@@ -175,24 +176,24 @@ class SsdPipe(MediaPipe):
         return images, ids, sizes, boxes, labels
 
 
-ssd_pictures, ssd_captions = [], []
+ssd_images, ssd_captions = [], []
 images, ids, _, boxes, labels = next(iter(HPUSsdPytorchIterator(mediapipe=SsdPipe(SHAPES, ANNOTATIONS, BATCH_SIZE))))
 print(f"images {tuple(images.shape)}, boxes {tuple(boxes.shape)}, labels {tuple(labels.shape)}")
 for image, number, its_boxes, its_labels in zip(images, ids, boxes, labels, strict=True):
-    picture = Image.fromarray(image.numpy())
+    annotated = Image.fromarray(image.numpy())
     matched = its_boxes[its_labels > 0]
     for x, y, width, height in (matched.unique(dim=0) * 300).tolist():
         corners = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
-        ImageDraw.Draw(picture).rectangle(corners, outline=(255, 220, 60), width=5)
-    ssd_pictures.append(np.asarray(picture))
+        ImageDraw.Draw(annotated).rectangle(corners, outline=(255, 220, 60), width=5)
+    ssd_images.append(np.asarray(annotated))
     ssd_captions.append(f"image {number}: {len(matched)} anchors")
 
 # %% [markdown]
-"""## 3. A reader of your own
+"""## 3. A custom reader
 
-Where neither folders nor COCO fit, a class of yours gives the batches: paths, or, as here, the contents of files; and
-arrays that belong to them. It needs `__iter__`, which begins an epoch, `__next__` and `__len__`. This one
-holds all files in memory and draws every class equally often, whatever their numbers.
+For other data, a custom class returns the batches: paths, or, as here, the contents of files; and the arrays for them.
+It needs `__iter__`, which starts an epoch, `__next__` and `__len__`. This one holds all files in memory and draws all
+classes with equal frequency, independent of their sizes.
 """
 
 
@@ -231,7 +232,7 @@ class BalancedPipe(MediaPipe):
         super().__init__(device="cpu", batch_size=batch_size, prefetch_depth=3, pipe_name="balanced")
         self.paths = paths
 
-    def definegraph(self):  # operators may be made here as well
+    def definegraph(self):  # operators may also be created here
         reader = fn.MediaExtReaderOp(
             impl=EachClassEquallyOften, num_outputs=2, seed=1, priv_params={"paths": self.paths}
         )
@@ -241,15 +242,15 @@ class BalancedPipe(MediaPipe):
 
 uneven = {"cat": sorted((FOLDER / "cat").glob("*.jpg")), "rocket": sorted((FOLDER / "rocket").glob("*.jpg"))[:1]}
 drawn = torch.cat([labels for _, labels in HPUGenericPytorchIterator(mediapipe=BalancedPipe(uneven, BATCH_SIZE))])
-print("of 12 cats and 1 rocket were drawn:", Counter(sorted(uneven)[label] for label in drawn))
+print("samples drawn from 12 cats and 1 rocket:", Counter(sorted(uneven)[label] for label in drawn))
 assert abs((drawn == 0).float().mean() - 0.5) < 0.1
 
 # %% [markdown]
 """## 4. HabanaDataLoader
 
-Called as torch's `DataLoader`, and with the same batches, to the last bit; the order is that of your sampler. Any
-number of workers will do, any parameters of the transforms, and PNG as well as JPEG. It also takes COCO with the
-transforms of SSD's reference programs.
+`HabanaDataLoader` has the signature of torch's `DataLoader` and returns identical batches in the order of your sampler.
+It supports any number of workers, any parameters of the transforms, and PNG as well as JPEG. It also accepts COCO with
+the transforms of the SSD reference programs.
 """
 
 # %%
@@ -274,12 +275,12 @@ def first_batch(kind):
 
 found, expected = first_batch(HabanaDataLoader), first_batch(torch.utils.data.DataLoader)
 same = [torch.equal(*pair) for pair in zip(found, expected, strict=True)]
-print("images and labels are those of torch:", same)
+print("images and labels are equal to those of torch:", same)
 assert all(same)
 
 # %% [markdown]
-"""What dalify does not know is left to torch's own loader, after the message that Gaudi's gives, in the log. With the
-environment variable `DATALOADER_FALLBACK_EN=false` it is an error instead.
+"""For data sets and transforms that dalify does not support, torch's loader is used, and the log contains the same
+message as on Gaudi. With the environment variable `DATALOADER_FALLBACK_EN=false`, an error is raised instead.
 """
 
 # %%
@@ -288,10 +289,10 @@ loader = HabanaDataLoader(numbers, batch_size=5)
 print("accelerated:", loader.accelerated, "- batches:", len(list(loader)))
 
 # %%
-contact_sheet(OUT / "10_gaudi_programs.png", [*resnet_pictures, *ssd_pictures], [*resnet_captions, *ssd_captions])
+contact_sheet(OUT / "10_gaudi_programs.png", [*resnet_images, *ssd_images], [*resnet_captions, *ssd_captions])
 
 # %% [markdown]
-"""| written for Gaudi | here |
+"""| on Gaudi | with dalify |
 |---|---|
 | `from habana_frameworks.mediapipe …` | `from dalify.mediapipe …`, or `shim.install()` before the program |
 | `import habana_dataloader` | `from dalify.mediapipe import habana_dataloader` |
@@ -299,6 +300,6 @@ contact_sheet(OUT / "10_gaudi_programs.png", [*resnet_pictures, *ssd_pictures], 
 | `pipe.run()`, `as_cpu().as_nparray()` | the same; `.torch()`, `np.asarray` and DLPack, too |
 | `HPU…PytorchIterator` | the same; tensors are int64 labels and images that own their memory |
 
-All operators, and what is different: [docs/mediapipe.md](../docs/mediapipe.md). Next:
+[docs/mediapipe.md](../docs/mediapipe.md) lists all operators and differences. Next:
 [11_looking_inside.py](11_looking_inside.py).
 """

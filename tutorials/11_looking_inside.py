@@ -1,9 +1,9 @@
 # %% [markdown]
-"""# Looking inside
+"""# Inspecting pipelines
 
-A pipeline describes work that is done later, by other threads, many images at a time. That is what makes it fast, and
-what makes it hard to look at. Here are the ways to look: one operator at once on one image; the whole function step by
-step; a value in the middle of a running pipeline; and what became of the graph.
+A pipeline describes work that other threads do later for many images. This makes it fast, but hard to inspect. This
+tutorial shows how to run one operator immediately on one image, execute the whole function step by step, read an
+intermediate value of a running pipeline, and list the changes to the graph.
 """
 
 # %%
@@ -24,14 +24,14 @@ CLASSES = sorted(PHOTOGRAPHS)
 # %% [markdown]
 """## 1. One operator, one image
 
-`dalify.eager` has the operators of `fn` as ordinary functions: arrays in, an array out, now.
+`dalify.eager` has the operators of `fn` as ordinary functions, which take and return arrays.
 """
 
 # %%
 photo = eager.decoders.image((FOLDER / "cat" / "000.jpg").read_bytes())
 print("decoded:", photo.dtype, photo.shape)
 tries = {
-    "as it is": eager.resize(photo, size=[128, 128]),
+    "unchanged": eager.resize(photo, size=[128, 128]),
     "rotate 45": eager.resize(eager.rotate(photo, angle=45), size=[128, 128]),
     "hue 90": eager.resize(eager.hue(photo, hue=90), size=[128, 128]),
     "water": eager.resize(eager.water(photo), size=[128, 128]),
@@ -40,8 +40,8 @@ tries = {
 contact_sheet(OUT / "11_eager.png", list(tries.values()), list(tries))
 
 # %% [markdown]
-"""An argument is tried out in a loop, without building anything. Several images are a batch, and then an argument may
-be one value for each.
+"""You can test arguments in a loop without building a pipeline. A batch contains several images; then an argument may
+have one value per sample.
 """
 
 # %%
@@ -52,9 +52,9 @@ contact_sheet(
 )
 
 # %% [markdown]
-"""Between an immediate call and a pipeline stands `dalify.lazy`: the same program, but calls wait until a value is
-needed. What was recorded is then one graph, which goes through the passes of pipelines. A graph of the same structure
-is planned once, whatever the number and the size of the images.
+"""`dalify.lazy` is a mode between immediate calls and pipelines: calls are recorded until a value is needed. The
+recorded calls are one graph, which is optimized by the same passes as the graph of a pipeline. Graphs of the same
+structure are planned once, for any number and size of images.
 """
 
 # %%
@@ -62,17 +62,17 @@ for count in (6, 4, 6):
     with dalify.lazy():
         small = eager.resize(eager.batch([photo] * count), resize_shorter=160)
         normal = eager.crop_mirror_normalize(small, crop=[128, 128], mean=[128.0], std=[64.0])
-        eager.gaussian_blur(small, window_size=5)  # nobody keeps it, so nobody computes it
-    print(count, "images of mean", round(float(np.asarray(normal).mean()), 3))
+        eager.gaussian_blur(small, window_size=5)  # pruned: no variable refers to the result
+    print(count, "images, mean", round(float(np.asarray(normal).mean()), 3))
 counts = dalify.lazy.statistics()
-print(f"plans made: {counts.plans_made}, used again: {counts.plans_reused}; calls pruned: {counts.operators_pruned}")
+print(f"plans created: {counts.plans_made}, reused: {counts.plans_reused}; calls pruned: {counts.operators_pruned}")
 
 # %% [markdown]
 """## 2. The function, step by step
 
-With `debug=True` the function of a pipeline runs anew for every batch, operator by operator, with the values of that
-batch. `print`, `.get()`, a breakpoint: everything works as in any function. Random numbers and order are those of the
-pipeline without `debug`, so what you see is what you will get.
+With `debug=True` the function of a pipeline runs again for each batch, operator by operator, with the values of that
+batch. `print`, `.get()` and breakpoints work as in any function. Random numbers and order are the same as without
+`debug`, so the results are the same.
 """
 
 
@@ -106,13 +106,13 @@ for number in range(2):
 pipe = pipeline_def(prepared, **options)()
 pipe.run()
 same, _ = pipe.run()
-assert np.array_equal(same.as_array(), images.as_array()), "the second batch of both is the same"
+assert np.array_equal(same.as_array(), images.as_array()), "the second batches of both pipelines differ"
 
 # %% [markdown]
-"""## 3. A value in the middle
+"""## 3. An intermediate value
 
-When the pipeline is fast and you want to see one value of it, tap it: give the operator a name and ask for that name.
-The outputs stay what they are.
+To read an intermediate value of a pipeline at full speed, tap it: specify a name for the operator and request that
+name. The outputs do not change.
 """
 
 # %%
@@ -124,10 +124,10 @@ captions = [f"{CLASSES[labels.at(index).item()]}, {when}" for index in range(4) 
 contact_sheet(OUT / "11_tap.png", pairs, captions)
 
 # %% [markdown]
-"""## 4. What became of the graph
+"""## 4. Changes to the graph
 
-`explain()` lists what each pass did and why: what was pruned, joined, moved, and on which of your lines it stood. Here
-a resize makes only the part that the crop behind it keeps, and of two equal operators one is left.
+`explain()` lists the changes of each pass and the reasons: which operators were pruned, merged or moved, and the line
+of each in your code. Here a resize computes only the window of the crop after it, and two equal operators are merged.
 """
 
 
@@ -147,9 +147,9 @@ print(pipe.explain())
 pipe.save_graph_to_svg_file(OUT / "11_graph.svg")
 
 # %% [markdown]
-"""## 5. An error, and where it is
+"""## 5. Locating an error
 
-An error names the operator, your line, the sample, and its file. `eager` then takes that file alone.
+An error names the operator, the line of your code, the sample, and its file. Then use `eager` with that file only.
 """
 
 # %%
@@ -173,15 +173,15 @@ except DalifyError as error:
 try:
     eager.decoders.image((damaged / "cat" / "1.jpg").read_bytes())
 except DalifyError as error:
-    print(f"\nalone: {type(error).__name__}: {error}")
+    print(f"\nthis file only: {type(error).__name__}: {error}")
 
 # %% [markdown]
 """| question | tool |
 |---|---|
 | what does this operator do to my image? | `dalify.eager` |
-| can a loop of immediate calls be quicker? | `with dalify.lazy():` |
+| can a loop of immediate calls be faster? | `with dalify.lazy():` |
 | what are the values, line by line? | `@pipeline_def(debug=True)`, `print`, `.get()`, breakpoints |
-| what is this value in the run that is going on? | `taps=["name"]`, `pipe.tap("name")` |
+| what is this value in the running pipeline? | `taps=["name"]`, `pipe.tap("name")` |
 | what is executed, and why? | `pipe.explain()`, `pipe.save_graph_to_svg_file(path)` |
 | which samples were bad? | `on_error="skip"`, `pipe.bad_samples()` |
 

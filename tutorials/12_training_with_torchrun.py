@@ -1,13 +1,14 @@
 # %% [markdown]
 """# Training with torchrun: one program, many processes
 
-`torchrun` starts a program several times, once for each GPU, tells each process its rank, and ends all of them when one
-fails. This tutorial trains a small network that way, with `DistributedDataParallel`. In the middle a process is killed;
-the same command goes on from the last state, and its result is, to the last bit, that of a run which nobody disturbed.
+`torchrun` starts a program several times, once per GPU, sets the rank of each process, and terminates all of them if
+one fails. This tutorial trains a small network that way, with `DistributedDataParallel`. One process is killed during
+the training. The same command resumes from the last state, and the result is identical to that of an uninterrupted
+run.
 
-Everything that concerns the data is three arguments: `shard="auto"`, `processes=2` and `state_dict()`.
+The data need only `shard="auto"`, `processes=2` and `state_dict()`.
 
-It runs on processors, with two trainers. On a machine with eight GPUs, three lines change; they stand at the end.
+The tutorial runs on CPUs, with two trainers. For a machine with eight GPUs, change the three lines at the end.
 """
 
 # %%
@@ -39,12 +40,12 @@ KILLED_AT = (1, 3)  # epoch and batch
 # %% [markdown]
 """## 1. The pipeline
 
-* `shard="auto"` takes rank and number of the trainers from `torch.distributed`, or from what a launcher left in the
-  environment: torchrun, `mpirun`, or `srun` of SLURM. With JAX it asks `jax.distributed`.
-* `pad_last_batch=True`: all trainers get equally many batches, or one would wait for the others forever.
+* `shard="auto"` gets rank and number of the trainers from `torch.distributed`, or from the environment variables of a
+  launcher: torchrun, `mpirun`, or `srun` of SLURM. With JAX it uses `jax.distributed`.
+* `pad_last_batch=True`: all trainers get the same number of batches, so that none waits forever for the others.
 * `processes=2`: two worker processes per trainer compute the batches, each with its own Python interpreter. The
-  function below is plain Python: on threads, one call would wait for the other. `parallel=True` says that it depends on
-  its input alone. Without Python functions leave both out: dalify's operators are compiled and share threads well.
+  function below is Python code, which threads cannot execute in parallel. `parallel=True` declares that its result
+  depends only on its input. Omit both without Python functions: dalify's operators are compiled and scale with threads.
 """
 
 
@@ -76,8 +77,8 @@ def loader(pipe: Pipeline) -> DALIGenericIterator:
 # %% [markdown]
 """## 2. The trainer
 
-This is any program for torchrun. Each rank saves the state of its data beside the model, after every epoch; a state is
-some hundred bytes. The first rank saves the model, which is the same everywhere.
+This is a typical program for torchrun. Each rank saves the state of its data after every epoch; a state has a few
+hundred bytes. The first rank saves the model, which is equal in all ranks.
 """
 
 
@@ -96,7 +97,7 @@ def network() -> torch.nn.Module:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file so that it is the old one or the new one, never half of it."""
+    """Write a file atomically: it contains either the old or the new data."""
     part = path.with_suffix(".part")
     part.write_bytes(content)
     part.replace(path)
@@ -110,7 +111,7 @@ def train(run: Path, is_killed: bool) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     batches = loader(photos(str(FOLDER)))
     first = 0
-    if (run / "model.pt").exists():  # the command was started again
+    if (run / "model.pt").exists():  # the command was restarted
         saved = torch.load(run / "model.pt")
         first = saved["epoch"] + 1
         model.load_state_dict(saved["model"])
@@ -140,8 +141,9 @@ def train(run: Path, is_killed: bool) -> None:
 # %% [markdown]
 """## 3. Two runs
 
-The first one is left in peace. In the second one a trainer is killed in its second epoch. Its worker processes end with
-it, torchrun ends the other trainer, and the command fails. Then it is started again, as a cluster would do it.
+The first run is not interrupted. In the second run a trainer is killed in its second epoch. Its worker processes
+terminate, torchrun terminates the other trainer, and the command fails. Then we restart it, as a cluster scheduler
+would.
 
 In a shell the command is `torchrun --standalone --nproc-per-node 2 training.py`.
 """
@@ -185,14 +187,15 @@ if __name__ == "__main__":
     main()
 
 # %% [markdown]
-"""| on eight GPUs | write |
+"""| on eight GPUs | code |
 |---|---|
 | the launcher | `torchrun --nproc-per-node 8 training.py`; on several machines also `--nnodes`, `--rdzv-endpoint` |
 | the group | `torch.distributed.init_process_group("nccl")` |
 | the device of a trainer | `torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))`, and `.cuda()` for batches, model |
 
-SLURM: `srun --ntasks-per-node 8 python training.py` needs nothing else for the data; the group of torch needs
-`MASTER_ADDR`, `MASTER_PORT`, `RANK` and `WORLD_SIZE`, as always. How many threads and processes a trainer needs:
-[docs/scaling.md](../docs/scaling.md). What happens when processes die: [docs/processes.md](../docs/processes.md). Going
-on with another number of trainers: [08_many_processes_stop_and_resume.py](08_many_processes_stop_and_resume.py).
+With SLURM, `srun --ntasks-per-node 8 python training.py` is sufficient for the data; the process group of torch needs
+`MASTER_ADDR`, `MASTER_PORT`, `RANK` and `WORLD_SIZE` as usual. [docs/scaling.md](../docs/scaling.md) describes how many
+threads and processes a trainer needs, [docs/processes.md](../docs/processes.md) how failed processes are handled, and
+[08_many_processes_stop_and_resume.py](08_many_processes_stop_and_resume.py) how to resume with another number of
+trainers.
 """

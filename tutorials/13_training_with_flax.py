@@ -1,11 +1,11 @@
 # %% [markdown]
-"""# Training with Flax: batches as JAX's arrays
+"""# Training with Flax: batches as JAX arrays
 
-A small network of Flax learns to tell eight photographs apart by parts of them. Reading, decoding and augmenting are a
-pipeline of dalify; its batches are arrays of JAX, of the same memory, so that nothing is copied on the way. In the end
-the data go on, after a stop, with the batch that would have come next.
+A small Flax network learns to classify crops of eight photographs. A dalify pipeline reads, decodes and augments. Its
+batches are JAX arrays that share the memory of the pipeline, so nothing is copied. The last section resumes the
+iteration at the next batch.
 
-It needs `pip install dalify[jax] flax optax`, and runs on processors and on accelerators alike.
+The tutorial needs `pip install dalify[jax] flax optax` and runs on CPUs and accelerators.
 """
 
 # %%
@@ -28,9 +28,9 @@ EPOCHS = 6
 # %% [markdown]
 """## 1. The data
 
-`data_iterator` is `pipeline_def` and an iterator in one: the function describes a batch, and calling it gives an
-iterator of dictionaries. With `reader_name` an epoch is what the reader has; `pad_last_batch=True` fills the last
-batch, since a compiled step of JAX wants batches of one size.
+`data_iterator` combines `pipeline_def` and an iterator: the function describes a batch, and a call returns an iterator
+of dictionaries. With `reader_name`, the reader determines the length of an epoch. `pad_last_batch=True` fills the last
+batch, because a compiled JAX step needs batches of equal size.
 """
 
 
@@ -59,8 +59,8 @@ training.reset()
 # %% [markdown]
 """## 2. The network and a step
 
-This is Flax as it is everywhere: parameters in, parameters out, compiled as a whole. Convolutions of Flax take images
-`HWC`, which is why the pipeline leaves them so.
+This is a typical Flax program: a compiled step maps parameters to new parameters. Flax convolutions expect the layout
+`HWC`, so the pipeline returns images in this layout.
 """
 
 
@@ -93,7 +93,7 @@ def step(parameters, state, batch):
 # %% [markdown]
 """## 3. The training
 
-`for batch in training` is one epoch; `auto_reset` begins the next one. While JAX computes a step, dalify's threads
+`for batch in training` is one epoch; `auto_reset` starts the next one. While JAX computes a step, dalify's threads
 prepare the next batches.
 """
 
@@ -109,10 +109,10 @@ for epoch in range(EPOCHS):
 assert losses[-1] < 0.7 * losses[0]
 
 # %% [markdown]
-"""## 4. How good is it?
+"""## 4. Evaluation
 
-The same function gives an iterator of the photographs as they are. Padding is no photograph: `valid_name` would say
-which samples are none; here the number of files is enough.
+The same function returns an iterator without augmentation. The last batch contains padding; `valid_name` would return
+a mask of it, but here the number of files is sufficient.
 """
 
 # %%
@@ -124,14 +124,14 @@ for batch in photos(str(FOLDER), False, batch_size=BATCH_SIZE, num_threads=2):
     count = min(BATCH_SIZE, files - seen)
     right += int((guesses == np.asarray(batch["label"]))[:count].sum())
     seen += count
-print(f"{right} of {seen} right")
+print(f"{right} of {seen} correct")
 assert right > 0.6 * seen
 
 # %% [markdown]
-"""## 5. Stop, and go on
+"""## 5. Stop and resume
 
-`state_dict()` says where the data stand, as plain numbers. An iterator that is made anew, in another process or on
-another day, goes on with the very batch that comes next.
+`state_dict()` returns the position in the data as plain numbers. A new iterator, for instance in another process,
+continues with the next batch.
 """
 
 # %%

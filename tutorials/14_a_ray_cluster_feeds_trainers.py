@@ -1,13 +1,13 @@
 # %% [markdown]
 """# A Ray cluster feeds trainers
 
-Eight GPUs can use up more images than the processors of their machine decode. Then other machines decode, and Ray
-brings their batches to the trainers: `RayPipeline` in the place of `Pipeline`, and everything else stays as it is.
-The first half feeds one trainer from a pool of CPU nodes, one of which is lost on the way; the second half trains with
-Ray Train, two trainers on one pool.
+Eight GPUs can consume more images than the CPUs of their machine can decode. Then other machines decode, and Ray
+transfers their batches to the trainers: replace `Pipeline` with `RayPipeline` and leave the rest of the program
+unchanged. The first half feeds one trainer from a pool of CPU nodes, one of which is killed during the run. The second
+half trains with Ray Train, two trainers and one pool.
 
-It needs `pip install 'dalify[ray]' 'ray[train]'`. The cluster is simulated on this machine, with small nodes; on a real
-one, `ray.init("auto")` is all that remains of section 1.
+The tutorial needs `pip install 'dalify[ray]' 'ray[train]'`. It simulates a cluster of small nodes on this machine. On a
+real cluster, section 1 is only `ray.init("auto")`.
 """
 
 # %%
@@ -37,8 +37,8 @@ make_photos(FOLDER, images_per_class=8, longest_side=100)
 # %% [markdown]
 """## 1. A cluster
 
-Two nodes with one CPU each, and a node for the trainers, which decodes nothing. Workers of Ray run with low priority
-(`nice 15`) otherwise, so on nodes that do something else, too, start Ray with `RAY_worker_niceness=0`.
+The cluster has two nodes with one CPU each, and a node for the trainers, which does not decode. By default, Ray workers
+run with low priority (`nice 15`), so on nodes that also run other programs, start Ray with `RAY_worker_niceness=0`.
 """
 
 # %%
@@ -58,8 +58,8 @@ nodes = [cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES, resources
 # %% [markdown]
 """## 2. A pool of CPU nodes feeds a trainer
 
-`resources=` keeps the workers on nodes that have this resource. A node is killed in the middle: its batches are
-computed by the others, and the losses are, to the last bit, those of a run in one process.
+`resources=` starts workers only on nodes that have this resource. One node is killed during the run: the other nodes
+compute its batches, and the losses are identical to those of a run in one process.
 """
 
 
@@ -103,15 +103,15 @@ torch.set_num_threads(1)
 alone = losses_of(photos(str(FOLDER)), 8)
 pipe = RayPipeline(photos(str(FOLDER)), workers=2, resources={"decoder": 1})
 fed = losses_of(pipe, 8, nodes[0])
-print("losses of one process:     ", np.round(alone, 3))
-print("fed by nodes, one was lost:", np.round(fed, 3))
+print("losses of one process:       ", np.round(alone, 3))
+print("two nodes, one of them lost:", np.round(fed, 3))
 assert alone == fed
 
 # %% [markdown]
 """## 3. Ray Train
 
-The trainers share one pool, which is handed to them. `shard="auto"` takes rank and number of the trainers from Ray
-Train. A checkpoint contains the state of each trainer's data, some hundred bytes, beside the model.
+The trainers share one pool, which is passed to them. `shard="auto"` gets rank and number of the trainers from Ray
+Train. A checkpoint contains the model and the data state of each trainer, which has a few hundred bytes.
 """
 
 
@@ -166,7 +166,7 @@ with RayPool(workers=1, resources={"decoder": 1}) as pool:
     stopped = fit("stopped", 1)
     resumed = fit("resumed", 2, stopped.checkpoint)
 losses = [run.metrics["loss"] for run in (stopped, resumed)]
-print("losses of the first epoch, and of the second one in another run:", np.round(losses, 3))
+print("losses of the first epoch, and of the second epoch in another run:", np.round(losses, 3))
 assert (stopped.metrics["epoch"], resumed.metrics["epoch"]) == (0, 1)
 
 # %%
@@ -174,6 +174,6 @@ ray.shutdown()
 cluster.shutdown()
 
 # %% [markdown]
-"""How many CPU nodes a trainer needs: [docs/scaling.md](../docs/scaling.md). What happens when nodes or workers die,
-are slow, or have another version: [docs/ray.md](../docs/ray.md), where Ray Data stands as well.
+"""[docs/scaling.md](../docs/scaling.md) describes how many CPU nodes a trainer needs. [docs/ray.md](../docs/ray.md)
+describes how failed or slow nodes and workers and different versions are handled, and the use of Ray Data.
 """

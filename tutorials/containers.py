@@ -1,7 +1,4 @@
-"""Writers of the containers of tutorial 07, and a web server that is as slow to answer as storages are.
-
-Each format is a few lines: what a container is, is no secret.
-"""
+"""Writers of the container formats of tutorial 07, and a web server with the latency of remote storage."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ Photo = tuple[bytes, int]
 
 
 def write_tar(path: Path, photos: Sequence[Photo]) -> None:
-    """Write a WebDataset archive: two neighbouring files for each sample, 0000.jpg and 0000.label (int32)."""
+    """Write a WebDataset archive: two adjacent files per sample, 0000.jpg and 0000.label (int32)."""
     with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
         for number, (encoded, label) in enumerate(photos):
             for extension, contents in (("jpg", encoded), ("label", struct.pack("<i", label))):
@@ -34,8 +31,8 @@ def write_tar(path: Path, photos: Sequence[Photo]) -> None:
 
 
 def write_tfrecord(path: Path, photos: Sequence[Photo]) -> None:
-    """Write records of a length, its check sum, a `tf.Example`, and the check sum of that."""
-    table = []  # of CRC-32C
+    """Write records: length, checksum of the length, a `tf.Example`, and its checksum."""
+    table = []  # CRC-32C
     for byte in range(256):
         for _ in range(8):
             byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
@@ -59,9 +56,9 @@ def write_tfrecord(path: Path, photos: Sequence[Photo]) -> None:
 
 
 def write_recordio(path: Path, photos: Sequence[Photo]) -> None:
-    """Write MXNet's records: a mark, a length, a header with the label, the photograph; and the index beside them.
+    """Write MXNet records (magic number, length, header with the label, photograph) and their index.
 
-    A photograph that contains the mark would have to be cut there, as `im2rec` does; that is left out.
+    `im2rec` splits a photograph that contains the magic number. This function does not.
     """
     places = []
     with path.open("wb") as file:
@@ -73,7 +70,7 @@ def write_recordio(path: Path, photos: Sequence[Photo]) -> None:
 
 
 def write_lmdb(folder: Path, photos: Sequence[Photo]) -> None:
-    """Write Caffe's database: a sorted table from keys to `Datum` messages."""
+    """Write a Caffe database: a sorted map from keys to `Datum` messages."""
     size = 2 * sum(len(encoded) for encoded, _ in photos) + (1 << 20)
     with lmdb.open(str(folder), map_size=size) as database, database.begin(write=True) as transaction:
         for number, (encoded, label) in enumerate(photos):
@@ -82,20 +79,20 @@ def write_lmdb(folder: Path, photos: Sequence[Photo]) -> None:
 
 
 def _number(value: int) -> bytes:
-    """Seven bits in each byte; the eighth says that another follows."""
+    """Encode a varint: seven bits per byte; the eighth bit is set if another byte follows."""
     return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + _number(value >> 7)
 
 
 def _field(number: int, value: bytes) -> bytes:
-    """Return a field of a protocol buffer: its number, its length, its bytes."""
+    """Encode a field of a protocol buffer: number, length, bytes."""
     return bytes([number << 3 | 2]) + _number(len(value)) + value
 
 
 class _Answers(http.server.SimpleHTTPRequestHandler):
-    """Files and parts of files, after a while."""
+    """Serve files and byte ranges after a delay."""
 
-    protocol_version = "HTTP/1.1"  # a connection is used again, as storages do
-    disable_nagle_algorithm = True  # or the body waits 40 ms behind its header
+    protocol_version = "HTTP/1.1"  # keeps connections open, like storage servers
+    disable_nagle_algorithm = True  # otherwise the body is sent 40 ms after the header
     delay_s = 0.0
 
     def do_GET(self) -> None:
@@ -116,17 +113,17 @@ class _Answers(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(part)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Disable logging."""
 
 
 class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
-    request_queue_size = 128  # who comes while 5 wait would be sent away for a second
+    request_queue_size = 128  # the default of 5 would delay further connections by a second
 
 
 @contextmanager
 def far_storage(folder: Path, delay_s: float) -> Iterator[str]:
-    """Serve a folder from a machine that is so far away; yield its URL."""
+    """Serve a folder with a delay of `delay_s` per request; yield its URL."""
     handler = functools.partial(type("Answers", (_Answers,), {"delay_s": delay_s}), directory=str(folder))
     with _Server(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

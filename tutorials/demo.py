@@ -1,6 +1,6 @@
-"""Train a small network on photographs made on the spot, and compare the loading speed with torch's DataLoader.
+"""Train a small network on generated photographs, and compare the loading speed with torch's DataLoader.
 
-`make demo` runs it; `make demo ARGS=--small` is the quick form. Pictures go to out/.
+`make demo` runs it; `make demo ARGS=--small` is a short version. Images are written to out/.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ THREADS = min(4, os.cpu_count() or 1)
 
 
 class Curriculum:
-    """A source of our own: how strong the colors may change, more from epoch to epoch. Called for each sample."""
+    """Return the maximum color change per sample, which increases from epoch to epoch."""
 
     def __call__(self, sample: types.SampleInfo) -> np.ndarray:
         """Return a number between 0.2 and 0.8 as a float32 scalar."""
@@ -42,7 +42,7 @@ class Curriculum:
 
 @pipeline_def(batch_size=BATCH_SIZE, num_threads=THREADS, seed=7)
 def training(folder: str):
-    """Decode, cut out a random part, then either change the colors or blur, per photograph."""
+    """Decode, crop a random window, then either change the colors or blur, per sample."""
     encoded, labels = fn.readers.file(file_root=folder, random_shuffle=True, name="photos")
     images = fn.decoders.image(encoded, output_type=types.RGB)
     images = fn.random_resized_crop(images, size=SIZE, random_area=[0.3, 1.0])
@@ -64,7 +64,7 @@ def training(folder: str):
 
 @pipeline_def(batch_size=BATCH_SIZE, num_threads=THREADS)
 def validation(folder: str):
-    """Decode, resize, normalise."""
+    """Decode, resize, normalize."""
     encoded, labels = fn.readers.file(file_root=folder, name="photos")
     images = fn.decoders.image(encoded, output_type=types.RGB)
     images = fn.resize(images, resize_shorter=SIZE)
@@ -73,7 +73,7 @@ def validation(folder: str):
 
 
 def training_with_pillow(path: Path) -> torch.Tensor:
-    """Do with Pillow what the pipeline `training` does to one photograph."""
+    """Process one photograph with Pillow like the pipeline `training`."""
     random = np.random.default_rng()
     with Image.open(path) as file:
         image = file.convert("RGB")
@@ -95,7 +95,7 @@ def training_with_pillow(path: Path) -> torch.Tensor:
 
 
 class PillowDataset(torch.utils.data.Dataset[tuple[torch.Tensor, int]]):
-    """Class folders, as one would write it for torch's DataLoader."""
+    """Class folders as a data set for torch's DataLoader."""
 
     def __init__(self, folder: Path) -> None:
         self.paths = sorted(folder.glob("*/*.jpg"))
@@ -109,7 +109,7 @@ class PillowDataset(torch.utils.data.Dataset[tuple[torch.Tensor, int]]):
 
 
 def small_network() -> nn.Module:
-    """Four convolutions that halve the image, then a mean over what is left."""
+    """Four convolutions with stride 2, then a mean over the remaining pixels."""
     layers: list[nn.Module] = []
     for channels_in, channels_out in ((3, 16), (16, 32), (32, 64), (64, 96)):
         layers += [
@@ -121,7 +121,7 @@ def small_network() -> nn.Module:
 
 
 def train(network: nn.Module, loader: DALIGenericIterator, photos: int, epochs: int, console: Console) -> None:
-    """Train with a progress bar that shows images/s, loss and accuracy of the epoch so far."""
+    """Train with a progress bar that shows images/s, loss and the accuracy of the current epoch."""
     optimizer = torch.optim.Adam(network.parameters(), lr=4e-3)
     columns = (
         TextColumn("{task.description}"),
@@ -151,14 +151,14 @@ def train(network: nn.Module, loader: DALIGenericIterator, photos: int, epochs: 
 
 @torch.no_grad()
 def accuracy(network: nn.Module, loader: DALIGenericIterator) -> float:
-    """Share of correct answers over one epoch."""
+    """Return the fraction of correct predictions over one epoch."""
     network.eval()
     answers = [network(batch[0]["image"]).argmax(1) == batch[0]["label"].squeeze(-1) for batch in loader]
     return float(torch.cat(answers).float().mean())
 
 
 def write_contact_sheet(batch: dict[str, torch.Tensor], path: Path) -> None:
-    """Draw the images of a batch with their class and what the `if` did to them."""
+    """Draw the images of a batch with their class and the branch of the `if`."""
     images = batch["image"].numpy().transpose(0, 2, 3, 1) * DEVIATION + MEAN
     branches = ["colors" if is_colored else "blur" for is_colored in batch["is_colored"].flatten()]
     captions = [f"{CLASSES[int(label)]}, {branch}" for label, branch in zip(batch["label"], branches, strict=True)]
@@ -166,7 +166,7 @@ def write_contact_sheet(batch: dict[str, torch.Tensor], path: Path) -> None:
 
 
 def images_per_second(make_batches: Callable[[], Iterable[int]], seconds: float) -> float:
-    """Speed of a loader alone; the first batches, which may have been ready, are not counted."""
+    """Measure a loader without training. The first batches, which may be prefetched, are not counted."""
     batches = endless(make_batches)
     for _ in range(3):
         next(batches)
@@ -177,13 +177,13 @@ def images_per_second(make_batches: Callable[[], Iterable[int]], seconds: float)
 
 
 def endless(make_batches: Callable[[], Iterable[int]]) -> Iterator[int]:
-    """Epoch after epoch."""
+    """Repeat epochs."""
     while True:
         yield from make_batches()
 
 
 def compare_loaders(folder: Path, seconds: float, console: Console) -> None:
-    """Print the speed of both loaders, taken in turn on the same photographs with as many workers as threads."""
+    """Print the speed of both loaders, measured alternately with the same photographs and equal workers and threads."""
     ours = DALIGenericIterator(
         training(str(folder)), ["image", "label", "is_colored"], reader_name="photos", auto_reset=True
     )
@@ -199,20 +199,20 @@ def compare_loaders(folder: Path, seconds: float, console: Console) -> None:
         for name, make_batches in loaders.items():
             speeds[name].append(images_per_second(make_batches, seconds))
     median = {name: statistics.median(values) for name, values in speeds.items()}
-    console.print(f"\nloading alone, {THREADS} threads or workers, median of 3 turns:")
+    console.print(f"\nloading without training, {THREADS} threads or workers, median of 3 rounds:")
     for name, speed in median.items():
         console.print(f"  {name:<26}{speed:7,.0f} images/s")
     console.print(f"  dalify is [bold]{median['dalify'] / median['torch DataLoader, Pillow']:.1f} times[/bold] as fast")
 
 
 def main() -> None:
-    """Make photographs, train, write pictures, compare."""
+    """Generate photographs, train, write images, compare."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--small", action="store_true", help="few photographs and short turns, as in continuous integration"
+        "--small", action="store_true", help="few photographs and short measurements, as in continuous integration"
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("out"), help="folder of photographs and pictures (%(default)s)"
+        "--out", type=Path, default=Path("out"), help="folder of photographs and output images (%(default)s)"
     )
     arguments = parser.parse_args()
     out: Path = arguments.out
@@ -220,11 +220,11 @@ def main() -> None:
     console = Console()
     per_class = 12 if arguments.small else 60
 
-    console.print(f"making {len(CLASSES) * per_class} photographs for training and some for validation in {out}/")
+    console.print(f"generating {len(CLASSES) * per_class} photographs for training and some for validation in {out}/")
     folder = make_photos(out / f"demo_train_{per_class}", images_per_class=per_class, longest_side=400, seed=1)
     unseen = make_photos(out / "demo_validation", images_per_class=8, longest_side=400, seed=2)
 
-    # Half of the processors for the network: the others prepare batches, and torch's threads wait for the slowest.
+    # Half of the cores for the network: the others prepare batches, and torch's threads wait for the slowest.
     torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
     torch.manual_seed(1)
     pipe = training(str(folder))
@@ -236,15 +236,13 @@ def main() -> None:
         auto_reset=True,
     )
     network = small_network()
-    console.print("training; the first epoch on a machine compiles kernels, which later runs load")
+    console.print("training; the first run on a machine compiles kernels, which later runs load")
     train(network, loader, len(CLASSES) * per_class, 2, console)
     validation_loader = DALIGenericIterator(
         validation(str(unseen)), ["image", "label"], reader_name="photos", last_batch_policy=LastBatchPolicy.PARTIAL
     )
     share = accuracy(network, validation_loader)
-    console.print(
-        f"accuracy on photographs that it has not seen: [bold]{share:.0%}[/bold] (by chance {1 / len(CLASSES):.0%})"
-    )
+    console.print(f"accuracy on validation photographs: [bold]{share:.0%}[/bold] (chance level {1 / len(CLASSES):.0%})")
 
     write_contact_sheet(next(iter(loader))[0], out / "contact_sheet.png")
     pipe.save_graph_to_svg_file(out / "graph.svg")

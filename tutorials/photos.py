@@ -1,6 +1,7 @@
-"""A photo set for demo, tutorials and benchmarks, cut from the photographs that scikit-image ships: no download.
+"""A data set for demo, tutorials and benchmarks, made from the photographs of scikit-image without a download.
 
-Each photograph is a class; its images are cuts of it, mirrored and lit differently, as JPEG files in class folders.
+Each photograph is a class. Its images are random crops with random mirroring and brightness, as JPEG files in class
+folders.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from PIL import Image
 
 __all__ = ["PHOTOGRAPHS", "make_photos"]
 
-# Class name → file that the scikit-image wheel contains.
+# Class name → file in the scikit-image wheel.
 PHOTOGRAPHS = {
     "astronaut": "astronaut.png",
     "cat": "chelsea.png",
@@ -27,14 +28,14 @@ PHOTOGRAPHS = {
 
 
 def make_photos(folder: Path, *, images_per_class: int, longest_side: int, quality: int = 95, seed: int = 1) -> Path:
-    """Write the photo set, unless it is there already.
+    """Write the data set unless it exists.
 
     Args:
-        folder: where `<class>/<number>.jpg` go.
+        folder: the folder of `<class>/<number>.jpg`.
         images_per_class: files per class.
-        longest_side: pixels; the other side varies between 62 and 100 % of it.
-        quality: of the JPEG files, 1 to 100.
-        seed: another one gives other cuts of the same photographs, for instance for validation.
+        longest_side: length in pixels; the other side varies between 62 and 100 % of it.
+        quality: quality of the JPEG files, 1 to 100.
+        seed: determines the crops; use another one for validation data.
 
     Returns:
         `folder`.
@@ -56,7 +57,7 @@ def make_photos(folder: Path, *, images_per_class: int, longest_side: int, quali
 
 
 def cut(original: Image.Image, longest_side: int, random: np.random.Generator) -> Image.Image:
-    """Take a random part of a photograph, half of the time mirrored, a little darker or brighter."""
+    """Crop a random window of a photograph, mirror it with probability 0.5, and change its brightness slightly."""
     aspect_ratio = random.uniform(0.62, 1.0)
     size = (longest_side, round(longest_side * aspect_ratio))
     if random.random() < 0.3:

@@ -1,4 +1,4 @@
-"""Contact sheets: a batch of images with captions in one picture, for demo and tutorials."""
+"""Contact sheets: a batch of images with captions in one image file, for demo and tutorials."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ GAP, CAPTION_HEIGHT = 6, 16
 def contact_sheet(
     path: Path, images: Sequence[np.ndarray], captions: Sequence[str], *, columns: int = 8, cell: int = 128
 ) -> Path:
-    """Write images, row by row.
+    """Write images row by row.
 
     Args:
-        path: of the PNG file; its folder is made.
+        path: path of the PNG file; its folder is created.
         images: uint8 arrays of shape (height, width, 3) of any sizes; larger ones are scaled to fit.
-        captions: one line for each.
-        columns: images in a row.
-        cell: pixels of an image's square.
+        captions: one line per image.
+        columns: images per row.
+        cell: side of the square of an image in pixels.
 
     Returns:
         `path`.
@@ -35,11 +35,11 @@ def contact_sheet(
     draw = ImageDraw.Draw(sheet)
     for index, (image, caption) in enumerate(zip(images, captions, strict=True)):
         left, top = GAP + index % columns * width, GAP + index // columns * height
-        picture = Image.fromarray(np.asarray(image))
-        picture.thumbnail((cell, cell))
-        sheet.paste(picture, (left + (cell - picture.width) // 2, top + (cell - picture.height) // 2))
+        thumbnail = Image.fromarray(np.asarray(image))
+        thumbnail.thumbnail((cell, cell))
+        sheet.paste(thumbnail, (left + (cell - thumbnail.width) // 2, top + (cell - thumbnail.height) // 2))
         draw.text((left, top + cell + 2), caption, fill="black")
     path.parent.mkdir(parents=True, exist_ok=True)
     sheet.save(path)
-    print(f"picture: {path}")
+    print(f"image file: {path}")
     return path

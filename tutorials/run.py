@@ -1,7 +1,7 @@
-"""Execute tutorials as continuous integration does: each in a process of its own; a failing one stops the run.
+"""Execute tutorials as in continuous integration: each in its own process. The first failure stops the run.
 
-A tutorial is a Python file in cells: `# %%` begins code, `# %% [markdown]` begins text. Editors open it as a notebook,
-and `python tutorials/01_from_dataloader_to_dalify.py` runs it.
+A tutorial is a Python file with cells: `# %%` starts a code cell, `# %% [markdown]` starts a text cell. Editors open it
+as a notebook, and `python tutorials/01_from_dataloader_to_dalify.py` runs it.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import time
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-# What a tutorial needs beyond `make install`; `make test-frameworks` runs those of frameworks.
+# Packages that `make install` does not install; `make test-frameworks` runs these tutorials.
 NEEDS = {"13_training_with_flax.py": "flax"}
 
 
 def main() -> None:
-    """Run the tutorials whose names contain a word of the command line; all of them without one."""
+    """Run the tutorials whose names contain one of the words of the command line, or all without words."""
     words = sys.argv[1:]
     for path in sorted(FOLDER.glob("[0-9][0-9]_*.py")):
         if words and not any(word in path.name for word in words):
             continue
         needed = NEEDS.get(path.name)
         if needed is not None and importlib.util.find_spec(needed) is None:
-            print(f"\n=== {path.name}: skipped, {needed} is not installed here; make test-frameworks runs it")
+            print(f"\n=== {path.name}: skipped, {needed} is not installed; make test-frameworks runs it")
             continue
         print(f"\n=== {path.name}", flush=True)
         start = time.perf_counter()

@@ -1,6 +1,6 @@
-"""Spoken vowels for the tutorial on sound and its benchmark, made of sums of harmonics: no download.
+"""Synthesized vowels for the tutorial on audio and for benchmarks, as sums of harmonics without a download.
 
-Each word of vowels is a class; its recordings differ in pitch, speed, loudness and the silence around them.
+Each word is a class. Its recordings differ in pitch, speed, loudness and the surrounding silence.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["SAMPLE_RATE", "WORDS", "make_sounds", "speak"]
 
 SAMPLE_RATE = 16000
 WORDS = ("aia", "eou", "iue", "oae", "uio")
-# Where vowels resonate, in Hz: the first three formants (Peterson and Barney, 1952, rounded).
+# The first three formants of vowels in Hz (Peterson and Barney, 1952, rounded).
 _FORMANTS = {
     "a": (730, 1090, 2440),
     "e": (530, 1840, 2480),
@@ -27,12 +27,12 @@ _BANDWIDTH_HZ = 120.0
 
 
 def speak(word: str, seed: int, *, seconds: float = 1.2) -> np.ndarray:
-    """Return one recording, float32 ``[samples]`` at 16 kHz, within -1 and 1.
+    """Return one recording, float32 ``[samples]`` at 16 kHz, between -1 and 1.
 
     Args:
-        word: of the vowels a, e, i, o and u.
-        seed: another one gives another voice, speed and silence.
-        seconds: about how long the word is; silence comes in addition.
+        word: a string of the vowels a, e, i, o and u.
+        seed: determines voice, speed and silence.
+        seconds: approximate length of the word without silence.
     """
     random = np.random.default_rng(seed)
     count = int(SAMPLE_RATE * seconds * random.uniform(0.8, 1.2))
@@ -60,10 +60,10 @@ def speak(word: str, seed: int, *, seconds: float = 1.2) -> np.ndarray:
 
 
 def make_sounds(folder: Path, *, sounds_per_word: int, seconds: float = 1.2) -> Path:
-    """Write recordings as WAV files, unless they are there already.
+    """Write recordings as WAV files unless they exist.
 
     Args:
-        folder: where `<word>/<number>.wav` go.
+        folder: the folder of `<word>/<number>.wav`.
         sounds_per_word: files per class.
         seconds: see `speak`.
 

@@ -1,6 +1,6 @@
-"""torchvision for tutorials, also beside a build of torch that its compiled part does not fit.
+"""torchvision for tutorials, also if its compiled extension does not match the installed torch.
 
-With the torchvision that belongs to your torch, write ``from torchvision import datasets, transforms``.
+With a matching torchvision, write ``from torchvision import datasets, transforms``.
 """
 
 from __future__ import annotations

@@ -113,6 +113,8 @@ def keyword_parameters(operator: Operator) -> list[inspect.Parameter]:
     kinds = inspect.Parameter
     parameters: list[inspect.Parameter] = []
     for item in sorted(operator.parameters.values(), key=lambda parameter: not parameter.is_positional):
+        if item.name.startswith("_"):
+            continue
         kind = kinds.POSITIONAL_OR_KEYWORD if item.is_positional else kinds.KEYWORD_ONLY
         default = kinds.empty if item.is_required else item.default
         parameters.append(kinds(item.name, kind, default=default, annotation=item.annotation))

@@ -9,6 +9,7 @@ import functools
 import importlib
 import inspect
 import sys
+import typing
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -55,6 +56,8 @@ class Namespace(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if f"{self._prefix}{name}" in catalogue.namespaces():  # of an operator that was added later
+            return _opened(self, name)
         old = self._find(name)
         modern = catalogue.resolve(old)
         if modern not in catalogue.names():
@@ -87,6 +90,14 @@ class Namespace(ModuleType):
             )
         return found
 
+    def _forget(self, operator_name: str) -> None:
+        """Drop the member of an operator that was added, replaced or removed."""
+        prefix: str = self._prefix
+        own = operator_name.removeprefix(prefix)
+        if operator_name.startswith(prefix) and "." not in own:
+            for name in [name for name in self.__dict__ if _plain(name) == _plain(own)]:
+                del self.__dict__[name]
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel by name, as modules do: functions that are pickled by value name ``fn`` among their globals."""
         return importlib.import_module, (self.__name__,)
@@ -97,7 +108,20 @@ class Namespace(ModuleType):
         spelled = {
             self._spell(name[len(self._prefix) :]) for name in names if not name.rpartition(".")[2].startswith("_")
         }
-        return sorted(spelled | {name for name in self.__dict__ if not name.startswith("_")})
+        prefix: str = self._prefix
+        inner = {name[len(prefix) :].partition(".")[0] for name in catalogue.namespaces() if name.startswith(prefix)}
+        own = {name for name in self.__dict__ if not name.startswith("_")}
+        return sorted(spelled | own | {name for name in inner if not name.startswith("_")})
+
+
+def _opened(parent: Namespace, name: str) -> Namespace:
+    """Create a namespace inside another one and register it in ``sys.modules``."""
+    space = Namespace(
+        f"{parent.__name__}.{name}", f"{parent._public}.{name}", f"{parent._prefix}{name}.", parent._make, parent._spell
+    )
+    parent.__dict__[name] = sys.modules[space.__name__] = space
+    catalogue.watch(space._forget)
+    return space
 
 
 def _with_defaults(member: Any, defaults: Mapping[str, Any]) -> Any:
@@ -134,10 +158,9 @@ def install(root: str, public: str, make: Callable[[Operator, str], Any], spell:
         the outermost namespace.
     """
     top = Namespace(root, public, "", make, spell)
+    catalogue.watch(top._forget)
     for name in sorted(catalogue.namespaces()):
-        space = Namespace(f"{root}.{name}", f"{public}.{name}", f"{name}.", make, spell)
         parent_name, _, own = name.rpartition(".")
         parent = sys.modules[f"{root}.{parent_name}"] if parent_name else top
-        parent.__dict__[own] = space
-        sys.modules[space.__name__] = space
+        _opened(typing.cast("Namespace", parent), own)
     return top

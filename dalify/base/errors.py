@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dalify.base.source_line import SourceLine
 
 __all__ = [
+    "ON_ERROR",
     "ArgumentTypeError",
     "ArgumentValueError",
     "BadSampleWarning",
@@ -26,17 +27,27 @@ __all__ = [
     "DecodeError",
     "DeviceError",
     "DivergentBranchesError",
+    "EllipsisError",
     "ErrorRateError",
     "GraphError",
     "IndexingError",
     "IntegerRangeError",
+    "IteratorArgumentError",
     "LayoutError",
     "LimitError",
+    "MissingKeyError",
     "MissingPackageError",
     "MixedBatchError",
+    "NoBatchError",
+    "NoDataError",
     "NoGraphError",
+    "NotAPipelineError",
     "NotAcceleratedError",
+    "OperatorDefinitionError",
     "OperatorError",
+    "OutputCountError",
+    "OutputMapError",
+    "PartialBatchError",
     "PipelineStateError",
     "ReaderError",
     "SerializationError",
@@ -45,13 +56,18 @@ __all__ = [
     "UnknownArgumentError",
     "UnknownInputError",
     "UnknownOperatorError",
+    "UnknownTypeError",
     "UnsupportedModeError",
     "UnsupportedSyntaxError",
     "WorkerError",
+    "WrongObjectError",
     "of_sample",
     "option_error_text",
     "suggestion",
 ]
+
+# Values of the option on_error: what happens to a sample that cannot be read or decoded.
+ON_ERROR = ("raise", "skip", "replace")
 
 
 class DalifyError(Exception):
@@ -114,9 +130,8 @@ class DalifyError(Exception):
         return "\n".join(parts)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle with all attributes except internal notes; errors are sent from worker processes."""
-        state = {name: value for name, value in self.__dict__.items() if not name.startswith("__dalify")}
-        return (_rebuild, (type(self), self.message, state))
+        """Pickle with all attributes; errors are sent from worker processes."""
+        return (_rebuild, (type(self), self.message, dict(self.__dict__)))
 
 
 def _rebuild(kind: type[DalifyError], message: str, state: dict[str, object]) -> DalifyError:
@@ -129,7 +144,7 @@ class UnknownOperatorError(DalifyError, AttributeError, KeyError):
     """An unknown operator."""
 
 
-class UnknownArgumentError(DalifyError, TypeError, KeyError, RuntimeError):
+class UnknownArgumentError(DalifyError, TypeError, KeyError, RuntimeError, ValueError, AssertionError):
     """An unknown keyword argument of an operator or pipeline."""
 
 
@@ -139,6 +154,26 @@ class ArgumentTypeError(DalifyError, TypeError, RuntimeError, ValueError):
 
 class ArgumentValueError(DalifyError, ValueError, RuntimeError, TypeError):
     """An argument out of range, or an invalid combination of arguments."""
+
+
+class MissingKeyError(ArgumentValueError, KeyError):
+    """A dictionary that lacks a required key."""
+
+
+class WrongObjectError(ArgumentTypeError, AttributeError):
+    """An object of another class than required."""
+
+
+class IteratorArgumentError(ArgumentValueError, AssertionError):
+    """An argument of an iterator out of range, or an invalid combination of arguments."""
+
+
+class OutputMapError(IteratorArgumentError, IndexError, KeyError):
+    """Names of outputs that do not match the outputs of the pipeline."""
+
+
+class NotAPipelineError(ArgumentTypeError, AssertionError, AttributeError, IndexError):
+    """An iterator without pipelines, or of something else."""
 
 
 class UnsupportedModeError(ArgumentValueError, NotImplementedError):
@@ -173,12 +208,20 @@ class DTypeError(DalifyError, TypeError, RuntimeError, ValueError):
     """An unsupported or mismatched element type."""
 
 
+class UnknownTypeError(DTypeError, KeyError):
+    """A value that is not an element type of arrays."""
+
+
 class ShapeError(DalifyError, ValueError, RuntimeError, TypeError):
     """An unsupported or mismatched shape or number of dimensions."""
 
 
 class IndexingError(DalifyError, IndexError, RuntimeError, ValueError):
     """An index or window outside the data."""
+
+
+class EllipsisError(IndexingError, NotImplementedError):
+    """An index with several ellipses."""
 
 
 class IntegerRangeError(DalifyError, OverflowError, RuntimeError):
@@ -193,8 +236,16 @@ class SourceError(DalifyError, RuntimeError, TypeError, ValueError):
     """Invalid external data, or an invalid source."""
 
 
+class OutputCountError(SourceError, IndexError):
+    """A source that returns another number of outputs than declared."""
+
+
 class BatchSizeError(DalifyError, RuntimeError, ValueError):
     """An invalid batch size."""
+
+
+class PartialBatchError(BatchSizeError, AssertionError):
+    """A batch with fewer samples than an iterator with a size requires."""
 
 
 class ReaderError(DalifyError, RuntimeError, ValueError, FileNotFoundError):
@@ -217,6 +268,10 @@ class OperatorError(DalifyError, RuntimeError, ValueError):
     """An unexpected exception in an operator, which is the ``__cause__``."""
 
 
+class OperatorDefinitionError(DalifyError, TypeError, ValueError):
+    """An invalid definition of a custom operator; see ``dalify.custom``."""
+
+
 class ErrorRateError(DalifyError, RuntimeError):
     """More bad samples than ``max_error_rate`` allows."""
 
@@ -229,8 +284,16 @@ class PipelineStateError(DalifyError, RuntimeError):
     """A pipeline method called at the wrong time."""
 
 
-class UnknownInputError(PipelineStateError, KeyError):
+class UnknownInputError(PipelineStateError, KeyError, TypeError):
     """Data for an input that the pipeline does not have."""
+
+
+class NoDataError(PipelineStateError, IndexError):
+    """A run without the data that should have been fed."""
+
+
+class NoBatchError(PipelineStateError, StopIteration):
+    """Outputs of a batch that was not scheduled. In DALI this looks like the end of the data."""
 
 
 class NoGraphError(PipelineStateError, NotImplementedError):

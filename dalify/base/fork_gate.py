@@ -12,7 +12,6 @@ threads are stopped before a fork; OpenCV starts them again when it needs them.
 from __future__ import annotations
 
 import logging  # noqa: F401 -- its hook before a fork takes a lock: hooks run in reverse order, so ours must come later
-import os
 import signal
 import sys
 import threading
@@ -23,6 +22,8 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+from dalify.base.fork_hook import at_fork
 
 __all__ = ["is_clean_fork", "working"]
 
@@ -192,5 +193,4 @@ def _begin_child() -> None:
             own.release()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_go_on, after_in_child=_begin_child)
+at_fork(_begin_child, before=_before_fork, in_parent=_go_on)

@@ -5,11 +5,12 @@ A thread that holds a lock during a fork does not exist in the child, so an ordi
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from operator import attrgetter
 from typing import TYPE_CHECKING
+
+from dalify.base.fork_hook import at_fork
 
 __all__ = ["ForkLock"]
 
@@ -54,5 +55,4 @@ def _begin_child() -> None:
             lock._begin_child()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_child)
+at_fork(_begin_child)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalify.base.errors import DecodeError
+from dalify.base.fork_hook import Owner
 from dalify.base.limits import check_count, check_shape
 from dalify.base.optional import LazyModule
 from dalify.codecs.image_format import Bytes, as_bytes_array
@@ -62,7 +63,7 @@ class _MemoryFile:
 
     def __init__(self) -> None:
         self.descriptor = os.memfd_create("dalify-audio")
-        self._process = os.getpid()
+        self._owner = Owner()
 
     def holding(self, data: Bytes) -> int:
         """Replace the contents of the file and return its descriptor, at position 0."""
@@ -80,7 +81,7 @@ class _MemoryFile:
 
     def is_own(self) -> bool:
         """Whether this process created the file: a forked process shares it with its parent."""
-        return self._process == os.getpid()
+        return self._owner.is_this_process
 
     def __del__(self) -> None:
         """Close the file."""

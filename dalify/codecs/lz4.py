@@ -3,6 +3,9 @@
 The input is not trusted: every length and distance in it is checked before it is used. The format is described in
 ``doc/lz4_Block_format.md`` of the LZ4 project: tokens of a run of literal bytes and a match, which repeats earlier
 output bytes.
+
+It is not the package lz4, because one operator alone would need it, which then could not be used without it. Besides,
+the package returns a new object, while this function writes into the memory of the batch, and runs without the GIL.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 import warnings
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError, option_error_text
 from dalify.base.fork_lock import ForkLock
 from dalify.base.limits import check_shape
+from dalify.base.recent import Recent
 from dalify.codecs.video import Video
 from dalify.codecs.video_frames import FrameConverter
 from dalify.codecs.video_sequence import FILLED, check_fill_value, check_pad_mode, fill_sequence, padded
@@ -253,17 +253,17 @@ class VideoIndex(Sequence[VideoEntry]):
             frames = np.empty(shape, np.uint8)
             fill_sequence(frames, video, numbers, self._division.fill_value, converter)
         except Exception:
-            self._videos().pop(part.path)
+            self._videos().remove(part.path)
             raise
         seconds = np.where(numbers == FILLED, -1.0, video.table.seconds(np.maximum(numbers, 0)))
         return Clip(frames, numbers, seconds, part.label)
 
     # -- videos --------------------------------------------------------------------------------------------------------
 
-    def _videos(self) -> OrderedDict[str, tuple[Video, FrameConverter]]:
+    def _videos(self) -> Recent[tuple[Video, FrameConverter]]:
         found = getattr(self._open, "videos", None)
         if found is None:
-            found = self._open.videos = OrderedDict()
+            found = self._open.videos = Recent(_OPEN_PER_THREAD, _close)
         return found
 
     def _video(self, path: str) -> tuple[Video, FrameConverter]:
@@ -279,10 +279,8 @@ class VideoIndex(Sequence[VideoEntry]):
                         self._tables[path] = video.table
                     else:
                         video = _opened(path, known)
-            while len(videos) >= _OPEN_PER_THREAD:
-                videos.popitem(last=False)[1][0].close()
-            found = videos[path] = video, FrameConverter(self._image_type)
-        videos.move_to_end(path)
+            found = video, FrameConverter(self._image_type)
+            videos.put(path, found)
         return found
 
     def _bounds(self, part: _Part) -> tuple[int, int]:
@@ -396,3 +394,7 @@ def blank_outputs(
     """Return placeholder outputs with the label for an unreadable sequence; see ``clip_outputs``."""
     labels = [np.array([entry.label], np.int32)] if labelled else []
     return (None, *labels, *[None] * ((frame_num != "none") + timestamps))
+
+
+def _close(opened: tuple[Video, FrameConverter]) -> None:
+    opened[0].close()

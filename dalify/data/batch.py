@@ -7,7 +7,7 @@ of memory, or a list if users created them. All forms have the same interface. T
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,28 @@ from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType, from_numpy
 from dalify.data.spec import Spec
 
-__all__ = ["Array", "Batch", "Ragged", "array_dtype", "places_in_block", "stack_samples", "torch_dtype"]
+__all__ = [
+    "Array",
+    "Batch",
+    "Ragged",
+    "array_dtype",
+    "array_of",
+    "places_in_block",
+    "stack_samples",
+    "tensor_of",
+    "torch_dtype",
+]
 
-# Samples of different shapes in one block: the block, uint8; the offset of each sample in bytes, int64 [N]; and the
-# shapes, int64 [N, ndim].
-Ragged = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]
+# Samples of different shapes in one block: the block, uint8, an array or a tensor; the offset of each sample in bytes,
+# int64 [N]; and the shapes, int64 [N, ndim]. Offsets and shapes are on the CPU.
+Ragged = tuple[Any, np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
 # A NumPy array on the CPU, a torch tensor on the GPU. Their types have too little in common for a protocol.
 Array = Any
 
-_ALIGNMENT_BYTES = 64  # a cache line
+# Three cache lines: a multiple of the size of a pixel with 1, 2, 3 or 4 channels, so that kernels can treat a block
+# with several images as one array of pixels.
+_ALIGNMENT_BYTES = 192
 
 _TORCH_NAMES = {
     "torch.uint8": DALIDataType.UINT8,
@@ -47,6 +59,21 @@ _TORCH_NAMES = {
 def torch_dtype(dtype: DALIDataType) -> Any:
     """Return the torch dtype of an element type."""
     return getattr(torch, str(dtype.numpy))
+
+
+def array_of(tensor: Any, dtype: DALIDataType) -> np.ndarray[Any, Any]:
+    """Return a tensor on the CPU as an array that shares its memory; `dtype` is the element type of both."""
+    tensor = tensor.detach()
+    if dtype is DALIDataType.BFLOAT16:  # NumPy has no such type of its own
+        return tensor.view(torch.int16).numpy().view(dtype.numpy)
+    return tensor.numpy()
+
+
+def tensor_of(array: np.ndarray[Any, Any]) -> Any:
+    """Return an array as a tensor that shares its memory."""
+    if from_numpy(array.dtype) is DALIDataType.BFLOAT16:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
 
 
 def array_dtype(array: Array) -> DALIDataType:
@@ -71,13 +98,14 @@ class Batch:
         device: ``"cpu"`` (NumPy arrays) or ``"gpu"`` (torch tensors).
         origins: origin of each sample (file name, key), or None.
         dtype: element type; required only for an empty batch and for a ragged one.
-        ragged: samples of different shapes in one block, CPU only, see `Ragged`; or None.
+        ragged: samples of different shapes in one block, see `Ragged`; or None.
 
     Attributes:
+        parts: ragged batches that together hold the samples, in order, if it was joined from them; otherwise empty.
         is_lasting: the batch owns the memory of its samples, which is not scratch memory; set by the creator.
     """
 
-    __slots__ = ("_samples", "dense", "device", "dtype", "is_lasting", "layout", "origins", "ragged")
+    __slots__ = ("_samples", "dense", "device", "dtype", "is_lasting", "layout", "origins", "parts", "ragged")
 
     def __init__(
         self,
@@ -96,6 +124,7 @@ class Batch:
         self.device = device
         self.origins = origins
         self.is_lasting = False
+        self.parts: tuple[Batch, ...] = ()
         if dtype is None:
             if dense is not None:
                 dtype = array_dtype(dense)
@@ -110,7 +139,8 @@ class Batch:
         """The samples as a list; views of the dense array or of the block if there is one."""
         if self._samples is None:
             if self.ragged is not None:
-                self._samples = _views(self.ragged, self.dtype.numpy)
+                dtype = torch_dtype(self.dtype) if self.device == "gpu" else self.dtype.numpy
+                self._samples = _views(self.ragged, dtype, self.dtype.numpy.itemsize)
             else:
                 self._samples = list(self.dense) if self.dense is not None and self.dense.ndim > 1 else self._scalars()
         return self._samples
@@ -189,6 +219,33 @@ class Batch:
         picked = [samples[index] for index in indices]
         return Batch(None, picked, self.layout, self.device, origins, self.dtype)
 
+    @property
+    def arrays(self) -> list[Array]:
+        """The dense array alone, ``[N, ...]``, or all samples."""
+        return self.samples if self.dense is None else [self.dense]
+
+    def stacked(self) -> Array:
+        """Return the samples, which have equal shapes, as one array ``[N, ...]``."""
+        return stack_samples(self.samples) if self.dense is None else self.dense
+
+    def map(
+        self,
+        function: Callable[[Array], Array],
+        *,
+        device: str | None = None,
+        dtype: DALIDataType | None = None,
+    ) -> Batch:
+        """Return a batch of the results of a function, which receives the dense array or one sample after the other.
+
+        Args:
+            function: takes an array and returns one with the same number of samples and dimensions.
+            device: device of the results; None for that of this batch.
+            dtype: element type of the results; None for that of this batch.
+        """
+        dense = None if self.dense is None else function(self.dense)
+        samples = [function(sample) for sample in self.samples] if self.dense is None else None
+        return Batch(dense, samples, self.layout, device or self.device, self.origins, dtype or self.dtype)
+
     def with_layout(self, layout: str) -> Batch:
         """Return the same data with another layout."""
         return Batch(self.dense, self._samples, layout, self.device, self.origins, self.dtype, self.ragged)
@@ -213,10 +270,10 @@ def places_in_block(shapes: np.ndarray[Any, Any], item_bytes: int) -> tuple[np.n
     return offsets, int(ends[-1]) if len(ends) else 0
 
 
-def _views(ragged: Ragged, dtype: np.dtype[Any]) -> list[np.ndarray[Any, Any]]:
+def _views(ragged: Ragged, dtype: Any, item_bytes: int) -> list[Array]:
     block, offsets, shapes = ragged
     starts, lists = offsets.tolist(), shapes.tolist()
-    sizes = (shapes.prod(1) * dtype.itemsize).tolist()
+    sizes = (shapes.prod(1) * item_bytes).tolist()
     return [
         block[start : start + size].view(dtype).reshape(shape)
         for start, size, shape in zip(starts, sizes, lists, strict=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalify.base.errors import DTypeError
+from dalify.base.errors import ArgumentValueError, DTypeError, UnknownTypeError
 from dalify.base.optional import LazyModule
 
 if TYPE_CHECKING:
@@ -27,7 +27,15 @@ __all__ = [
 ]
 
 
-class DALIDataType(IntEnum):
+class _Named(IntEnum):
+    """An enumeration whose errors can be caught as DALI's TypeError and as ValueError."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        raise ArgumentValueError(f"{value!r} is not a member of {cls.__name__}.")
+
+
+class DALIDataType(_Named):
     """Type of the elements of a tensor or of an argument."""
 
     NO_TYPE = -1
@@ -91,7 +99,7 @@ class DALIDataType(IntEnum):
         return DALIDataType.UINT8 <= self <= DALIDataType.INT64
 
 
-class DALIImageType(IntEnum):
+class DALIImageType(_Named):
     """Color space of an image."""
 
     RGB = 0
@@ -105,7 +113,7 @@ class DALIImageType(IntEnum):
         return f"DALIImageType.{self.name}"
 
 
-class DALIInterpType(IntEnum):
+class DALIInterpType(_Named):
     """Interpolation used when images are resampled."""
 
     INTERP_NN = 0
@@ -180,7 +188,7 @@ def to_numpy(dtype: DALIDataType) -> np.dtype[Any]:
     """Return the corresponding NumPy dtype.
 
     Raises:
-        DTypeError: the type is not an element type of arrays.
+        UnknownTypeError: the type is not an element type of arrays.
     """
     found = _TO_NUMPY.get(dtype)
     if found is None:
@@ -188,7 +196,7 @@ def to_numpy(dtype: DALIDataType) -> np.dtype[Any]:
             return _ENUMS[dtype]
         if dtype is DALIDataType.BFLOAT16:
             return np.dtype(ml_dtypes.bfloat16)
-        raise DTypeError(f"{dtype!s} is not an element type of arrays.")
+        raise UnknownTypeError(f"{dtype!s} is not an element type of arrays.")
     return found
 
 

@@ -6,9 +6,11 @@ the last array, tensor or DLPack capsule that views it is gone, so it is never r
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -64,6 +66,8 @@ class BufferPool:
         self._capacity_bytes = capacity_bytes
         # pop and append are single C calls: no lock that a fork could copy while it is held.
         self._free: dict[int, deque[_Memory]] = {}
+        self._clock = itertools.count()
+        self._last_use: dict[int, int] = {}  # time of the last request by size
         self.allocations = 0
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -81,6 +85,7 @@ class BufferPool:
         free = self._free.get(rounded)
         if free is None:
             free = self._free.setdefault(rounded, deque(maxlen=self._capacity_bytes // rounded))
+        self._last_use[rounded] = next(self._clock)
         try:
             memory = free.pop()
         except IndexError:
@@ -94,9 +99,16 @@ class BufferPool:
         return array if array.dtype == dtype else array.view(dtype)  # the array interface does not support bfloat16
 
     def _make_room(self) -> None:
-        """Free all unused memory if it exceeds the capacity, so that sizes no longer in use do not block others."""
-        if sum(size * len(free) for size, free in list(self._free.items())) > self._capacity_bytes:
-            self.clear()
+        """Free unused memory above the capacity, of the sizes that have not been requested for the longest time."""
+        excess = sum(size * len(free) for size, free in list(self._free.items())) - self._capacity_bytes
+        if excess <= 0:
+            return
+        for size in sorted(self._free, key=lambda size: self._last_use.get(size, -1)):
+            free = self._free[size]
+            with suppress(IndexError):  # none of this size is left
+                while excess > 0:
+                    free.popleft()
+                    excess -= size
 
     def clear(self) -> None:
         """Return all unused memory to the system."""

@@ -6,7 +6,6 @@ The maximum size is never exceeded, also if several threads add samples.
 from __future__ import annotations
 
 import heapq
-import os
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
 
 __all__ = [
@@ -105,7 +105,7 @@ class SampleMemory:
         self._most_bytes = most_bytes
         self._keeps_largest = keeps_largest
         self._lock = ForkLock()
-        self._process = os.getpid()
+        self._owner = Owner()
         self._entries: dict[str, tuple[str, StoredSample, int]] = {}
         self._sizes: list[tuple[int, str]] = []  # a heap; stale entries are skipped
         self._size_bytes = 0  # of entries, including those being copied
@@ -198,8 +198,7 @@ class SampleMemory:
 
     def _begin_child(self) -> None:
         """In a forked child, discard the size of samples that threads of the parent were adding."""
-        if self._process != os.getpid():
-            self._process = os.getpid()
+        if self._owner.take_over():
             self._size_bytes = sum(size for _, _, size in self._entries.values())
             self._sizes = [(size, key) for key, (_, _, size) in self._entries.items()] if self._keeps_largest else []
             heapq.heapify(self._sizes)

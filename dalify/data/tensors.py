@@ -121,10 +121,7 @@ class _TensorList:
         Raises:
             DTypeError: the element sizes differ.
         """
-        batch = self._batch
-        dense = None if batch.dense is None else reinterpreted(batch.dense, new_type)
-        samples = None if dense is not None else [reinterpreted(sample, new_type) for sample in batch.samples]
-        self._batch = Batch(dense, samples, batch.layout, batch.device, batch.origins, new_type)
+        self._batch = self._batch.map(lambda array: reinterpreted(array, new_type), dtype=new_type)
 
     def reset(self) -> None:
         """Release the data."""
@@ -199,10 +196,7 @@ class TensorListCPU(_TensorList):
         return self
 
     def _as_gpu(self) -> TensorListGPU:
-        batch = self._batch
-        dense = None if batch.dense is None else device_tensor(batch.dense)
-        samples = None if batch.dense is not None else [device_tensor(sample) for sample in batch.samples]
-        return TensorListGPU(Batch(dense, samples, batch.layout, "gpu", batch.origins, batch.dtype))
+        return TensorListGPU(self._batch.map(device_tensor, device="gpu"))
 
     @staticmethod
     def broadcast(tensor: Any, num_samples: int) -> TensorListCPU:
@@ -274,10 +268,7 @@ class TensorListGPU(_TensorList):
 
     def as_cpu(self) -> TensorListCPU:
         """Return a copy on the CPU."""
-        batch = self._batch
-        dense = None if batch.dense is None else to_host(batch.dense)
-        samples = None if batch.dense is not None else [to_host(sample) for sample in batch.samples]
-        return TensorListCPU(Batch(dense, samples, batch.layout, "cpu", batch.origins, batch.dtype))
+        return TensorListCPU(self._batch.map(to_host, device="cpu"))
 
     def device_id(self) -> int:
         """Return the index of the device."""

@@ -183,7 +183,4 @@ def kind_of_result(call: Call, output: int) -> Kind:
 
 def copied(batch: Batch) -> Batch:
     """Return a copy of the data."""
-    copy = (lambda array: array.clone()) if batch.device == "gpu" else (lambda array: array.copy())
-    dense = None if batch.dense is None else copy(batch.dense)
-    samples = None if batch.dense is not None else [copy(sample) for sample in batch.samples]
-    return Batch(dense, samples, batch.layout, batch.device, batch.origins, batch.dtype)
+    return batch.map(lambda array: array.clone() if batch.device == "gpu" else array.copy())

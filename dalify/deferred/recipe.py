@@ -6,17 +6,18 @@ They use the passes, the plan and the engine of pipelines.
 from __future__ import annotations
 
 import itertools
-import os
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dalify.base.errors import DalifyError
+from dalify.base.failure_context import failure_context
+from dalify.base.fork_hook import at_fork
 from dalify.base.fork_lock import ForkLock
+from dalify.base.recent import Recent
 from dalify.data import Batch, BufferPool
 from dalify.deferred.calls import Call
-from dalify.deferred.recent import Recent
 from dalify.deferred.statistics import Fallback
 from dalify.eager.functions import column_hint
 from dalify.eager.prepared import placeholders, rewired, without_aliasing
@@ -126,7 +127,7 @@ class Recipe:
 
     def _located(self, error: Exception, calls: Sequence[Call]) -> Exception:
         """Add the line of the call to an error: the plan may have been created for another line."""
-        failure: Any = getattr(error, "__dalify_failure__", None)
+        failure: Any = failure_context(error).failure
         if failure is None or failure.node.number not in self._places:
             return error
         call = calls[self._places[failure.node.number]]
@@ -167,5 +168,4 @@ def _begin_child() -> None:
     PLANS.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_child)
+at_fork(_begin_child)

@@ -15,10 +15,10 @@ from dalify.api.functions import to_user_outputs
 from dalify.base.fork_lock import ForkLock
 from dalify.base.held_error import HeldError
 from dalify.base.optional import LazyModule
+from dalify.base.recent import Recent
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
 from dalify.deferred.calls import Call, Result, Template, copied
-from dalify.deferred.recent import Recent
 from dalify.deferred.statistics import COUNTS
 from dalify.deferred.values import LazyValue, lazy_value
 from dalify.eager.functions import RECORDER, computed, kind_key, understood, use_key
@@ -72,7 +72,7 @@ class Tape:
                 RECORDER.reset(token)
         is_relabelled = bool(given.get("layout")) and "layout" not in operator.parameters
         use = understood(operator, inputs, given, self._read_data if is_relabelled else self._read)
-        template, _ = _templates.get(use_key(use, None), lambda: Template(use.made_node()))
+        template, _ = _templates.get_or_make(use_key(use, None), lambda: Template(use.made_node()))
         call = Call(use, template, SourceLine.capture(), self)
         self._calls.add(call)
         return to_user_outputs(operator, [lazy_value(call, output) for output in range(len(call.results))], given)
@@ -156,7 +156,7 @@ class Tape:
         feeds: list[Batch] = []
         structure = self._structure(calls, wanted, count, feeds)
         kinds = tuple(map(kind_key, feeds))
-        plan, was_there = recipe.PLANS.get(
+        plan, was_there = recipe.PLANS.get_or_make(
             (structure, tuple(call.template for call in calls), kinds),
             lambda: recipe.Recipe(calls, structure, feeds),
         )
@@ -192,7 +192,7 @@ class Tape:
                 numbers[id(batch)] = len(feeds)
                 feeds.append(source.repeated(count))
                 if batch.device == "gpu" and not device:
-                    device = str((batch.samples[0] if batch.dense is None else batch.dense).device)
+                    device = str(batch.arrays[0].device)
             return -1, numbers[id(batch)]
 
         reads = tuple(tuple(read(source) for source in call.sources()) for call in calls)

@@ -20,6 +20,7 @@ from dalify.base.errors import (
     UnknownOperatorError,
 )
 from dalify.base.optional import LazyModule
+from dalify.base.recent import Recent
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
 from dalify.data.tensor import check_layout
@@ -50,7 +51,7 @@ __all__ = [
 
 _CACHE_LIMIT = 1024
 _LARGEST_KEY_BYTES = 4096
-_cache: dict[Any, Any] = {}
+_cache: Recent[prepared.Prepared] = Recent(_CACHE_LIMIT)
 _UNKNOWN: Any = object()  # a constant that cannot be compared with others
 
 
@@ -175,14 +176,7 @@ def understood(
 def _prepared(use: Use) -> prepared.Prepared:
     """Return the `Prepared` of a call, from a cache if its key is known."""
     key = use_key(use, use.drawing)
-    found = None if key is None else _cache.get(key)
-    if found is None:
-        found = prepared.Prepared(use.made_node(), use.drawing)
-        if key is not None:
-            if len(_cache) >= _CACHE_LIMIT:
-                _cache.clear()
-            _cache[key] = found
-    return found
+    return _cache.get_or_make(key, lambda: prepared.Prepared(use.made_node(), use.drawing))[0]
 
 
 def column_hint(use: Use) -> str:
@@ -282,7 +276,7 @@ def use_key(use: Use, drawing: tuple[int, int] | None) -> Any:
         use: the call.
         drawing: seed and stream, if they are part of the key.
     """
-    parts: list[Any] = [use.operator.name, drawing]
+    parts: list[Any] = [use.operator, drawing]
     for item in use.data:
         parts.append(None if item is None else kind_key(item.batch))
     for name, value in use.values.items():
@@ -326,7 +320,7 @@ def make_eager(operator: Operator, public_name: str) -> Callable[..., Any]:
     Raises:
         UnknownOperatorError: a source of data, which has a state and belongs into a pipeline.
     """
-    if operator.is_reader or operator.name == "external_source" or operator.feed_function is not None:
+    if operator.is_source:
         raise UnknownOperatorError(
             f"{public_name} cannot compute immediately: it is a data source of a pipeline.",
             hint=f"Use {operator.public_name} in a function decorated with @pipeline_def.",

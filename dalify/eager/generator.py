@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, SupportsIndex
 
 from dalify.base.errors import ArgumentTypeError, CheckpointError
+from dalify.base.fork_hook import at_fork
 from dalify.base.source_line import SourceLine
 
 __all__ = ["GENERATOR", "STREAM", "Generator", "get_state", "seed", "set_state"]
@@ -69,12 +70,7 @@ class Generator:
 
 GENERATOR = Generator()
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=GENERATOR.before_fork,
-        after_in_parent=GENERATOR.after_fork,
-        after_in_child=GENERATOR.begin_child,
-    )
+at_fork(GENERATOR.begin_child, before=GENERATOR.before_fork, in_parent=GENERATOR.after_fork)
 
 
 def seed(value: int, /) -> None:

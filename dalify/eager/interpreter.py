@@ -15,7 +15,7 @@ import numpy as np
 
 from dalify.base.errors import BatchSizeError, DivergentBranchesError
 from dalify.base.source_line import SourceLine
-from dalify.data import Batch, TensorListCPU, stack_samples, tensor_list
+from dalify.data import Batch, TensorListCPU, tensor_list
 from dalify.eager.prepared import Prepared, fed_node
 from dalify.executor.arena import Arena
 from dalify.executor.choice_steps import JoinStep
@@ -72,7 +72,7 @@ class Interpreter:
 
     def _made(self, node: Node) -> None:
         name = node.operator.name
-        if node.operator.is_random or _is_source(node):
+        if node.operator.is_random or node.operator.is_source:
             self._labels[node] = node.name or f"{name}#{self._occurrences[name]}"
             self._occurrences[name] += 1
         self._compute(node)
@@ -115,7 +115,7 @@ class Interpreter:
         return self._values[edge]
 
     def _compute(self, node: Node) -> None:
-        if _is_source(node):
+        if node.operator.is_source:
             batches = self._source(node, self._labels[node])
             if batches and len(batches[0]) != self._count:
                 raise OtherBatchSize(len(batches[0]))
@@ -219,15 +219,9 @@ class _Computing(list[Node]):
         self._compute(node)
 
 
-def _is_source(node: Node) -> bool:
-    """Return whether a node is a data source."""
-    operator = node.operator
-    return operator.is_reader or operator.name == "external_source" or operator.feed_function is not None
-
-
 def _numbers(decision: Batch, as_truth: bool) -> np.ndarray[Any, Any]:
     """Return the values of a condition, or of the number of a branch: ``[N]``."""
-    dense = stack_samples(decision.samples) if decision.dense is None else decision.dense
+    dense = decision.stacked()
     array = np.asarray(dense.cpu() if decision.device == "gpu" else dense)
     if array.size != len(decision):
         raise BatchSizeError("a condition must be a single value per sample.")

@@ -219,22 +219,11 @@ def _device_of(batches: Sequence[Batch], node: Node) -> str:
     """Return the torch device: that of the data, or the one that a pipeline would use."""
     for batch in batches:
         if batch.device == "gpu":
-            return str((batch.samples[0] if batch.dense is None else batch.dense).device)
+            return str(batch.arrays[0].device)
     return find_device(None, node)
 
 
 def without_aliasing(batch: Batch, given: Sequence[Batch]) -> Batch:
     """Return a result on the device that shares no memory with the inputs."""
-    theirs = {
-        array.untyped_storage().data_ptr()
-        for other in given
-        if other.device == "gpu"
-        for array in (other.samples if other.dense is None else [other.dense])
-    }
-    if batch.dense is not None:
-        dense = batch.dense
-        if dense.untyped_storage().data_ptr() in theirs:
-            dense = dense.clone()
-        return Batch(dense, None, batch.layout, "gpu", batch.origins, batch.dtype)
-    samples = [one.clone() if one.untyped_storage().data_ptr() in theirs else one for one in batch.samples]
-    return Batch(None, samples, batch.layout, "gpu", batch.origins, batch.dtype)
+    theirs = {array.untyped_storage().data_ptr() for other in given if other.device == "gpu" for array in other.arrays}
+    return batch.map(lambda tensor: tensor.clone() if tensor.untyped_storage().data_ptr() in theirs else tensor)

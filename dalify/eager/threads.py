@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from dalify.base.fork_hook import Owner
 from dalify.base.held_error import HeldError
 from dalify.base.interrupts import Completion
 from dalify.executor.threads import ThreadPool
@@ -44,7 +44,7 @@ class Threads:
     def __init__(self, count: int) -> None:
         self.count = count
         self._pool: ThreadPool | None = None
-        self._process = 0
+        self._owner = Owner()
 
     def run(self, tasks: Sequence[Callable[[], None]]) -> None:
         """Run tasks in parallel, the first one in the calling thread, and wait for all.
@@ -52,9 +52,9 @@ class Threads:
         Raises:
             Exception: the error of the first task that failed.
         """
-        if self._pool is None or self._process != os.getpid():  # threads do not survive a fork
+        if self._pool is None or not self._owner.is_this_process:  # threads do not survive a fork
             self._pool = ThreadPool(max(1, self.count - 1), "dalify-dynamic")
-            self._process = os.getpid()
+            self._owner.take_over()
             weakref.finalize(self, self._pool.close, wait=False).atexit = False
         call = _Call(len(tasks))
         self._pool.submit(0, 0, [partial(call.run, number, task) for number, task in enumerate(tasks[1:], 1)])

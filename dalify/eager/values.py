@@ -7,7 +7,7 @@ dimensions. A list of numbers is one array.
 from __future__ import annotations
 
 import os
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -73,9 +73,11 @@ class Deferred:
     __slots__ = ()
     is_batch = False
 
-    def get(self) -> Any:
-        """Return the result of the call in eager mode."""
-        raise AssertionError("dalify bug: a deferred result without get")
+    if TYPE_CHECKING:  # subclasses define it
+
+        def get(self) -> Any:
+            """Return the result of the call in eager mode."""
+            ...
 
 
 def value_of(item: Any) -> Value:

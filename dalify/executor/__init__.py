@@ -1,1 +1,1 @@
-"""From a plan to batches: chunks of samples through runs of kernels, threads, streams, queues."""
+"""Execute plans: compute batches with kernels on chunks of samples, in threads, streams and processes."""

@@ -20,33 +20,33 @@ __all__ = ["Agreement", "Kind", "NotDecided", "agreed_samples"]
 
 
 class Kind(NamedTuple):
-    """What a sample is.
+    """Element type and shape of a sample.
 
     Attributes:
         dtype: element type.
-        shape: of the sample; others may have other extents.
+        shape: shape of the sample; extents of other samples may differ.
     """
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
     def fits(self, dtype: np.dtype[Any], ndim: int) -> bool:
-        """Tell whether a sample of an element type and a number of dimensions may be in the same batch."""
+        """Return whether a sample of an element type and a number of dimensions may be in the same batch."""
         return self.dtype == dtype and len(self.shape) == ndim
 
 
 class NotDecided(BaseException):
-    """The samples of a chunk differ, and the batch's first sample, which decides, is in another chunk.
+    """The samples of a chunk differ, and the first sample of the batch, which decides, is in another chunk.
 
-    No Exception: it is not for those who handle errors of samples.
+    It does not derive from Exception, so that handlers of sample errors do not catch it.
     """
 
 
 class Agreement:
-    """What the chunks of a batch found, by output.
+    """The element types and dimensions found by the chunks of a batch, by output.
 
     Attributes:
-        open_chunks: first and last-but-one sample of those that have to be computed again.
+        open_chunks: start and stop of the chunks that must be computed again.
     """
 
     def __init__(self) -> None:
@@ -56,23 +56,23 @@ class Agreement:
         self._lock = threading.Lock()
 
     def of(self, slot: int) -> Kind | None:
-        """Return what has been decided for an output; None before it is."""
+        """Return the decision for an output; None before there is one."""
         return self._known.get(slot)
 
     def note(self, slot: int, chunk: tuple[int, int], kind: Kind, *, is_blank: bool) -> None:
-        """Take what a chunk found for its first sample.
+        """Record the first sample of a chunk.
 
         Args:
-            slot: of the output.
-            chunk: first and last-but-one sample.
-            kind: of the sample.
-            is_blank: whether all its samples take the place of bad ones, which decide nothing.
+            slot: slot of the output.
+            chunk: start and stop of the chunk.
+            kind: element type and shape of the sample.
+            is_blank: whether all samples of the chunk are replacements, which decide nothing.
         """
         with self._lock:
             self._found.setdefault(slot, {})[chunk] = (kind, is_blank)
 
     def decide(self) -> list[tuple[int, int]]:
-        """Decide by the first sample, when all chunks have been computed; return the chunks that were not like it."""
+        """Decide by the first sample after all chunks were computed; return the chunks that differ from it."""
         again = set(self.open_chunks)
         self.open_chunks = set()
         for slot, found in self._found.items():
@@ -91,20 +91,20 @@ def agreed_samples(
     refuse: Callable[[MixedBatchError, int], Exception],
     way_out: str = "",
 ) -> Sequence[Array]:
-    """Return the samples of a chunk, with blank ones made like the others.
+    """Return the samples of a chunk, with blank ones converted to the type of the others.
 
     Args:
-        samples: of the chunk, on the CPU.
-        slot: of the output.
-        chunk: first and last-but-one sample; those of a branch are fewer.
-        agreement: of the batch; None where the chunk is all there is.
-        is_blank: tells whether a sample, by its place in the chunk, is there in the place of a bad one.
-        refuse: makes the exception to raise, from an error and the place of the sample in the chunk.
-        way_out: how element types can be made one, for messages.
+        samples: samples of the chunk, on the CPU.
+        slot: slot of the output.
+        chunk: start and stop of the chunk; a branch has fewer samples.
+        agreement: agreement of the batch; None if the chunk is the whole batch.
+        is_blank: returns whether the sample at an index of the chunk replaces a bad one.
+        refuse: creates the exception to raise from an error and the index of the sample in the chunk.
+        way_out: how to convert the element types, for messages.
 
     Raises:
-        NotDecided: see there.
-        Exception: what ``refuse`` returns, for a sample that is not like the first one.
+        NotDecided: the decision depends on another chunk.
+        Exception: the result of ``refuse``, for a sample that differs from the first one.
     """
     known = None if agreement is None else agreement.of(slot)
     dtype, ndim = samples[0].dtype, samples[0].ndim
@@ -139,11 +139,11 @@ def _error(sample: Array, kind: Kind, way_out: str) -> MixedBatchError:
         return MixedBatchError(
             f"the sample has the element type {found}, the first sample of the batch {others} "
             f"({sample.dtype} and {dtype}).",
-            hint=f"All samples of a batch have one element type. {way_out}on_error='skip' leaves such samples out.",
+            hint=f"All samples of a batch need the same element type. {way_out}on_error='skip' skips such samples.",
         )
     plural = "" if sample.ndim == 1 else "s"
     found = f"{sample.ndim} dimension{plural}, shape {tuple(sample.shape)}"
     return MixedBatchError(
         f"the sample has {found}, the first sample of the batch {ndim}.",
-        hint="All samples of a batch have one number of dimensions. on_error='skip' leaves such samples out.",
+        hint="All samples of a batch must have the same number of dimensions. on_error='skip' skips such samples.",
     )

@@ -21,7 +21,7 @@ _ALIGNMENT_BYTES = 64
 
 
 class Arena:
-    """Hands out memory in order; everything is free again after ``reset``."""
+    """Allocates memory in order; ``reset`` frees everything."""
 
     __slots__ = ("_block", "_full", "_offset")
 
@@ -31,7 +31,7 @@ class Arena:
         self._full: list[np.ndarray[Any, Any]] = []
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-        """Return an uninitialised array that is valid until ``reset``."""
+        """Return an uninitialized array that is valid until ``reset``."""
         size_bytes = math.prod(shape) * dtype.itemsize
         start = self._offset
         end = start + size_bytes
@@ -43,7 +43,7 @@ class Arena:
         return self._block[start:end].view(dtype).reshape(shape)
 
     def reset(self) -> None:
-        """Take everything back. What was too small once is replaced by one block, the largest."""
+        """Free everything. Blocks that were too small are dropped; the last one, which is the largest, is reused."""
         self._offset = 0
         if self._full:
             self._full.clear()

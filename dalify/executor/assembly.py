@@ -46,25 +46,25 @@ __all__ = ["Resources", "assemble", "node_seeds", "shard_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What an engine may use.
+    """Resources and options of an engine.
 
     Attributes:
-        batch_size: most samples in a batch.
-        num_threads: worker threads.
-        device_id: number of the accelerator; None for the current one.
-        num_workers: worker processes of parallel sources; 0: there are none, and no such sources.
-        start_method: how they are started.
-        callback_pickler: how callbacks travel to workers that are not forked.
-        callback_timeout_s: longest time of one call of the user's code in a worker process; None for any.
-        name: for the threads' names.
-        on_error: what to do about samples that cannot be used, where the operator does not tell.
-        max_error_rate: largest share of bad samples in an epoch; None for any.
-        limits: of the pipeline; None for those of the process.
-        seed: of the pipeline.
-        processes: that compute batches; 0: this one does.
-        elsewhere: computes batches in the place of processes; None: nobody else does.
-        under_way: batches under way at most, where processes compute them.
-        measures: whether to tell how many bytes the values of operators take.
+        batch_size: maximum number of samples in a batch.
+        num_threads: number of worker threads.
+        device_id: index of the accelerator; None: the current one.
+        num_workers: number of worker processes of parallel sources; 0: no such sources.
+        start_method: start method of these processes.
+        callback_pickler: pickles callbacks for workers that are not forked.
+        callback_timeout_s: maximum time of one call of user code in a worker process; None: no limit.
+        name: prefix of thread names.
+        on_error: handling of bad samples for operators that do not specify it.
+        max_error_rate: maximum fraction of bad samples in an epoch; None: no limit.
+        limits: limits of the pipeline; None: those of the process.
+        seed: seed of the pipeline.
+        processes: number of processes that compute batches; 0: this process computes them.
+        elsewhere: computes batches instead of worker processes; None: no such service.
+        under_way: maximum number of batches in progress if other processes compute them.
+        measures: whether to measure the bytes of the outputs of operators.
     """
 
     batch_size: int
@@ -92,18 +92,18 @@ def assemble(
     asked: Node | None = None,
     state: dict[str, Any] | None = None,
 ) -> Engine:
-    """Make the engine that runs a graph.
+    """Create the engine that runs a graph.
 
     Args:
-        graph: after all passes.
-        seeds: by the number of a random node or reader, its seed and stream.
+        graph: the graph after all passes.
+        seeds: seed and stream by the number of a random node or reader.
         resources: threads, processes, device.
-        asked: where the user asked for the device, for the message that there is none.
-        state: of an engine of the same graph, to continue from.
+        asked: the node that requested the device, for the error message if there is none.
+        state: state of an engine of the same graph, to continue from.
 
     Raises:
-        DalifyError: a reader finds nothing, a source cannot be used, there is no device; with operator and the user's
-            line.
+        DalifyError: a reader finds no data, a source is not usable, or there is no device; with operator and the
+            user's line.
     """
     nodes = graph.nodes()
     check_packages(nodes)
@@ -119,10 +119,10 @@ def assemble(
     if parallel:
         if not resources.num_workers:
             raise PipelineStateError(
-                "parallel=True needs worker processes, and the pipeline was made without.",
+                "parallel=True needs worker processes, but the pipeline has none.",
                 line=parallel[0].line,
                 operator=parallel[0].operator.public_name,
-                hint="Give the pipeline py_num_workers=1 or more, or leave parallel out.",
+                hint="Set py_num_workers of the pipeline to 1 or more, or omit parallel.",
             )
         workers = WorkerPool(
             resources.num_workers, resources.start_method, resources.callback_pickler, resources.callback_timeout_s
@@ -150,10 +150,10 @@ def assemble(
     }
     feeds = Feeds(externals, readers)
     recovery = Recovery(plan, readers, resources.on_error, resources.max_error_rate)
-    if state is not None:  # before workers start: they have to be told how much of an iterable to skip
+    if state is not None:  # before workers start, because they need the number of items of an iterable to skip
         feeds.restore(state["sources"])
     if workers is not None:
-        workers.start()  # before any thread of ours exists: a fork copies the locks that threads hold
+        workers.start()  # before dalify starts threads: a fork copies the locks that threads hold
     meter = Meter(here, None if parts is None else parts.elsewhere) if resources.measures else None
     remote = None
     if parts is not None:
@@ -224,29 +224,29 @@ def _remote_stages(parts: RemoteParts, resources: Resources) -> RemoteStages:
 
 
 def _check_parts(parts: SplitPlan, indices: Mapping[Node, Any]) -> None:
-    """Refuse what other processes cannot do."""
+    """Raise an error for graphs that other processes cannot compute."""
     for step in parts.elsewhere.readers.values():
         if _process_count(indices[step.node]):
             raise ArgumentValueError(
                 "the reader and the pipeline both have processes=.",
                 line=step.node.line,
                 operator=step.node.operator.public_name,
-                hint="Leave it out of the reader: the processes of the pipeline read, too.",
+                hint="Omit it in the reader: the processes of the pipeline also read.",
             )
     if not parts.elsewhere.stages:
         first = next((step.node for stage in parts.here.stages for step in stage.steps if stage.is_serial), None)
         raise GraphError(
-            "nothing in this pipeline can be computed by its processes: all of it needs the device, or is a Python "
-            "function that is called for one batch after the other.",
+            "nothing in this pipeline can be computed by its processes: all operators need the device, or are Python "
+            "functions that are called for one batch after the other.",
             line=None if first is None else first.line,
             operator=None if first is None else first.operator.public_name,
-            hint="Write fn.python_function(..., parallel=True) for a function that depends on its inputs alone, or "
-            "leave processes= out.",
+            hint="Write fn.python_function(..., parallel=True) for a function that depends only on its inputs, or "
+            "omit processes=.",
         )
 
 
 def _threads_beside(plan: Plan, num_threads: int) -> int:
-    """Return how many threads are of use for what processes leave to this one."""
+    """Return how many threads this process can use for the stages that run here."""
     if any(stage.kind == "segment" for stage in plan.stages):
         return num_threads
     return min(num_threads, len(plan.stages))
@@ -259,14 +259,14 @@ def _process_count(index: Any) -> int:
 def _check_timeout(resources: Resources, has_processes: bool) -> None:
     if resources.callback_timeout_s is not None and not has_processes:
         raise ArgumentValueError(
-            "callback_timeout_s bounds calls in worker processes, and this pipeline has none.",
+            "callback_timeout_s limits calls in worker processes, but this pipeline has none.",
             hint="Write fn.external_source(..., parallel=True) or fn.readers.dataset(..., processes=2); a Python "
-            "function in this process cannot be interrupted. Or leave callback_timeout_s out.",
+            "function in this process cannot be interrupted. Or omit callback_timeout_s.",
         )
 
 
 def _start_processes(step: ReaderStep, index: Any, resources: Resources, seed: int) -> None:
-    """Start the processes that read, before any thread of ours exists."""
+    """Start the processes that read, before dalify starts threads."""
     count = _process_count(index)
     if count:
         read = within(resources.limits, step.reads_alone())
@@ -306,9 +306,9 @@ def _parallel_source(workers: WorkerPool | None, node: Node, batch_size: int) ->
 def node_seeds(graph: Graph, seed: int) -> dict[Node, tuple[int, int]]:
     """Return seed and stream number of every random node and reader.
 
-    A stream goes by the operator's name and its occurrence (or by the name that the user gave), so that another
-    operator that is added to the graph changes nobody's random numbers. A seed given to an operator is its own alone:
-    two operators with the same seed draw the same numbers.
+    A stream depends on the operator's name and its occurrence (or on the name specified by the user), so that an
+    operator that is added to the graph does not change the random numbers of others. Two operators with the same
+    explicit seed draw the same numbers.
     """
     found: dict[Node, tuple[int, int]] = {}
     occurrences: Counter[str] = Counter()
@@ -340,7 +340,7 @@ def _index(node: Node) -> Any:
         with nullcontext() if operator.runs_user_code else working():
             index = operator.index_function(**arguments)
     except Exception as error:
-        if is_foreign(error, node):  # of a library, which does not say of which file
+        if is_foreign(error, node):  # raised by a library, without the name of the file
             message = f"the data cannot be opened: {_places(node)} ({described(error)})."
             raise located(ReaderError(message), node, None, None) from error
         raise located(error, node, None, None) from error.__cause__
@@ -354,7 +354,7 @@ def _index(node: Node) -> Any:
 
 
 def _places(node: Node) -> str:
-    """Return the paths that a reader was given, as the user wrote them."""
+    """Return the path arguments of a reader as the user wrote them."""
     found = []
     for name, value in node.arguments.items():
         items = value if isinstance(value, tuple) else (value,)
@@ -387,7 +387,7 @@ def _sampler(node: Node, index: Any, seed: int) -> Sampler:
                 by_file=file_sizes is not None,
             ),
             selection,
-            # Of an index whose entries come in blocks; what a sampler draws is drawn entry by entry.
+            # Only for an index with entries in blocks; a sampler draws single entries.
             getattr(index, "blocks", None) if selection is None else None,
             file_sizes,
         )

@@ -1,11 +1,11 @@
-"""Batches by number, wherever they are computed.
+"""Interfaces to compute batches by number in any process.
 
-Order and random numbers are functions of position, so batch k is the same in any process. Two interfaces say so: a
-``BatchSource`` is what a pipeline runs: batches in the order of their numbers, and a state of a few integers. The
-engine is the one that there is; its sources, samplers, serial functions and the device stay with it. What may run
-anywhere it leaves to ``RemoteStages`` where it has some: they get a batch that was asked for, in any order, and give
-it back with the values of their stages. Worker processes are one kind of them; another only has to bring a ``Request``
-to a ``BatchWorker`` and its ``Reply`` back.
+Order and random numbers are functions of the position, so batch k is the same in any process. There are two
+interfaces. A pipeline runs a ``BatchSource``: it returns batches in the order of their numbers and has a state of a few
+integers. The engine implements it, with sources, samplers, serial functions and the device. It passes stages that may
+run anywhere to ``RemoteStages``, if there are any: they receive requested batches in any order and return them with the
+values of their stages. Worker processes implement it; another implementation must send a ``Request`` to a
+``BatchWorker`` and return its ``Reply``.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ class BatchSource(Protocol):
 
     @property
     def scheduled(self) -> int:
-        """Number of batches that were asked for and not collected."""
+        """Number of batches that were requested and not collected."""
         ...
 
     def schedule(self) -> None:
-        """Ask for the batch of the next number; raises StopIteration where a source is at its end."""
+        """Request the next batch; raises StopIteration at the end of a source."""
         ...
 
     def collect(self) -> tuple[Batch, ...]:
-        """Wait for the oldest batch that was asked for, and return its outputs or raise its error."""
+        """Wait for the oldest requested batch, and return its outputs or raise its error."""
         ...
 
     def discard(self) -> None:
-        """Take back what was asked for."""
+        """Cancel the requested batches."""
         ...
 
     def state(self) -> dict[str, Any]:
-        """Return where the consumer stands, as plain data."""
+        """Return the position of the consumer as plain data."""
         ...
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue where a source of the same graph stood, of whatever kind it was."""
+        """Continue at the state of a source of the same graph, which may be of another class."""
         ...
 
     def start_epoch(self, epoch: int, *, is_next: bool = True) -> None:
-        """Begin an epoch at its first sample."""
+        """Start an epoch at its first sample."""
         ...
 
     def close(self, *, wait: bool = True) -> None:
@@ -60,43 +60,43 @@ class BatchSource(Protocol):
 
 
 class RemoteStages(Protocol):
-    """The stages of a plan that are computed elsewhere."""
+    """The stages of a plan that other processes compute."""
 
     def start(self) -> None:
-        """Start what computes."""
+        """Start the workers."""
         ...
 
     def submit(self, iteration: Iteration, done: Callable[[Iteration], None]) -> None:
-        """Have a batch computed.
+        """Request the computation of a batch.
 
         Args:
-            iteration: it. Values, positions of branches, bad samples and the error are filled in.
-            done: called once, in any thread: when it is computed, given up after ``discard``, or failed.
+            iteration: the batch. Values, positions of branches, bad samples and the error are filled in.
+            done: called once, in any thread, when the batch is computed, has failed, or was dropped by ``discard``.
         """
         ...
 
     def discard(self) -> None:
-        """Forget what nobody has begun to compute: these batches are not wanted any more."""
+        """Drop batches whose computation has not started; they are no longer needed."""
         ...
 
     def again(self) -> Self:
-        """Return the same for a process that was forked from this one."""
+        """Return an equal object for a process that was forked from this one."""
         ...
 
     def close(self) -> None:
-        """End what computes."""
+        """End the workers."""
         ...
 
 
 class Request(NamedTuple):
-    """What must be known of a batch to compute it.
+    """The data needed to compute a batch.
 
     Attributes:
-        number: of the batch.
+        number: number of the batch.
         size: number of samples.
-        entries: what the samplers chose, by slot of the reader's first output.
-        readers: states of the samplers before the batch, in the order in which the readers were written.
-        inputs: what external sources gave, by slot.
+        entries: entries chosen by the samplers, by slot of the reader's first output.
+        readers: states of the samplers before the batch, in the order of the readers in the program.
+        inputs: data of external sources, by slot.
     """
 
     number: int
@@ -107,31 +107,31 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What became of a batch.
+    """The result of a batch.
 
     Attributes:
-        values: by slot.
-        positions: of the samples of each branch, by the branch's place in ``branches_of(graph)``.
-        bad: ``Iteration.bad``, with the place of the node in ``graph.nodes()`` for the node.
-        stand_ins: ``Iteration.stand_ins``, likewise.
-        sizes: see ``Meter.sizes``; empty where nobody measures.
-        kept: of each cache, the number of the process and ``CacheStep.progress``.
+        values: values by slot.
+        positions: positions of the samples of each branch, by the index of the branch in ``branches_of(graph)``.
+        bad: ``Iteration.bad``, with the index of the node in ``graph.nodes()`` instead of the node.
+        substitutes: ``Iteration.substitutes``, with the same indices.
+        sizes: see ``Meter.sizes``; empty without measurement.
+        kept: for each cache, the number of the process and ``CacheStep.progress``.
     """
 
     values: Mapping[int, Batch | None]
     positions: Mapping[int, NDArray[np.int64]]
     bad: Sequence[tuple[Any, ...]]
-    stand_ins: Mapping[int, Sequence[int]]
+    substitutes: Mapping[int, Sequence[int]]
     sizes: Mapping[int, tuple[int, int]]
     kept: Sequence[tuple[int, int, int, int]]
 
 
 def request_of(iteration: Iteration, readers: Sequence[int], inputs: Sequence[int]) -> Request:
-    """Return what has to be sent of a batch.
+    """Return the data to send for a batch.
 
     Args:
         iteration: the batch.
-        readers: places of the readers among the sources.
+        readers: indices of the readers among the sources.
         inputs: slots of external sources.
     """
     sources = iteration.before["sources"]

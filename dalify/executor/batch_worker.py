@@ -33,20 +33,20 @@ __all__ = ["BatchWorker", "WorkerSetup"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSetup:
-    """What a worker must know once.
+    """The data that a worker receives once.
 
     Attributes:
-        graph: after all passes.
-        seeds: of random nodes, seed and stream, by their place in ``graph.nodes()``: numbers of nodes may repeat.
-        indices: of readers, likewise.
-        samplers: likewise.
-        seed: of the pipeline; users' functions that draw random numbers get generators seeded with it.
-        num_threads: of the worker.
+        graph: the graph after all passes.
+        seeds: seed and stream of random nodes, by their index in ``graph.nodes()``: numbers of nodes may repeat.
+        indices: indices of readers, by the same key.
+        samplers: samplers of readers, by the same key.
+        seed: seed of the pipeline; the random generators for user functions are seeded with it.
+        num_threads: number of threads of the worker.
         processes: number of workers.
-        batch_size: most samples in a batch.
-        on_error: for operators that do not specify it.
-        limits: in force where the pipeline was built.
-        measures: whether to tell how many bytes values take.
+        batch_size: maximum number of samples in a batch.
+        on_error: handling of bad samples for operators that do not specify it.
+        limits: limits in effect where the pipeline was built.
+        measures: whether to measure the bytes of values.
     """
 
     graph: PackedGraph
@@ -66,10 +66,10 @@ class BatchWorker:
     """Computes the stages of a plan that may run anywhere.
 
     Args:
-        setup: what it must know.
+        setup: data of the worker.
 
     Attributes:
-        indices: of readers, by slot of their first output.
+        indices: indices of readers, by slot of their first output.
     """
 
     def __init__(self, setup: WorkerSetup) -> None:
@@ -85,7 +85,7 @@ class BatchWorker:
             )
         for cache in plan.caches:
             cache.divide(setup.processes)
-        # The recovery sees all stages, as that of the process that asks does.
+        # The recovery uses all stages, like that of the main process.
         readers = {
             slot: ReaderFeed(step.node, setup.samplers[self._places[step.node]]) for slot, step in plan.readers.items()
         }
@@ -103,19 +103,19 @@ class BatchWorker:
             "dalify-worker", threads=AwaitedThreads(setup.num_threads, "dalify-worker"), limits=setup.limits,
         )  # fmt: skip
         if self._runs_user_code and is_loaded("torch"):
-            torch.set_num_threads(1)  # others compute beside it
+            torch.set_num_threads(1)  # other workers compute at the same time
 
     def compute(self, request: Request, memory: BufferPool | None = None) -> Reply:
         """Compute a batch.
 
         Args:
-            request: which one.
-            memory: for what leaves this process.
+            request: the request of the batch.
+            memory: memory for the outputs.
 
         Raises:
-            Exception: of the batch.
+            Exception: the error of the batch.
         """
-        if self._runs_user_code:  # the same numbers in whatever process it is computed
+        if self._runs_user_code:  # the same numbers in every process
             seed = mixed_key(self._seed, request.number)
             random.seed(seed)
             np.random.seed(seed % 2**32)
@@ -134,7 +134,7 @@ class BatchWorker:
             {slot: iteration.values[slot] for slot in self._plan.outputs},
             {self._branches[branch]: positions for branch, positions in iteration.positions.items()},
             [(sample, attempt, self._places[node], *rest) for sample, attempt, node, *rest in iteration.bad],
-            {self._places[node]: sorted(positions) for node, positions in iteration.stand_ins.items()},
+            {self._places[node]: sorted(positions) for node, positions in iteration.substitutes.items()},
             {} if self._meter is None else self._meter.sizes(),
             [(os.getpid(), *cache.progress()) for cache in self._plan.caches],
         )

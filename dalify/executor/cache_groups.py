@@ -11,11 +11,11 @@ __all__ = ["cached_nodes"]
 
 
 def cached_nodes(graph: Graph, can_move: Callable[[Node], bool]) -> dict[Node, Node]:
-    """Return, by node, the innermost cache that is the only one to need it.
+    """Return, by node, the innermost cache that is the only consumer of the node.
 
     Args:
-        graph: a placed one.
-        can_move: tells whether a node can run within a chunk.
+        graph: a graph with placed nodes.
+        can_move: returns whether a node can run within a chunk.
     """
     nodes = graph.nodes()
     users: defaultdict[Node, set[Node]] = defaultdict(set)
@@ -26,15 +26,15 @@ def cached_nodes(graph: Graph, can_move: Callable[[Node], bool]) -> dict[Node, N
         while branch is not None:
             users[branch.condition.node].add(node)
             branch = branch.parent
-    # A function that depends on its inputs alone need not be called for its own sake.
+    # A function that depends only on its inputs has no side effects that would require a call.
     called = {node for node in graph.sinks if not node.arguments.get("deterministic")}
     kept = {edge.node for edge in graph.outputs} | called
     found: dict[Node, Node] = {}
-    # From the last one to the first: what a cache in front of another one has to itself is its own.
+    # From the last cache to the first: nodes that only an earlier cache needs belong to the earlier one.
     for cache in [node for node in reversed(nodes) if node.operator.name == "cache"]:
         in_front = Graph(tuple(cache.edges())).nodes()
         if not any(node.operator.is_reader for node in in_front):
-            continue  # of data that are given: nothing is kept
+            continue  # of constant data: nothing is cached
         own = {cache}
         for node in reversed(in_front):
             if node not in kept and can_move(node) and users[node] <= own:

@@ -21,27 +21,28 @@ import numpy as np
 from dalify.base import limits
 from dalify.base.errors import CacheError
 from dalify.graph import Branch, Edge, Graph, Node, rule_arguments
+from dalify.registry.custom import CustomOperator
 
 __all__ = ["digest_of"]
 
-# Of the arguments of an operator, what changes no result.
+# Arguments that do not change results.
 _WITHOUT_EFFECT = frozenset({"on_error"})
-# Whose versions may change pixels.
+# Packages whose versions may change pixels.
 _PACKAGES = ("dalify", "numba", "numpy", "opencv-python-headless", "pillow", "simplejpeg", "soundfile", "tifffile")
-_FILES_LOOKED_AT = 64  # of a folder that an argument names
+_FILES_LOOKED_AT = 64  # of a folder specified by an argument
 
 
 def digest_of(edges: Sequence[Edge], cache: Node) -> str:
-    """Return the digest of what computes some values from the entries of readers, 32 hexadecimal digits.
+    """Return the digest of the computation of values from reader entries, 32 hexadecimal digits.
 
-    Which entries a reader gives, and in which order, is no part of it.
+    It does not depend on the entries that a reader returns, or on their order.
 
     Args:
         edges: the values.
         cache: for messages.
 
     Raises:
-        CacheError: an argument is an object that cannot be told from others.
+        CacheError: an argument is an object without a digest of its value.
     """
     nodes = Graph(tuple(edges)).nodes()
     numbers = {node: number for number, node in enumerate(nodes)}
@@ -69,19 +70,34 @@ def digest_of(edges: Sequence[Edge], cache: Node) -> str:
                 arguments[name] = ["edge", place(edge)] if isinstance(edge, Edge) else _plain(value)
             except TypeError:
                 raise CacheError(
-                    f"what is in front cannot be cached: the argument {name} of {node.operator.public_name} is a "
-                    f"{type(value).__name__}, which cannot be told from others.",
+                    f"the values before fn.cache cannot be cached: the argument {name} of {node.operator.public_name} "
+                    f"is a {type(value).__name__}, whose value cannot be compared.",
                     line=cache.line,
                     operator=cache.operator.public_name,
                 ) from None
         inputs = [place(edge) for edge in node.inputs]
         described.append([node.operator.name, inputs, arguments, node.output_count, branch_number(node.branch)])
+        if isinstance(node.operator, CustomOperator):
+            described.append(_custom(node.operator, cache))
     text = [described, [place(edge) for edge in edges], asdict(limits.current()), _versions()]
     return hashlib.sha256(json.dumps(text, sort_keys=True).encode()).hexdigest()[:32]
 
 
+def _custom(operator: CustomOperator, cache: Node) -> list[Any]:
+    """Return the functions of an operator of the user, which may differ between programs."""
+    try:
+        return [_function(function, set()) for function in operator.functions()]
+    except TypeError as error:
+        raise CacheError(
+            f"what is in front cannot be cached: the functions of {operator.public_name} use a {error}, which "
+            "cannot be told from others.",
+            line=cache.line,
+            operator=cache.operator.public_name,
+        ) from None
+
+
 def _arguments(node: Node) -> Mapping[str, Any]:
-    """Return the arguments that decide on the results."""
+    """Return the arguments that affect the results."""
     given = rule_arguments(node)
     operator = node.operator
     if not operator.is_reader:
@@ -92,7 +108,7 @@ def _arguments(node: Node) -> Mapping[str, Any]:
 
 
 def _state_of_file(path: str) -> str:
-    """Return size and time of a file, or of the files in a folder; "" for other texts."""
+    """Return size and time of a file, or of the files in a folder; "" for other strings."""
     if not path or "://" in path or not os.path.exists(path):  # noqa: PTH110 -- any text
         return ""
     paths = [path]
@@ -112,10 +128,10 @@ def _versions() -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Return plain data that are equal for equal values only.
+    """Return plain data that are equal only for equal values.
 
     Raises:
-        TypeError: an object that cannot be told from others.
+        TypeError: an object whose value cannot be compared.
     """
     if value is None or isinstance(value, (str, bool)):
         return value
@@ -152,10 +168,10 @@ def _plain(value: Any) -> Any:
 
 
 def _function(function: Callable[..., Any], seen: set[Any]) -> Any:
-    """Return what a Python function is made of: its code, what it closes over, and the functions and numbers it names.
+    """Return the contents of a Python function: code, closure, and the functions and constants that it uses.
 
     Raises:
-        TypeError: it depends on an object that cannot be told from others.
+        TypeError: it depends on an object whose value cannot be compared.
     """
     if not isinstance(function, types.FunctionType):
         return _plain(function)

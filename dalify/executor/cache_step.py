@@ -32,31 +32,31 @@ _Place = tuple[str, str]  # key and state of a sample
 
 
 class _Noted(Agreement):
-    """Takes down what a part of a chunk found; what the batch has decided holds for it.
+    """Records the element types found in a part of a chunk; decisions of the batch apply to it.
 
     Args:
-        outer: of the whole chunk.
+        outer: agreement of the whole chunk.
     """
 
     def __init__(self, outer: Agreement | None) -> None:
         super().__init__()
         self._outer = outer
-        self.kinds: dict[int, tuple[Kind, bool]] = {}  # by slot, with whether the samples stand in for bad ones
+        self.kinds: dict[int, tuple[Kind, bool]] = {}  # by slot, with a flag for replacements of bad samples
 
     def of(self, slot: int) -> Kind | None:
-        """Return what has been decided for an output; None before it is."""
+        """Return the decision for an output; None before there is one."""
         return None if self._outer is None else self._outer.of(slot)
 
     def note(self, slot: int, chunk: tuple[int, int], kind: Kind, *, is_blank: bool) -> None:
-        """Take down what the part found for its first sample."""
+        """Record the first sample of the part."""
         self.kinds[slot] = kind, is_blank
 
 
 class AloneStep:
-    """Runs another step, one chunk at a time: users' functions need not be safe to call from several threads.
+    """Runs another step, one chunk at a time, because user functions may not be thread-safe.
 
     Args:
-        step: the other one.
+        step: the other step.
     """
 
     def __init__(self, step: Step) -> None:
@@ -67,26 +67,26 @@ class AloneStep:
         self._lock = ForkLock()
 
     def run(self, frame: Frame) -> None:
-        """Run the step when no other thread does."""
+        """Run the step while no other thread runs it."""
         with self._lock:
             self._step.run(frame)
 
 
 class CacheStep:
-    """Takes samples from a cache, computes those that are not there, and adds them.
+    """Takes samples from a cache, computes missing ones, and adds them to the cache.
 
     Args:
         node: a ``fn.cache``.
-        inputs: slots of what is kept.
-        outputs: slots of the same behind the cache.
-        steps: what is needed for it alone, in order.
-        reads: slots of what these steps read and do not make, with the branch of each.
-        readers: all that are in front, with the slot of the first output of each.
+        inputs: slots of the cached values before the cache.
+        outputs: slots of the same values after the cache.
+        steps: steps that only the cache needs, in order.
+        reads: slots that these steps read and do not compute, with the branch of each.
+        readers: all readers before the cache, with the slot of the first output of each.
 
     Attributes:
-        steps: as given.
-        hits: number of samples that came from the cache.
-        misses: number of samples that were computed.
+        steps: the argument.
+        hits: number of samples from the cache.
+        misses: number of computed samples.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class CacheStep:
         self._reads = dict(reads)
         self._readers = dict(readers)
         self._nodes = [step.node for step in walk(self.steps)]
-        # Slots are those of one plan; a cache may be shared by several.
+        # Slots belong to one plan, while several plans may share a cache.
         in_front = Graph(tuple(node.edges())).nodes()
         self._names: dict[int, list[int]] = {
             slot: [in_front.index(step.node), output]
@@ -139,9 +139,9 @@ class CacheStep:
             inner[0].ahead.is_wanted = partial(self._is_absent, inner[0])
 
     def run(self, frame: Frame) -> None:
-        """Take or compute the chunk's samples."""
+        """Read the samples of the chunk from the cache, or compute them."""
         store = self.store
-        with suppress(NotDecided):  # by the whole chunk, it may be
+        with suppress(NotDecided):  # the whole chunk may decide it
             if store is not None and frame.count and self._taken(store, frame):
                 return
         self._compute(frame, frame, 0, frame.count)
@@ -149,10 +149,10 @@ class CacheStep:
             frame.values[slot] = frame.values[kept]
 
     def _taken(self, store: SampleStore, frame: Frame) -> bool:
-        """Take what is there, and compute the rest; return whether the samples can be in one batch.
+        """Read cached samples and compute the others; return whether the samples can be in one batch.
 
         Raises:
-            NotDecided: that depends on another chunk.
+            NotDecided: the decision depends on another chunk.
         """
         places = self._places(frame)
         allocate = _scratch(frame)
@@ -161,7 +161,7 @@ class CacheStep:
         with self._lock:
             self.hits += hits
             self.misses += frame.count - hits
-        computed: dict[int, list[Batch]] = {}  # by place of the first sample
+        computed: dict[int, list[Batch]] = {}  # by index of the first sample
         kinds = {place: self._kinds_of(sample) for place, sample in enumerate(found) if sample is not None}
         for start, stop in _gaps(found):
             noted = _Noted(frame.agreement)
@@ -183,7 +183,7 @@ class CacheStep:
         return True
 
     def _compute(self, outer: Frame, frame: Frame, start: int, stop: int) -> None:
-        """Run the steps in front for some samples of a chunk."""
+        """Run the steps before the cache for some samples of a chunk."""
         if frame is not outer:
             for slot, branch in self._reads.items():
                 batch = outer.values[slot]
@@ -224,7 +224,7 @@ class CacheStep:
                 store.put(*place, sample)
         return batches
 
-    # -- what samples in front of the cache were like, where only the data tell
+    # -- element types of samples before the cache, if only the data determine them
 
     def _note(self, slot: int, kind: Kind, part: Frame, offset: int) -> list[Any]:
         batch = part.values[slot]
@@ -237,13 +237,13 @@ class CacheStep:
             for (number, output), dtype, shape in sample.notes
         }
 
-    # -- what a sample is known by
+    # -- keys of samples
 
     def _places(self, frame: Frame) -> list[_Place | None]:
-        """Return key and state of each sample; None for those that have none, or that something stands in for."""
+        """Return key and state of each sample; None for samples without a key and for replaced samples."""
         bad: set[int] = set()
-        if frame.stand_ins:
-            bad.update(*(frame.stand_ins.get(node, ()) for node in self._nodes))
+        if frame.substitutes:
+            bad.update(*(frame.substitutes.get(node, ()) for node in self._nodes))
         chosen = [
             (reader, frame.entries[slot][frame.start : frame.start + frame.count].tolist())
             for slot, reader in self._readers.items()
@@ -262,7 +262,7 @@ class CacheStep:
                 reader, number = entries[0]
                 return reader.identity_of(number)
             pairs = [reader.identity_of(number) for reader, number in entries]
-        except Exception:  # whatever is wrong with the entry, reading it tells
+        except Exception:  # reading the entry raises the appropriate error
             return None
         return "\0\0".join(key for key, _ in pairs), " ".join(state for _, state in pairs)
 
@@ -276,40 +276,40 @@ class CacheStep:
             return reader.origins_of(numbers)
         return None
 
-    # -- where worker processes compute the batches
+    # -- if worker processes compute the batches
 
     def divide(self, count: int) -> None:
-        """Make this one of several processes that keep samples, each in memory of its own: all have one bound."""
+        """Make this one of several processes that cache samples in their own memory, with one common limit."""
         self._shares = count
         if self.store is not None and not self._folder:
             self.store = self._memory_of(self._most_bytes // count)
 
     def progress(self) -> tuple[int, int, int]:
-        """Return hits and misses since the last call, and the bytes that are taken."""
+        """Return hits and misses since the last call, and the bytes in use."""
         with self._lock:
             (hits, misses), self._told = self._told, (self.hits, self.misses)
             return self.hits - hits, self.misses - misses, 0 if self.store is None else self.store.size_bytes
 
     def add(self, process: int, hits: int, misses: int, size_bytes: int) -> None:
-        """Take the progress of another process."""
+        """Add the progress of another process."""
         with self._lock:
             self.hits += hits
             self.misses += misses
             self._elsewhere.pop(process, None)
             self._elsewhere[process] = size_bytes
-            while len(self._elsewhere) > self._shares:  # one that has been replaced
+            while len(self._elsewhere) > self._shares:  # a process that has been replaced
                 del self._elsewhere[next(iter(self._elsewhere))]
 
     def close(self) -> None:
-        """Let go of what is kept in memory: the pipeline does not run any more."""
+        """Free the samples in memory: the pipeline has ended."""
         self._is_closed = True
         self.store = None
 
     def __str__(self) -> str:
-        """Return how much of what came was in the cache, and how much is in it."""
+        """Return the number of samples that were found in the cache, and its size."""
         if self.store is None:
-            why = "nothing in front is computed for it alone" if self._most_bytes else "cache_size is 0"
-            return f"{self.node!r} keeps nothing: {'the pipeline is closed' if self._is_closed else why}"
+            why = "no operator before it is computed only for it" if self._most_bytes else "cache_size is 0"
+            return f"{self.node!r} caches nothing: {'the pipeline is closed' if self._is_closed else why}"
         where = f"in {self._folder}" if self._folder else "in memory"
         taken = self.store.size_bytes
         if self._elsewhere and not self._folder:
@@ -327,11 +327,11 @@ def _memory_within(digest: str, options: tuple[bool, tuple[Any, ...]], most_byte
 
 
 def _agree(kinds: Mapping[int, dict[int, tuple[Kind, bool]]], frame: Frame) -> bool:
-    """Tell whether samples are alike, as those of a batch must be, and note what they are.
+    """Return whether samples may be in one batch, and record their element types and dimensions.
 
     Args:
-        kinds: by place in the chunk, what samples in front of the cache were like, by slot.
-        frame: of the chunk.
+        kinds: by index in the chunk, element type and shape of samples before the cache, by slot.
+        frame: frame of the chunk.
     """
     agreement = frame.agreement
     by_slot: dict[int, list[tuple[Kind, bool]]] = {}
@@ -356,7 +356,7 @@ def _scratch(frame: Frame) -> Any:
 
 
 def _gaps(found: Sequence[StoredSample | None]) -> Iterator[tuple[int, int]]:
-    """Yield first and last-but-one place of each run of samples that are not there."""
+    """Yield start and stop of each run of missing samples."""
     start: int | None = None
     for place, sample in enumerate([*found, StoredSample((), ())]):
         if sample is None:
@@ -367,7 +367,7 @@ def _gaps(found: Sequence[StoredSample | None]) -> Iterator[tuple[int, int]]:
 
 
 def _joined(samples: list[Any], layout: str, origins: Origins | None, frame: Frame, slot: int) -> Batch:
-    """Return samples from here and there as one batch, equal shapes in one array, where kernels want them."""
+    """Return cached and computed samples as one batch; equal shapes form one array in the memory for kernels."""
     first = samples[0]
     shape, dtype = first.shape, first.dtype
     if any(sample.shape != shape or sample.dtype != dtype for sample in samples):

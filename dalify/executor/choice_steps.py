@@ -18,7 +18,7 @@ __all__ = ["ChosenStep", "JoinStep", "is_choice"]
 
 
 def is_choice(branch: Branch | None) -> bool:
-    """Tell whether a branch is one of many, told by a number, and not a side of a condition."""
+    """Return whether a branch belongs to a choice by index, not to a condition."""
     return branch is not None and not isinstance(branch.taken, bool)
 
 
@@ -33,7 +33,7 @@ class ChosenStep:
         self._branch: Branch = node.branch
 
     def run(self, frame: Frame) -> None:
-        """Take the samples; the first split of a branch decides for all which ones."""
+        """Select the samples; the first split of a branch determines them for all."""
         branch = self._branch
         outer = frame.positions(branch.parent)
         if not frame.knows(branch):
@@ -61,7 +61,7 @@ class JoinStep:
         self.outputs = outputs
 
     def run(self, frame: Frame) -> None:
-        """Join. Where all samples went to one branch, its value is the result."""
+        """Merge. If all samples are in one branch, its value is the result."""
         slot = self.outputs[0]
         index, *sides = (frame.values[number or 0] for number in self.inputs)
         if index is None:
@@ -72,7 +72,7 @@ class JoinStep:
         if len(wrong):
             error = ArgumentValueError(
                 f"the index that chooses one of {len(sides)} branches is {numbers[wrong[0]]}; "
-                f"it must lie between 0 and {len(sides) - 1}."
+                f"it must be between 0 and {len(sides) - 1}."
             )
             raise located(error, self.node, int(frame.positions(self.node.branch)[wrong[0]]), None)
         present = [(number, side) for number, side in enumerate(sides) if side is not None]
@@ -125,7 +125,7 @@ def _joined(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], fra
 
 
 def _taken(value: Batch, rows: np.ndarray[Any, Any]) -> Batch:
-    """Return some samples; neighbours and constants are not copied."""
+    """Return some samples; adjacent samples and constants are not copied."""
     first, last = int(rows[0]), int(rows[-1])
     if isinstance(value.dense, np.ndarray) and value.dense.strides[0] == 0 and value.origins is None:
         first, last = 0, len(rows) - 1  # a constant: all samples are one
@@ -140,10 +140,10 @@ def _any_shape(batch: Batch) -> Any:
 
 
 def _numbers(index: Batch, node: Node) -> np.ndarray[Any, Any]:
-    """Return the index as integers ``[N]``; data from outside show only here whether they can be one."""
+    """Return the index as integers ``[N]``; external data are checked here."""
     dense = index.dense
     if isinstance(dense, np.ndarray) and dense.ndim == 1 and dense.dtype.kind in "iu":
-        return dense  # asked for once per branch and chunk, so the usual case comes first
+        return dense  # called once per branch and chunk, so the usual case is first
     try:
         check_index(index.spec_of(0))
     except DalifyError as error:

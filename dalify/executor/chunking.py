@@ -7,14 +7,14 @@ from itertools import pairwise
 
 __all__ = ["chunk_bounds", "is_brief"]
 
-# A longer chunk hides no more Python, and keeps more scratch memory.
+# A longer chunk does not reduce the overhead of Python, and needs more scratch memory.
 _MAX_CHUNK_SECONDS = 48e-3
-# What one step costs a chunk, whatever its length, in Python and in waiting for the lock: threads run Python one at a
-# time, and handing the lock over takes longer than most of what they do with it. Measured with 8 to 32 threads.
+# The cost of one step per chunk, independent of its length, in Python and in waiting for the GIL. Passing the GIL to
+# another thread takes longer than most of the work that needs it. Measured with 8 to 32 threads.
 _PYTHON_SECONDS_PER_STEP = 200e-6
-# With two chunks for each thread, a thread that ends early finds another one.
+# With two chunks per thread, a thread that finishes early gets another one.
 _CHUNKS_PER_THREAD = 2
-# Submitting a task and waking a thread takes some 30 microseconds of both threads, which hold the interpreter's lock.
+# Submitting a task and waking a thread takes about 30 microseconds of both threads, which hold the GIL.
 _BRIEF_SECONDS = 300e-6
 
 
@@ -25,10 +25,10 @@ def chunk_bounds(
 
     Args:
         size: samples in the batch, at least 1.
-        seconds_per_sample: measured on the batches before; None for the first one.
+        seconds_per_sample: measured in previous batches; None for the first one.
         num_threads: threads that share the chunks.
-        scheduled: batches that are being computed at the same time, this one included.
-        steps: steps that each chunk passes through.
+        scheduled: number of batches that are computed at the same time, including this one.
+        steps: number of steps per chunk.
     """
     if seconds_per_sample is None:
         count = min(size, 4 * num_threads)
@@ -38,8 +38,8 @@ def chunk_bounds(
         work = scheduled * size * seconds_per_sample
         # Chunks of this length keep all threads busy.
         longest = work / (_CHUNKS_PER_THREAD * num_threads)
-        # With n chunks at a time, at most n threads work, and all of them wait for n times the Python of a chunk. Below
-        # this length, the threads that more chunks would employ wait for the interpreter's lock instead.
+        # With n chunks at a time, at most n threads work, and each waits for n times the Python part of a chunk. Below
+        # this length, additional threads would only wait for the GIL.
         shortest = math.sqrt(work * steps * _PYTHON_SECONDS_PER_STEP)
         seconds = min(max(longest, shortest), _MAX_CHUNK_SECONDS)
         count = round(size * seconds_per_sample / seconds) if seconds else 1
@@ -48,5 +48,5 @@ def chunk_bounds(
 
 
 def is_brief(size: int, seconds_per_sample: float | None) -> bool:
-    """Return whether a stage takes less time than handing it over to another thread."""
+    """Return whether a stage takes less time than passing it to another thread."""
     return seconds_per_sample is not None and size * seconds_per_sample < _BRIEF_SECONDS

@@ -16,8 +16,11 @@ import numpy as np
 
 from dalify.base.errors import DeviceError
 from dalify.base.optional import torch
-from dalify.data import Array, Batch
+from dalify.data import Array, Batch, BufferPool
+from dalify.data.batch import Ragged, array_of, places_in_block, tensor_of
+from dalify.data.pool import pinned
 from dalify.executor.frame import Frame
+from dalify.executor.steps import exhausted
 from dalify.graph import Node
 
 __all__ = ["PendingCopies", "TransferStep", "device_stream", "emulated", "find_device", "hand_over", "share_fed"]
@@ -106,7 +109,11 @@ def hand_over(batches: list[Batch | None], event: Any, device: str | None) -> No
 def _mark_use(batches: Sequence[Batch | None], stream: Any) -> None:
     for batch in batches:
         if batch is not None and batch.device == "gpu":
-            for tensor in batch.samples if batch.dense is None else [batch.dense]:
+            if batch.dense is not None:
+                tensors = [batch.dense]
+            else:
+                tensors = batch.samples if batch.ragged is None else [batch.ragged[0]]
+            for tensor in tensors:
                 tensor.record_stream(stream)
 
 
@@ -131,25 +138,99 @@ class TransferStep:
         self.node = node
         self.inputs = inputs
         self.outputs = outputs
+        self._staging = BufferPool(pinned)
 
     def run(self, frame: Frame) -> None:
         """Copy; to the device without waiting, to the CPU with."""
         batch = frame.values[self.inputs[0] or 0]
         result = None
         if batch is not None:
-            to_gpu = self.node.output_device == "gpu"
-            if batch.dense is not None:
-                dense, samples = _copied(batch.dense, to_gpu, frame.torch_device), None
-            else:
-                dense, samples = None, [_copied(sample, to_gpu, frame.torch_device) for sample in batch.samples]
-            result = Batch(dense, samples, batch.layout, self.node.output_device, batch.origins, batch.dtype)
+            try:
+                result = self._sent(batch, frame) if self.node.output_device == "gpu" else self._to_host(batch)
+            except Exception as error:
+                refusal = exhausted(error, self.node)
+                if refusal is None:
+                    raise
+                raise refusal from error
         frame.values[self.outputs[0]] = result
 
+    def _sent(self, batch: Batch, frame: Frame) -> Batch:
+        """Copy to the device on the stream for copies; the stream of the kernels waits for it, nobody else does."""
+        stream = frame.copy_stream
+        if stream is None:
+            return self._to_device(batch, frame)
+        with device_stream(stream, None):
+            result = self._to_device(batch, frame)
+            event = stream.record_event()
+        kernels = torch.cuda.current_stream(stream.device)
+        kernels.wait_event(event)
+        _mark_use([result], kernels)
+        return result
 
-def _copied(array: Array, to_gpu: bool, device: str) -> Array:
-    if not to_gpu:
-        return array.detach().cpu().numpy().copy() if array.device.type == "cpu" else array.cpu().numpy()
+    def _to_device(self, batch: Batch, frame: Frame) -> Batch:
+        if batch.dense is not None:
+            dense = _uploaded(batch.dense, frame.torch_device)
+            return Batch(dense, None, batch.layout, "gpu", batch.origins, batch.dtype)
+        parts = (batch,) if batch.ragged is not None else batch.parts or (self._packed(batch, frame),)
+        size_bytes = sum(len(_ragged_of(part)[0]) for part in parts)
+        block = torch.empty(size_bytes, dtype=torch.uint8, device=frame.torch_device)
+        offsets: list[np.ndarray[Any, Any]] = []
+        start = 0
+        for part in parts:  # one copy for what a thread has decoded
+            host, places, _ = _ragged_of(part)
+            block[start : start + len(host)].copy_(torch.from_numpy(host), non_blocking=True)
+            offsets.append(places + start)
+            start += len(host)
+        ragged = block, np.concatenate(offsets), batch.shape_array()
+        return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
+
+    def _packed(self, batch: Batch, frame: Frame) -> Batch:
+        """Return samples that lie apart in one block of staging memory, from which they are copied in one go."""
+        shapes = batch.shape_array()
+        offsets, size_bytes = places_in_block(shapes, batch.dtype.numpy.itemsize)
+        block = self._staging.empty((size_bytes,), np.dtype(np.uint8))
+        packed = Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, (block, offsets, shapes))
+        for target, sample in zip(packed.samples, batch.samples, strict=True):
+            target[...] = sample
+        frame.staged.append(packed)
+        return packed
+
+    def _to_host(self, batch: Batch) -> Batch:
+        if batch.dense is not None:
+            dense = array_of(self._downloaded(batch.dense), batch.dtype)
+            return Batch(dense, None, batch.layout, "cpu", batch.origins, batch.dtype)
+        if batch.ragged is not None:
+            block, offsets, shapes = batch.ragged
+        else:
+            shapes = batch.shape_array()
+            sizes = shapes.prod(1, dtype=np.int64) * batch.dtype.numpy.itemsize
+            block = torch.cat([sample.reshape(-1) for sample in batch.samples]).view(torch.uint8)
+            offsets = np.cumsum(sizes) - sizes
+        ragged = self._downloaded(block).numpy(), offsets, shapes
+        return Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, ragged)
+
+    def _downloaded(self, tensor: Any) -> Any:
+        """Return a copy on the CPU, in page-locked memory; only the pipeline's own stream is waited for."""
+        tensor = tensor.detach()
+        if tensor.device.type == "cpu":
+            return tensor.clone()
+        if tensor.device.type != "cuda":
+            return tensor.cpu()
+        size_bytes = tensor.numel() * tensor.element_size()
+        host = torch.from_numpy(self._staging.empty((size_bytes,), np.dtype(np.uint8)))
+        host = host.view(tensor.dtype).view(tensor.shape)
+        host.copy_(tensor, non_blocking=True)
+        torch.cuda.current_stream(tensor.device).synchronize()
+        return host
+
+
+def _ragged_of(batch: Batch) -> Ragged:
+    assert batch.ragged is not None, "dalify bug: a part that is no block"
+    return batch.ragged
+
+
+def _uploaded(array: Array, device: str) -> Array:
     if not array.flags.c_contiguous or not array.flags.writeable:
         array = np.array(array, order="C")  # torch warns of memory that must not be written
-    tensor = torch.from_numpy(array)
+    tensor = tensor_of(array)
     return tensor.clone() if device == "cpu" else tensor.to(device, non_blocking=True)

@@ -1,15 +1,14 @@
 """Runs a plan for batch after batch.
 
-Several batches are under way at once. Each is an Iteration that moves from stage to stage; the worker that finishes
-the last chunk of a stage starts the next one, so no thread waits for another, and the chunks of the next batch fill
-the threads that would be idle at the end of this one. An error ends its iteration only: the engine, and the
-iterations behind it, go on.
+Several batches are in progress at the same time. Each is an Iteration that moves from stage to stage. The worker that
+finishes the last chunk of a stage starts the next one, so no thread waits for another, and chunks of the next batch
+are computed by threads that would be idle at the end of this one. An error ends only its iteration: the engine and
+later iterations continue.
 """
 
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 import time
 import weakref
@@ -21,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import DalifyError, PipelineStateError
+from dalify.base.errors import DalifyError, NoBatchError, PipelineStateError
 from dalify.base.fork_gate import is_clean_fork
+from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import deferred_interrupts
 from dalify.base.limits import Limits, applied
 from dalify.base.optional import torch
@@ -52,12 +52,12 @@ _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 
 @atexit.register
 def _close_engines() -> None:
-    # Work that is queued is dropped, and processes end; the threads' module waits for the threads.
+    # Drop queued work and end processes; the module `threads` waits for the threads.
     for engine in list(_engines):
         engine.close(wait=False)
 
 
-# How much longer a sample may take than the shortest time measured, from batch to batch.
+# Factor by which the minimum time per sample may grow from batch to batch.
 _FORGETTING = 1.05
 
 
@@ -65,22 +65,22 @@ class Engine:
     """Executes a plan.
 
     Args:
-        plan: what to run.
-        num_threads: worker threads.
-        batch_size: most samples in a batch.
+        plan: the plan to execute.
+        num_threads: number of worker threads.
+        batch_size: maximum number of samples in a batch.
         feeds: external sources and readers.
-        recovery: what to do about samples that cannot be used.
-        torch_device: where device stages run; None where there are none.
-        pool: memory for what leaves the stages.
-        name: for the threads' names.
+        recovery: handles bad samples.
+        torch_device: device of the device stages; None without such stages.
+        pool: memory for the outputs of stages.
+        name: prefix of thread names.
         workers: processes of parallel sources; ended with the engine.
-        threads: of all engines of one owner, who ends them; None for threads of its own.
-        limits: applied to all work of this engine; None for those of the process.
-        remote: computes a batch before it enters the stages of the plan; None where the plan is all there is.
+        threads: threads shared by the engines of one owner, who ends them; None: the engine creates its own.
+        limits: limits for all work of this engine; None: those of the process.
+        remote: computes a batch before the stages of the plan; None: the plan contains all stages.
 
     Attributes:
-        meter: what the values of operators take; None where nobody asked for it.
-        elsewhere: what ``remote`` computes; None without it.
+        meter: sizes of the outputs of operators; None if not requested.
+        elsewhere: the part of the plan that ``remote`` computes; None without it.
     """
 
     def __init__(
@@ -109,29 +109,32 @@ class Engine:
         self.elsewhere: Plan | None = None
         self.recovery = recovery
         self.valid = valid_samples(0, 0, ())
-        self._torch_device = torch_device
+        self.torch_device = torch_device
         self._pool = pool
         self._pinned_pool = BufferPool(pinned) if plan.pinned else pool
         self._name = name
         self._threads = threads or ThreadPool(num_threads, name)
-        self._process = os.getpid()
+        self._owner = Owner()
         self._lock = threading.Lock()
-        # Files may have to be waited for, and users' functions and the device are in threads of their own.
+        # File access may block, and user functions and the device have their own threads.
         self._brief = [
             stage.kind != "device"
             and not stage.is_serial
             and not any(isinstance(step, ReaderStep) for step in walk(stage.steps))
             for stage in plan.stages
         ]
-        # Samples that come from a cache take a hundredth of the time of others.
+        # Cached samples take a hundredth of the time of others.
         self._uneven = [any(step in plan.caches for step in stage.steps) for stage in plan.stages]
         self._turns = [0] * len(plan.stages)
         self._parked: list[dict[int, Iteration]] = [{} for _ in plan.stages]
         self._started = self.next_number = 0
         self._scheduled: deque[Iteration] = deque()
-        self._asked: dict[str, Any] | None = None  # where the feeds stood, while they are asked
+        self._asked: dict[str, Any] | None = None  # the state of the feeds while they are called
         self._copies = PendingCopies()
-        self._stream = torch.cuda.Stream(torch_device) if (torch_device or "").startswith("cuda") else None
+        has_streams = (torch_device or "").startswith("cuda")
+        # Copies of a batch have a stream of their own: they go on while the kernels of the batch before run.
+        self._stream = torch.cuda.Stream(torch_device) if has_streams else None
+        self._copy_stream = torch.cuda.Stream(torch_device) if has_streams else None
         _engines.add(self)
 
     # -- in the caller's thread
@@ -143,18 +146,18 @@ class Engine:
         return len(self._scheduled)
 
     def schedule(self) -> None:
-        """Ask the sources for a batch and set it on its way.
+        """Request a batch from the sources and schedule it.
 
-        An error of a source takes the place of its batch: ``collect`` raises it when its turn comes.
+        An error of a source replaces its batch: ``collect`` raises it in the order of the batches.
 
         Raises:
-            StopIteration: a source is at its end.
+            StopIteration: a source has ended.
         """
         self._revive_after_fork()
         before = self._asked = self._sources_state()
         with applied(self._limits):
             fed, failure = self.feeds.next_batches(before["sources"])
-        with deferred_interrupts():  # a batch is either on its way or was never asked for
+        with deferred_interrupts():  # a batch is either scheduled or was never requested
             size = self._batch_size
             if not failure:
                 try:
@@ -164,13 +167,13 @@ class Engine:
             iteration = Iteration(self.next_number, size, self.plan.slot_count)
             iteration.before, iteration.error = before, failure
             self.next_number += 1
-            for slot, reader in self.feeds.readers.items():  # a lost batch is lost in all feeds: they stay in step
+            for slot, reader in self.feeds.readers.items():  # a batch is lost in all feeds
                 iteration.entries[slot] = reader.next_entries(size, iteration.number)
                 iteration.padded = max(iteration.padded, reader.sampler.padded_samples)
             self.set_off(iteration, [pair for feed, batches in fed for pair in zip(feed.slots, batches, strict=True)])
 
     def set_off(self, iteration: Iteration, given: Sequence[tuple[int, Batch]]) -> None:
-        """Set a batch on its way whose inputs are known: slots and what lies there."""
+        """Schedule a batch with known inputs: values by slot."""
         for slot, batch in given:
             iteration.values[slot] = batch
         if self._stream is not None:
@@ -187,37 +190,37 @@ class Engine:
         """Wait for the oldest scheduled iteration and return its outputs.
 
         Raises:
-            PipelineStateError: nothing is scheduled.
+            NoBatchError: nothing is scheduled.
             Exception: the iteration's error; the next call returns the next iteration.
         """
         iteration = self.finished()
         self.recovery.settle(iteration)
         self.valid = valid_samples(iteration.size, iteration.padded, iteration.bad)
         if iteration.event is not None:
-            hand_over([iteration.values[slot] for slot in self.plan.outputs], iteration.event, self._torch_device)
+            hand_over([iteration.values[slot] for slot in self.plan.outputs], iteration.event, self.torch_device)
         return take_outputs(iteration, self.plan.outputs)
 
     def finished(self) -> Iteration:
         """Wait for the oldest scheduled iteration and return it.
 
         Raises:
-            PipelineStateError: nothing is scheduled.
+            NoBatchError: nothing is scheduled.
             Exception: the iteration's error.
         """
         if not self.scheduled:
-            raise PipelineStateError("there is no batch to wait for.", hint="Call schedule_run() before outputs().")
+            raise NoBatchError("there is no batch to wait for.", hint="Call schedule_run() before outputs().")
         iteration = self._scheduled[0]
         iteration.ready.wait()
         if iteration.discarded:
-            raise PipelineStateError("another thread has closed the pipeline, which this one waits for.")
+            raise PipelineStateError("another thread closed the pipeline while this thread waited for a batch.")
         self._scheduled.popleft()
         iteration.error.release()
         return iteration
 
     def discard(self) -> None:
-        """Take back all iterations that are under way.
+        """Cancel all iterations in progress.
 
-        Readers will give the same samples again; what came from outside is lost.
+        Readers will return the same samples again; data of external sources are lost.
         """
         if self._scheduled:
             before = self._scheduled[0].before
@@ -230,17 +233,17 @@ class Engine:
             self._remote.discard()
 
     def state(self) -> dict[str, Any]:
-        """Return where the consumer stands: before the oldest iteration that was not collected."""
+        """Return the position of the consumer: before the oldest iteration that was not collected."""
         return self._scheduled[0].before if self.scheduled else self._sources_state()
 
     def _sources_state(self) -> dict[str, Any]:
         return {"number": self.next_number, "sources": self.feeds.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue where an engine of the same graph was when ``state()`` was taken; what is under way is dropped.
+        """Continue at a ``state()`` of an engine of the same graph; batches in progress are dropped.
 
         Raises:
-            CheckpointError: a source or reader cannot go there.
+            CheckpointError: a source or reader cannot continue there.
         """
         self.discard()
         self.next_number = state["number"]
@@ -248,11 +251,11 @@ class Engine:
         self.recovery.forget()
 
     def start_epoch(self, epoch: int, *, is_next: bool = True) -> None:
-        """Drop what is under way. Begin an epoch of all readers, and the next one of all external sources.
+        """Drop batches in progress. Start an epoch of all readers, and the next one of all external sources.
 
         Args:
             epoch: number of the readers' epoch, 0 for the first.
-            is_next: whether external sources count an epoch; otherwise theirs begins again.
+            is_next: whether external sources start the next epoch; otherwise they restart the current one.
         """
         self.discard()
         self.feeds.start_epoch(epoch, is_next)
@@ -264,7 +267,7 @@ class Engine:
         self.feeds.abandon()
         if self._remote is not None:
             self._remote.close()
-        if self._process == os.getpid():
+        if self._owner.is_this_process:
             self._threads.close(wait=wait)
         if self._workers is not None:
             self._workers.close()
@@ -273,15 +276,15 @@ class Engine:
         self.feeds.close()
 
     def _revive_after_fork(self) -> None:
-        """Start anew in a child process: threads do not survive a fork. What was under way is computed again."""
-        if self._process == os.getpid():
+        """Restart in a child process: threads do not survive a fork. Batches in progress are computed again."""
+        if self._owner.is_this_process:
             return
         if not is_clean_fork():
             raise PipelineStateError(
-                "this process was forked while another thread was in the middle of the pipeline's work.",
+                "this process was forked while another thread was running the pipeline.",
                 hint="Fork before the first batch or after it, or build the pipeline in the process that runs it.",
             )
-        self._process = os.getpid()
+        self._owner.take_over()
         self._threads = ThreadPool(self._num_threads, self._name)
         self._remote = None if self._remote is None else self._remote.again()
         self._lock = threading.Lock()
@@ -299,7 +302,7 @@ class Engine:
     # -- in the worker threads
 
     def _enter(self, iteration: Iteration) -> None:
-        """Begin the iteration's current stage, or park it until its turn."""
+        """Start the current stage of the iteration, or defer it until earlier iterations have finished the stage."""
         while True:
             if iteration.stage == len(self.plan.stages):
                 iteration.ready.set()
@@ -310,7 +313,7 @@ class Engine:
                     if self._turns[iteration.stage] != iteration.order:
                         self._parked[iteration.stage][iteration.order] = iteration
                         return
-            # Where there is nothing to do any more, the turns of serial stages must pass all the same.
+            # Serial stages must advance in order even if this iteration has nothing left to do.
             if not iteration.error and not iteration.discarded:
                 chunks = self._start(iteration, stage)
                 if not self._brief[iteration.stage] or not is_brief(iteration.size, stage.seconds_per_sample):
@@ -322,7 +325,7 @@ class Engine:
             self._leave(iteration)
 
     def _leave(self, iteration: Iteration) -> None:
-        """End the current stage and give the turn to the next iteration."""
+        """End the current stage and let the next iteration enter it."""
         index = iteration.stage
         iteration.stage += 1
         if self.plan.stages[index].is_serial:
@@ -364,10 +367,10 @@ class Engine:
             self._enter(iteration)
 
     def _work(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> bool:
-        """Take one chunk through a stage; return whether it was the last one. Never raises."""
+        """Compute a stage for one chunk; return whether it was the last one. Never raises."""
         if not iteration.error and not iteration.discarded:
             began = time.perf_counter()
-            # What is not finite in data or arguments is not finite in results. Users' functions keep their warnings.
+            # Nonfinite data and arguments give nonfinite results without a warning. User functions keep their warnings.
             is_users = stage.is_serial and stage.kind != "device"
             try:
                 with applied(self._limits), nullcontext() if is_users else np.errstate(all="ignore"):
@@ -386,12 +389,12 @@ class Engine:
             return iteration.pending == 0
 
     def _recovering(self, iteration: Iteration, run: Callable[[], None]) -> None:
-        """Run until there is no bad sample that something can take the place of."""
+        """Run until no bad sample is left that can be replaced."""
         while True:
             try:
                 run()
                 return
-            except NotDecided:  # when all chunks have been computed, it is computed again
+            except NotDecided:  # it is computed again after all chunks
                 return
             except Exception as error:
                 if not self.recovery.absolve(iteration, error):
@@ -402,7 +405,7 @@ class Engine:
         arena = arena_of_thread()
         frame = Frame(
             values, start, stop - start, iteration.number, iteration.size, arena, iteration.collectors,
-            iteration.entries, "", iteration.stand_ins, iteration.drawing, iteration.agreement,
+            iteration.entries, "", iteration.substitutes, iteration.drawing, iteration.agreement,
         )  # fmt: skip
         for branch, positions in iteration.positions.items():
             low, high = (int(bound) for bound in np.searchsorted(positions, (start, stop)))
@@ -420,7 +423,7 @@ class Engine:
 
     def _run_whole(self, iteration: Iteration, stage: Stage) -> None:
         arena = arena_of_thread()
-        # Results of a batch stage leave it as they are, so they must not lie in scratch memory.
+        # Results of a batch stage are not copied, so they must not be in scratch memory.
         collectors = {
             slot: Collector(iteration.size, self._pool_of(iteration, slot))
             for slot in stage.publishes
@@ -428,8 +431,9 @@ class Engine:
         }
         frame = Frame(
             list(iteration.values), 0, iteration.size, iteration.number, iteration.size, arena, collectors,
-            iteration.entries, self._torch_device or "", iteration.stand_ins, iteration.drawing,
+            iteration.entries, self.torch_device or "", iteration.substitutes, iteration.drawing,
         )  # fmt: skip
+        frame.copy_stream = self._copy_stream
         for branch, positions in iteration.positions.items():
             frame.set_positions(branch, positions)
         try:
@@ -437,10 +441,11 @@ class Engine:
                 run_steps(stage.steps, frame)
                 if stage.kind == "device" and self._stream is not None:
                     iteration.event = self._stream.record_event()
-                    self._copies.keep([iteration.values[slot] for slot in stage.reads], iteration.event)
+                    read = [iteration.values[slot] for slot in stage.reads]
+                    self._copies.keep([*read, *frame.staged], iteration.event)
             for slot, branch in stage.publishes.items():
                 batch = frame.values[slot]
-                # It may lie in scratch memory or repeat a constant.
+                # It may be in scratch memory or repeat a constant.
                 if batch is not None and slot in collectors and batch.device == "cpu":
                     collector = collectors[slot] if branch is None else Collector(None, self._pool_of(iteration, slot))
                     collector.store(0, batch)
@@ -451,7 +456,7 @@ class Engine:
         iteration.parts[0] = frame.branches()
 
     def _agree(self, iteration: Iteration, stage: Stage) -> None:
-        """Compute the chunks again whose samples were not like the batch's first one: now it is known."""
+        """Compute the chunks again whose samples differ from the first one of the batch, which is known now."""
         while not iteration.error and not iteration.discarded and (chunks := iteration.agreement.decide()):
             iteration.pending = len(chunks)
             for start, stop in chunks:
@@ -472,7 +477,7 @@ class Engine:
             except BaseException as error:
                 iteration.error.hold(error)
             seconds = iteration.chunk_seconds / iteration.size
-            # The least of late: compilation and waits are not work, and smaller chunks for their sake make them worse.
+            # The recent minimum: it excludes compilation and waits, which smaller chunks would make worse.
             known = stage.seconds_per_sample or seconds
             is_uneven = self._uneven[iteration.stage]
             stage.seconds_per_sample = seconds if is_uneven else min(seconds, known * _FORGETTING)

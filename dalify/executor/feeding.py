@@ -20,26 +20,26 @@ class Feeds:
     """The external sources and the readers of a pipeline.
 
     Args:
-        externals: external sources, in the order in which they are asked.
-        readers: by slot of the reader's first output.
+        externals: external sources, in the order of their calls.
+        readers: readers by slot of their first output.
     """
 
     def __init__(self, externals: Sequence[ExternalFeed], readers: Mapping[int, ReaderFeed]) -> None:
         self.externals = externals
         self.readers = readers
-        # As they were written: what passes do with a graph must not change what a state means.
+        # In the order of the program: the meaning of a state must not depend on the passes.
         self._in_order = sorted([*externals, *readers.values()], key=lambda feed: feed.node.number)
         for place, feed in enumerate(self._in_order):
             feed.place = place
 
     def next_batches(self, states: Sequence[Any]) -> tuple[list[tuple[ExternalFeed, list[Batch]]], HeldError]:
-        """Ask every external source, also when one fails; return the batches and the first error.
+        """Call every external source, even if one fails; return the batches and the first error.
 
         Args:
-            states: what ``state()`` returns now.
+            states: the current ``state()``.
 
         Raises:
-            StopIteration: a source is at its end.
+            StopIteration: a source has ended.
         """
         fed: list[tuple[ExternalFeed, list[Batch]]] = []
         failure = HeldError()
@@ -50,7 +50,7 @@ class Feeds:
                 raise
             except Exception as error:
                 failure.hold(error)
-            except BaseException:  # Ctrl-C: nobody has given anything, or sources would be ahead of others
+            except BaseException:  # Ctrl-C: cancel all, so that no source is ahead of others
                 for earlier, batches in fed:
                     earlier.take_back(batches, states[earlier.place])
                 if not feed.is_spent and not feed.is_walked_elsewhere:
@@ -63,10 +63,10 @@ class Feeds:
         return [feed.state() for feed in self._in_order]
 
     def restore(self, states: Sequence[Any]) -> None:
-        """Continue where feeds of the same graph were when ``state()`` was taken.
+        """Continue at a ``state()`` of feeds of the same graph.
 
         Raises:
-            CheckpointError: one of them cannot go there.
+            CheckpointError: one of them cannot continue there.
         """
         if len(states) != len(self._in_order):
             raise CheckpointError(
@@ -76,19 +76,19 @@ class Feeds:
             feed.restore(state)
 
     def rewind(self, states: Sequence[Any]) -> None:
-        """Send the readers back; what came from outside is lost."""
+        """Set the readers back; data of external sources are lost."""
         for feed, state in zip(self._in_order, states, strict=True):
             if isinstance(feed, ReaderFeed):
                 feed.restore(state)
 
     def revive(self, states: Sequence[Any]) -> None:
-        """In a child that was forked while the feeds were asked: send them back to where they stood before."""
+        """In a child that was forked while the feeds were called: restore their state before the call."""
         for feed, state in zip(self._in_order, states, strict=True):
             feed.revive(state)
 
     @property
     def can_restore(self) -> bool:
-        """Whether ``restore`` works with the sources as they are; otherwise all must be built anew."""
+        """Whether ``restore`` works with the existing sources; otherwise all must be created again."""
         return not any(feed.is_walked_elsewhere for feed in self.externals)
 
     @property
@@ -98,15 +98,15 @@ class Feeds:
 
     @property
     def are_spent(self) -> bool:
-        """Whether a source has given items that it can give no second time, for instance a generator."""
+        """Whether a source has returned items that it cannot repeat, for instance a generator."""
         return any(feed.is_spent for feed in self.externals)
 
     def start_epoch(self, epoch: int, is_next: bool) -> None:
-        """Begin an epoch of all readers, and the next one of all external sources, at its first sample.
+        """Start an epoch of all readers, and the next one of all external sources, at its first sample.
 
         Args:
             epoch: number of the readers' epoch.
-            is_next: whether external sources count an epoch; otherwise theirs begins again.
+            is_next: whether external sources start the next epoch; otherwise they restart the current one.
         """
         for reader in self.readers.values():
             reader.sampler.start_epoch(epoch)
@@ -114,11 +114,11 @@ class Feeds:
             feed.restart(is_next)
 
     def abandon(self) -> None:
-        """Let go of threads that wait for samples from elsewhere."""
+        """Release threads that wait for samples from other machines or processes."""
         for reader in self.readers.values():
             reader.abandon()
 
     def close(self) -> None:
-        """End generators; give back what sources hold."""
+        """End generators; release the resources of sources."""
         for feed in self._in_order:
             feed.close()

@@ -1,7 +1,7 @@
-"""Where the batches of a pipeline begin: users' sources, data fed by hand, and the samplers of readers.
+"""The inputs of a pipeline: external sources, fed data, and the samplers of readers.
 
-Called in the thread that schedules an iteration, one iteration after the other: sources see their indices in order,
-and an error in a user's callback surfaces in the user's own call.
+They are called in the thread that schedules an iteration, one iteration after the other. So sources get their indices
+in order, and an error in a user's callback is raised in the user's call.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import BatchSizeError, DalifyError, LayoutError, PipelineStateError, SourceError
+from dalify.base.errors import BatchSizeError, DalifyError, LayoutError, NoDataError, PipelineStateError, SourceError
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
 from dalify.executor.read_ahead import ReadAhead
@@ -34,14 +34,14 @@ class ExternalFeed:
 
     Args:
         node: the graph node.
-        slots: of its outputs.
-        batch_size: most samples in a batch.
+        slots: slots of its outputs.
+        batch_size: maximum number of samples in a batch.
         pool: memory for the copies.
-        torch_device: where data for GPU nodes go; None without a device.
-        parallel: makes a source with worker processes, for ``parallel=True``.
+        torch_device: device for data of GPU nodes; None without a device.
+        parallel: creates a source with worker processes, for ``parallel=True``.
 
     Attributes:
-        place: of its state among those of all feeds.
+        place: index of its state among those of all feeds.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class ExternalFeed:
                     ndim=each.ndim,
                     layout=each.layout,
                     batch_size=batch_size,
-                    # Workers give views of memory that is theirs to lend; it must not be copied again.
+                    # Workers return views of their shared memory, which must not be copied again.
                     copy=not (arguments.get("no_copy") or arguments.get("parallel")),
                     allocate=lambda shape, dtype: pool.empty(tuple(shape), np.dtype(dtype)),
                 )
@@ -117,7 +117,7 @@ class ExternalFeed:
             return batches
         if self._is_asking:
             raise PipelineStateError(
-                "the source runs the pipeline that is just asking it for data.",
+                "the source runs the pipeline that is calling it.",
                 line=self.node.line,
                 hint="A source cannot wait for outputs of its own pipeline; use a second pipeline.",
             )
@@ -133,11 +133,11 @@ class ExternalFeed:
             self._is_asking = False
 
     def take_back(self, batches: list[Batch], state: Any) -> None:
-        """Take back the batches that were asked for last: they come again next time.
+        """Cancel the last batches; the next call returns them again.
 
         Args:
-            batches: what ``next_batch`` returned.
-            state: what ``state`` returned before.
+            batches: the result of ``next_batch``.
+            state: the result of ``state`` before that call.
         """
         if self.source is None:
             self._fed.appendleft(batches)
@@ -153,14 +153,8 @@ class ExternalFeed:
         if batch.device == wanted:
             return batch
         if wanted == "cpu":
-            dense = None if batch.dense is None else batch.dense.cpu().numpy()
-            samples = None if batch.dense is not None else [sample.cpu().numpy() for sample in batch.samples]
-        else:
-            dense = None if batch.dense is None else torch.as_tensor(batch.dense, device=self._torch_device)
-            samples = None
-            if batch.dense is None:
-                samples = [torch.as_tensor(sample, device=self._torch_device) for sample in batch.samples]
-        return Batch(dense, samples, batch.layout, wanted, batch.origins, batch.dtype)
+            return batch.map(lambda tensor: tensor.cpu().numpy(), device=wanted)
+        return batch.map(lambda array: torch.as_tensor(array, device=self._torch_device), device=wanted)
 
     def _next_fed(self) -> list[Batch]:
         if self._fed:
@@ -169,11 +163,11 @@ class ExternalFeed:
         elif not self.repeats:
             raise self._nothing_fed()
         assert self._last is not None, "dalify bug: a batch that was not fed is repeated"
-        # What consumers change in place must not change what comes again.
+        # Changes in place by consumers must not affect the repeated batch.
         return [to_batch(batch) for batch in self._last] if self._repeat_last else self._last
 
     def _made(self, make: Callable[[], Sequence[Any]]) -> list[Batch]:
-        """Return the batch that an operator makes of what it was fed."""
+        """Return the batch that an operator creates from fed data."""
         specs = self.node.operator.apply_rule((), rule_arguments(self.node))
         try:
             return [
@@ -187,39 +181,41 @@ class ExternalFeed:
         except Exception as error:
             raise located(error, self.node, None, None) from cause(error, self.node)
 
-    def _nothing_fed(self) -> PipelineStateError:
+    def _nothing_fed(self) -> NoDataError:
         kind = self.node.operator.public_name.removeprefix("fn.")
-        return PipelineStateError(
+        return NoDataError(
             f"no data were fed to the {kind}{f' {self.name!r}' if self.name else ''}.",
             line=self.node.line,
             hint="Call pipe.feed_input(name, data) before each run, pass the data to pipe.run(name=data), or "
             "give it a source."
             if self.node.operator.feed_function is None
-            else "Call pipe.feed_input(name, data) before what was fed last is used up.",
+            else "Call pipe.feed_input(name, data) again before the fed data are used up.",
         )
 
     def feed(self, data: Any, layout: str | None) -> None:
-        """Take a batch for a later iteration.
+        """Add a batch for a later iteration.
 
         Args:
             data: an array with a leading sample axis, or a list of samples.
-            layout: of the samples; None for what was declared.
+            layout: layout of the samples; None: the declared one.
 
         Raises:
-            PipelineStateError: the node has a source of its own.
-            DalifyError: data that cannot be used; what was fed before stays.
+            PipelineStateError: the node has a source.
+            DalifyError: unsupported data; data that were fed before remain.
         """
         if self.source is not None:
             raise PipelineStateError(
-                f"the external_source {self.name!r} has a source of its own and cannot be fed by hand.",
+                f"the external_source {self.name!r} has a source and cannot be fed.",
                 line=self.node.line,
             )
         try:
             if data is None:
-                raise SourceError("None is no data.", hint="Feed an array with a leading sample axis, or a list.")
+                raise SourceError(
+                    "None cannot be fed as data.", hint="Feed an array with a leading sample axis, or a list."
+                )
             make = self.node.operator.feed_function
             if make is not None:
-                # Read once and forgotten: nothing is copied, and nothing has to agree with what was fed before.
+                # Used once: the data are not copied and need not match previous data.
                 converted = BatchConverter(
                     dtype=None, ndim=None, layout="", batch_size=self._batch_size, copy=False, allocate=np.empty
                 )
@@ -235,12 +231,12 @@ class ExternalFeed:
 
     @property
     def repeats(self) -> bool:
-        """Whether the last batch is used again when no new one was fed."""
+        """Whether the last batch is reused if no new one was fed."""
         return self._repeat_last and self._last is not None
 
     @property
     def is_walked_elsewhere(self) -> bool:
-        """Whether worker processes walk the source, and cannot be sent back."""
+        """Whether worker processes iterate over the source, so that it cannot be set back."""
         return isinstance(self.source, ParallelSource) and not self.source.resumes_exactly
 
     @property
@@ -250,37 +246,37 @@ class ExternalFeed:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the source has given items that it can give no second time."""
+        """Whether the source has returned items that it cannot repeat."""
         return isinstance(self.source, ExternalSource) and self.source.spent > 0
 
     @property
     def fed_count(self) -> int:
-        """Number of batches that wait."""
+        """Number of waiting batches."""
         return len(self._fed)
 
     def reset(self) -> None:
-        """Begin the source's next epoch."""
+        """Start the next epoch of the source."""
         self._taken_back = None
         if self.source is not None:
             self.source.reset()
 
     def restart(self, is_next: bool) -> None:
-        """Begin the source's next epoch, or this one again, at its first item, wherever this one stands."""
+        """Start the next epoch of the source, or restart the current one, at its first item."""
         self._taken_back = None
         if self.source is not None:
             self.source.restart(is_next)
 
     def state(self) -> dict[str, Any] | None:
-        """Return the source's state; None where data are fed by hand: who feeds them knows where he is."""
+        """Return the state of the source; None for fed data, whose position the caller tracks."""
         if self._taken_back is not None:
             return self._state_before
         return None if self.source is None else self.source.state()
 
     def restore(self, state: dict[str, Any] | None) -> None:
-        """Continue where the source was when ``state()`` was taken; data that were fed and not used are dropped.
+        """Continue at a ``state()`` of the source; unused fed data are dropped.
 
         Raises:
-            CheckpointError: the source cannot go there.
+            CheckpointError: the source cannot continue there.
         """
         self._fed.clear()
         self._last = self._taken_back = None
@@ -291,7 +287,7 @@ class ExternalFeed:
                 raise located(error, self.node, None, None) from cause(error, self.node)
 
     def revive(self, state: dict[str, Any] | None) -> None:
-        """In a forked child: let the source be asked anew for what a thread of the parent was asking it."""
+        """In a forked child: allow a new call of the source that a thread of the parent was calling."""
         self._is_asking = False
         if self.source is not None and not self.is_spent and not self.is_walked_elsewhere:
             self.restore(state)
@@ -307,11 +303,11 @@ class ReaderFeed:
 
     Args:
         node: the reader's node.
-        sampler: gives the numbers of the entries.
-        ahead: begins to read them; None where they are read when they are needed.
+        sampler: returns the numbers of the entries.
+        ahead: reads entries in advance; None if they are read when they are needed.
 
     Attributes:
-        place: of its state among those of all feeds.
+        place: index of its state among those of all feeds.
     """
 
     def __init__(self, node: Node, sampler: Sampler, ahead: ReadAhead | None = None) -> None:
@@ -328,11 +324,11 @@ class ReaderFeed:
         return entries
 
     def state(self) -> dict[str, Any]:
-        """Return the sampler's state."""
+        """Return the state of the sampler."""
         return self.sampler.state()
 
     def restore(self, state: dict[str, Any] | None) -> None:
-        """Continue where the sampler was when ``state()`` was taken.
+        """Continue at a ``state()`` of the sampler.
 
         Raises:
             CheckpointError: a state of other data.
@@ -348,7 +344,7 @@ class ReaderFeed:
         self.restore(state)
 
     def abandon(self) -> None:
-        """Let go of threads that wait for samples from elsewhere."""
+        """Release threads that wait for samples from other machines or processes."""
         if self._ahead is not None:
             self._ahead.abandon()
 
@@ -366,7 +362,7 @@ def common_size(batches: list[tuple[Node, Batch]], largest: int) -> int:
         largest: size without external sources.
 
     Raises:
-        BatchSizeError: sources gave different numbers of samples.
+        BatchSizeError: sources returned different numbers of samples.
     """
     sizes = {len(batch) for _, batch in batches}
     if not sizes:
@@ -374,7 +370,7 @@ def common_size(batches: list[tuple[Node, Batch]], largest: int) -> int:
     if len(sizes) > 1:
         details = ", ".join(f"{node.name or node.line or node.label}: {len(batch)}" for node, batch in batches)
         raise BatchSizeError(
-            f"the external sources gave batches of different sizes ({details}).",
-            hint="All sources of a pipeline must give the same number of samples in an iteration.",
+            f"the external sources returned batches of different sizes ({details}).",
+            hint="All sources of a pipeline must return the same number of samples in an iteration.",
         )
     return sizes.pop()

@@ -1,7 +1,4 @@
-"""What the steps of a plan work on.
-
-The values of one chunk of samples, and where results of a whole batch are gathered.
-"""
+"""The data of the steps of a plan: the values of one chunk, and buffers that collect the results of a batch."""
 
 from __future__ import annotations
 
@@ -27,15 +24,15 @@ _AS_PLANNED: Mapping[int, tuple[int, int, int]] = {}
 
 
 class Collector:
-    """Gathers one output of a segment from the chunks of a batch.
+    """Collects one output of a segment from the chunks of a batch.
 
-    The first chunk to finish decides on the shape of a dense buffer; further chunks write into their rows of it. When a
-    sample of another shape comes along, the batch becomes a list.
+    The first finished chunk determines the shape of a dense buffer; further chunks write to their rows of it. If a
+    sample has a different shape, the batch becomes a list.
 
     Args:
-        size: number of samples of the whole batch; None where there is to be no dense buffer: inside a branch, where
-            the number is not known, and where the batch before was ragged.
-        pool: memory for what leaves the stage.
+        size: number of samples of the whole batch; None for no dense buffer: in a branch, where the number is
+            unknown, or if the previous batch was ragged.
+        pool: memory for outputs of the stage.
     """
 
     __slots__ = ("_dense", "_lent", "_lock", "_parts", "_pool", "_size", "_uniform")
@@ -45,17 +42,17 @@ class Collector:
         self._pool = pool
         self._dense: np.ndarray[Any, Any] | None = None
         self._parts: dict[int, Batch] = {}
-        self._lent: dict[int, np.ndarray[Any, Any]] = {}  # by first sample: where the kernel was told to put them
+        self._lent: dict[int, np.ndarray[Any, Any]] = {}  # by first sample: memory passed to the kernel
         self._uniform = True
         self._lock = threading.Lock()
 
     def memory(
         self, start: int, count: int, shape: tuple[int, ...], dtype: np.dtype[Any]
     ) -> np.ndarray[Any, Any] | None:
-        """Return where a kernel should put ``count`` samples, so that they need not be copied when they leave.
+        """Return memory for ``count`` results of a kernel, so that they need not be copied at the end of the stage.
 
         Returns:
-            an array ``[count, *shape]``, or None: then scratch memory has to serve.
+            an array ``[count, *shape]``, or None: use scratch memory.
         """
         rows = self._rows(start, count, shape, dtype)
         if rows is None and count == 1:
@@ -66,13 +63,13 @@ class Collector:
         return rows
 
     def block(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-        """Return memory for all samples of a ragged chunk together; it leaves the stage as it is."""
+        """Return memory for all samples of a ragged chunk; it is not copied at the end of the stage."""
         return self._pool.empty(shape, dtype)
 
     def _rows(
         self, start: int, count: int, shape: tuple[int, ...], dtype: np.dtype[Any]
     ) -> np.ndarray[Any, Any] | None:
-        """Return the rows of the dense buffer for some samples; None when they do not fit it."""
+        """Return the rows of the dense buffer for some samples; None if they do not fit."""
         if self._size is None:
             return None
         dense = self._dense
@@ -86,7 +83,7 @@ class Collector:
         return dense if count == self._size else dense[start : start + count]
 
     def store(self, start: int, batch: Batch) -> None:
-        """Take a chunk's result; what lies in scratch memory is copied, since that is used again."""
+        """Add the result of a chunk; data in scratch memory are copied, because it is reused."""
         dense, samples = batch.dense, None
         if dense is not None:
             if batch.is_lasting and len(dense) == self._size:
@@ -94,7 +91,10 @@ class Collector:
             else:
                 dense = self._kept(start, dense)
         elif batch.is_lasting:
-            samples, self._uniform = batch.samples, False
+            with self._lock:
+                self._uniform = False
+                self._parts[start] = batch
+            return
         else:
             dense = self._gathered(start, batch.samples)
             if dense is None:
@@ -103,7 +103,7 @@ class Collector:
             self._parts[start] = Batch(dense, samples, batch.layout, batch.device, batch.origins, batch.dtype)
 
     def _gathered(self, start: int, samples: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any] | None:
-        """Copy samples to their rows of the dense buffer; None where they do not fit it, or some are there already."""
+        """Copy samples to their rows of the dense buffer; None if they do not fit, or some are already there."""
         first = samples[0]
         shape, dtype = first.shape, first.dtype
         if any(start + row in self._lent for row in range(len(samples))):
@@ -114,7 +114,7 @@ class Collector:
         return None if rows is None else stack_samples(samples, rows)
 
     def _kept(self, start: int, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return the same samples where they can stay."""
+        """Return the same samples in permanent memory."""
         lent = self._lent.get(start)
         if lent is not None and (lent is array or _is_same(lent, array)):
             return array
@@ -122,20 +122,20 @@ class Collector:
         if rows is None:
             rows = self._pool.empty(array.shape, array.dtype)
             self._uniform = False
-        # What was not lent cannot be there already.
+        # Without memory passed to the kernel, results cannot be there already.
         if not (self._lent and _is_same(rows, array)):
             rows[...] = array
         return rows
 
     def result(self) -> Batch | None:
-        """Return the whole batch, samples in order; None when there was no sample."""
+        """Return the whole batch, samples in order; None without samples."""
         if not self._parts:
             return None
         parts = [self._parts[start] for start in sorted(self._parts)]
         first = parts[0]
         if len(parts) == 1 and first.dense is not None:
             return first
-        for start, part in sorted(self._parts.items())[1:]:  # each chunk alone may have taken one side of a condition
+        for start, part in sorted(self._parts.items())[1:]:  # each chunk may be on one side of a condition
             one, other = first.spec_of(0).replace(shape=None), part.spec_of(0).replace(shape=None)
             try:
                 check_agreement(one, other, "", None)
@@ -153,13 +153,16 @@ class Collector:
             dense = np.concatenate(blocks)
             return Batch(dense, None, first.layout, first.device, origins, first.dtype)
         samples = [sample for part in parts for sample in part.samples]
-        return Batch(None, samples, first.layout, first.device, origins, first.dtype)
+        whole = Batch(None, samples, first.layout, first.device, origins, first.dtype)
+        if all(part.ragged is not None for part in parts):
+            whole.parts = tuple(parts)
+        return whole
 
 
 def _is_same(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
     if one.shape != other.shape or _address(one) != _address(other):
         return False
-    # How far apart samples lie does not matter where there is one: a view of it may say anything.
+    # The stride of the sample axis is arbitrary if there is only one sample.
     return one.strides[1:] == other.strides[1:] and (len(one) == 1 or one.strides[0] == other.strides[0])
 
 
@@ -168,19 +171,21 @@ def _address(array: np.ndarray[Any, Any]) -> int:
 
 
 class Frame:
-    """The values of one chunk while it passes through the steps of a stage.
+    """The values of one chunk during the steps of a stage.
 
     Attributes:
-        values: by slot; None for a value of no samples.
+        values: values by slot; None for a value without samples.
         start: position of the chunk's first sample in the batch.
         count: number of samples of the chunk.
-        step: number of the iteration, counted from the pipeline's start: random numbers go by it.
+        step: number of the iteration since the start of the pipeline; random numbers depend on it.
         arena: scratch memory; None on the GPU.
-        collectors: by slot, for values that leave the stage.
-        entries: by slot of a reader, what its sampler chose for the batch.
-        stand_ins: by node, the positions in the batch of samples that get a blank one in their place.
-        agreement: of the chunks on element types; None where the chunk is all there is.
-        drawing: by the number of a random node, seed, stream and step in the place of those of plan and batch.
+        collectors: buffers by slot for outputs of the stage.
+        entries: entries chosen by samplers for the batch, by slot of a reader.
+        substitutes: by node, the positions in the batch of samples that are replaced by blank ones.
+        agreement: agreement of the chunks on element types; None if the chunk is the whole batch.
+        copy_stream: stream of the device for copies from the CPU; None where the device has no streams.
+        staged: host memory that copies to the device read; they run on after their step has returned.
+        drawing: seed, stream and step by the number of a random node, instead of those of plan and batch.
     """
 
     __slots__ = (
@@ -189,12 +194,14 @@ class Frame:
         "arena",
         "batch_size",
         "collectors",
+        "copy_stream",
         "count",
         "drawing",
         "entries",
-        "stand_ins",
+        "staged",
         "start",
         "step",
+        "substitutes",
         "torch_device",
         "values",
     )
@@ -210,7 +217,7 @@ class Frame:
         collectors: dict[int, Collector],
         entries: dict[int, Any],
         torch_device: str,
-        stand_ins: Mapping[Node, set[int]],
+        substitutes: Mapping[Node, set[int]],
         drawing: Mapping[int, tuple[int, int, int]] = _AS_PLANNED,
         agreement: Agreement | None = None,
     ) -> None:
@@ -223,18 +230,20 @@ class Frame:
         self.collectors = collectors
         self.entries = entries
         self.torch_device = torch_device
-        self.stand_ins = stand_ins
+        self.substitutes = substitutes
         self.drawing = drawing
         self.agreement = agreement
+        self.copy_stream: Any = None
+        self.staged: list[Batch] = []
         self._positions: dict[Branch | None, np.ndarray[Any, Any]] = {}
 
     def part(self, start: int, stop: int, agreement: Agreement | None) -> Frame:
-        """Return a frame of some of the chunk's samples, whose results go nowhere. It has no values yet.
+        """Return a frame without values for some samples of the chunk; its results are not collected.
 
         Args:
-            start: place of the first sample in the chunk.
-            stop: place behind the last one.
-            agreement: that of the part.
+            start: index of the first sample in the chunk.
+            stop: index after the last one.
+            agreement: agreement of the part.
         """
         first, last = self.start + start, self.start + stop
         frame = Frame(
@@ -247,7 +256,7 @@ class Frame:
             {},
             self.entries,
             self.torch_device,
-            self.stand_ins,
+            self.substitutes,
             self.drawing,
             agreement,
         )
@@ -258,10 +267,10 @@ class Frame:
         return frame
 
     def of_sample(self, position: int) -> Frame:
-        """Return a frame of one sample, whose results go nowhere.
+        """Return a frame of one sample; its results are not collected.
 
         Args:
-            position: of the sample in the batch.
+            position: position of the sample in the batch.
         """
         return Frame(
             [],
@@ -278,7 +287,7 @@ class Frame:
         )
 
     def positions(self, branch: Branch | None) -> np.ndarray[Any, Any]:
-        """Return the positions in the batch of the chunk's samples of a branch; all of them for None."""
+        """Return the positions in the batch of the chunk's samples in a branch; all samples for None."""
         found = self._positions.get(branch)
         if found is None:
             assert branch is None, "dalify bug: a branch was used before its samples were split off"
@@ -286,13 +295,13 @@ class Frame:
         return found
 
     def knows(self, branch: Branch | None) -> bool:
-        """Tell whether the positions of a branch are known already."""
+        """Return whether the positions of a branch are known."""
         return branch is None or branch in self._positions
 
     def set_positions(self, branch: Branch | None, positions: np.ndarray[Any, Any]) -> None:
-        """Note which samples belong to a branch."""
+        """Set the positions of the samples in a branch."""
         self._positions[branch] = positions
 
     def branches(self) -> dict[Branch | None, np.ndarray[Any, Any]]:
-        """Return the positions of all branches that are known."""
+        """Return all known positions of branches."""
         return self._positions

@@ -11,17 +11,17 @@ from dalify.data import Array, Batch, Spec, stack_samples
 
 __all__ = ["NOTHING_WANTED", "Wanted", "find_runs", "take_group"]
 
-# Larger samples are handed to kernels one by one: copying them together would cost more than the call.
+# Larger samples are passed to kernels one by one, because stacking them costs more than the calls.
 _STACKING_LIMIT_BYTES = 1 << 16
 
 
 class Wanted:
-    """What ``prepare`` says of the results instead of the rule.
+    """Shapes and layout that ``prepare`` specifies instead of the rule.
 
     Attributes:
-        shapes: a list of one shape for each sample or int64 ``[N, ndim]``, a tuple: the shape of all, or None: what the
-            rule says.
-        layout: None for what the rule says.
+        shapes: a list with one shape per sample or int64 ``[N, ndim]``; a tuple: the shape of all samples; None: the
+            result of the rule.
+        layout: None: the result of the rule.
     """
 
     __slots__ = ("layout", "shapes")
@@ -31,13 +31,13 @@ class Wanted:
         self.layout = layout
 
     def shape_of(self, sample: int) -> tuple[int, ...] | None:
-        """Return the shape of one sample; None for what the rule says."""
+        """Return the shape of one sample; None for the result of the rule."""
         if self.shapes is None:
             return None
         return tuple(map(int, self.shapes if isinstance(self.shapes, tuple) else self.shapes[sample]))
 
     def applied(self, specs: tuple[Spec, ...], shape: tuple[int, ...] | None) -> tuple[Spec, ...]:
-        """Return the rule's specs, with what is wanted instead."""
+        """Return the specs of the rule with the specified shapes and layout."""
         if shape is not None:
             specs = tuple(spec.replace(shape=shape) for spec in specs)
         if self.layout is not None:
@@ -54,10 +54,10 @@ def find_runs(
     """Return the groups as ranges: consecutive samples of equal shapes and equal shaping arguments.
 
     Args:
-        inputs: of the step.
-        arguments: per-sample ones; a list holds vectors of several lengths.
-        varying: those among them that decide on shapes and differ between samples.
-        out_shapes: a list or array where shapes of results may differ.
+        inputs: inputs of the step.
+        arguments: per-sample arguments; a list contains vectors of different lengths.
+        varying: arguments that determine shapes and differ between samples.
+        out_shapes: a list or array if shapes of results may differ.
         count: number of samples.
     """
     ragged = [array for array in arguments.values() if isinstance(array, list)]
@@ -91,7 +91,7 @@ def find_runs(
 
 
 def take_group(batch: Batch, start: int, stop: int) -> Array:
-    """Return samples as one array ``[N, ...]``, contiguous on the CPU: compiled kernels exist for that only."""
+    """Return samples as one array ``[N, ...]``, contiguous on the CPU, as compiled kernels require."""
     if batch.dense is not None:
         dense = batch.dense
         group = dense if start == 0 and stop == len(dense) else dense[start:stop]

@@ -1,4 +1,4 @@
-"""One batch on its way through the stages of a plan."""
+"""The state of one batch during the stages of a plan."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ __all__ = ["Iteration", "gathered", "join_positions", "slice_values", "take_outp
 
 
 class Iteration:
-    """One batch on its way through the stages.
+    """One batch during the stages of a plan.
 
     Attributes:
-        number: counted from the first batch of the run, over restarts; random numbers go by it.
-        order: counted from the engine's start; serial stages go by it.
+        number: counted from the first batch of the run, across restarts; random numbers depend on it.
+        order: counted from the start of the engine; the order of serial stages.
         size: number of samples.
-        values: by slot, what stages have published.
-        positions: of the samples of each branch, for later stages.
-        entries: what the samplers chose, by slot of the reader's first output.
-        before: where the engine stood before it asked for this batch; see ``Engine.state``.
-        error: the first error, by sample.
-        padded: how many samples at the end repeat another.
-        attempts: by position, how many samples were tried there in place of bad ones.
-        stand_ins: by node, positions that get a blank sample.
+        values: published values of stages, by slot.
+        positions: positions of the samples of each branch, for later stages.
+        entries: entries chosen by samplers, by slot of the reader's first output.
+        before: state of the engine before it requested this batch; see ``Engine.state``.
+        error: the first error, in the order of samples.
+        padded: number of samples at the end that repeat another one.
+        attempts: by position, number of replacements tried for bad samples.
+        substitutes: by node, positions of blank samples.
         drawing: see ``Frame.drawing``.
-        agreement: on the element types of what the chunks of the current stage have read and decoded.
-        bad: position, attempt, node, policy, origin and text of each sample that failed.
-        fetched_again: positions of samples whose copies were dropped and that were read once more.
-        memory: for the outputs; None for that of the engine.
-        ready: set when all stages are done.
+        agreement: agreement on the element types that the chunks of the current stage have read and decoded.
+        bad: position, attempt, node, policy, origin and error text of each bad sample.
+        fetched_again: positions of samples whose cached copies were deleted and that were read again.
+        memory: memory for the outputs; None: that of the engine.
+        ready: set when all stages are finished.
     """
 
     def __init__(self, number: int, size: int, slot_count: int) -> None:
@@ -54,7 +54,7 @@ class Iteration:
         self.before: dict[str, Any] = {}
         self.padded = 0
         self.attempts: dict[int, int] = {}
-        self.stand_ins: dict[Node, set[int]] = {}
+        self.substitutes: dict[Node, set[int]] = {}
         self.drawing: Mapping[int, tuple[int, int, int]] = {}
         self.bad: list[tuple[int, int, Node, Any, str | None, str]] = []
         self.fetched_again: set[int] = set()
@@ -72,24 +72,24 @@ class Iteration:
         self.lock = threading.Lock()
 
     def discard(self) -> None:
-        """Give it up, also in the eyes of who waits for it."""
+        """Cancel the iteration and wake up threads that wait for it."""
         self.discarded = True
         self.ready.set()
 
     def again(self) -> Iteration:
-        """Return the same batch, not begun. Threads that are no more may hold the locks of this one after a fork."""
+        """Return the same batch before its first stage. It has new locks: lost threads may hold the old ones."""
         fresh = Iteration(self.number, self.size, len(self.values))
         fresh.entries, fresh.before, fresh.error = self.entries, self.before, self.error
         fresh.padded, fresh.bad, fresh.attempts = self.padded, self.bad, self.attempts
-        fresh.stand_ins, fresh.drawing = self.stand_ins, self.drawing
+        fresh.substitutes, fresh.drawing = self.substitutes, self.drawing
         return fresh
 
 
 def gathered(collector: Collector, slot: int, steps: Sequence[Step]) -> Batch | None:
-    """Return what the chunks of a batch made of a value; None where there was no sample.
+    """Return the batch of a value from its chunks; None without samples.
 
     Raises:
-        DivergentBranchesError: each chunk took one side of a condition, and the sides differ.
+        DivergentBranchesError: the samples of each chunk were on one side of a condition, and the sides differ.
     """
     try:
         return collector.result()
@@ -99,7 +99,7 @@ def gathered(collector: Collector, slot: int, steps: Sequence[Step]) -> Batch | 
 
 
 def join_positions(iteration: Iteration) -> None:
-    """Put the branch positions that the chunks found together, for later stages."""
+    """Combine the branch positions of the chunks for later stages."""
     branches = {branch for found in iteration.parts.values() for branch in found if branch is not None}
     parts = sorted(iteration.parts.items())
     for branch in branches:
@@ -123,7 +123,7 @@ def slice_values(iteration: Iteration, reads: Mapping[int, Branch | None], start
 
 
 def take_outputs(iteration: Iteration, slots: Sequence[int]) -> tuple[Batch, ...]:
-    """Return what the user gets. Consumers may change a tensor in place: what is returned twice is two."""
+    """Return the outputs for the user. An output that is returned twice is copied, because users may modify it."""
     found: dict[int, Batch] = {}
     outputs: list[Batch] = []
     for slot in slots:

@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalify.base.errors import DalifyError, DTypeError, LimitError, ShapeError
+from dalify.base.failure_context import failure_context
 from dalify.base.limits import check_shape
 from dalify.base.optional import LazyModule, torch
+from dalify.base.recent import Recent
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.batch import places_in_block
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
 from dalify.executor.origins import origins_of
-from dalify.executor.steps import cause, is_foreign, located, with_stand_ins
+from dalify.executor.steps import cause, exhausted, is_foreign, located, with_stand_ins
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
-from dalify.registry import Kernel
+from dalify.registry import RANDOM_STATE, Kernel, Operator
 
 __all__ = ["KernelStep", "open_spec"]
 
@@ -30,26 +32,26 @@ if TYPE_CHECKING:
     from dalify.kernels.random import philox
     from dalify.kernels.random.philox import SampleDraws
 else:
-    # It loads numba, which pipelines without random numbers can do without.
+    # This imports numba, which pipelines without random numbers do not need.
     philox = LazyModule("dalify.kernels.random.philox", "drawing random numbers")
 
 _CACHE_LIMIT = 4096
-_MOST_DIMENSIONS = 32  # of a sample: many functions of NumPy take no more
-# What kernels may ask for besides the operator's parameters.
+_MAX_DIMENSIONS = 32  # of a sample: the limit of many NumPy functions
+# Arguments that kernels may declare in addition to the parameters of the operator.
 _CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws", "memory"})
 
 
 class KernelStep:
-    """Calls an operator's kernel.
+    """Calls the kernel of an operator.
 
     Args:
-        node: what to compute.
-        inputs: slots of the inputs; None for an optional one that was not given.
+        node: the node to compute.
+        inputs: slots of the inputs; None for a missing optional one.
         outputs: slots of the results.
         argument_slots: slots of per-sample arguments by name.
         device: ``cpu`` or ``gpu``.
-        seed: of the pipeline and node together; None for operators that draw nothing.
-        stream: number that tells this node's random numbers from those of other nodes with the same seed.
+        seed: combined seed of pipeline and node; None for operators without random numbers.
+        stream: distinguishes the random numbers of nodes with the same seed.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class KernelStep:
         self.outputs = outputs
         self.device = device
         self._operator = operator
-        self._kernel = operator.kernels[device]
+        self._kernel = self._kernel_of(operator)
         self._seed = seed
         self._stream = stream
         self._static: dict[str, Any] = {}
@@ -82,10 +84,10 @@ class KernelStep:
                 slot = argument_slots.get(name)
                 self._arguments[name] = Argument(parameter, None if isinstance(value, Edge) else value, slot)
         self._constants = {name: self._static[name] for name in self._kernel.names if name in self._static}
-        self._repeated = not argument_slots  # then the arguments depend on nothing but the number of samples
+        self._repeated = not argument_slots  # then the arguments depend only on the number of samples
         self._last_arguments: tuple[int, dict[str, Any]] = (0, {})
         self._given = {name: argument for name, argument in self._arguments.items() if argument.slot is not None}
-        # Without inputs, and draws that shapes depend on, all but the call itself depends on that alone, too.
+        # Without inputs and random shapes, everything except the call depends only on it, too.
         self._is_constant = (
             self._repeated and not inputs and not (operator.is_random and operator.prepare_function is not None)
         )
@@ -93,7 +95,11 @@ class KernelStep:
         self._wanted = frozenset(self._kernel.names) & _CONTEXT
         self._varying = tuple(name for name in operator.shaping if name in argument_slots)
         self._missing = sum(1 for item in operator.inputs if not item.is_variadic) - len(inputs)
-        self._specs: dict[Any, tuple[Spec, ...]] = {}
+        self._specs: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
+
+    def _kernel_of(self, operator: Operator) -> Kernel:
+        """Return the kernel that the step calls."""
+        return operator.kernels[self.device]
 
     def run(self, frame: Frame) -> None:
         """Compute the outputs of the chunk's samples."""
@@ -106,39 +112,42 @@ class KernelStep:
             return
         if self._missing > 0:
             inputs += [None] * self._missing
-        if frame.stand_ins and self.node in frame.stand_ins:
+        if frame.substitutes and self.node in frame.substitutes:
             inputs[0] = with_stand_ins(inputs[0], self.node, frame)
         arguments: dict[str, Any] = {}
         try:
             arguments = self._values(frame, count)
-            draws = self._draws(frame, frame.positions(branch))
+            draws = self._draws(frame, frame.positions(branch), arguments)
             compute = self._batchwise if self._operator.is_batchwise else self._groupwise
             results = compute(frame, inputs, arguments, draws, count)
         except Exception as error:
+            refusal = exhausted(error, self.node) if self.device == "gpu" else None
+            if refusal is not None:
+                raise refusal from error
             if is_foreign(error, self.node):
                 self._check_frames(error, arguments)
-                if not hasattr(error, "__dalify_sample__") and count > 1:
+                if failure_context(error).sample is None and count > 1:
                     self._raise_of_sample(frame, inputs, count)
             raise self._located(error, frame, inputs) from cause(error, self.node)
         for slot, batch in zip(self.outputs, results, strict=True):
             frame.values[slot] = batch
 
     def _check_frames(self, error: Exception, arguments: Mapping[str, Any]) -> None:
-        """Say so where a kernel failed that got an argument with an entry per frame: only some operators take these."""
+        """Explain the failure of a kernel that got a per-frame argument, which only some operators support."""
         for name, values in arguments.items():
             entry = values if values is None or isinstance(values, str) else values[0]
             if isinstance(entry, np.ndarray) and entry.ndim > 1:
                 refusal = ShapeError(
-                    f"the argument {name} has one entry per frame, because its layout begins with F; it cannot here.",
-                    hint=f"Give one per sample, or take the layout away: {name}=fn.reshape(value, layout='').",
+                    f"the argument {name} has one value per frame, because its layout starts with F; this operator "
+                    "does not support this.",
+                    hint=f"Specify one value per sample, or remove the layout: {name}=fn.reshape(value, layout='').",
                 )
                 raise located(refusal, self.node, None, None) from error
 
     def _raise_of_sample(self, frame: Frame, inputs: list[Batch | None], count: int) -> None:
         """Compute the samples of a chunk one by one, and raise the error of the first that fails.
 
-        A library that fails for a chunk does not say for which sample. Operators that need the whole batch are left
-        out.
+        A library that fails for a chunk does not name the sample. Operators that need the whole batch are excluded.
         """
         if self._operator.is_batchwise or self._operator.whole_batch is not None:
             return
@@ -152,20 +161,23 @@ class KernelStep:
                 for name, value in arguments.items()
             }
             try:
-                self._groupwise(alone, xs, one, self._draws(frame, positions[sample : sample + 1]), 1)
+                self._groupwise(alone, xs, one, self._draws(frame, positions[sample : sample + 1], arguments), 1)
             except Exception as error:
-                error.__dalify_sample__ = sample  # pyright: ignore[reportAttributeAccessIssue]
+                failure_context(error).sample = sample
                 raise self._located(error, frame, inputs) from cause(error, self.node)
 
-    def _draws(self, frame: Frame, positions: np.ndarray[Any, Any]) -> SampleDraws | None:
-        """Return the random numbers of samples; None for operators that draw nothing."""
+    def _draws(self, frame: Frame, positions: np.ndarray[Any, Any], arguments: Mapping[str, Any]) -> SampleDraws | None:
+        """Return the random numbers of samples; None for operators without random numbers."""
         if self._seed is None:
             return None
+        state = arguments.get(RANDOM_STATE.name)
+        if state is not None:
+            return philox.Draws(philox.seed_of(state[0])).at(positions)
         drawing = frame.drawing.get(self.node.number) or (self._seed, self._stream, frame.step)
         return philox.Draws(*drawing).at(positions)
 
     def _values(self, frame: Frame, count: int) -> dict[str, Any]:
-        """Return the per-sample arguments by name. Not to be changed."""
+        """Return the per-sample arguments by name. Do not modify them."""
         known, constants = self._last_arguments
         if known != count:
             constants = {
@@ -180,7 +192,7 @@ class KernelStep:
 
     def _located(self, error: Exception, frame: Frame, inputs: list[Batch | None]) -> Exception:
         origins = origins_of(inputs)
-        sample: int | None = getattr(error, "__dalify_sample__", None)
+        sample: int | None = failure_context(error).sample
         origin = None
         if sample is not None:
             if origins is not None:
@@ -267,7 +279,7 @@ class KernelStep:
                     else:
                         filled.append(whole if size == count else whole[start:stop])
             results: Any = ()
-            # Nothing to fill: kernels need not think of samples without elements.
+            # Nothing to fill: kernels need not handle samples without elements.
             if not filled or any(0 not in out.shape for out in filled):
                 results = self._called(filled, xs, named, start, size)
             if self._operator.is_allocating:
@@ -280,7 +292,7 @@ class KernelStep:
     def _planned(
         self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> tuple[list[tuple[int, int]], list[Any], dict[str, Any]]:
-        """Return the groups, the specs of each, and the per-sample arrays that the kernel asks for."""
+        """Return the groups, the specs of each, and the per-sample arrays that the kernel declares."""
         extra = self._prepared(inputs, arguments, draws, count)
         wanted = Wanted(extra.pop("out_shapes", None), extra.pop("out_layout", None)) if extra else NOTHING_WANTED
         varying = {name: arguments[name] for name in self._varying}
@@ -290,7 +302,7 @@ class KernelStep:
         return runs, specs, arrays
 
     def _called(self, filled: list[Array], xs: list[Any], named: dict[str, Any], start: int, size: int) -> Any:
-        """Call the kernel; an error gets to know the sample."""
+        """Call the kernel; add the sample to an error."""
         try:
             return self._kernel.function(*filled, *xs, **named)
         except Exception as error:
@@ -306,10 +318,10 @@ class KernelStep:
         stop: int,
         count: int,
     ) -> dict[str, Any]:
-        """Return what the kernel asks for by name, for the samples ``start`` to ``stop`` of ``count``."""
+        """Return the arguments that the kernel declares by name, for the samples ``start`` to ``stop`` of ``count``."""
         named = dict(self._constants)
         for name, array in arrays.items():
-            if isinstance(array, list):  # lists of several lengths; within a group they are equally long
+            if isinstance(array, list):  # lists of different lengths; in a group they have the same length
                 named[name] = np.stack(array[start:stop])
             elif stop - start == count or array is None or isinstance(array, str):
                 named[name] = array
@@ -359,14 +371,14 @@ class KernelStep:
         return frame.arena.empty((count, *spec.shape), dtype)
 
     def _ragged(self, frame: Frame, output: int, spec: Spec, shapes: np.ndarray[Any, Any], origins: Any) -> Batch:
-        """Return a batch to be filled, of samples of several shapes, one behind the other.
+        """Return a batch to fill, with adjacent samples of different shapes.
 
         Args:
-            frame: of the chunk.
-            output: number of the output.
-            spec: its type and layout.
+            frame: frame of the chunk.
+            output: index of the output.
+            spec: element type and layout of the output.
             shapes: int64 ``[N, ndim]``.
-            origins: of the samples.
+            origins: origins of the samples.
         """
         if spec.dtype is None:
             raise DTypeError("the element type of the result is not known.", operator=self._operator.public_name)
@@ -395,14 +407,14 @@ class KernelStep:
             return dict(prepare.function(*inputs, **names))
         except Exception as error:
             if not self._varying:
-                self._run_specs(inputs, {}, NOTHING_WANTED, 0)  # an input of a wrong kind is no damaged sample
+                self._run_specs(inputs, {}, NOTHING_WANTED, 0)  # an input of the wrong type is not a damaged sample
             _note_sample(error, 0, None)
             raise
 
     def _run_specs(
         self, inputs: list[Batch | None], varying: Mapping[str, Any], wanted: Wanted, start: int
     ) -> tuple[tuple[Spec | None, ...], tuple[Spec, ...]]:
-        """Return what is known about inputs and outputs of the group that begins at ``start``."""
+        """Return the specs of inputs and outputs of the group that starts at ``start``."""
         in_specs = tuple(None if batch is None else self._spec_of(batch, start) for batch in inputs)
         shaping: tuple[Any, ...] = tuple(_plain(values[start]) for values in varying.values())
         shape = wanted.shape_of(start)
@@ -414,13 +426,11 @@ class KernelStep:
             try:
                 out_specs = wanted.applied(self._operator.apply_rule(in_specs, rule_arguments), shape)
             except DalifyError as error:
-                error.__dalify_sample__ = start  # pyright: ignore[reportAttributeAccessIssue]
+                failure_context(error).sample = start
                 raise
             for spec in out_specs:
                 self._check_size(spec.shape, spec, start)
-            if len(self._specs) >= _CACHE_LIMIT:
-                self._specs.clear()
-            self._specs[key] = out_specs
+            self._specs.put(key, out_specs)
         return in_specs, out_specs
 
     def _spec_of(self, batch: Batch, sample: int) -> Spec:
@@ -430,12 +440,12 @@ class KernelStep:
     def _check_size(shape: tuple[int, ...] | None, spec: Spec, start: int) -> None:
         if shape is None:
             return
-        if len(shape) > _MOST_DIMENSIONS:
-            raise ShapeError(f"a result has {len(shape)} dimensions; {_MOST_DIMENSIONS} are the most.")
+        if len(shape) > _MAX_DIMENSIONS:
+            raise ShapeError(f"a result has {len(shape)} dimensions; the maximum is {_MAX_DIMENSIONS}.")
         try:
             check_shape(shape, 1 if spec.dtype is None else spec.dtype.numpy.itemsize, "a result")
         except LimitError as error:
-            error.__dalify_sample__ = start  # pyright: ignore[reportAttributeAccessIssue]
+            failure_context(error).sample = start
             raise
 
     def _named(self, kernel: Kernel, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -443,30 +453,30 @@ class KernelStep:
             return {name: values[name] for name in kernel.names}
         except KeyError as error:
             raise AssertionError(
-                f"dalify bug: {self._operator.name}'s kernel asks for {error}, which nobody gives"
+                f"dalify bug: {self._operator.name}'s kernel declares {error}, which is not available"
             ) from None
 
 
 def _note_sample(error: Exception, start: int, known: int | None) -> None:
-    """Note which sample of a chunk an error belongs to.
+    """Record the sample of a chunk that caused an error.
 
     Args:
-        error: of a function that got samples from ``start`` on; ``of_sample`` may have told it which of them.
-        start: number of the first sample within the chunk.
-        known: the sample among them where the error tells none; None where that is not known.
+        error: error of a function whose first sample is ``start``; ``of_sample`` may have set the sample.
+        start: index of the first sample in the chunk.
+        known: index of the sample, if the error does not contain it; None if unknown.
     """
-    if hasattr(error, "__dalify_sample__"):
+    if failure_context(error).sample is not None:
         return
     within = getattr(error, "sample", None)
     within = within if isinstance(within, int) else known
     if within is not None:
-        error.__dalify_sample__ = start + within  # pyright: ignore[reportAttributeAccessIssue]
+        failure_context(error).sample = start + within
     if isinstance(error, DalifyError):
         error.sample = None
 
 
 def open_spec(batch: Batch) -> Spec:
-    """Return what is known of all samples, so not their shape."""
+    """Return the spec that applies to all samples, without shapes."""
     return Spec(batch.dtype, batch.ndim, batch.layout, None, batch.device)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalify.base.errors import MixedBatchError
+from dalify.base.failure_context import failure_context
 from dalify.data import Array, Batch, Spec
 from dalify.executor.agreement import agreed_samples
 from dalify.executor.frame import Frame
@@ -61,19 +62,19 @@ class ListedStep(KernelStep):
         return [batch]
 
     def _agreed(self, samples: list[Array], slot: int, frame: Frame, inputs: list[Batch | None]) -> list[Array]:
-        """Return decoded samples that have the type and the number of dimensions of the batch's first one."""
+        """Return decoded samples with the element type and number of dimensions of the first sample of the batch."""
         positions = frame.positions(self.node.branch)
-        stand_ins = frame.stand_ins.get(self.node, ())
+        substitutes = frame.substitutes.get(self.node, ())
 
         def refuse(error: MixedBatchError, index: int) -> Exception:
-            error.__dalify_sample__ = index  # pyright: ignore[reportAttributeAccessIssue]
+            failure_context(error).sample = index
             return error
 
         chunk = (frame.start, frame.start + frame.count)
         way_out = "dtype=types.FLOAT converts, for instance. " if "dtype" in self._operator.parameters else ""
 
         def is_blank(index: int) -> bool:
-            return int(positions[index]) in stand_ins
+            return int(positions[index]) in substitutes
 
         return list(agreed_samples(samples, slot, chunk, frame.agreement, is_blank, refuse, way_out))
 

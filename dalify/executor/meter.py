@@ -21,16 +21,16 @@ __all__ = ["Meter"]
 
 
 class Meter:
-    """Measures what each step of a plan makes.
+    """Measures the outputs of each step of a plan.
 
     Args:
-        plan: its steps are measured from now on.
-        elsewhere: what other processes compute, and measure; see ``add``.
+        plan: the plan whose steps are measured.
+        elsewhere: the part that other processes compute and measure; see ``add``.
     """
 
     def __init__(self, plan: Plan, elsewhere: Plan | None = None) -> None:
         self._lock = threading.Lock()
-        self._owners: dict[int, tuple[Node, int]] = {}  # by slot, the node and the number of its output
+        self._owners: dict[int, tuple[Node, int]] = {}  # by slot, the node and the index of its output
         self._chunks: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)  # by batch and slot, the chunks' bytes
         self._totals: dict[int, int] = {}
         self._largest: dict[int, int] = {}
@@ -65,7 +65,7 @@ class Meter:
             return {slot: (total, self._largest[slot]) for slot, total in self._totals.items()}
 
     def add(self, sizes: Mapping[int, tuple[int, int]]) -> None:
-        """Take what another process has measured: what ``sizes`` returned there."""
+        """Add the result of ``sizes`` of another process."""
         with self._lock:
             for slot, (total, largest) in sizes.items():
                 self._totals[slot] = max(self._totals.get(slot, 0), total)

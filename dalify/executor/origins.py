@@ -17,9 +17,9 @@ class Origins(Sequence[str | None]):
     """The origins of entries of a reader.
 
     Args:
-        entries: the reader's index.
-        origin: from an entry to its origin.
-        numbers: of the entries.
+        entries: the index of the reader.
+        origin: function from an entry to its origin.
+        numbers: numbers of the entries.
     """
 
     __slots__ = ("entries", "numbers", "origin")
@@ -44,7 +44,7 @@ class Origins(Sequence[str | None]):
         return self.origin(self.entries[int(self.numbers[position])])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what is pickled: the texts, no index."""
+        """Return the data to pickle: strings without the index."""
         return list, (list(self),)
 
     def __repr__(self) -> str:
@@ -53,10 +53,10 @@ class Origins(Sequence[str | None]):
 
 
 def joined_origins(parts: Sequence[tuple[int, Sequence[str | None] | None]]) -> Sequence[str | None] | None:
-    """Return the origins of chunks, one behind the other.
+    """Concatenate the origins of chunks.
 
     Args:
-        parts: number of samples and origins of each chunk; those of the first one tell whether there are any.
+        parts: number of samples and origins of each chunk; the first one determines whether there are origins.
     """
     first = parts[0][1]
     if first is None or len(parts) == 1:
@@ -72,5 +72,5 @@ def joined_origins(parts: Sequence[tuple[int, Sequence[str | None] | None]]) -> 
 
 
 def origins_of(inputs: Sequence[Batch | None]) -> Any:
-    """Return where the samples came from, as the first input that knows it tells; None where none does."""
+    """Return the origins of the samples from the first input that has them; None without origins."""
     return next((batch.origins for batch in inputs if batch is not None and batch.origins is not None), None)

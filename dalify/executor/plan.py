@@ -1,10 +1,8 @@
-"""From a graph to stages.
+"""Divide a graph into stages.
 
-What runs chunk by chunk on the worker threads, what needs a whole batch, what runs on the device.
-
-A *segment* is a run of per-sample operators: a worker takes a chunk of samples through all of it, so that data stay
-in its cache and there is no barrier between operators. Whole-batch operators, users' serial functions and the device
-each make stages of their own.
+A *segment* is a sequence of per-sample operators: a worker computes all of them for a chunk of samples, so that data
+stay in the CPU cache and there is no barrier between operators. Whole-batch operators, serial user functions and the
+device have separate stages.
 """
 
 from __future__ import annotations
@@ -16,14 +14,17 @@ from typing import Any, Literal
 from dalify.executor.cache_groups import cached_nodes
 from dalify.executor.cache_step import AloneStep, CacheStep
 from dalify.executor.choice_steps import ChosenStep, JoinStep, is_choice
-from dalify.executor.device_steps import TransferStep
+from dalify.executor.device_samples_step import step_class
+from dalify.executor.device_steps import TransferStep, emulated
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.listed_step import ListedStep
 from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.reader_step import ReaderStep
-from dalify.executor.samples_step import SamplesStep
 from dalify.executor.steps import LiteralStep, MergeStep, SplitStep, Step
+from dalify.executor.triton_step import TritonStep
 from dalify.graph import Branch, Edge, Graph, Node
+from dalify.kernels.dispatch import reason_against
+from dalify.registry import RANDOM_STATE
 
 __all__ = ["Plan", "Stage", "make_plan"]
 
@@ -37,12 +38,12 @@ class Stage:
     Attributes:
         kind: ``segment``: per chunk, on all threads; ``batch``: once per batch; ``device``: once per batch, on the
             device's stream.
-        is_serial: never two batches at once, and in the order of the batches.
-        steps: in order.
+        is_serial: one batch at a time, in the order of the batches.
+        steps: steps in order.
         reads: slots from earlier stages, with the branch of each.
         publishes: slots that later stages or the user need, with the branch of each.
-        seconds_per_sample: measured; None before the first batch. Decides on the size of chunks.
-        ragged: published slots whose samples differed in shape in the last batch: no dense buffer is made for them.
+        seconds_per_sample: measured; None before the first batch. It determines the size of chunks.
+        ragged: published slots whose samples had different shapes in the last batch: they get no dense buffer.
     """
 
     kind: StageKind
@@ -56,16 +57,16 @@ class Stage:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Plan:
-    """What the engine runs for every batch.
+    """The stages that the engine runs for every batch.
 
     Attributes:
-        stages: in order.
+        stages: stages in order.
         slot_count: number of values.
-        outputs: slots of what the user gets.
-        readers: their steps, by slot of the first output.
+        outputs: slots of the outputs.
+        readers: steps of readers, by slot of the first output.
         externals: nodes of external sources with the slots of their outputs.
-        pinned: slots from which the device copies.
-        caches: steps that keep samples.
+        pinned: slots that are copied to the device.
+        caches: steps of caches.
     """
 
     stages: list[Stage]
@@ -76,17 +77,30 @@ class Plan:
     pinned: frozenset[int]
     caches: list[CacheStep] = field(default_factory=list)
 
+    def describe_kernels(self, device: str | None) -> list[str]:
+        """Return which kernels run the operators that have a Triton kernel, for `explain()`.
+
+        Args:
+            device: torch device; None where nothing runs on one.
+        """
+        steps = [step for stage in self.stages for step in stage.steps if isinstance(step, TritonStep)]
+        if not steps or device is None:
+            return []
+        names = ", ".join(sorted({step.node.operator.name for step in steps}))
+        reason = reason_against(device)
+        return [f"Triton kernels: {names}" if reason is None else f"torch kernels: {names} ({reason})"]
+
 
 def make_plan(
     graph: Graph, seeds: Mapping[Node, tuple[int, int]], indices: Mapping[Node, Any], on_error: str = "raise"
 ) -> Plan:
-    """Cut a placed graph into stages.
+    """Divide a placed graph into stages.
 
     Args:
-        graph: after all passes.
-        seeds: for random nodes, seed and stream number.
-        indices: for readers, what their ``index`` function returned.
-        on_error: of nodes that do not specify it.
+        graph: the graph after all passes.
+        seeds: seed and stream number of random nodes.
+        indices: results of the ``index`` functions of readers.
+        on_error: handling of bad samples for nodes that do not specify it.
     """
     homes = cached_nodes(graph, lambda node: _can_be_cached(node, on_error))
     planner = _Planner(seeds, indices, on_error, homes)
@@ -94,14 +108,14 @@ def make_plan(
     nodes = graph.nodes()
     for node in nodes:
         keys[node] = _stage_key(node, keys, on_error)
-    # The sort is stable, and no node has a smaller key than what it reads: inputs stay in front.
+    # The sort is stable, and the key of a node is not smaller than those of its inputs, which stay before it.
     for node in sorted(nodes, key=keys.__getitem__):
         planner.add(node)
     return planner.finish(graph)
 
 
-# Order of stages that do not depend on each other: what a batch begins with, random draws above all, before the
-# segments that use it, so that a segment is not cut in two where a draw comes in.
+# Order of independent stages: whole-batch stages such as random draws come before the segments that use them, so that
+# a draw does not divide a segment.
 _RANKS: dict[tuple[StageKind, bool], int] = {
     ("batch", False): 0,
     ("batch", True): 1,
@@ -114,9 +128,9 @@ _RANKS: dict[tuple[StageKind, bool], int] = {
 def _stage_key(node: Node, keys: Mapping[Node, tuple[int, int]], on_error: str) -> tuple[int, int]:
     """Return depth and rank of the earliest stage in which a node can run.
 
-    The depth grows where the rank would fall.
+    The depth increases if the rank would decrease.
     """
-    if node.operator.name in ("external_source", "_literal") or node.operator.feed_function is not None:
+    if node.operator.is_fed or node.operator.name == "_literal":
         return (0, 0)
     rank = _RANKS[_kind_of(node, on_error), _is_serial(node)]
     depths = [depth + (rank < other) for depth, other in (keys[edge.node] for edge in node.edges())]
@@ -147,17 +161,16 @@ class _Planner:
 
     def add(self, node: Node) -> None:
         outputs = tuple(self._slot(Edge(node, output)) for output in range(node.output_count))
-        name = node.operator.name
-        if name == "external_source" or node.operator.feed_function is not None:
+        if node.operator.is_fed:
             self._externals.append((node, outputs))
             return
-        if name == "_literal":
+        if node.operator.name == "_literal":
             self._literals[node] = LiteralStep(node, outputs)
             return
         inputs = tuple(None if edge is None else self._slot(edge) for edge in node.inputs)
         step = self._step(node, inputs, outputs)
         home = self._homes.get(node)
-        if home is not None:  # it runs inside the step of a cache
+        if home is not None:  # it runs in the step of a cache
             self._held[home].append(AloneStep(step) if _is_serial(node) else step)
             return
         edges = list(self._read_from_outside(node))
@@ -169,7 +182,7 @@ class _Planner:
         stage.steps.append(step)
 
     def _read_from_outside(self, node: Node) -> Iterator[Edge]:
-        """Yield what a node reads, and what the nodes read that run inside of it."""
+        """Yield the inputs of a node, and of the nodes that run in its step."""
         for edge in node.edges():
             if edge.node in self._homes:
                 yield from self._read_from_outside(edge.node)
@@ -187,7 +200,7 @@ class _Planner:
             stage = self._stages[index]
             if stage.kind == kind and stage.is_serial == (serial or kind == "device"):
                 return index
-        # The device's stream takes batches in their order anyway; as a stage it does, too.
+        # The device's stream runs batches in order, so the stage does as well.
         self._stages.append(Stage(kind, serial or kind == "device"))
         return len(self._stages) - 1
 
@@ -225,8 +238,9 @@ class _Planner:
             return self._cache_step(node, outputs)
         seed, stream = self._seeds.get(node, (None, 0))
         step = RaggedStep if operator.is_ragged else ListedStep if operator.is_listed else KernelStep
-        if operator.kernels[node.device].takes_samples:
-            step = SamplesStep
+        step = step_class(operator, node.device, emulated()) or step
+        if node.device == "gpu" and operator.triton_kernel is not None:
+            step = TritonStep
         return step(node, inputs, outputs, slots, node.device, seed, stream)
 
     def _cache_step(self, node: Node, outputs: tuple[int, ...]) -> CacheStep:
@@ -288,18 +302,20 @@ def _kind_of(node: Node, on_error: str) -> StageKind:
         policy = node.arguments.get("on_error") or on_error
         if operator.whole_batch({**node.arguments, "on_error": policy}):
             return "batch"
+    if RANDOM_STATE.name in node.arguments:  # that of the first sample is for all
+        return "batch"
     if operator.is_batchwise or _is_serial(node) or (not node.inputs and not _has_argument_nodes(node)):
         return "batch"
     return "segment"
 
 
 def _is_serial(node: Node) -> bool:
-    """Tell whether a node sees one batch after the other; a user may know that its function need not."""
+    """Return whether a node gets one batch after the other; users can declare functions that do not need this."""
     return node.operator.is_serial and not node.arguments.get("parallel")
 
 
 def _can_be_cached(node: Node, on_error: str) -> bool:
-    """Tell whether a node can run inside the step of a cache."""
+    """Return whether a node can run in the step of a cache."""
     if node.operator.runs_user_code:
         return bool(node.arguments.get("deterministic"))
     return node.operator.name != "_literal" and _kind_of(node, on_error) == "segment"

@@ -21,11 +21,11 @@ __all__ = ["SplitPlan", "split_plan"]
 
 
 class SplitPlan(NamedTuple):
-    """A plan in two parts that have the slots of the whole.
+    """A plan in two parts with common slots.
 
     Attributes:
-        elsewhere: what other processes compute; its outputs are the slots that they send back.
-        here: what this process computes afterwards.
+        elsewhere: the part that other processes compute; its outputs are the slots that they return.
+        here: the part that this process computes afterwards.
         inputs: slots of external sources that are sent with the number of a batch.
     """
 
@@ -35,7 +35,7 @@ class SplitPlan(NamedTuple):
 
 
 def split_plan(plan: Plan) -> SplitPlan:
-    """Cut a plan in two."""
+    """Divide a plan in two."""
     own: list[Stage] = []
     remote: list[Stage] = []
     own_slots: set[int] = set()
@@ -69,7 +69,7 @@ def split_plan(plan: Plan) -> SplitPlan:
 
 
 def _branches(stage: Stage) -> Iterator[Branch]:
-    """Yield the branches that the steps of a stage stand in."""
+    """Yield the branches that contain the steps of a stage."""
     for step in stage.steps:
         branch = step.node.branch
         while branch is not None:
@@ -78,7 +78,7 @@ def _branches(stage: Stage) -> Iterator[Branch]:
 
 
 def _split_in(stage: Stage) -> Iterator[Branch]:
-    """Yield the branches whose samples a stage tells apart."""
+    """Yield the branches whose samples a stage splits."""
     for step in stage.steps:
         if step.node.operator.name == "_conditional.split" and step.node.branch is not None:
             yield step.node.branch

@@ -1,4 +1,4 @@
-"""Stages of a plan in worker processes of this machine.
+"""Compute stages of a plan in worker processes of this machine.
 
 A worker receives the graph once, then numbers of batches. It writes outputs into shared memory that this process
 views, and that is reused after the last view is released. A batch whose worker dies is computed again by another one.
@@ -6,7 +6,6 @@ views, and that is reused after the last view is released. A batch whose worker 
 
 from __future__ import annotations
 
-import os
 import threading
 import traceback
 from collections import deque
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from dalify.base.errors import DalifyError, PipelineStateError, WorkerError
+from dalify.base.fork_hook import Owner
 from dalify.base.source_line import is_own
 from dalify.executor.batch_worker import BatchWorker, WorkerSetup
 from dalify.executor.iteration import Iteration
@@ -37,25 +37,25 @@ from dalify.sources.worker_process import Calls, Failure, Task, error_of, failur
 
 __all__ = ["ProcessOptions", "ProcessStages"]
 
-# Batches that consumers may hold without a copy, besides those that are under way.
+# Batches that consumers may hold without a copy, in addition to those in progress.
 _LENT_SLOTS = 4
-# Each takes a file descriptor and address space. Where more batches are under way, finished ones are copied.
+# Each needs a file descriptor and address space. With more batches in progress, finished ones are copied.
 _MOST_SLOTS = 64
-# A batch that so many workers died of kills them. One that took too long is tried once more.
+# A batch during which so many workers died is an error. A batch that exceeds the time limit is tried once more.
 _MOST_DEATHS = 5
 _MOST_TIMEOUTS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessOptions:
-    """How many workers there are, and how they are started.
+    """Number and start of workers.
 
     Attributes:
-        count: of workers.
-        under_way: batches under way at most.
+        count: number of workers.
+        under_way: maximum number of batches in progress.
         start_method: ``fork``, ``spawn`` or ``forkserver``.
-        callback_pickler: how Python functions travel to workers that are not forked.
-        timeout_s: longest time for a batch; None for any.
+        callback_pickler: pickles Python functions for workers that are not forked.
+        timeout_s: maximum time for a batch; None: no limit.
     """
 
     count: int
@@ -66,7 +66,7 @@ class ProcessOptions:
 
 
 class _Order:
-    """A batch that a worker is to compute."""
+    """A batch for a worker to compute."""
 
     __slots__ = ("deaths", "done", "generation", "iteration", "slot")
 
@@ -82,8 +82,8 @@ class ProcessStages:
     """Worker processes that compute batches; see ``RemoteStages``.
 
     Args:
-        parts: what they compute.
-        options: how many there are.
+        parts: the graph and the plan of the workers.
+        options: number and start of the workers.
     """
 
     def __init__(self, parts: RemoteParts, options: ProcessOptions) -> None:
@@ -92,7 +92,7 @@ class ProcessStages:
         self._replies = Replies(parts)
         most_slots = max(_MOST_SLOTS, 2 * options.count)
         self._slots = [new_slot() for _ in range(min(options.under_way + _LENT_SLOTS, most_slots))]
-        # Taking and giving back are single calls of C: consumers let go of memory in any thread, at any moment.
+        # Acquiring and releasing are single C calls, because consumers release memory in any thread at any time.
         self._free: deque[int] = deque(range(len(self._slots)))
         self._waiting: deque[_Order] = deque()
         self._computing: dict[_Order, int] = {}
@@ -100,7 +100,7 @@ class ProcessStages:
         self._workers = self._new_workers()
         self._packed: tuple[bytes, Callable[[bytes], Any]] | None = None
         self._collector: threading.Thread | None = None
-        self._process = os.getpid()
+        self._owner = Owner()
 
     def _new_workers(self) -> WorkerPool:
         options = self._options
@@ -109,7 +109,7 @@ class ProcessStages:
         return pool
 
     def again(self) -> Self:
-        """Return the same for a process that was forked from this one: its workers are those of its parent."""
+        """Return new stages for a process that was forked from this one, because its workers belong to the parent."""
         return type(self)(self._parts, self._options)
 
     @property
@@ -118,7 +118,7 @@ class ProcessStages:
         return self._workers.process_ids
 
     def start(self) -> None:
-        """Start the workers, before any thread of ours exists.
+        """Start the workers, before dalify starts threads.
 
         Raises:
             ArgumentTypeError: something in the graph cannot be sent to another process.
@@ -127,7 +127,7 @@ class ProcessStages:
         self._workers.start()
 
     def submit(self, iteration: Iteration, done: Callable[[Iteration], None]) -> None:
-        """Have a batch computed; see ``RemoteStages``."""
+        """Request the computation of a batch; see ``RemoteStages``."""
         if iteration.error:
             done(iteration)
             return
@@ -141,12 +141,12 @@ class ProcessStages:
         self._give_out()
 
     def _give_out(self) -> None:
-        """Write requests into free slots. Several threads may be here: each order is taken by one."""
+        """Write requests into free slots. Several threads may call this; one of them gets each order."""
         while self._waiting:
             try:
-                slot = self._free.pop()  # the one used last: its pages are there
+                slot = self._free.pop()  # the most recently used one: its pages are mapped
             except IndexError:
-                return  # an order that is being computed gives one back
+                return  # an order in progress will release one
             try:
                 order = self._waiting.popleft()
             except IndexError:
@@ -157,7 +157,7 @@ class ProcessStages:
             try:
                 write_request(self._slots[slot], self._replies.request(order.iteration))
                 self._send(order)
-            except Exception as error:  # of this batch, not of the thread that happens to be here
+            except Exception as error:  # an error of this batch, not of the current thread
                 self._fail(order, error)
 
     def _send(self, order: _Order) -> None:
@@ -165,8 +165,8 @@ class ProcessStages:
         self._workers.submit(0, order.generation, details, order)
 
     def discard(self) -> None:
-        """Forget what nobody has begun to compute; see ``RemoteStages``."""
-        if self._process != os.getpid():
+        """Drop batches whose computation has not started; see ``RemoteStages``."""
+        if not self._owner.is_this_process:
             return
         self._generation += 1
         self._workers.skip_before(0, self._generation)
@@ -176,13 +176,13 @@ class ProcessStages:
                 order.done(order.iteration)
 
     def close(self) -> None:
-        """End the workers. What they have computed stays readable."""
+        """End the workers. Their results remain readable."""
         self._workers.close()
 
     # -- as a receiver of the workers' results
 
     def maker(self) -> _Maker:
-        """Return what a worker needs; see ``Receiver``."""
+        """Return the data that a worker needs; see ``Receiver``."""
         if self._options.start_method == "fork":
             return _Maker(self._parts.setup, None, self._slots)
         if self._packed is None:
@@ -190,11 +190,11 @@ class ProcessStages:
         return _Maker(*self._packed, self._slots)
 
     def is_wanted(self, token: _Order) -> bool:
-        """Every order is wanted: its slot comes back with it; see ``Receiver``."""
+        """Keep every order, because its result releases its slot; see ``Receiver``."""
         return True
 
     def receive(self, token: _Order, outcome: Any) -> None:
-        """Take what became of a batch; see ``Receiver``."""
+        """Receive the result of a batch; see ``Receiver``."""
         iteration = token.iteration
         if isinstance(outcome, SharedReply) and not iteration.discarded:
             self._take(token, outcome)
@@ -205,17 +205,17 @@ class ProcessStages:
         self._finish(token)
 
     def lose(self, token: _Order, death: Death) -> None:
-        """Have a batch computed again whose worker died; see ``Receiver``."""
+        """Request a batch again whose worker died; see ``Receiver``."""
         token.deaths += 1
         number = token.iteration.number
         if token.generation < self._generation:
             self._finish(token)
             return
         most = _MOST_DEATHS if death.timeout_s is None else _MOST_TIMEOUTS
-        # What fails before it begins, such as an import, fails again; signals come from outside.
+        # Errors at the start, such as those of imports, occur again; signals come from outside.
         is_hopeless = bool(death.reason) or (death.call is None and (death.code or 0) > 0)
         if token.deaths < most and not is_hopeless:
-            with suppress(WorkerError, PipelineStateError):  # closed meanwhile: nobody waits
+            with suppress(WorkerError, PipelineStateError):  # closed in the meantime: no thread waits
                 self._send(token)
             return
         tries = f"batch {number}" if token.deaths == 1 else f"batch {number}, tried {token.deaths} times"
@@ -226,7 +226,7 @@ class ProcessStages:
         self._finish(order)
 
     def _finish(self, order: _Order) -> None:
-        """Give back the slot of a batch that has brought nothing."""
+        """Release the slot of a batch without a result."""
         slot = self._computing.pop(order)
         self._free.append(slot)
         self._go_on(order)
@@ -236,11 +236,11 @@ class ProcessStages:
         self._give_out()
 
     def _take(self, order: _Order, reply: SharedReply) -> None:
-        """Lend the slot of a batch to its consumer. When this returns, a slot that is not lent is free."""
+        """Pass the slot of a batch to its consumer, or copy the batch and release the slot."""
         slot = self._computing.pop(order)
         memory = Lease(self._free, slot, self._slots[slot]).memory()
-        # Consumers may hold any number of batches, and give them back when nobody looks. So a batch is copied where
-        # its slot is needed for those that wait: there is always one free or in work for each worker.
+        # Consumers may hold any number of batches and release them at any time. So a batch is copied if its slot is
+        # needed for waiting batches: for each worker, one slot is always free or in progress.
         is_copied = len(self._free) + len(self._computing) < min(self._options.count, self._options.under_way)
         replies = self._replies
         replies.fill(order.iteration, read_reply(memory, reply, replies.origins_of), is_copied=is_copied)
@@ -248,7 +248,7 @@ class ProcessStages:
 
 @dataclass(frozen=True)
 class _Maker:
-    """What a worker must know, or the bytes that it travels as and what loads them."""
+    """The data of a worker, or its pickled bytes and the function that loads them."""
 
     content: Any
     load: Callable[[bytes], WorkerSetup] | None
@@ -269,7 +269,7 @@ class _Worker:
     def __init__(self, maker: _Maker) -> None:
         self._maker = maker
         self._ready: _Ready | None = None
-        with suppress(Exception):  # again with the first batch: then the error is its error
+        with suppress(Exception):  # tried again with the first batch, which then raises the error
             self._begin()
 
     def _begin(self) -> _Ready:
@@ -295,7 +295,7 @@ class _Worker:
 
 
 def _says_all(error: Exception) -> bool:
-    """Tell whether an error needs no traceback: it is ours, and neither users' code nor another error is behind it."""
+    """Return whether an error needs no traceback: dalify raised it, without user code or another error as its cause."""
     if not isinstance(error, DalifyError) or error.__cause__ is not None:
         return False
     return all(is_own(frame.f_code.co_filename) for frame, _ in traceback.walk_tb(error.__traceback__))

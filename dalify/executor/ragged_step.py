@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalify.base.errors import ShapeError
+from dalify.base.failure_context import failure_context
 from dalify.base.optional import LazyModule, torch
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.rows import Rows, starts_of
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from dalify.kernels.random.philox import SampleDraws
 else:
     philox = LazyModule("dalify.kernels.random.philox", "drawing random numbers")
-
-_CACHE_LIMIT = 4096
 
 
 class RaggedStep(KernelStep):
@@ -84,7 +83,7 @@ class RaggedStep(KernelStep):
         return in_specs, [known[key] for key in keys]
 
     def _empty_rows(self, frame: Frame, output: int, start: int, specs: list[Spec], kept: bool) -> Rows:
-        """Return where the kernel puts one output of some samples."""
+        """Return memory for one output of some samples."""
         spec = specs[0]
         shapes: list[tuple[int, ...]] = [item.shape or () for item in specs]
         if shapes.count(shapes[0]) == len(shapes):
@@ -116,7 +115,7 @@ class RaggedStep(KernelStep):
 
 
 def _row_shapes(inputs: list[Batch | None]) -> Any:
-    """Return, where samples are listed, what must agree among those that lie in one array."""
+    """Return, for a list of samples, the properties that must be equal for samples in one array."""
     listed = [batch for batch in inputs if batch is not None and batch.dense is None]
     if not listed:
         return None
@@ -132,8 +131,8 @@ def _row_shapes(inputs: list[Batch | None]) -> Any:
 
 
 def _without_rows(sample: int) -> ShapeError:
-    error = ShapeError("single numbers cannot be told apart into rows; the samples need one axis at least.")
-    error.__dalify_sample__ = sample  # pyright: ignore[reportAttributeAccessIssue]
+    error = ShapeError("scalars cannot be divided into rows; the samples need at least one axis.")
+    failure_context(error).sample = sample
     return error
 
 

@@ -5,7 +5,6 @@ Waiting for responses uses separate threads, so that the worker threads keep com
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
@@ -16,27 +15,28 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ReaderError
+from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
 from dalify.sources.reader_processes import ReaderProcesses
 
 __all__ = ["ReadAhead"]
 
-# Answers of a storage take tens of milliseconds; so many at once fill a fast line with files of 100 kB.
+# Responses of remote storage take tens of milliseconds; this many requests use a fast network with files of 100 kB.
 _THREADS = 32
-# Batches that nobody asked for were dropped by a reset; their samples are forgotten after so many more.
+# Batches that are not requested were dropped by a reset; their samples are deleted after this number of batches.
 _REMEMBERED = 64
 
 
 class ReadAhead:
-    """Begins to read the samples of a batch when it is scheduled.
+    """Starts to read the samples of a batch when it is scheduled.
 
     Args:
-        index: of the reader.
-        read: from an entry to its arrays.
-        processes: that read; threads of this process where None.
+        index: index of the reader.
+        read: function from an entry to its arrays.
+        processes: processes that read; None: threads of this process.
 
     Attributes:
-        is_wanted: tells from the number of an entry whether it will be asked for; None: all are.
+        is_wanted: returns whether the entry of a number will be requested; None: all are.
     """
 
     def __init__(
@@ -46,15 +46,15 @@ class ReadAhead:
         self._read = read
         self._processes = processes
         self._batches: dict[int, dict[int, tuple[int, Future[Any]]]] = {}
-        self._process = os.getpid()
+        self._owner = Owner()
         self.is_wanted: Callable[[int], bool] | None = None
 
     def begin(self, number: int, entries: np.ndarray[Any, Any]) -> None:
-        """Begin to read.
+        """Start to read.
 
         Args:
-            number: of the batch.
-            entries: numbers of its entries, by place.
+            number: number of the batch.
+            entries: numbers of its entries, by position.
         """
         self._forget(number)
         self._batches[number] = {
@@ -69,9 +69,8 @@ class ReadAhead:
         return _submit(self._read_entry, entry)
 
     def _begin_child(self) -> None:
-        """In a forked child: forget what threads and processes of the parent would bring."""
-        if self._process != os.getpid():
-            self._process = os.getpid()
+        """In a forked child: drop requests to threads and processes of the parent."""
+        if self._owner.take_over():
             self._batches.clear()
 
     def _forget(self, number: int) -> None:
@@ -84,10 +83,10 @@ class ReadAhead:
         return self._read(self._index[entry])
 
     def take(self, number: int, place: int, entry: int) -> Any:
-        """Return the arrays of a sample; None where it was not begun, or another entry was.
+        """Return the arrays of a sample; None if reading it was not started, or another entry was read.
 
         Raises:
-            Exception: what reading it raised.
+            Exception: the error of reading it.
         """
         self._begin_child()
         batch = self._batches.get(number, {})
@@ -101,14 +100,14 @@ class ReadAhead:
             batch.pop(place, None)
 
     def abandon(self) -> None:
-        """Let go of threads that wait for a storage or a process: nobody wants the samples any more."""
-        if self._process != os.getpid():
+        """Release threads that wait for storage or a process: the samples are no longer needed."""
+        if not self._owner.is_this_process:
             return
         for batch in list(self._batches.values()):
             for _, future in list(batch.values()):
                 if not future.cancel():
                     with suppress(InvalidStateError):  # it has just arrived
-                        future.set_exception(ReaderError("the pipeline was closed while the sample was on its way."))
+                        future.set_exception(ReaderError("the pipeline was closed while the sample was being read."))
 
     def close(self) -> None:
         """End the processes."""
@@ -116,20 +115,19 @@ class ReadAhead:
             self._processes.close()
 
 
-_queue: queue.SimpleQueue[tuple[Future[Any], Callable[[int], Any], int]] = queue.SimpleQueue()
-_started_in = 0
+_queue: queue.SimpleQueue[tuple[Future[Any], Callable[[int], Any], int]] | None = None
+_owner = Owner()
 _lock = ForkLock()
 
 
 def _submit(function: Callable[[int], Any], entry: int) -> Future[Any]:
-    global _queue, _started_in
+    global _queue
     future: Future[Any] = Future()
     with _lock:
-        if _started_in != os.getpid():
-            _started_in = os.getpid()
+        if _owner.take_over() or _queue is None:
             _queue = queue.SimpleQueue()
             for number in range(_THREADS):
-                # Daemons: a storage that does not answer must not keep a process from ending.
+                # Daemons: storage that does not respond must not prevent the process from ending.
                 threading.Thread(target=_work, args=(_queue,), name=f"dalify-read-{number}", daemon=True).start()
         _queue.put((future, function, entry))
     return future
@@ -140,9 +138,9 @@ def _work(tasks: queue.SimpleQueue[tuple[Future[Any], Callable[[int], Any], int]
         future, function, entry = tasks.get()
         if not future.set_running_or_notify_cancel():
             continue
-        with suppress(InvalidStateError):  # nobody waits any more
+        with suppress(InvalidStateError):  # no thread waits any longer
             try:
                 future.set_result(function(entry))
             except BaseException as error:
                 future.set_exception(error)
-        del future, function  # what was read belongs to who asked for it
+        del future, function  # free the data: the requester owns the result

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import MixedBatchError, ReaderError
+from dalify.base.failure_context import failure_context
 from dalify.base.limits import of_thread, within
 from dalify.data import Array, Batch, stack_samples
 from dalify.executor.agreement import Kind, agreed_samples
@@ -24,7 +25,7 @@ from dalify.graph import Node, rule_arguments
 __all__ = ["ReaderStep"]
 
 _SMALL_BYTES = 1024
-# A blank sample is like a good one, looked for at distances that double: damage may be as wide as a row group.
+# A blank sample has the type of a good one, which is searched at doubling distances: a whole row group may be damaged.
 _DOUBLINGS = 20
 
 
@@ -34,11 +35,11 @@ class ReaderStep:
     Args:
         node: the reader's node.
         outputs: slots of the results.
-        index: what the reader's ``index`` function returned.
+        index: result of the reader's ``index`` function.
         argument_slots: slots of per-sample arguments by name.
 
     Attributes:
-        ahead: begins to read when a batch is scheduled, on another machine or in other processes; else None.
+        ahead: reads in advance from remote storage or in other processes; otherwise None.
     """
 
     def __init__(self, node: Node, outputs: tuple[int, ...], index: Any, argument_slots: Mapping[str, int]) -> None:
@@ -80,11 +81,11 @@ class ReaderStep:
             self._read_many = partial(operator.read_many_function, index, **names)
 
     def reads_alone(self) -> Callable[[Any], Any]:
-        """Return the function that reads an entry, where no argument differs from sample to sample."""
+        """Return the function that reads an entry, without per-sample arguments."""
         return partial(self._read, **{**self._constants, **dict.fromkeys(self._arguments)})
 
     def origins_of(self, numbers: NDArray[Any]) -> Origins | None:
-        """Return where entries come from; None where the reader does not tell."""
+        """Return the function from entries to origins; None if the reader has none."""
         return None if self._origin is None else Origins(self._index, self._origin, numbers)
 
     def identity_of(self, number: int) -> tuple[str, str]:
@@ -97,22 +98,22 @@ class ReaderStep:
         return self._identity(self._index[number])
 
     def _of_every_sample(self, name: str, value: Any) -> Any:
-        """Return a constant as ``read`` gets it."""
+        """Return a constant in the form for ``read``."""
         if name not in self._arguments or value is None:
             return value
         repeated = constant_array(self._arguments[name].parameter, value, 1)
         return None if repeated is None else repeated[0]
 
     def run(self, frame: Frame) -> None:
-        """Read the chunk's samples: all together where the reader can, else one after the other."""
+        """Read the samples of the chunk: together if the reader supports it, otherwise one after the other."""
         numbers = frame.entries[self.outputs[0]][frame.start : frame.start + frame.count]
-        stand_ins = frame.stand_ins.get(self.node, ())
+        substitutes = frame.substitutes.get(self.node, ())
         columns: Any = None
-        if self._read_many is not None and self.ahead is None and not stand_ins:
-            with suppress(Exception):  # reading one by one finds out which sample it is
+        if self._read_many is not None and self.ahead is None and not substitutes:
+            with suppress(Exception):  # reading one by one determines the bad sample
                 columns = self._read_many(numbers)
         if columns is None:
-            columns = self._read_each(frame, numbers.tolist(), stand_ins)
+            columns = self._read_each(frame, numbers.tolist(), substitutes)
         origins = self.origins_of(numbers)
         for slot, column, layout, is_open in zip(self.outputs, columns, self._layouts, self._is_open, strict=True):
             if is_open:
@@ -120,32 +121,32 @@ class ReaderStep:
             frame.values[slot] = _batch_of(column, layout, origins)
 
     def _agreed(self, column: Any, slot: int, frame: Frame, origins: Origins | None) -> Any:
-        """Return a column whose samples have the type and the number of dimensions of the batch's first sample."""
+        """Return a column with the element type and the number of dimensions of the first sample of the batch."""
         agreement = frame.agreement
         chunk = (frame.start, frame.start + frame.count)
-        if isinstance(column, np.ndarray):  # so they are all alike, and none is blank
+        if isinstance(column, np.ndarray):  # so they have the same type and shape, and none is blank
             known = None if agreement is None else agreement.of(slot)
             if known is None or known.fits(column.dtype, column.ndim - 1):
                 if agreement is not None:
                     agreement.note(slot, chunk, Kind(column.dtype, column.shape[1:]), is_blank=False)
                 return column
-        stand_ins = frame.stand_ins.get(self.node, ())
+        substitutes = frame.substitutes.get(self.node, ())
 
         def refuse(error: MixedBatchError, index: int) -> Exception:
             origin = None if origins is None else origins[index]
             return located(error, self.node, frame.start + index, origin)
 
         return agreed_samples(
-            list(column), slot, chunk, agreement, lambda index: frame.start + index in stand_ins, refuse
+            list(column), slot, chunk, agreement, lambda index: frame.start + index in substitutes, refuse
         )
 
-    def _read_each(self, frame: Frame, numbers: list[int], stand_ins: Any) -> list[list[Array]]:
-        """Read one entry after the other; an error is that of one of them."""
+    def _read_each(self, frame: Frame, numbers: list[int], substitutes: Any) -> list[list[Array]]:
+        """Read one entry after the other; an error belongs to one of them."""
         columns: list[list[Array]] = [[] for _ in self.outputs]
         try:
             given = {name: argument.array(frame, frame.count) for name, argument in self._arguments.items()}
         except Exception as error:
-            sample: int | None = getattr(error, "__dalify_sample__", None)
+            sample: int | None = failure_context(error).sample
             raise located(error, self.node, sample, None) from cause(error, self.node)
         varying = {name: values for name, values in given.items() if values is not None}
         named = {**self._constants, **given}
@@ -155,7 +156,7 @@ class ReaderStep:
                 entry = self._index[number]
                 for name, values in varying.items():
                     named[name] = values[offset]
-                if frame.start + offset in stand_ins:
+                if frame.start + offset in substitutes:
                     arrays = self._blank(entry, number, named)
                 else:
                     arrays = None if self.ahead is None else self.ahead.take(frame.step, frame.start + offset, number)
@@ -169,10 +170,10 @@ class ReaderStep:
         return columns
 
     def _blank(self, entry: Any, number: int, named: Mapping[str, Any]) -> tuple[Array, ...]:
-        """Return what takes the place of a bad sample: what the reader knows of it, else zeros like a good one."""
+        """Return a replacement for a bad sample: values that the reader knows, or zeros in the shape of a good one."""
         known: tuple[Array | None, ...] = (None,) * len(self.outputs)
         if self._stand_in is not None:
-            with suppress(Exception):  # it looks at the damaged data once more
+            with suppress(Exception):  # it reads the damaged data once more
                 known = self._stand_in(entry)
         if all(array is not None for array in known):
             return tuple(array for array in known if array is not None)
@@ -181,20 +182,22 @@ class ReaderStep:
                 other = self._read(self._index[(number + (1 << doubling)) % len(self._index)], **named)
                 pairs = zip(known, other, strict=True)
                 return tuple(np.zeros_like(like) if array is None else array for array, like in pairs)
-        raise ReaderError(f"none of {_DOUBLINGS} other samples can be read either: no blank one can be like them.")
+        raise ReaderError(
+            f"none of {_DOUBLINGS} other samples can be read either, so the type of a blank sample is unknown."
+        )
 
 
 def _batch_of(column: Any, layout: str, origins: Origins | None) -> Batch:
     """Return an output of a chunk: an array ``[N, ...]``, or a list of arrays."""
     if isinstance(column, np.ndarray):
         batch = Batch(column, None, layout, "cpu", origins)
-        batch.is_lasting = column.nbytes > _SMALL_BYTES * len(column)  # read where it can stay
+        batch.is_lasting = column.nbytes > _SMALL_BYTES * len(column)  # was read into permanent memory
         return batch
     first: tuple[int, ...] = column[0].shape
     is_uniform = all(array.shape == first for array in column)
-    # Labels and the like are one array from here on; files stay what they are.
+    # Labels and similar values become one array; files remain separate arrays.
     dense = stack_samples(column) if is_uniform and column[0].nbytes <= _SMALL_BYTES else None
     batch = Batch(dense, None if dense is not None else column, layout, "cpu", origins)
-    # Files of different sizes stay where they were read; equal ones may become one array at the output.
+    # Files of different sizes are not copied; files of equal size may become one array at the output.
     batch.is_lasting = dense is None and not is_uniform
     return batch

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dalify.base.errors import (
+    ON_ERROR,
     ArgumentValueError,
     DecodeError,
     ErrorRateError,
@@ -22,6 +23,7 @@ from dalify.base.errors import (
     MixedBatchError,
     option_error_text,
 )
+from dalify.base.failure_context import failure_context
 from dalify.base.fork_lock import ForkLock
 from dalify.executor.feeds import ReaderFeed
 from dalify.executor.iteration import Iteration
@@ -29,14 +31,13 @@ from dalify.executor.plan import Plan
 from dalify.executor.steps import Failure, walk
 from dalify.graph import Node
 
-__all__ = ["ON_ERROR", "BadSample", "Recovery", "valid_samples"]
+__all__ = ["BadSample", "Recovery", "valid_samples"]
 
-ON_ERROR = ("raise", "skip", "replace")
-# Where so many samples in a row are bad, the data are, and no other sample is going to help.
+# If this many consecutive samples are bad, the data set is damaged, and replacements do not help.
 _MOST_ATTEMPTS = 20
-# Of a pipeline without readers, the error rate is that of so many samples at least.
+# Minimum number of samples for the error rate of a pipeline without readers.
 _FEWEST_SAMPLES = 100
-# Of a run of months with many bad files, the record must not fill the memory: these are some 20 MB.
+# Limits the memory of the record in long runs with many bad files to about 20 MB.
 _MOST_RECORDED = 50_000
 
 
@@ -45,14 +46,14 @@ class BadSample:
     """A sample that could not be read or decoded.
 
     Attributes:
-        source: file or key that it came from; "" where that is not known.
+        source: file or key of the sample; "" if unknown.
         operator: public name of the operator that failed.
-        line: the user's line, ``file:line``; "" where that is not known.
-        error: what was wrong, with the exception's class.
-        epoch: of the reader, from 0.
+        line: the user's line, ``file:line``; "" if unknown.
+        error: class and message of the exception.
+        epoch: epoch of the reader, from 0.
         batch: number of the batch, from 0.
-        sample: place in the batch.
-        action: ``skip``: another sample of the shard took its place; ``replace``: a blank one did.
+        sample: position in the batch.
+        action: ``skip``: another sample of the shard replaced it; ``replace``: a blank sample replaced it.
     """
 
     source: str
@@ -71,21 +72,21 @@ class BadSample:
 
 
 class Recovery:
-    """Finds replacements for bad samples, and keeps the record.
+    """Finds replacements for bad samples, and records them.
 
     Args:
-        plan: what runs; its nodes tell what to do about errors.
-        readers: by slot of their first output.
-        on_error: for nodes that do not tell themselves.
-        max_error_rate: largest share of the samples of an epoch that may be bad; None for any.
+        plan: the plan; its nodes specify the handling of errors.
+        readers: readers by slot of their first output.
+        on_error: handling of bad samples for nodes that do not specify it.
+        max_error_rate: maximum fraction of bad samples in an epoch; None: no limit.
 
     Attributes:
-        bad_samples: the latest ones.
-        bad_count: how many there were.
+        bad_samples: the latest bad samples.
+        bad_count: total number of bad samples.
 
     Raises:
-        ArgumentValueError: an option that does not exist.
-        GraphError: a sample cannot be refilled where it may turn out to be bad.
+        ArgumentValueError: an unknown option.
+        GraphError: bad samples of an operator cannot be replaced by others.
     """
 
     def __init__(
@@ -94,9 +95,9 @@ class Recovery:
         self._readers = readers
         self._max_error_rate = max_error_rate
         self._policies: dict[Node, str] = {}
-        self._skips_limits = on_error == "skip"  # also of operators that neither read nor decode
-        self._slots: dict[Node, list[int]] = {}  # of the readers whose samples a node sees
-        self._beside: set[Node] = set()  # nodes whose chunks are read again when they are computed again
+        self._skips_limits = on_error == "skip"  # also for operators that do not read or decode
+        self._slots: dict[Node, list[int]] = {}  # slots of the readers whose samples a node gets
+        self._beside: set[Node] = set()  # nodes whose chunks are read again if they are computed again
         self._lock = ForkLock()
         self._given = 0
         self.bad_samples: list[BadSample] = []
@@ -128,39 +129,39 @@ class Recovery:
             raise ArgumentValueError(option_error_text("on_error", policy, ON_ERROR), **place)
         if policy == "skip" and not is_beside_reader:
             raise GraphError(
-                "on_error='skip' takes another sample from a reader, but none feeds this operator directly.",
-                hint="Use on_error='replace', which puts a blank sample there, or a reader in front of it; no "
-                "operator that needs whole batches may stand in between.",
+                "on_error='skip' takes another sample from a reader, but no reader feeds this operator directly.",
+                hint="Use on_error='replace', which inserts a blank sample, or add a reader before it; no "
+                "operator that needs whole batches may be between them.",
                 **place,
             )
 
     def forget(self) -> None:
-        """Begin with an empty record: the run goes on from somewhere else."""
+        """Clear the record: the run continues from another position."""
         self._given = self.bad_count = 0
         self.bad_samples = []
         self._texts.clear()
         self._per_epoch.clear()
 
     def begin(self, epoch: int) -> None:
-        """Count anew what is read once more: an epoch from its beginning, and those behind it."""
+        """Reset the counts of an epoch that is read again, and of later ones."""
         for slot, number in list(self._per_epoch):
             if number >= epoch:
                 del self._per_epoch[slot, number]
 
     def absolve(self, iteration: Iteration, error: BaseException) -> bool:
-        """Put something in the place of a sample that failed.
+        """Replace a bad sample.
 
         Args:
-            iteration: the batch. What is to be read there, or stands in for the data, is changed.
-            error: what was raised; it tells node and sample.
+            iteration: the batch, whose entries or replacements are changed.
+            error: the error, which contains node and sample.
 
         Returns:
-            whether the samples of the chunk should be computed again; otherwise the error stands.
+            whether to compute the samples of the chunk again; otherwise the error remains.
         """
-        failure: Failure | None = getattr(error, "__dalify_failure__", None)
+        failure: Failure | None = failure_context(error).failure
         if failure is None or failure.position is None or isinstance(error, ImportError):
             return False
-        if iteration.discarded:  # nobody waits for it; another sample might be long in coming
+        if iteration.discarded:  # the batch is no longer needed, and reading another sample may take long
             return False
         node, position = failure.node, failure.position
         if failure.is_dropped and node in self._beside:
@@ -175,20 +176,20 @@ class Recovery:
             return False
         with iteration.lock:
             attempt = iteration.attempts.get(position, 0)
-            if attempt >= _MOST_ATTEMPTS or position in iteration.stand_ins.get(node, ()):
+            if attempt >= _MOST_ATTEMPTS or position in iteration.substitutes.get(node, ()):
                 return False
-            # A blank from the reader is no picture for the decoder behind it, and another sample may be the same one
-            # again: one bad sample, not two.
-            is_told = any(position in stand_ins for stand_ins in iteration.stand_ins.values()) or any(
+            # A blank sample of the reader is not an image for the decoder after it, and a replacement may be the same
+            # sample again: count one bad sample, not two.
+            is_told = any(position in substitutes for substitutes in iteration.substitutes.values()) or any(
                 item[0] == position and item[4] == failure.origin for item in iteration.bad
             )
             if not is_told:
                 iteration.bad.append((position, attempt, node, policy, failure.origin, _described(error)))
             if policy == "replace":
-                iteration.stand_ins.setdefault(node, set()).add(position)
+                iteration.substitutes.setdefault(node, set()).add(position)
             else:
                 iteration.attempts[position] = attempt + 1
-                # Readers of equally many samples belong together, as pictures and masks; others lose nothing by this.
+                # Readers of the same size may belong together, like images and masks; skip the sample in all of them.
                 sizes = {self._readers[slot].sampler.options.size for slot in self._slots[node]}
                 for slot, reader in self._readers.items():
                     if reader.sampler.options.size in sizes:
@@ -198,10 +199,10 @@ class Recovery:
         return True
 
     def settle(self, iteration: Iteration) -> None:
-        """Put the bad samples of a finished batch on record.
+        """Record the bad samples of a finished batch.
 
         Raises:
-            ErrorRateError: there were too many.
+            ErrorRateError: too many samples are bad.
         """
         self._given += iteration.size
         if not iteration.bad:
@@ -232,13 +233,13 @@ class Recovery:
             self._check_rate(slot, epoch)
 
     def _text(self, text: str) -> str:
-        """Return an equal text that is kept already: the same files are bad in each epoch."""
+        """Return an equal stored string, because the same files are bad in each epoch."""
         if len(self._texts) > _MOST_RECORDED:
             self._texts.clear()
         return self._texts.setdefault(text, text)
 
     def _epoch(self, iteration: Iteration, slot: int, position: int) -> int:
-        """Return the epoch of a sample of a reader; 0 where there is none."""
+        """Return the epoch of a sample of a reader; 0 without a reader."""
         reader = self._readers.get(slot)
         return 0 if reader is None else reader.sampler.epoch_of(iteration.before["sources"][reader.place], position)
 
@@ -276,15 +277,15 @@ def _described(error: BaseException) -> str:
 
 
 def valid_samples(size: int, padded: int, bad: Sequence[tuple[Any, ...]]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return which samples of a batch are there in their own right: ``[size]``.
+    """Return a mask of the samples of a batch that are not padding or replacements: ``[size]``.
 
     Args:
-        size: of the batch.
-        padded: how many at its end repeat another.
-        bad: what ``Iteration.bad`` holds.
+        size: number of samples in the batch.
+        padded: number of samples at its end that repeat another one.
+        bad: ``Iteration.bad``.
     """
     valid = np.ones(size, np.bool_)
-    if padded or bad:  # seldom, and a list of places takes longer than all the rest
+    if padded or bad:  # rare, and a list of positions is slower than the rest of this function
         valid[size - padded :] = False
         valid[[item[0] for item in bad]] = False
     return valid

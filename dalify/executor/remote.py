@@ -1,4 +1,4 @@
-"""What all kinds of ``RemoteStages`` share: the parts that they are made of, and how replies become batches."""
+"""The common base of all ``RemoteStages``: their configuration, and the conversion of replies to batches."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ __all__ = ["Elsewhere", "RemoteParts", "Replies", "pickled_setup"]
 
 
 class RemoteParts(NamedTuple):
-    """What has to be known to compute the batches of a graph elsewhere.
+    """The data needed to compute the batches of a graph in other processes.
 
     Attributes:
-        graph: after all passes.
-        plan: what is computed elsewhere, and here.
-        readers: places of the readers among the sources, in the order in which they were written.
-        setup: of the workers.
-        pool: memory for copies of batches of which a consumer holds too many.
-        meter: takes what workers measure; None where nobody asked for it.
-        timeout_s: longest time for a batch; None for any.
-        callback_pickler: how Python functions travel to workers that are not forked.
+        graph: the graph after all passes.
+        plan: the parts of the plan for other processes and for this one.
+        readers: indices of the readers among the sources, in the order of the program.
+        setup: setup of the workers.
+        pool: memory for copies if a consumer holds too many batches.
+        meter: collects measurements of workers; None if not requested.
+        timeout_s: maximum time for a batch; None: no limit.
+        callback_pickler: pickles Python functions for workers that are not forked.
     """
 
     graph: Graph
@@ -47,11 +47,11 @@ class RemoteParts(NamedTuple):
 
 
 class Elsewhere(Protocol):
-    """A place where workers compute batches.
+    """A service whose workers compute batches.
 
     Attributes:
-        count: most workers.
-        threads: of each.
+        count: maximum number of workers.
+        threads: number of threads per worker.
     """
 
     @property
@@ -61,19 +61,19 @@ class Elsewhere(Protocol):
 
     @property
     def threads(self) -> int:
-        """Threads of each."""
+        """Number of threads per worker."""
         ...
 
     def stages(self, parts: RemoteParts) -> RemoteStages:
-        """Return what brings batches to the workers."""
+        """Return the stages that send batches to the workers."""
         ...
 
 
 class Replies:
-    """Brings iterations to workers as requests, and what came back into iterations.
+    """Converts iterations to requests for workers, and replies to values of iterations.
 
     Args:
-        parts: of the graph.
+        parts: the parts of the graph.
     """
 
     def __init__(self, parts: RemoteParts) -> None:
@@ -83,16 +83,16 @@ class Replies:
         self._places = {node: place for place, node in enumerate(self._nodes)}
 
     def request(self, iteration: Iteration) -> Request:
-        """Return what has to be sent of a batch."""
+        """Return the data to send for a batch."""
         return request_of(iteration, self._parts.readers, self._parts.plan.inputs)
 
     def fill(self, iteration: Iteration, reply: Reply, *, is_copied: bool) -> None:
-        """Take what became of a batch.
+        """Store the result of a batch.
 
         Args:
             iteration: the batch.
-            reply: values, bad samples and the like.
-            is_copied: whether values go into memory of this process.
+            reply: values, bad samples and further results.
+            is_copied: whether values are copied to memory of this process.
         """
         parts = self._parts
         if parts.meter is not None:
@@ -103,7 +103,7 @@ class Replies:
             iteration.values[slot] = batch if batch is None or not is_copied else self._copied(batch)
         iteration.positions = {self._branches[place]: positions for place, positions in reply.positions.items()}
         iteration.bad = [(sample, attempt, self._nodes[place], *rest) for sample, attempt, place, *rest in reply.bad]
-        iteration.stand_ins = {self._nodes[place]: set(samples) for place, samples in reply.stand_ins.items()}
+        iteration.substitutes = {self._nodes[place]: set(samples) for place, samples in reply.substitutes.items()}
 
     def _copied(self, batch: Batch) -> Batch:
         def copy(array: Any) -> Any:
@@ -111,16 +111,14 @@ class Replies:
             copied[...] = array
             return copied
 
-        if batch.dense is not None:
-            return Batch(copy(batch.dense), None, batch.layout, "cpu", batch.origins, batch.dtype)
-        return Batch(None, [copy(sample) for sample in batch.samples], batch.layout, "cpu", batch.origins, batch.dtype)
+        return batch.map(copy)
 
     def origins_of(self, slot: int, numbers: np.ndarray[Any, Any]) -> Origins:
-        """Return where samples of a reader came from.
+        """Return the origins of samples of a reader.
 
         Args:
-            slot: of the reader's output.
-            numbers: of entries.
+            slot: slot of the reader's output.
+            numbers: numbers of entries.
         """
         step = self._parts.plan.elsewhere.readers[slot]
         origin = step.node.operator.origin_function
@@ -129,15 +127,15 @@ class Replies:
 
 
 def pickled_setup(parts: RemoteParts, pickler: CallbackPickler) -> tuple[bytes, Callable[[bytes], Any]]:
-    """Return the setup of the workers as bytes, and what loads them.
+    """Return the setup of the workers as bytes, and the function that loads them.
 
     Raises:
-        ArgumentTypeError: something in the graph cannot be sent; with operator and the user's line.
+        ArgumentTypeError: an object in the graph cannot be pickled; with operator and the user's line.
     """
     try:
         return pickler.dumps(parts.setup, "the pipeline", None, "")
     except DalifyError:
-        for place, node in enumerate(parts.graph.nodes()):  # which one is it?
+        for place, node in enumerate(parts.graph.nodes()):  # find the argument
             what = (pack(Graph((), (node,))).nodes[-1].arguments, parts.setup.indices.get(place))
             name = f"an argument of {node.operator.public_name}"
             pickler.dumps(what, name, node.line, node.operator.public_name)

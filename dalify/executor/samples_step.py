@@ -1,4 +1,4 @@
-"""The step of operators whose kernel takes all samples of a chunk in one call, whatever their shapes."""
+"""The step of operators whose kernel takes all samples of a chunk of any shapes in one call."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalify.base.failure_context import failure_context
+from dalify.base.recent import Recent
 from dalify.data import Batch, Spec
 from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
@@ -23,14 +25,14 @@ _CACHE_LIMIT = 4096
 
 
 class SamplesStep(KernelStep):
-    """Calls a kernel once for all samples of a chunk, with `Samples` in the place of arrays."""
+    """Calls a kernel once for all samples of a chunk, with `Samples` instead of arrays."""
 
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)
         operator = self._operator
         kernel_names = frozenset(self._kernel.names)
         self._own_arguments = tuple(name for name in self._arguments if name in kernel_names)
-        # What `prepare` makes of shapes and constants is made once for chunks of one shape.
+        # The result of `prepare` for shapes and constants is cached for chunks of one shape.
         prepare = operator.prepare_function
         varying = {name for name, argument in self._arguments.items() if argument.slot is not None}
         self._prepares_once = (
@@ -39,8 +41,8 @@ class SamplesStep(KernelStep):
             and "draws" not in prepare.names
             and not varying & {*prepare.names}
         )
-        self._known_preparations: dict[Any, dict[str, Any]] = {}
-        self._known_results: dict[Any, tuple[Spec, ...]] = {}
+        self._known_preparations: Recent[dict[str, Any]] = Recent(_CACHE_LIMIT)
+        self._known_results: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
 
     def _groupwise(
         self,
@@ -51,15 +53,16 @@ class SamplesStep(KernelStep):
         count: int,
     ) -> list[Batch]:
         extra = self._preparation(inputs, arguments, draws, count)
-        xs = [None if batch is None else Samples.of_batch(batch) for batch in inputs]
+        xs = [None if batch is None else self._samples(batch) for batch in inputs]
+        like = xs[0] if xs else None
         specs, shapes = self._results(inputs, xs, arguments, extra, count)
         origins = origins_of(inputs)
         batches: list[Batch] = []
-        outs: list[Samples] = []
+        outs: list[Any] = []
         for output, spec in enumerate(specs):
-            batch = self._memory_of(frame, output, spec, shapes[output], origins, count)
+            batch = self._memory_of(frame, output, spec, shapes[output], origins, count, like)
             batches.append(batch)
-            outs.append(Samples.of_batch(batch))
+            outs.append(self._samples(batch))
         named = dict(self._constants)
         for name in self._own_arguments:
             named[name] = arguments[name]
@@ -67,7 +70,7 @@ class SamplesStep(KernelStep):
             if name in self._kernel.names:
                 named[name] = value
         kept = None
-        if outs and not any(out.shapes.all() for out in outs):  # kernels need not think of samples without elements
+        if outs and not any(out.shapes.all() for out in outs):  # kernels need not handle samples without elements
             kept = np.flatnonzero(np.any([out.shapes.all(1) for out in outs], 0))
             if not len(kept):
                 return batches
@@ -83,16 +86,20 @@ class SamplesStep(KernelStep):
         try:
             self._called([*outs], xs, named, 0, count)
         except Exception as error:
-            sample: int | None = getattr(error, "__dalify_sample__", None)
+            sample: int | None = failure_context(error).sample
             if kept is not None and sample is not None:
-                error.__dalify_sample__ = int(kept[sample])  # pyright: ignore[reportAttributeAccessIssue]
+                failure_context(error).sample = int(kept[sample])
             raise
         return batches
+
+    def _samples(self, batch: Batch) -> Any:
+        """Return a batch in the form that kernels get."""
+        return Samples.of_batch(batch)
 
     def _context(
         self, name: str, inputs: list[Batch | None], specs: tuple[Spec, ...], draws: SampleDraws | None, count: int
     ) -> Any:
-        """Return what a kernel asks for besides parameters. Specs have no shapes."""
+        """Return the arguments that a kernel declares in addition to parameters. Specs have no shapes."""
         if name == "spec":
             first = next((batch for batch in inputs if batch is not None), None)
             return None if first is None else open_spec(first)
@@ -107,19 +114,13 @@ class SamplesStep(KernelStep):
     def _preparation(
         self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> dict[str, Any]:
-        """Return what `prepare` returns."""
+        """Return the result of `prepare`."""
         if self._operator.prepare_function is None:
             return {}
         if not self._prepares_once or any(batch is not None and batch.dense is None for batch in inputs):
             return self._prepared(inputs, arguments, draws, count)
         key = tuple(None if batch is None else (batch.dtype, batch.layout, _shape(batch)) for batch in inputs)
-        found = self._known_preparations.get(key)
-        if found is None:
-            found = self._prepared(inputs, arguments, draws, count)
-            if len(self._known_preparations) >= _CACHE_LIMIT:
-                self._known_preparations.clear()
-            self._known_preparations[key] = found
-        return found
+        return self._known_preparations.get_or_make(key, lambda: self._prepared(inputs, arguments, draws, count))[0]
 
     def _results(
         self,
@@ -131,7 +132,7 @@ class SamplesStep(KernelStep):
     ) -> tuple[tuple[Spec, ...], list[Any]]:
         """Return the specs of the results, and of each output the shapes: a tuple for all, or int64 ``[N, ndim]``.
 
-        Where `prepare` gives no shapes, the rule runs once for each combination of input shapes and shaping arguments.
+        If `prepare` returns no shapes, the rule runs once per combination of input shapes and shaping arguments.
         """
         layout = extra.get("out_layout")
         shapes = extra.get("out_shapes")
@@ -160,9 +161,7 @@ class SamplesStep(KernelStep):
             specs = self._known_results.get(key)
             if specs is None:
                 specs = self._run_specs(inputs, varying, wanted, sample)[1]
-                if len(self._known_results) >= _CACHE_LIMIT:
-                    self._known_results.clear()
-                self._known_results[key] = specs
+                self._known_results.put(key, specs)
             found.append(specs)
         each = [[of_sample[output].shape for of_sample in found] for output in range(len(found[0]))]
         return found[0], [
@@ -176,11 +175,23 @@ class SamplesStep(KernelStep):
         if specs is None:
             opened = tuple(None if batch is None else open_spec(batch) for batch in inputs)
             specs = Wanted(None, layout).applied(self._operator.apply_rule(opened, self._rule_arguments), None)
-            self._known_results[key] = specs
+            self._known_results.put(key, specs)
         return specs
 
-    def _memory_of(self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int) -> Batch:
-        """Return a batch to be filled, of samples of one shape (a tuple) or several (an array)."""
+    def _memory_of(
+        self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
+    ) -> Batch:
+        """Return a batch to fill, for samples of one shape (a tuple) or different shapes (an array).
+
+        Args:
+            frame: of the chunk.
+            output: number of the output.
+            spec: its type and layout.
+            shapes: its shapes.
+            origins: of the samples.
+            count: number of samples.
+            like: the samples of the first input, or None.
+        """
         if isinstance(shapes, tuple):
             if spec.shape != shapes:
                 spec = spec.replace(shape=shapes)

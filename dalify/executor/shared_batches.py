@@ -1,7 +1,7 @@
-"""Batches in memory that two processes share: written on one side, viewed on the other.
+"""Batches in shared memory: one process writes them, another one views them.
 
-A slot holds one batch on its way: below its middle the request, above it what the worker computed. Kernels write
-outputs there directly; only what lies elsewhere is copied.
+A slot contains one batch: the request in its lower half, the result of the worker in its upper half. Kernels write
+outputs there directly; only data in other memory are copied.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ __all__ = [
 ]
 
 _HEADER_BYTES = 1 << 24
-# Without chunks, a slot is two regions: one for each direction.
+# Without chunks, a slot has two regions: one for each direction.
 _WORKERS_START, _END = REGION_BYTES, 2 * REGION_BYTES
 
-# From the slot of a reader's output and numbers of entries to where the samples came from.
+# From the slot of a reader's output and numbers of entries to the origins of samples.
 OriginsOf = Callable[[int, NDArray[Any]], Origins]
 
 
 class _Places(NamedTuple):
-    """Where a batch lies: one array, or one per sample.
+    """The position of a batch in a slot: one array, or one per sample.
 
     Attributes:
         starts: first byte of each array.
-        shapes: of each.
-        is_dense: whether the one array is all samples.
+        shapes: shape of each array.
+        is_dense: whether one array contains all samples.
         dtype: name of the element type.
-        layout: of the samples.
-        origins: None, texts, or the slot of a reader and numbers of entries.
+        layout: layout of the samples.
+        origins: None, strings, or the slot of a reader and numbers of entries.
     """
 
     starts: list[int]
@@ -62,12 +62,12 @@ class _Places(NamedTuple):
 
 
 class SharedReply(NamedTuple):
-    """A ``Reply`` whose values lie in a slot."""
+    """A ``Reply`` whose values are in a slot."""
 
     values: Mapping[int, _Places | None]
     positions: Mapping[int, NDArray[np.int64]]
     bad: Sequence[Any]
-    stand_ins: Mapping[int, Sequence[int]]
+    substitutes: Mapping[int, Sequence[int]]
     sizes: Mapping[int, tuple[int, int]]
     kept: Sequence[tuple[int, int, int, int]]
 
@@ -78,12 +78,12 @@ def new_slot() -> Slot:
 
 
 class SlotMemory(BufferPool):
-    """Hands out the memory of a slot from one end to the other; nothing comes back before the next batch.
+    """Allocates the memory of a slot in order; it is freed only for the next batch.
 
     Args:
         memory: all bytes of a slot.
-        start: where to begin.
-        end: where to end.
+        start: first byte to use.
+        end: byte after the last one to use.
     """
 
     def __init__(self, memory: NDArray[np.uint8], start: int = _WORKERS_START, end: int = _END) -> None:
@@ -96,11 +96,11 @@ class SlotMemory(BufferPool):
 
     @property
     def end_bytes(self) -> int:
-        """Where what was handed out ends."""
+        """The end of the allocated memory."""
         return self._next
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return an uninitialised array in the slot.
+        """Return an uninitialized array in the slot.
 
         Raises:
             WorkerError: the slot is full.
@@ -112,12 +112,13 @@ class SlotMemory(BufferPool):
             start, self._next = self._next, self._next + aligned(size_bytes)
         if self._next > self._end:
             raise WorkerError(
-                f"a batch may take {REGION_BYTES >> 30} GiB on its way between processes.", hint="Use smaller batches."
+                f"a batch is larger than {REGION_BYTES >> 30} GiB, the limit between processes.",
+                hint="Use smaller batches.",
             )
         return self._memory[start : start + size_bytes].view(dtype).reshape(shape)
 
     def start_of(self, array: NDArray[Any]) -> int:
-        """Return where in the slot an array begins; it is copied there if it lies elsewhere or is not contiguous."""
+        """Return the first byte of an array in the slot; it is copied if it is not there or not contiguous."""
         if not array.size:
             return 0
         start = array.__array_interface__["data"][0] - self._address
@@ -128,15 +129,15 @@ class SlotMemory(BufferPool):
         return copied.__array_interface__["data"][0] - self._address
 
     def places(self, batch: Batch | None, indices: Mapping[int, int]) -> _Places | None:
-        """Return where a batch lies, after bringing it into the slot.
+        """Store a batch in the slot, and return its position.
 
         Args:
-            batch: on the CPU; None for no samples.
+            batch: a batch on the CPU; None for no samples.
             indices: slots of readers by the identity of their index.
         """
         if batch is None:
             return None
-        arrays = [batch.dense] if batch.dense is not None else batch.samples
+        arrays = batch.arrays
         return _Places(
             [self.start_of(array) for array in arrays],
             [array.shape for array in arrays],
@@ -174,13 +175,13 @@ def _view(memory: NDArray[np.uint8], start: int, shape: tuple[int, ...], dtype: 
 
 
 def write_request(slot: Slot, request: Request) -> None:
-    """Leave a request in a slot for the worker that is going to have it."""
+    """Write a request for a worker to a slot."""
     memory = SlotMemory(slot.memory, _HEADER_BYTES, _WORKERS_START)
     inputs = {number: memory.places(batch, {}) for number, batch in request.inputs.items()}
     content = pickle.dumps(request._replace(inputs=inputs), pickle.HIGHEST_PROTOCOL)
     if len(content) > _HEADER_BYTES - 8:
         raise WorkerError(
-            f"what describes a batch may take {_HEADER_BYTES >> 20} MiB on its way between processes.",
+            f"the description of a batch is larger than {_HEADER_BYTES >> 20} MiB, the limit between processes.",
             hint="Use smaller batches.",
         )
     slot.write_header(content)
@@ -194,30 +195,30 @@ def read_request(slot: Slot) -> Request:
 
 
 def write_reply(memory: SlotMemory, reply: Reply, indices: Mapping[int, int]) -> SharedReply:
-    """Return a reply in a form that can be sent, after bringing what is not there yet into its slot.
+    """Store the values of a reply in its slot, and return the reply in a form that can be sent.
 
     Args:
-        memory: of the slot.
-        reply: what was computed.
+        memory: memory of the slot.
+        reply: the reply.
         indices: slots of readers by the identity of their index.
     """
     return SharedReply(
         {slot: memory.places(batch, indices) for slot, batch in reply.values.items()},
         reply.positions,
         reply.bad,
-        reply.stand_ins,
+        reply.substitutes,
         reply.sizes,
         reply.kept,
     )
 
 
 def read_reply(memory: NDArray[np.uint8], reply: SharedReply, origins_of: OriginsOf) -> Reply:
-    """Return what a worker computed, as views.
+    """Return the results of a worker as views.
 
     Args:
         memory: all bytes of the slot.
-        reply: what the worker sent.
-        origins_of: tells where samples came from.
+        reply: the reply of the worker.
+        origins_of: returns the origins of samples.
     """
     values = {slot: _batch_at(memory, places, origins_of) for slot, places in reply.values.items()}
-    return Reply(values, reply.positions, reply.bad, reply.stand_ins, reply.sizes, reply.kept)
+    return Reply(values, reply.positions, reply.bad, reply.substitutes, reply.sizes, reply.kept)

@@ -1,4 +1,4 @@
-"""The steps of a plan, one per node: constants, conditions. ``kernel_step`` has those that compute.
+"""The steps of a plan, one per node: constants and conditions. Steps with kernels are in ``kernel_step``.
 
 A step reads and writes the values of a frame by slot.
 """
@@ -12,11 +12,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from dalify.base.doubts import doubt
-from dalify.base.errors import ConditionError, DalifyError, DecodeError, OperatorError, ReaderError
+from dalify.base.errors import ConditionError, DalifyError, DecodeError, DeviceError, OperatorError, ReaderError
+from dalify.base.failure_context import failure_context
 from dalify.base.fork_gate import working
 from dalify.base.interrupts import kept_interrupts
-from dalify.base.optional import torch
-from dalify.data import Batch, array_dtype, stack_samples
+from dalify.base.optional import is_loaded, torch
+from dalify.base.user_error import as_runtime_error
+from dalify.data import Batch, array_dtype
 from dalify.data.agreement import check_agreement
 from dalify.executor.frame import Frame
 from dalify.graph import Branch, Node
@@ -29,6 +31,7 @@ __all__ = [
     "Step",
     "cause",
     "described",
+    "exhausted",
     "is_foreign",
     "located",
     "run_steps",
@@ -51,13 +54,13 @@ class Step(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What failed.
+    """The location of a failure.
 
     Attributes:
-        node: the operator's use.
-        position: of the sample in its batch; None where the error belongs to no sample.
-        origin: where the sample came from; None where that is not known.
-        is_dropped: a copy of the sample was dropped: read again, it is fetched again.
+        node: node of the operator.
+        position: position of the sample in its batch; None if the error does not belong to a sample.
+        origin: origin of the sample; None if unknown.
+        is_dropped: whether a cached copy of the sample was deleted, so that reading it again fetches it again.
     """
 
     node: Node
@@ -67,49 +70,66 @@ class Failure:
 
 
 def located(error: Exception, node: Node, sample: int | None, origin: str | None) -> Exception:
-    """Return an error with what the executor knows: operator, the user's line, sample, and its origin.
+    """Return an error with operator, the user's line, sample, and its origin.
 
-    What a library raises inside an operator becomes an error of dalify: of a reader ``ReaderError``, of a decoder
-    ``DecodeError``, of others ``OperatorError``. Raise it ``from cause(error, node)``.
+    An exception of a library becomes an error of dalify: ``ReaderError`` for readers, ``DecodeError`` for decoders,
+    ``OperatorError`` for other operators. An exception of a user's function keeps its class and is also a RuntimeError;
+    exceptions of sources and data sets do not change. Raise it ``from cause(error, node)``.
     """
     if is_foreign(error, node):
         error = _translated(error, node)
-    if not hasattr(error, "__dalify_failure__"):
+    elif node.operator.runs_user_code and not node.operator.is_reader and node.operator.name != "external_source":
+        error = as_runtime_error(error)
+    if failure_context(error).failure is None:
         is_dropped = False
         if isinstance(error, (DecodeError, ReaderError)):
             # A reader's index has no origin: the message names the file.
             note, is_dropped = doubt(error.origin or origin or error.message)
             error.hint = " ".join(filter(None, (error.hint, note)))
         failure = Failure(node, sample, origin, is_dropped)
-        error.__dalify_failure__ = failure  # pyright: ignore[reportAttributeAccessIssue]
+        failure_context(error).failure = failure
     if isinstance(error, DalifyError):
         error.locate(line=node.line, operator=node.operator.public_name, sample=sample, origin=origin)
         return error
-    if not getattr(error, "__dalify_located__", False):
+    if not failure_context(error).is_noted:
         place = f" at {node.line}" if node.line else ""
         where = "" if sample is None else f", sample {sample} of the batch"
         where += f", from {origin}" if origin else ""
         error.add_note(f"in {node.operator.public_name}{place}{where}")
-        error.__dalify_located__ = True  # pyright: ignore[reportAttributeAccessIssue]
+        failure_context(error).is_noted = True
     return error
 
 
 def is_foreign(error: Exception, node: Node) -> bool:
-    """Tell whether an error comes from a library: not from dalify, the user's code, or a failed import or assertion."""
+    """Return whether a library raised an error: not dalify, user code, or a failed import or assertion."""
     return not (
         isinstance(error, (DalifyError, ImportError, AssertionError))
         or node.operator.runs_user_code
-        or hasattr(error, "__dalify_failure__")
+        or failure_context(error).failure is not None
     )
 
 
+def exhausted(error: Exception, node: Node) -> Exception | None:
+    """Return the error to raise where the device had no memory left for a step; None for other errors."""
+    if not is_loaded("torch") or not isinstance(error, torch.OutOfMemoryError):
+        return None
+    error.__traceback__ = None  # its frames would keep the tensors of the step
+    text = str(error).strip().split("\n", 1)[0]
+    refusal = DeviceError(
+        f"the device has no memory left for this batch ({text}).",
+        hint="Use a smaller batch_size or prefetch_queue_depth, or leave more of the device's memory to the pipeline. "
+        "The next batch is computed as usual.",
+    )
+    return located(refusal, node, None, None)
+
+
 def cause(error: Exception, node: Node) -> BaseException | None:
-    """Return what ``located(error, node, ...)`` is raised from."""
+    """Return the cause for raising ``located(error, node, ...)``."""
     return error if is_foreign(error, node) else error.__cause__
 
 
 def described(error: Exception) -> str:
-    """Return class and text of an error of a library, for a message."""
+    """Return class and message of an error of a library, for a message."""
     text = str(error).strip().rstrip(".")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
@@ -123,11 +143,11 @@ def _translated(error: Exception, node: Node) -> DalifyError:
 
 
 def with_stand_ins(batch: Batch | None, node: Node, frame: Frame) -> Batch:
-    """Return a decoder's input with samples that can be decoded in the place of those that cannot."""
+    """Return the input of a decoder, with bad samples replaced by samples that can be decoded."""
     stand_in = node.operator.stand_in_function
     assert batch is not None, "dalify bug: a bad sample in no batch"
     assert stand_in is not None, "dalify bug: no stand-in for a bad sample"
-    bad = frame.stand_ins[node]
+    bad = frame.substitutes[node]
     positions = frame.positions(node.branch).tolist()
     samples = [
         stand_in(sample) if position in bad else sample
@@ -137,16 +157,16 @@ def with_stand_ins(batch: Batch | None, node: Node, frame: Frame) -> Batch:
 
 
 def walk(steps: Iterable[Step]) -> Iterator[Step]:
-    """Yield steps, and those that are inside of others."""
+    """Yield steps, including nested ones."""
     for step in steps:
         yield step
         yield from walk(getattr(step, "steps", ()))
 
 
 def run_steps(steps: Iterable[Step], frame: Frame) -> None:
-    """Run steps one after the other. A fork waits for each, but not for the user's code and for other processes."""
+    """Run steps one after the other. A fork waits for each, except for user code and other processes."""
     for step in steps:
-        # Steps that have others inside run them in this way.
+        # Steps with nested steps also run them with this function.
         if step.node.operator.runs_user_code or getattr(step, "ahead", None) is not None or hasattr(step, "steps"):
             step.run(frame)
         else:
@@ -164,7 +184,7 @@ class LiteralStep:
         self._value: np.ndarray[Any, Any] = node.arguments["value"]
         self._layout: str = node.arguments.get("layout", "")
         self._dtype = array_dtype(self._value)
-        self._batch: Batch | None = None  # of the last chunk: most chunks have as many samples
+        self._batch: Batch | None = None  # of the last chunk: most chunks have the same number of samples
 
     def run(self, frame: Frame) -> None:
         """Repeat the value without copying."""
@@ -176,7 +196,7 @@ class LiteralStep:
 
 
 class SplitStep:
-    """Keeps the samples of one side of a condition."""
+    """Selects the samples of one side of a condition."""
 
     def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
         assert node.branch is not None, "dalify bug: a split outside all branches"
@@ -186,7 +206,7 @@ class SplitStep:
         self._branch: Branch = node.branch
 
     def run(self, frame: Frame) -> None:
-        """Take the samples; the first split of a branch decides for all which ones."""
+        """Select the samples; the first split of a branch determines them for all."""
         branch = self._branch
         outer = frame.positions(branch.parent)
         if not frame.knows(branch):
@@ -214,12 +234,12 @@ def _truth(predicate: Batch, node: Node) -> np.ndarray[Any, Any]:
             line=node.line,
             hint="Reduce it first, for instance with fn.reductions.max(x).",
         )
-    dense = predicate.dense if predicate.dense is not None else stack_samples(predicate.samples)
+    dense = predicate.stacked()
     return np.asarray(dense) != 0
 
 
 class MergeStep:
-    """Puts the samples of two branches together in their original order."""
+    """Merges the samples of two branches in their original order."""
 
     def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
         self.node = node

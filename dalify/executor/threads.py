@@ -1,6 +1,6 @@
 """The worker threads of a pipeline.
 
-Tasks of earlier batches go first; tasks of the next batch fill what would be idle at the end of one.
+Tasks of earlier batches have priority. Threads that would be idle at the end of a batch run tasks of the next one.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import heapq
 import itertools
-import os
 import threading
 import time
 import weakref
@@ -16,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from dalify.base.fork_hook import at_fork
 from dalify.base.interrupts import PATIENCE_S, deferred_interrupts, leave_running, was_interrupted
 
 __all__ = ["AwaitedThreads", "ThreadPool", "ends_with_program"]
@@ -24,10 +24,10 @@ Task = Callable[[], None]
 
 
 class _Queue:
-    """What the threads share. They hold no reference to the pool, so that a forgotten pipeline can be collected."""
+    """The shared state of threads. It has no reference to the pool, so that unused pipelines can be collected."""
 
     def __init__(self) -> None:
-        self.condition = threading.Condition()  # reentrant: garbage collection may end a pool that holds it right here
+        self.condition = threading.Condition()  # reentrant: garbage collection may end a pool while its lock is held
         self.heap: list[tuple[int, int, int, Task]] = []
         self.closed = False
 
@@ -42,7 +42,7 @@ def _work(queue: _Queue) -> None:
                 condition.wait()
             task = heapq.heappop(heap)[-1]
         task()
-        del task  # what it holds must not live until the next one comes
+        del task  # free its data before waiting for the next task
 
 
 class ThreadPool:
@@ -57,7 +57,7 @@ class ThreadPool:
         self.size = size
         self._queue = _Queue()
         self._numbers = itertools.count()
-        # Daemons: a pipeline that nobody closed must not keep the interpreter from ending.
+        # Daemons: a pipeline that was not closed must not prevent the interpreter from ending.
         self._threads = [
             threading.Thread(target=_work, args=(self._queue,), name=f"{name}-{number}", daemon=True)
             for number in range(size)
@@ -72,7 +72,7 @@ class ThreadPool:
         Args:
             batch: number of the batch.
             stage: number of the stage in the plan.
-            tasks: what to run, in any order and at the same time.
+            tasks: functions to run, in any order and in parallel.
         """
         queue = self._queue
         with deferred_interrupts(), queue.condition:
@@ -81,10 +81,10 @@ class ThreadPool:
             queue.condition.notify(len(tasks))
 
     def close(self, *, wait: bool = True) -> None:
-        """Drop what is queued and end the threads, after the tasks that they work on.
+        """Drop queued tasks and end the threads after their current tasks.
 
         Args:
-            wait: return only when the threads have ended.
+            wait: return only after the threads have ended.
         """
         queue = self._queue
         with deferred_interrupts(), queue.condition:
@@ -104,18 +104,18 @@ _others: weakref.WeakKeyDictionary[threading.Thread, Callable[[], Any]] = weakre
 
 
 def ends_with_program(thread: threading.Thread, close: Callable[[], Any]) -> None:
-    """Have a thread that is in no pool end when Ctrl-C ends the program, or the program end without it.
+    """Register a thread outside of pools to end when Ctrl-C ends the program, or to be abandoned.
 
     Args:
-        thread: a daemon.
-        close: tells it to end; may be called again.
+        thread: a daemon thread.
+        close: requests its end; may be called repeatedly.
     """
     _others[thread] = close
 
 
 @atexit.register
 def _end_threads() -> None:
-    # Threads that run compiled code while the interpreter is taken down would crash it.
+    # Threads that run compiled code during the shutdown of the interpreter would crash it.
     deadline = time.monotonic() + PATIENCE_S if was_interrupted() else None
     for pool in list(_pools):
         pool.close(wait=False)
@@ -129,16 +129,15 @@ def _end_threads() -> None:
             leave_running()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: (_pools.clear(), _others.clear()))  # all have stayed in the parent
+at_fork(lambda: (_pools.clear(), _others.clear()))  # they exist only in the parent
 
 
 class AwaitedThreads(ThreadPool):
-    """Threads of who waits for each batch. What only one thread can do is done where it is submitted: that one waits.
+    """Threads for callers that wait for each batch. A single task runs in the calling thread, which waits anyway.
 
     Args:
         size: number of threads, at least 1.
-        name: prefix of the threads' names.
+        name: prefix of thread names.
     """
 
     def __init__(self, size: int, name: str) -> None:
@@ -151,7 +150,7 @@ class AwaitedThreads(ThreadPool):
             super().submit(batch, stage, tasks)
             return
         waiting: deque[Task] | None = getattr(self._here, "waiting", None)
-        if waiting is not None:  # a task of this thread submits: the loop below goes on with these
+        if waiting is not None:  # a task of this thread submits: the outer loop runs these
             waiting.extend(tasks)
             return
         self._here.waiting = waiting = deque(tasks)

@@ -8,28 +8,30 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from dalify.base.recent import Recent
 from dalify.data import Batch, DALIDataType
 from dalify.executor.frame import Frame
 from dalify.registry import Parameter
 
 __all__ = ["Argument", "argument_array", "constant_array", "element_dtype"]
 
-_KEPT_COUNTS = 64  # group sizes of which the repeated constant is kept
+_KEPT_COUNTS = 64  # number of group sizes whose repeated constants are cached
 
 _ELEMENTS: dict[type, np.dtype[Any]] = {
     bool: np.dtype(np.bool_),
     int: np.dtype(np.int32),
     float: np.dtype(np.float32),
+    np.uint32: np.dtype(np.uint32),
 }
 
 
 def element_dtype(parameter: Parameter) -> np.dtype[Any]:
-    """Return the type in which a kernel gets the values of a per-sample argument; enumerations are INT32."""
+    """Return the element type of a per-sample argument for kernels; enumerations are INT32."""
     return _ELEMENTS.get(parameter.element, _ELEMENTS[int])
 
 
 def constant_array(parameter: Parameter, value: Any, count: int) -> np.ndarray[Any, Any] | None:
-    """Repeat a constant for ``count`` samples; None stays None, and texts and objects stay what they are."""
+    """Repeat a constant for ``count`` samples; None, strings and objects are not changed."""
     if value is None or parameter.element in (str, object):
         return value
     wanted = element_dtype(parameter)
@@ -39,15 +41,14 @@ def constant_array(parameter: Parameter, value: Any, count: int) -> np.ndarray[A
 
 
 def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] | list[np.ndarray[Any, Any]]:
-    """Bring a graph value into the form in which a kernel gets the argument.
+    """Convert a graph value to the form of an argument for kernels.
 
     Returns:
-        ``[N]`` or ``[N, k]``; for lists of different length, a list of N vectors. A list with one entry per frame (the
-        layout begins with F) is ``[N, F, k]``, or N arrays ``[F, k]``; one that decides on the shape is flat all the
-        same.
+        ``[N]`` or ``[N, k]``; for lists of different lengths, a list of N vectors. A list with one entry per frame (the
+        layout starts with F) is ``[N, F, k]``, or N arrays ``[F, k]``; arguments that determine the shape are flat.
 
     Raises:
-        ArgumentTypeError: converting the elements would lose their meaning (fractions for an integer).
+        ArgumentTypeError: the conversion of the elements would lose information (fractions for an integer).
         ArgumentValueError: an integer that does not fit into 32 bits, or an extent that is not finite.
         ShapeError: more than one element per sample for a single-valued argument.
     """
@@ -87,12 +88,12 @@ def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] |
 
 
 def _check_range(parameter: Parameter, batch: Batch, wanted: np.dtype[Any]) -> None:
-    """Refuse integers that would wrap in INT32, and extents that are not finite."""
+    """Raise an error for integers that exceed INT32, and extents that are not finite."""
     dtype = batch.dtype
     is_wide = wanted.kind == "i" and dtype.is_integer and dtype.numpy.itemsize >= 4 and dtype.numpy != wanted
     if not is_wide and not (parameter.kind == "shaping" and dtype.is_float):
         return
-    for first, values in enumerate(batch.samples if batch.dense is None else [batch.dense]):
+    for first, values in enumerate(batch.arrays):
         wrong = ~((values >= -(2**31)) & (values < 2**31))
         if wrong.any():
             raise ArgumentValueError(
@@ -112,9 +113,9 @@ class Argument:
     """One per-sample argument of a step: a constant, repeated when needed, or a slot of the frame.
 
     Args:
-        parameter: what the operator declares.
-        value: the constant, normalised.
-        slot: where the values of the samples are found instead; None for a constant.
+        parameter: the declared parameter.
+        value: the normalized constant.
+        slot: slot of the values of the samples; None for a constant.
     """
 
     __slots__ = ("_repeated", "parameter", "slot", "value")
@@ -123,10 +124,10 @@ class Argument:
         self.parameter = parameter
         self.value = value
         self.slot = slot
-        self._repeated: dict[int, Any] = {}
+        self._repeated: Recent[Any] = Recent(_KEPT_COUNTS)
 
     def array(self, frame: Frame, count: int) -> Any:
-        """Return the values of the frame's ``count`` samples in the form that kernels get."""
+        """Return the values of the frame's ``count`` samples in the form for kernels."""
         if self.slot is not None:
             batch = frame.values[self.slot]
             assert batch is not None, "dalify bug: an argument without samples"
@@ -136,7 +137,5 @@ class Argument:
             found = constant_array(self.parameter, self.value, count)
             if isinstance(found, np.ndarray):
                 found.flags.writeable = False  # every call gets the same array
-            if len(self._repeated) > _KEPT_COUNTS:
-                self._repeated.clear()
-            self._repeated[count] = found
+            self._repeated.put(count, found)
         return found

@@ -29,11 +29,11 @@ def constant_array(value: Any, dtype: DALIDataType | None = None) -> np.ndarray[
     """
     dtype = enum_type(value) if dtype is None else dtype
     if dtype is not None:
-        array = np.asarray(value).astype(dtype.numpy)
+        array = _array(value).astype(dtype.numpy)
     elif isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
         array = np.asarray(value)
     else:
-        array = np.asarray(value)
+        array = _array(value)
         if array.dtype.kind == "i" and not isinstance(value, bool):
             if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
                 raise IntegerRangeError(
@@ -48,3 +48,10 @@ def constant_array(value: Any, dtype: DALIDataType | None = None) -> np.ndarray[
         raise GraphError(f"{value!r} cannot be a constant of a graph.", line=SourceLine.capture())
     from_numpy(array.dtype)
     return np.ascontiguousarray(array).reshape(array.shape)
+
+
+def _array(value: Any) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(value)
+    except ValueError as error:  # lists of different lengths
+        raise GraphError(f"{value!r} cannot be a constant of a graph: {error}", line=SourceLine.capture()) from error

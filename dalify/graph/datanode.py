@@ -45,8 +45,9 @@ class ArithmeticMixin(Generic[_T]):
 
     __slots__ = ()
 
-    def _apply(self, function: str, *operands: Any) -> _T:
-        raise AssertionError("dalify bug: ArithmeticMixin without _apply")
+    if TYPE_CHECKING:  # subclasses define it
+
+        def _apply(self, function: str, *operands: Any) -> _T: ...
 
     def __add__(self, other: Any) -> _T:
         return self._apply("add", self, other)
@@ -164,9 +165,11 @@ class Expression(ArithmeticMixin["DataNode"]):
     # With this, NumPy calls `node.__radd__` for `array + node` instead of adding the node to every element.
     __array_ufunc__ = None
 
-    def node(self) -> DataNode:
-        """Return the expression as a graph value."""
-        raise AssertionError("dalify bug: Expression without node")
+    if TYPE_CHECKING:  # subclasses define it
+
+        def node(self) -> DataNode:
+            """Return the expression as a graph value."""
+            ...
 
     def as_argument(self) -> Any:
         """Return the value for a keyword argument of an operator."""

@@ -32,7 +32,7 @@ from dalify.graph.node import DEVICES, Edge, Node
 from dalify.graph.specs import edge_spec
 from dalify.graph.subscript import subscript
 from dalify.graph.watch import batch_of_samples
-from dalify.registry import Operator, catalogue
+from dalify.registry import RANDOM_STATE, Operator, catalogue
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 
 __all__ = [
@@ -266,6 +266,8 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
     for name, value in given.items():
         if isinstance(value, Expression):
             value = value.as_argument()
+        if name == RANDOM_STATE.name and isinstance(value, np.ndarray):
+            value = constant(value)
         if name not in operator.parameters:
             modern = operator.old_arguments.get(name)
             if modern is not None:

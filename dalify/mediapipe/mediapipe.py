@@ -256,7 +256,7 @@ class MediaPipe:
         return len(self._lowering.readers[0])
 
     def __bool__(self) -> bool:
-        """Return True, whatever the number of batches."""
+        """Return True, independent of the number of batches."""
         return True
 
     def getBatchSize(self) -> int:  # noqa: N802 -- the name that programs use

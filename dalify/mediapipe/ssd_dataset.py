@@ -35,7 +35,7 @@ _TRIALS = 8  # one sample each: enough to include crops, flips and neither
 
 
 def has_boxes(dataset: Any) -> bool:
-    """Return whether a dataset has the attributes of SSD's COCODetection, whatever its class."""
+    """Return whether a dataset of any class has the attributes of SSD's COCODetection."""
     return all(hasattr(dataset, name) for name in _DATASET_ATTRIBUTES) and all(
         hasattr(dataset.transform, name) for name in _TRANSFORM_ATTRIBUTES
     )
@@ -126,9 +126,9 @@ class SsdSource(FileSource):
                     continue
                 if most is not None and not bool((overlaps < most).all()):
                     continue
-                centre_x, centre_y = (0.5 * (boxes[:, axis] + boxes[:, axis + 2]) for axis in (0, 1))
-                inside = (centre_x > window[0]) & (centre_x < window[2])
-                inside &= (centre_y > window[1]) & (centre_y < window[3])
+                center_x, center_y = (0.5 * (boxes[:, axis] + boxes[:, axis + 2]) for axis in (0, 1))
+                inside = (center_x > window[0]) & (center_x < window[2])
+                inside &= (center_y > window[1]) & (center_y < window[3])
                 if not bool(inside.any()):
                     continue
                 kept = [boxes[inside, 0].clamp(min=window[0]), boxes[inside, 1].clamp(min=window[1])]

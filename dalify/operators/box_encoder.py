@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.recent import Recent
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.boxes.box_matching import anchor_table, match, match_on_device
 from dalify.registry import Spec, operator
@@ -72,8 +72,7 @@ def box_encoder(
     return Spec(DALIDataType.FLOAT, 2, "", (count, 4)), Spec(DALIDataType.INT32, 1, "", (count,))
 
 
-_tables: OrderedDict[int, tuple[Any, np.ndarray]] = OrderedDict()
-_TABLES = 16
+_tables: Recent[tuple[Any, np.ndarray]] = Recent(16)
 
 
 def _table_of(anchors: tuple[float, ...]) -> np.ndarray:
@@ -81,9 +80,8 @@ def _table_of(anchors: tuple[float, ...]) -> np.ndarray:
     found = _tables.get(id(anchors))
     if found is None or found[0] is not anchors:
         table = anchor_table(np.array(anchors, np.float32).reshape(-1, 4))
-        found = _tables[id(anchors)] = (anchors, table)
-        while len(_tables) > _TABLES:
-            _tables.popitem(last=False)
+        found = anchors, table
+        _tables.put(id(anchors), found)
     return found[1]
 
 

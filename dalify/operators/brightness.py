@@ -42,10 +42,11 @@ def brightness(
 
 
 @brightness.cpu_samples
+@brightness.triton
 def _(out, x, *, brightness, brightness_shift, spec, out_spec):
     levels_cpu(out, x, spec, out_spec, brightness=brightness, brightness_shift=brightness_shift)
 
 
-@brightness.gpu
+@brightness.gpu_samples
 def _(out, x, *, brightness, brightness_shift, spec, out_spec):
     levels_gpu(out, x, spec, out_spec, brightness=brightness, brightness_shift=brightness_shift)

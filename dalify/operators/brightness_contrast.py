@@ -49,6 +49,7 @@ def brightness_contrast(
 
 
 @brightness_contrast.cpu_samples
+@brightness_contrast.triton
 def _(out, x, *, brightness, brightness_shift, contrast, contrast_center, spec, out_spec):
     levels_cpu(
         out,
@@ -62,7 +63,7 @@ def _(out, x, *, brightness, brightness_shift, contrast, contrast_center, spec, 
     )
 
 
-@brightness_contrast.gpu
+@brightness_contrast.gpu_samples
 def _(out, x, *, brightness, brightness_shift, contrast, contrast_center, spec, out_spec):
     levels_gpu(
         out,

@@ -51,10 +51,11 @@ def color_twist(
 
 
 @color_twist.cpu_samples
+@color_twist.triton
 def _(out, x, *, brightness, contrast, hue, saturation, spec):
     twist_cpu(out, x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)
 
 
-@color_twist.gpu
+@color_twist.gpu_samples
 def _(out, x, *, brightness, contrast, hue, saturation, spec):
     twist_gpu(out, x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)

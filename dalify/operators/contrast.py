@@ -43,10 +43,11 @@ def contrast(
 
 
 @contrast.cpu_samples
+@contrast.triton
 def _(out, x, *, contrast, contrast_center, spec, out_spec):
     levels_cpu(out, x, spec, out_spec, contrast=contrast, contrast_center=contrast_center)
 
 
-@contrast.gpu
+@contrast.gpu_samples
 def _(out, x, *, contrast, contrast_center, spec, out_spec):
     levels_gpu(out, x, spec, out_spec, contrast=contrast, contrast_center=contrast_center)

@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalify.base.errors import LayoutError, ShapeError
+from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.images.crop_geometry import (
-    FILLING,
-    check_crop_arguments,
-    check_fill_values,
-    chunk_windows,
-    crop_extents,
-)
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.normalize_axes import normalize_axes
 from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
-from dalify.registry import PerSample, Shaping, Spec, operator
+from dalify.parameter_groups.crop import CropWindow, OutOfBounds
+from dalify.registry import PerSample, Spec, operator
 
 
-@operator
+@operator(alphabetical=True)
 def crop_mirror_normalize(
     x: Spec,
     /,
     *,
-    crop: Shaping[list[float]] | None = None,
-    crop_d: Shaping[float] = 0.0,
-    crop_h: Shaping[float] = 0.0,
-    crop_pos_x: PerSample[float] = 0.5,
-    crop_pos_y: PerSample[float] = 0.5,
-    crop_pos_z: PerSample[float] = 0.5,
-    crop_w: Shaping[float] = 0.0,
+    window: CropWindow,
     dtype: DALIDataType = DALIDataType.FLOAT,
-    fill_values: list[float] = [0.0],  # noqa: B006 -- the signature is the schema; the list is never mutated
+    bounds: OutOfBounds,
     mean: PerSample[list[float]] = [0.0],  # noqa: B006
     mirror: PerSample[int] = 0,
-    out_of_bounds_policy: str = "error",
     output_layout: str = "CHW",
     pad_output: bool = False,
-    rounding: str = "round",
     scale: float = 1.0,
     shift: float = 0.0,
     std: PerSample[list[float]] = [1.0],  # noqa: B006
@@ -47,14 +36,6 @@ def crop_mirror_normalize(
 
     Args:
         x: images HWC or CHW, volumes DHWC or CDHW, or sequences of them, any dtype.
-        crop: extents of the window in pixels for the last axes of D (or F), H, W: [height, width] or
-            [depth, height, width]; fractions are truncated. Without any extents the whole sample is taken.
-        crop_d: depth of the window; 0: all of it.
-        crop_h: height of the window, with `crop_w`.
-        crop_pos_x: position of the window, 0 (left) to 1 (right): it starts at ``crop_pos_x * (W - width)``.
-        crop_pos_y: vertical position, 0 (top) to 1 (bottom).
-        crop_pos_z: position along D (or F), 0 to 1.
-        crop_w: width of the window, with `crop_h`.
         dtype: element type of the result; integers are rounded half away from zero and saturated.
         fill_values: values of the result outside the sample, one for all channels or one each; with ``pad``.
             Integers are truncated and saturated.
@@ -64,7 +45,6 @@ def crop_mirror_normalize(
             outside is filled with `fill_values`; ``trim_to_shape``: windows are clipped.
         output_layout: order of the axes of the result, a permutation of the input's.
         pad_output: add channels up to the next power of two: of zeros, or of a single fill value with ``pad``.
-        rounding: how the start of the window is rounded: ``round`` (half away from zero) or ``truncate``.
         scale: multiplier of the normalized values.
         shift: added at the end.
         std: divisor; one number for all channels or one each.
@@ -85,8 +65,7 @@ def crop_mirror_normalize(
     """
     x = x.replace(layout=visual_layout(x, VISUAL_LAYOUTS))
     layout = x.layout or ""
-    shaping = {"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w}
-    check_crop_arguments(rounding=rounding, policy=out_of_bounds_policy, **shaping)
+    window.check(bounds)
     target = output_layout or layout
     if sorted(target) != sorted(layout):
         spatial = "".join(letter for letter in layout if letter in "DHW")
@@ -98,11 +77,11 @@ def crop_mirror_normalize(
     if x.shape is None:
         return result
     channels = x.extent("C")
-    if out_of_bounds_policy in FILLING or len(fill_values) != 1:
-        check_fill_values(fill_values, channels)
+    if bounds.is_filling or len(bounds.fill_values) != 1:
+        bounds.check_channels(channels)
     letters = layout.replace("C", "")
-    window = crop_extents(letters, [x.extent(letter) for letter in letters], **shaping)
-    extents = dict(zip(letters, window, strict=True)) | {"C": _padded(channels, pad_output)}
+    cropped = window.extents(letters, [x.extent(letter) for letter in letters])
+    extents = dict(zip(letters, cropped, strict=True)) | {"C": _padded(channels, pad_output)}
     return result.replace(shape=tuple(extents[letter] for letter in target))
 
 
@@ -113,29 +92,21 @@ def _padded(channels: int, pad_output: bool) -> int:
 
 @crop_mirror_normalize.geometry
 def _(
-    x,
+    x: Batch,
     *,
-    spec,
-    crop,
-    crop_d,
-    crop_h,
-    crop_w,
-    crop_pos_x,
-    crop_pos_y,
-    crop_pos_z,
-    rounding,
-    out_of_bounds_policy,
-    output_layout,
-    pad_output,
-    fill_values,
-    mean,
-    std,
-):
+    spec: Spec,
+    window: CropWindow,
+    bounds: OutOfBounds,
+    output_layout: str,
+    pad_output: bool,
+    mean: Any,
+    std: Any,
+) -> dict[str, Any]:
     layout = visual_layout(spec, VISUAL_LAYOUTS)
     shapes = x.shape_array()
     channels = shapes[:, layout.index("C")]
-    if out_of_bounds_policy in FILLING or len(fill_values) != 1:
-        check_fill_values(fill_values, channels)
+    if bounds.is_filling or len(bounds.fill_values) != 1:
+        bounds.check_channels(channels)
     for name, values in (("mean", mean), ("std", std)):
         counts = np.array([len(row) for row in values]) if isinstance(values, list) else values.shape[1]
         wrong = np.flatnonzero((counts != 1) & (counts != channels))
@@ -146,9 +117,7 @@ def _(
                 f"{len(values[sample])}.",
                 sample=sample,
             )
-    shaping = {"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w}
-    positions = {"crop_pos_x": crop_pos_x, "crop_pos_y": crop_pos_y, "crop_pos_z": crop_pos_z}
-    anchors, windows = chunk_windows(shapes, layout, shaping, positions, rounding, out_of_bounds_policy)
+    anchors, windows = window.windows(shapes, layout, bounds.out_of_bounds_policy)
     extents = dict(zip(layout.replace("C", ""), windows.T, strict=True))
     extents["C"] = np.array([_padded(count, pad_output) for count in channels.tolist()], np.int64)
     out_shapes = np.stack([extents[letter] for letter in output_layout or layout], 1)
@@ -156,34 +125,35 @@ def _(
 
 
 @crop_mirror_normalize.cpu_samples
-@crop_mirror_normalize.gpu
+@crop_mirror_normalize.gpu_samples
+@crop_mirror_normalize.triton
 def _(
-    out,
-    x,
+    out: Any,
+    x: Any,
     *,
-    spec,
-    out_spec,
-    anchors,
-    out_of_bounds_policy,
-    fill_values,
-    mirror,
-    mean,
-    std,
-    scale,
-    shift,
-):
+    spec: Spec,
+    out_spec: Spec,
+    anchors: np.ndarray,
+    bounds: OutOfBounds,
+    mirror: np.ndarray,
+    mean: Any,
+    std: Any,
+    scale: float,
+    shift: float,
+) -> None:
     layout = visual_layout(spec, VISUAL_LAYOUTS)
-    fills = fill_values if out_of_bounds_policy in FILLING else (0.0,)
+    fills = bounds.fill_values if bounds.is_filling else (0.0,)
+    is_float = out_spec.dtype is not None and out_spec.dtype.is_float
     normalize_axes(
         out,
         x,
         layout,
-        out_spec.layout,
+        out_spec.layout or "",
         dict(zip(layout.replace("C", ""), anchors.T, strict=True)),
         mirror=mirror,
         mean=mean,
         std=std,
         scale=scale,
         shift=shift,
-        fill_values=fills if out_spec.dtype.is_float else [float(np.trunc(value)) for value in fills],
+        fill_values=fills if is_float else [float(np.trunc(value)) for value in fills],
     )

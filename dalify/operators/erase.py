@@ -9,6 +9,8 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import NoDeviceKernelError
+from dalify.kernels.images.erase_regions import erase_regions
 from dalify.registry import PerSample, Spec, operator
 
 _MAX_COORDINATE = np.float32(2.0**62)
@@ -198,3 +200,29 @@ def _(
         centered_anchor=centered_anchor, fill_value=fill_value, normalized=normalized,
         normalized_anchor=normalized_anchor, normalized_shape=normalized_shape,
     )  # fmt: skip
+
+
+@erase.triton
+def _(
+    out, x, *, anchor, axes, axis_names, centered_anchor, fill_value, normalized, normalized_anchor, normalized_shape,
+    shape, spec,
+):  # fmt: skip
+    kinds = {len(row) for values in (anchor, shape, fill_value) if isinstance(values, list) for row in values}
+    if shape is None or len(kinds) > 0 or spec.dtype == DALIDataType.BOOL:
+        raise NoDeviceKernelError  # nothing to erase, or another number of regions or values in each sample
+    places = list(_axes(spec, axes, axis_names))
+    options = (centered_anchor, normalized or bool(normalized_anchor), normalized or bool(normalized_shape))
+    regions = [
+        _regions(None if anchor is None else anchor[n : n + 1], shape[n : n + 1], extents[places], options)
+        for n, extents in enumerate(x.shapes)
+    ]
+    found = np.concatenate(regions)
+    whole = np.zeros((len(x), found.shape[1], 2, x.ndim), np.int64)
+    whole[:, :, 1] = x.shapes[:, None]
+    whole[..., places] = found
+    channel_axis = (spec.layout or "").find("C")
+    values = np.asarray(fill_value, np.float64).reshape(len(fill_value), -1)
+    if values.shape[1] > 1 and (channel_axis < 0 or (x.extents(channel_axis) != values.shape[1]).any()):
+        raise NoDeviceKernelError
+    fills = np.trunc(values) if spec.dtype is not None and spec.dtype.is_integer else values
+    erase_regions(out, x, whole, fills, max(channel_axis, 0))

@@ -19,7 +19,7 @@ def _effect(arguments: Mapping[str, Any]) -> str:
     return "" if arguments.get("source") is None else "runs Python code"
 
 
-@operator(outputs=_count, user_code=True, effect=_effect)
+@operator(outputs=_count, fed=True, user_code=True, effect=_effect)
 def external_source(
     source: object = None,
     num_outputs: int | None = None,

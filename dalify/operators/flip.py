@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dalify.base.errors import LayoutError
-from dalify.kernels.arrays.gather import flip_axes, flip_axes_torch
+from dalify.kernels.arrays.gather import flip_axes
+from dalify.kernels.arrays.windows_torch import flip_samples_torch
 from dalify.kernels.images.frames import visual_layout
 from dalify.registry import PerSample, Spec, operator
 
@@ -48,10 +49,11 @@ def _flags(layout, horizontal, vertical, depthwise):
 
 
 @flip.cpu_samples
+@flip.triton
 def _(out, x, *, horizontal, vertical, depthwise, out_spec):
     flip_axes(out, x, _flags(out_spec.layout, horizontal, vertical, depthwise))
 
 
-@flip.gpu
+@flip.gpu_samples
 def _(out, x, *, horizontal, vertical, depthwise, out_spec):
-    flip_axes_torch(out, x, _flags(out_spec.layout, horizontal, vertical, depthwise))
+    flip_samples_torch(out, x, _flags(out_spec.layout, horizontal, vertical, depthwise))

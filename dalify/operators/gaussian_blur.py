@@ -9,15 +9,16 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.images.convolve import (
-    convolve_axes_torch,
     convolve_samples,
+    convolve_samples_torch,
     data_axes,
     gaussian_kernel,
     gaussian_sigma,
     gaussian_window,
 )
-from dalify.kernels.images.frames import flat_frames, folded_frames
+from dalify.kernels.images.frames import folded_frames
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -100,6 +101,8 @@ def _kernels(sigmas: np.ndarray, windows: np.ndarray) -> list[list[np.ndarray]]:
 
 
 @gaussian_blur.cpu_samples
+@gaussian_blur.gpu_samples
+@gaussian_blur.triton
 def _(out, x, *, sigma, window_size, spec):
     layout = spec.layout or ""
     first, axes = data_axes(layout, spec.ndim)
@@ -117,15 +120,5 @@ def _(out, x, *, sigma, window_size, spec):
                 error.sample = n
                 raise
         rows.append(np.concatenate(parts))
-    convolve_samples(
-        folded_frames(out, layout), folded_frames(x, layout), _kernels(rows[0], rows[1]), first - is_sequence
-    )
-
-
-@gaussian_blur.gpu
-def _(out, x, *, sigma, window_size, spec):
-    layout = spec.layout or ""
-    first, axes = data_axes(layout, len(spec.shape))
-    frames = spec.shape[0] if layout.startswith("F") else 1
-    kernels = _kernels(_rows(sigma, frames, axes, "sigma"), _rows(window_size, frames, axes, "window_size"))
-    convolve_axes_torch(flat_frames(out, layout), flat_frames(x, layout), kernels, first + 1 - layout.startswith("F"))
+    convolve: Any = convolve_samples if isinstance(x, Samples) else convolve_samples_torch
+    convolve(folded_frames(out, layout), folded_frames(x, layout), _kernels(rows[0], rows[1]), first - is_sequence)

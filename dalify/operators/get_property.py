@@ -51,5 +51,5 @@ def _(x, *, key):
 
 @get_property.gpu
 def _(x, *, key):
-    device = (x.dense if x.dense is not None else x.samples[0]).device
+    device = x.arrays[0].device
     return [torch.tensor(value, device=device) for value in _encoded_values(x, key)]

@@ -44,10 +44,11 @@ def hsv(
 
 
 @hsv.cpu_samples
+@hsv.triton
 def _(out, x, *, hue, saturation, value, spec):
     twist_cpu(out, x, spec, hue=hue, saturation=saturation, value=value)
 
 
-@hsv.gpu
+@hsv.gpu_samples
 def _(out, x, *, hue, saturation, value, spec):
     twist_gpu(out, x, spec, hue=hue, saturation=saturation, value=value)

@@ -43,10 +43,11 @@ def hue(
 
 
 @hue.cpu_samples
+@hue.triton
 def _(out, x, *, hue, spec):
     twist_cpu(out, x, spec, hue=hue)
 
 
-@hue.gpu
+@hue.gpu_samples
 def _(out, x, *, hue, spec):
     twist_gpu(out, x, spec, hue=hue)

@@ -9,18 +9,16 @@ import numpy as np
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.images.random_crop_window import check_random_crop, draws_per_sample, random_crop_windows
+from dalify.parameter_groups.random_crop import RandomCrop
 from dalify.registry import Spec, operator
 
 
-@operator(random=True, outputs=2)
+@operator(alphabetical=True, random=True, outputs=2)
 def random_crop_generator(
     shape: Spec,
     /,
     *,
-    num_attempts: int = 10,
-    random_area: list[float] = [0.08, 1.0],  # noqa: B006 -- the signature is the schema; the list is never mutated
-    random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006 -- DALI prints 1.333333 but uses 4:3
+    random_crop: RandomCrop,
 ) -> tuple[Spec, Spec]:
     """Draw crop windows of random area, aspect ratio and position, for images of given shapes.
 
@@ -28,7 +26,6 @@ def random_crop_generator(
 
     Args:
         shape: integers [2] or [3]: height and width of an image, and optionally channels.
-        num_attempts: maximum number of windows drawn before the largest allowed one is used.
         random_area: minimum and maximum fraction of the image area.
         random_aspect_ratio: minimum and maximum of width / height.
 
@@ -44,7 +41,7 @@ def random_crop_generator(
         >>> anchor, shape = fn.random_crop_generator(fn.peek_image_shape(files))  # doctest: +SKIP
         >>> images = fn.decoders.image_slice(files, start=anchor, shape=shape, axes=[0, 1])  # doctest: +SKIP
     """
-    check_random_crop(random_area, random_aspect_ratio, num_attempts)
+    random_crop.check()
     if shape.dtype is None or not shape.dtype.is_integer:
         raise DTypeError(f"an image shape must be integers; got {shape.dtype!s}.")
     if shape.ndim != 1 or (shape.shape is not None and shape.shape[0] not in (2, 3)):
@@ -57,23 +54,16 @@ def random_crop_generator(
     return pair, pair
 
 
-def _windows(
-    shape: np.ndarray, draws: Any, num_attempts: int, random_area: Any, random_aspect_ratio: Any
-) -> np.ndarray:
-    uniforms = draws.uniform(draws_per_sample(num_attempts))
-    return random_crop_windows(shape[:, :2].astype(np.int64), uniforms, random_area, random_aspect_ratio)
-
-
 @random_crop_generator.cpu
-def _(anchor, extents, shape, *, draws, num_attempts, random_area, random_aspect_ratio):
-    windows = _windows(shape, draws, num_attempts, random_area, random_aspect_ratio)
+def _(anchor: np.ndarray, extents: np.ndarray, shape: np.ndarray, *, draws: Any, random_crop: RandomCrop) -> None:
+    windows = random_crop.windows(shape[:, :2].astype(np.int64), draws)
     anchor[:], extents[:] = windows[:, :2], windows[:, 2:]
 
 
 @random_crop_generator.gpu
-def _(anchor, extents, shape, *, draws, num_attempts, random_area, random_aspect_ratio):
+def _(anchor: Any, extents: Any, shape: Any, *, draws: Any, random_crop: RandomCrop) -> None:
     # A sequential search over a few numbers: faster on the CPU than one kernel launch per attempt.
-    windows = _windows(shape.cpu().numpy(), draws, num_attempts, random_area, random_aspect_ratio)
+    windows = random_crop.windows(shape.cpu().numpy()[:, :2].astype(np.int64), draws)
     found = torch.as_tensor(windows, device=anchor.device)
     anchor.copy_(found[:, :2])
     extents.copy_(found[:, 2:])

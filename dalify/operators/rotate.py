@@ -9,18 +9,11 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
 from dalify.data.spec import Spec
-from dalify.kernels.images.frames import (
-    flat_frames,
-    folded_frames,
-    frame_count,
-    per_frame,
-    per_frame_of_samples,
-    visual_layout,
-)
+from dalify.kernels.images.frames import folded_frames, frame_count, per_frame, per_frame_of_samples, visual_layout
 from dalify.kernels.images.rotation import about_centers, canvas_size, rotation_matrix
 from dalify.kernels.images.warp import warp_2d, warp_3d
 from dalify.kernels.images.warp_rules import LAYOUTS, check_interpolation, spatial_size, with_size
-from dalify.kernels.images.warp_torch import warp_torch
+from dalify.kernels.images.warp_torch import warp_samples_torch
 from dalify.registry import PerSample, Shaping, operator
 
 
@@ -120,6 +113,7 @@ def _maps(angles: np.ndarray, axes: np.ndarray | None, sizes: np.ndarray, out_si
 
 
 @rotate.cpu_samples
+@rotate.triton
 def _(out, x, *, angle, axis, fill_value, interp_type, spec):
     layout = visual_layout(spec, LAYOUTS)
     angles = per_frame_of_samples(angle, x, layout, "angle")
@@ -135,17 +129,16 @@ def _(out, x, *, angle, axis, fill_value, interp_type, spec):
     )
 
 
-@rotate.gpu
-def _(out, x, *, angle, axis, fill_value, interp_type, spec, out_spec):
+@rotate.gpu_samples
+def _(out, x, *, angle, axis, fill_value, interp_type, spec):
     layout = visual_layout(spec, LAYOUTS)
-    frames = frame_count(layout, spec.shape)
-    angles = per_frame(angle, frames, "angle")
-    axes = None if axis is None else per_frame(axis, frames, "axis", 3)
-    sizes = [np.tile(spatial_size(each.shape, layout), (len(angles), 1)) for each in (spec, out_spec)]
-    warp_torch(
-        flat_frames(out, layout),
-        flat_frames(x, layout),
-        _maps(angles, axes, *sizes),
+    angles = per_frame_of_samples(angle, x, layout, "angle")
+    axes = None if axis is None else per_frame_of_samples(axis, x, layout, "axis", 3)
+    target, source = folded_frames(out, layout), folded_frames(x, layout)
+    warp_samples_torch(
+        target,
+        source,
+        _maps(angles, axes, source.shapes[:, :-1], target.shapes[:, :-1]),
         nearest=interp_type == DALIInterpType.INTERP_NN,
         fill=fill_value,
     )

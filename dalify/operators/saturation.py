@@ -43,10 +43,11 @@ def saturation(
 
 
 @saturation.cpu_samples
+@saturation.triton
 def _(out, x, *, saturation, spec):
     twist_cpu(out, x, spec, saturation=saturation)
 
 
-@saturation.gpu
+@saturation.gpu_samples
 def _(out, x, *, saturation, spec):
     twist_gpu(out, x, spec, saturation=saturation)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, option_error_text
-from dalify.data import Batch, stack_samples
+from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.gather import BORDERS, channel_fill, copy_bordered_window, copy_window_torch, copy_windows
+from dalify.kernels.arrays.gather import BORDERS, channel_fill, copy_bordered_window, copy_windows
+from dalify.kernels.arrays.windows_torch import window_samples_torch
 from dalify.kernels.images.crop_geometry import FILLING, POLICIES, check_fill_values, trimmed
 from dalify.kernels.images.slice_geometry import slice_bounds
 from dalify.registry import PerSample, Spec, operator
@@ -116,7 +117,7 @@ def _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shap
 
 def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
     """Return coordinates of an input as (elements, None) or (None, fractions of the extents)."""
-    values = batch.dense if batch.dense is not None else stack_samples(batch.samples)
+    values = batch.stacked()
     values = np.asarray(values if isinstance(values, np.ndarray) else values.cpu())
     values = values.reshape(len(values), -1)  # a scalar is valid for a single axis
     return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
@@ -201,7 +202,8 @@ def _(
 
 
 @slice.cpu_samples
-@slice.gpu
+@slice.gpu_samples
+@slice.triton
 def _(
     out,
     data,
@@ -218,11 +220,10 @@ def _(
         copy_bordered_window(out, data, anchors, out_of_bounds_policy)
         return
     layout = spec.layout or "?" * (spec.ndim - 1) + "C"  # without a letter C, the last axis has the channels
-    is_chunk = isinstance(data, Samples)
     if out_of_bounds_policy not in FILLING:
         fill_values = fill_values[:1]  # ignored
     elif len(fill_values) > 1:
         axis = spec.replace(layout=layout).axis("C")
-        check_fill_values(fill_values, data.shapes[:, axis] if is_chunk else data.shape[1 + axis])
-    copy: Any = copy_windows if is_chunk else copy_window_torch
+        check_fill_values(fill_values, data.shapes[:, axis])
+    copy: Any = copy_windows if isinstance(data, Samples) else window_samples_torch
     copy(out, data, anchors, fill=channel_fill(fill_values, layout, is_float=out_spec.dtype.is_float))

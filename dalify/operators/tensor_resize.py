@@ -7,32 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, LayoutError, ShapeError, option_error_text
-from dalify.data.dtypes import DALIDataType, DALIInterpType
+from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError, option_error_text
+from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.images.crop_geometry import first_of_group
 from dalify.kernels.images.resample import resample
 from dalify.kernels.images.resample_torch import resample_torch
 from dalify.kernels.images.resize_geometry import MODES, ROUNDINGS, ResizeGeometry, for_each_axis, tensor_geometry
+from dalify.parameter_groups.resize import Filters, result_type
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 
 _MAX_AXES = 3
 
 
-@operator
+@operator(alphabetical=True)
 def tensor_resize(
     x: Spec,
     /,
     *,
     alignment: PerSample[list[float]] = [0.5],  # noqa: B006 -- the signature is the schema; the list is never mutated
-    antialias: bool = True,
+    filters: Filters,
     axes: list[int] | None = None,
     axis_names: str | None = None,
     dtype: DALIDataType | None = None,
-    interp_type: PerSample[DALIInterpType] | None = None,
-    mag_filter: PerSample[DALIInterpType] | None = None,
     max_size: list[float] | None = None,
-    min_filter: PerSample[DALIInterpType] | None = None,
     mode: str = "default",
     roi_end: Shaping[list[float]] | None = None,
     roi_relative: bool = False,
@@ -54,10 +52,7 @@ def tensor_resize(
         axes: axes of the other arguments, in their order; negative axes count from the end. By default all.
         axis_names: the axes as letters of the layout.
         dtype: type of `x` (default) or FLOAT.
-        interp_type: filter for downscaling and upscaling; by default INTERP_LINEAR.
-        mag_filter: filter for upscaling; by default `interp_type`.
         max_size: maximum extents of the result; 0 or less: no limit.
-        min_filter: filter for downscaling; by default `interp_type`.
         mode: ``default``: extents of 0 are scaled like the others; ``stretch``: they are not changed; ``not_larger``:
             keep the ratio, with no extent above its size; ``not_smaller``: keep it, with none below.
         roi_end: end of the source region in elements. Less than `roi_start`: mirrored.
@@ -82,8 +77,7 @@ def tensor_resize(
     Example:
         >>> volumes = fn.tensor_resize(volumes, sizes=[64, 64], axis_names="DH")  # doctest: +SKIP
     """
-    if dtype not in (None, x.dtype, DALIDataType.FLOAT):
-        raise DTypeError(f"dtype must be the element type of the input or FLOAT; got {dtype!s}.")
+    result = x.replace(dtype=result_type(x, dtype))
     for name, value, options in (("mode", mode, MODES), ("size_rounding", size_rounding, ROUNDINGS)):
         if value not in options:
             raise ArgumentValueError(option_error_text(name, value, options))
@@ -98,7 +92,6 @@ def tensor_resize(
     if x.ndim == 0:
         raise ShapeError("the data must have at least one axis; got scalars.")
     chosen = _resized_axes(x, axes, axis_names)
-    result = x.replace(dtype=dtype or x.dtype)
     if x.shape is None or VARIES in (sizes, scales, roi_start, roi_end):
         return result
     shape = list(x.shape)
@@ -145,27 +138,25 @@ def _resized_axes(x: Spec, axes: Any, axis_names: str | None) -> list[int]:
 @tensor_resize.cpu
 @tensor_resize.gpu
 def _(
-    out,
-    x,
+    out: Any,
+    x: Any,
     *,
-    spec,
-    axes,
-    axis_names,
-    alignment,
-    mode,
-    max_size,
-    roi_relative,
-    size_rounding,
-    subpixel_scale,
-    sizes,
-    scales,
-    roi_start,
-    roi_end,
-    antialias,
-    interp_type,
-    min_filter,
-    mag_filter,
-):
+    spec: Spec,
+    axes: Any,
+    axis_names: str | None,
+    alignment: np.ndarray,
+    mode: str,
+    max_size: Any,
+    roi_relative: bool,
+    size_rounding: str,
+    subpixel_scale: bool,
+    sizes: Any,
+    scales: Any,
+    roi_start: Any,
+    roi_end: Any,
+    filters: Filters,
+) -> None:
+    assert spec.shape is not None, "dalify bug: a kernel without the shape of its group"
     chosen = _resized_axes(spec, axes, axis_names)
     shaping = first_of_group({"sizes": sizes, "scales": scales, "roi_start": roi_start, "roi_end": roi_end})
     options: dict[str, Any] = {"mode": mode, "max_size": max_size, "roi_relative": roi_relative}
@@ -179,13 +170,8 @@ def _(
         if point not in found:
             found[point] = tensor_geometry(extents, alignment=point, **options, **shaping)
         begin[n, chosen], stop[n, chosen] = found[point].start, found[point].end
-    filters = [interp_type, min_filter, mag_filter]
-    both, smaller, larger = (None if kind is None else np.asarray(kind, np.int32) for kind in filters)
-    if both is None:
-        both = np.full(len(x), int(DALIInterpType.INTERP_LINEAR), np.int32)
-    _resample_any(
-        out, x, begin, stop, both if smaller is None else smaller, both if larger is None else larger, antialias
-    )
+    smaller, larger = filters.kinds(len(x))
+    _resample_any(out, x, begin, stop, smaller, larger, filters.antialias)
 
 
 def _resample_any(

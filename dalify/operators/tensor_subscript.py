@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DTypeError, IndexingError, LayoutError, ShapeError
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DTypeError,
+    EllipsisError,
+    IndexingError,
+    LayoutError,
+    ShapeError,
+)
 from dalify.base.optional import torch
 from dalify.registry import Spec, operator
 
@@ -98,7 +106,7 @@ def _expand(items: Any, ndim: int) -> list[tuple[Any, ...]]:
     rest = [("slice", None, None, None)] * (ndim - consumed)
     ellipses = [place for place, item in enumerate(items) if item[0] == "ellipsis"]
     if len(ellipses) > 1:
-        raise IndexingError("an index can have only one `...`.")
+        raise EllipsisError("an index can have only one `...`.")
     if not ellipses:
         return [*items, *rest]
     return [*items[: ellipses[0]], *rest, *items[ellipses[0] + 1 :]]

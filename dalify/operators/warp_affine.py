@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
 from dalify.data.spec import Spec
-from dalify.kernels.images.frames import (
-    flat_frames,
-    folded_frames,
-    frame_count,
-    per_frame,
-    per_frame_of_samples,
-    visual_layout,
-)
+from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 from dalify.kernels.images.warp import warp_2d, warp_3d
 from dalify.kernels.images.warp_rules import LAYOUTS, check_interpolation, inverted, with_size
-from dalify.kernels.images.warp_torch import warp_torch
+from dalify.kernels.images.warp_torch import inverted_torch, warp_samples_torch
 from dalify.registry import PerSample, Shaping, operator
 
 
@@ -76,6 +72,7 @@ def _maps(rows: np.ndarray, inverse_map: bool, axes: int) -> np.ndarray:
 
 
 @warp_affine.cpu_samples
+@warp_affine.triton
 def _(out, data, mtx, *, matrix, inverse_map, fill_value, interp_type, spec):
     layout = visual_layout(spec, LAYOUTS)
     axes = 3 if "D" in layout else 2
@@ -93,16 +90,23 @@ def _(out, data, mtx, *, matrix, inverse_map, fill_value, interp_type, spec):
     )
 
 
-@warp_affine.gpu
+@warp_affine.gpu_samples
 def _(out, data, mtx, *, matrix, inverse_map, fill_value, interp_type, spec):
     layout = visual_layout(spec, LAYOUTS)
     axes = 3 if "D" in layout else 2
-    values = matrix if mtx is None else mtx.cpu().numpy().astype(np.float32).reshape(len(mtx), -1)
-    rows = per_frame(values, frame_count(layout, spec.shape), "matrix", axes * (axes + 1))
-    warp_torch(
-        flat_frames(out, layout),
-        flat_frames(data, layout),
-        _maps(rows, inverse_map, axes),
+    size = axes * (axes + 1)
+    if mtx is None:
+        maps: Any = _maps(per_frame_of_samples(matrix, data, layout, "matrix", size), inverse_map, axes)
+    else:  # the host knows where the elements of the matrices are, not what they are
+        counts = mtx.shapes.prod(1).tolist()
+        places = [start + np.arange(count) for start, count in zip(mtx.offsets.tolist(), counts, strict=True)]
+        rows = per_frame_of_samples(places, data, layout, "matrix", size)
+        maps = mtx.block.float().index_select(0, uploaded(rows.reshape(-1), mtx.device)).reshape(-1, axes, axes + 1)
+        maps = maps if inverse_map else inverted_torch(maps)
+    warp_samples_torch(
+        folded_frames(out, layout),
+        folded_frames(data, layout),
+        maps,
         nearest=interp_type == DALIInterpType.INTERP_NN,
         fill=fill_value,
     )

@@ -92,7 +92,7 @@ def _obstacle(node: Node) -> tuple[str, str] | None:
     operator = node.operator
     if operator.is_random:
         return "which is random.", "Place fn.cache before it."
-    if operator.name == "external_source" or operator.feed_function is not None:
+    if operator.is_fed:
         return "whose samples have no identity.", "Read the data with a reader."
     if operator.is_reader:
         if operator.identity_function is None:

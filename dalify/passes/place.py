@@ -16,7 +16,7 @@ from dalify.registry import catalogue
 __all__ = ["place"]
 
 # Implemented by the executor, on any device.
-_STRUCTURAL = frozenset({*PREDICATE_INPUTS, "_transfer", "_literal", "external_source"})
+_STRUCTURAL = frozenset({*PREDICATE_INPUTS, "_transfer", "_literal"})
 
 
 def place(graph: Graph, report: Report) -> Graph:
@@ -57,7 +57,7 @@ def place(graph: Graph, report: Report) -> Graph:
             assert source is not None, "dalify bug: a copy of nothing"
             return (moved(source, node.output_device),)
         device = node.device
-        if node.operator.feed_function is not None:
+        if node.operator.is_fed:
             return replace(node, device=node.output_device)  # fed data are copied there before a batch begins
         if name in _STRUCTURAL:
             return _with_inputs(node, device, moved, name)

@@ -67,6 +67,5 @@ def _check_devices(node: Node) -> None:
         predicate = index == PREDICATE_INPUTS.get(name)
         wanted = "cpu" if predicate else node.device
         assert edge is None or edge.device == wanted, f"dalify bug: {node!r} reads {edge!r} from another device"
-    is_source = name in ("_literal", "external_source") or node.operator.is_reader
-    structural = is_source or name in PREDICATE_INPUTS or node.operator.feed_function is not None
+    structural = node.operator.is_source or name == "_literal" or name in PREDICATE_INPUTS
     assert structural or node.device in node.operator.kernels, f"dalify bug: {node!r} has no kernel where it was placed"

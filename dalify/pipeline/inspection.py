@@ -122,7 +122,8 @@ class Inspection(Facts):
                 f"in this process: {_nodes_of(engine.plan)}",
             ]
         traced = f"{len(needed) + len(pruned)} nodes were traced"
-        return "\n".join([traced, head, *lines, *([rest] if rest else []), *where, *caches])
+        kernels = engine.plan.describe_kernels(engine.torch_device)
+        return "\n".join([traced, head, *lines, *([rest] if rest else []), *where, *caches, *kernels])
 
     def executor_statistics(self) -> dict[str, Any]:
         """Return the size in bytes of the outputs of each operator; needs ``enable_memory_stats=True``.

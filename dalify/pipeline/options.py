@@ -9,10 +9,13 @@ from typing import Any, SupportsIndex
 
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import (
+    ON_ERROR,
     ArgumentTypeError,
     ArgumentValueError,
+    MissingKeyError,
     SerializationError,
     UnknownArgumentError,
+    WrongObjectError,
     option_error_text,
     suggestion,
 )
@@ -27,7 +30,6 @@ _START_METHODS = ("fork", "spawn", "forkserver")
 PRECISIONS = {"fp32": None, "fp16": DALIDataType.FLOAT16, "bf16": DALIDataType.BFLOAT16}
 _MAX = {"batch_size": 1 << 24, "num_threads": 1 << 12, "py_num_workers": 1 << 12, "processes": 1 << 12}
 _MAX_DEPTH = 1 << 12
-_ON_ERROR = ("raise", "skip", "replace")
 _MAX_TIMEOUT_S = 1_000_000
 # Options in a serialized pipeline, and the enumerations among them.
 _KEPT = (
@@ -213,11 +215,13 @@ class PipelineOptions:
         for name, kind in (("stream_policy", StreamPolicy), ("concurrency", OperatorConcurrency)):
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
-                raise ArgumentTypeError(f"{name} must be a member of {kind.__name__}, or None; got {value!r}.")
+                raise WrongObjectError(f"{name} must be a member of {kind.__name__}, or None; got {value!r}.")
         for name in ("seed", "device_id"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
                 raise ArgumentTypeError(f"{name} must be an integer or None; got {value!r}.")
+        if not isinstance(self.bytes_per_sample, int):
+            raise ArgumentTypeError(f"bytes_per_sample must be an integer; got {self.bytes_per_sample!r}.")
         timeout_s = self.callback_timeout_s
         if timeout_s is not None:
             if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)):
@@ -243,8 +247,8 @@ class PipelineOptions:
                 raise ArgumentTypeError(f"output_layout must be a string, a list of these, or None; got {layout!r}.")
         if not isinstance(self.taps, tuple) or not all(isinstance(name, str) for name in self.taps):
             raise ArgumentTypeError(f"taps must be a list of names; got {self.taps!r}.")
-        if self.on_error not in _ON_ERROR:
-            raise ArgumentValueError(option_error_text("on_error", self.on_error, _ON_ERROR))
+        if self.on_error not in ON_ERROR:
+            raise ArgumentValueError(option_error_text("on_error", self.on_error, ON_ERROR))
         if self.precision not in tuple(PRECISIONS):
             raise ArgumentValueError(option_error_text("precision", self.precision, list(PRECISIONS)))
         rate = self.max_error_rate
@@ -255,7 +259,7 @@ class PipelineOptions:
         depths = self.prefetch_queue_depth
         values = list(depths.values()) if isinstance(depths, Mapping) else [depths]
         if isinstance(depths, Mapping) and set(depths) != {"cpu_size", "gpu_size"}:
-            raise ArgumentValueError(
+            raise MissingKeyError(
                 f"prefetch_queue_depth as a dict needs the keys 'cpu_size' and 'gpu_size'; got {sorted(depths)}."
             )
         if any(isinstance(value, bool) or not isinstance(value, int) or value < 1 for value in values):

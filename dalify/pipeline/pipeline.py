@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import (
+    ArgumentTypeError,
     DalifyError,
     DTypeError,
     LayoutError,
@@ -193,9 +194,12 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
             inputs: data for external sources, by name; then nothing is prefetched.
 
         Raises:
+            ArgumentTypeError: data without the name of their source.
             StopIteration: a source is exhausted; until ``reset``.
             Exception: an error of this iteration. The pipeline remains usable: the next run returns the next iteration.
         """
+        if isinstance(cuda_stream, (list, tuple)) or hasattr(cuda_stream, "__array__"):
+            raise ArgumentTypeError("data are passed to run by name.", hint="Write pipe.run(name=data).")
         with self._lock:
             self._enter_api(PipelineAPIType.BASIC)
             if inputs:

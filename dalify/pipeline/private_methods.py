@@ -17,25 +17,27 @@ class PrivateMethods:
 
     _lock: ForkLock
 
-    def prepare(self) -> None:
-        """Prefetch batches."""
-        raise AssertionError("dalify bug: not a pipeline")
+    if TYPE_CHECKING:  # defined by the classes that use the mixin
 
-    def schedule_run(self) -> None:
-        """Schedule an iteration."""
-        raise AssertionError("dalify bug: not a pipeline")
+        def prepare(self) -> None:
+            """Prefetch batches."""
+            ...
 
-    def share_outputs(self, cuda_stream: Any = None) -> Any:
-        """Wait for the oldest scheduled iteration and return its outputs."""
-        raise AssertionError("dalify bug: not a pipeline")
+        def schedule_run(self) -> None:
+            """Schedule an iteration."""
+            ...
 
-    def release_outputs(self) -> None:
-        """Release the outputs that ``share_outputs`` returned last."""
-        raise AssertionError("dalify bug: not a pipeline")
+        def share_outputs(self, cuda_stream: Any = None) -> Any:
+            """Wait for the oldest scheduled iteration and return its outputs."""
+            ...
 
-    def outputs(self, cuda_stream: Any = None) -> Any:
-        """Return the outputs of the oldest scheduled iteration."""
-        raise AssertionError("dalify bug: not a pipeline")
+        def release_outputs(self) -> None:
+            """Release the outputs that ``share_outputs`` returned last."""
+            ...
+
+        def outputs(self, cuda_stream: Any = None) -> Any:
+            """Return the outputs of the oldest scheduled iteration."""
+            ...
 
     def _prefetch(self) -> None:
         self.prepare()

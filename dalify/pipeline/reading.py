@@ -18,8 +18,9 @@ __all__ = ["Reading"]
 class Reading:
     """Mixin of ``Pipeline`` with information about readers and samples."""
 
-    def _engine(self) -> Engine:
-        raise AssertionError("dalify bug: a pipeline without engine")
+    if TYPE_CHECKING:  # defined by the classes that use the mixin
+
+        def _engine(self) -> Engine: ...
 
     def epoch_size(self, name: str | None = None) -> int | dict[str, int]:
         """Return the number of samples of a reader, or of all named readers.

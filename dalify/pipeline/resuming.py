@@ -49,15 +49,15 @@ class Resumable:
     _refusal: DalifyError | None = None  # a state was partly restored and cannot be run
     _description: dict[str, str] | None = None
 
-    def _engine(self) -> Engine:
-        raise AssertionError("dalify bug: a pipeline without engine")
+    if TYPE_CHECKING:  # defined by the classes that use the mixin
 
-    def _graph(self) -> Graph:
-        raise AssertionError("dalify bug: a pipeline without graph")
+        def _engine(self) -> Engine: ...
 
-    def build(self) -> None:
-        """Check and build the graph."""
-        raise AssertionError("dalify bug: a pipeline that cannot be built")
+        def _graph(self) -> Graph: ...
+
+        def build(self) -> None:
+            """Check and build the graph."""
+            ...
 
     def state_dict(self, iterator: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the position of the consumer, after any batch, as a few hundred bytes of JSON data.

@@ -18,9 +18,11 @@ import numpy as np
 from dalify.base.deprecation import warn_at_line, warn_deprecated
 from dalify.base.errors import (
     ArgumentTypeError,
-    ArgumentValueError,
     BadSampleWarning,
-    BatchSizeError,
+    IteratorArgumentError,
+    NotAPipelineError,
+    OutputMapError,
+    PartialBatchError,
     option_error_text,
 )
 from dalify.base.held_error import HeldError
@@ -58,8 +60,8 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
         batch_size: samples in a batch of one pipeline.
 
     Raises:
-        ArgumentTypeError: not a pipeline.
-        ArgumentValueError: arguments out of range, or mutually exclusive arguments.
+        NotAPipelineError: not a pipeline.
+        IteratorArgumentError: arguments out of range, or mutually exclusive arguments.
         PipelineStateError: no reader has that name.
     """
 
@@ -105,13 +107,13 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
 
     def _counted(self, size: int, reader_name: str | None, policy: LastBatchPolicy, is_padded: bool) -> Epochs:
         if size == 0:
-            raise ArgumentValueError(
+            raise IteratorArgumentError(
                 "size must not be 0.", hint="Omit it, or specify the reader: reader_name='Reader'."
             )
         if reader_name:
             if size > 0 or is_padded:
                 name = "size" if size > 0 else "last_batch_padded"
-                raise ArgumentValueError(
+                raise IteratorArgumentError(
                     f"{name} and reader_name are mutually exclusive: the reader determines {name}."
                 )
             metas = [pipeline.reader_meta(reader_name) for pipeline in self._pipelines]
@@ -214,7 +216,7 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
         for items in outputs:
             for index, item in enumerate(items):
                 if len(item) != self.batch_size:
-                    raise BatchSizeError(
+                    raise PartialBatchError(
                         f"output {index} has {len(item)} samples instead of {self.batch_size}; with size or "
                         "reader_name all batches must be full.",
                         hint="Omit size and reader_name: the epoch then lasts until the source ends.",
@@ -335,14 +337,14 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
 def _checked_pipelines(pipelines: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
     found: list[Pipeline] = [pipelines] if isinstance(pipelines, Pipeline) else _listed(pipelines)
     if not found:
-        raise ArgumentValueError("an iterator requires at least one pipeline.")
+        raise NotAPipelineError("an iterator requires at least one pipeline.")
     for pipeline in found:
         if not isinstance(pipeline, Pipeline):
             made = " Call the function to create one." if getattr(pipeline, "_is_pipeline_def", False) else ""
-            raise ArgumentTypeError(f"an iterator requires pipelines; got {type(pipeline).__name__}.{made}")
+            raise NotAPipelineError(f"an iterator requires pipelines; got {type(pipeline).__name__}.{made}")
     sizes = sorted({pipeline.max_batch_size for pipeline in found})
     if len(sizes) > 1:
-        raise ArgumentValueError(
+        raise IteratorArgumentError(
             f"all pipelines of an iterator must have the same batch size; got {', '.join(map(str, sizes))}."
         )
     return found
@@ -357,7 +359,7 @@ def _checked_auto_reset(value: bool | str | None) -> bool:
         return False
     if value is True or value == "yes":
         return True
-    raise ArgumentValueError(option_error_text("auto_reset", value, ("yes", "no", True, False)))
+    raise IteratorArgumentError(option_error_text("auto_reset", value, ("yes", "no", True, False)))
 
 
 def _checked_policy(fill: bool | None, policy: LastBatchPolicy) -> LastBatchPolicy:
@@ -365,7 +367,7 @@ def _checked_policy(fill: bool | None, policy: LastBatchPolicy) -> LastBatchPoli
         warn_deprecated("fill_last_batch is now last_batch_policy=LastBatchPolicy.FILL or LastBatchPolicy.PARTIAL.")
         return LastBatchPolicy.FILL if fill else LastBatchPolicy.PARTIAL
     if not isinstance(policy, LastBatchPolicy):
-        raise ArgumentValueError(option_error_text("last_batch_policy", policy, LastBatchPolicy))
+        raise IteratorArgumentError(option_error_text("last_batch_policy", policy, LastBatchPolicy))
     return policy
 
 
@@ -373,20 +375,20 @@ def checked_names(names: Sequence[str], pipelines: Pipeline | Sequence[Pipeline]
     """Return the names of the outputs.
 
     Raises:
-        ArgumentValueError: a name twice, or more or fewer names than a pipeline has outputs.
+        OutputMapError: a name twice, or more or fewer names than a pipeline has outputs.
     """
     if isinstance(names, str):
-        raise ArgumentTypeError(
+        raise OutputMapError(
             f"output_map must be a list of names; got {names!r}.", hint=f"Write output_map=[{names!r}]."
         )
     twice = sorted({name for name in names if list(names).count(name) > 1})
     if twice:
-        raise ArgumentValueError(
+        raise OutputMapError(
             f"output_map has duplicate names: {', '.join(map(repr, twice))}. Each output needs a unique name."
         )
     for pipeline in _checked_pipelines(pipelines):
         if pipeline.num_outputs != len(names):
-            raise ArgumentValueError(
+            raise OutputMapError(
                 f"the pipeline has {pipeline.num_outputs} outputs, but output_map has {len(names)} names: "
                 f"{', '.join(names)}.",
                 hint="Specify one name per output, in the order in which the pipeline returns them.",

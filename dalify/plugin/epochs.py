@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, CheckpointError
+from dalify.base.errors import CheckpointError, IteratorArgumentError
 
 __all__ = ["Epochs", "LastBatchPolicy", "OpenEpochs", "ReaderEpochs", "SizedEpochs"]
 
@@ -210,14 +210,14 @@ class ReaderEpochs:
         policy: for the last batch.
 
     Raises:
-        ArgumentValueError: the readers of the pipelines differ.
+        IteratorArgumentError: the readers of the pipelines differ.
     """
 
     def __init__(self, metas: Sequence[Mapping[str, int]], batch_size: int, policy: LastBatchPolicy) -> None:
         for name in ("epoch_size", "number_of_shards", "pad_last_batch", "stick_to_shard"):
             found = sorted({meta[name] for meta in metas})
             if len(found) > 1:
-                raise ArgumentValueError(
+                raise IteratorArgumentError(
                     f"the readers of the pipelines differ in {name}: {', '.join(map(str, found))}."
                 )
         self._size = metas[0]["epoch_size"]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError
+from dalify.base.errors import IteratorArgumentError
 from dalify.data.exchange import to_host
 from dalify.pipeline import Pipeline
 from dalify.plugin.base_iterator import BaseIterator, LastBatchPolicy, Outputs, checked_names
@@ -44,7 +44,7 @@ class GenericIterator(BaseIterator[dict[str, Any]]):
             bad samples; None: no such value.
 
     Raises:
-        ArgumentValueError: names that do not fit the outputs, or arguments that exclude each other.
+        IteratorArgumentError: names that do not fit the outputs, or arguments that exclude each other.
         ShapeError: (in an epoch) the samples of an output have different shapes.
     """
 
@@ -71,7 +71,7 @@ class GenericIterator(BaseIterator[dict[str, Any]]):
         self._output_categories = set(self.output_map)
         self._collations = self._collations_of(collate)
         if valid_name in self.output_map:
-            raise ArgumentValueError(f"valid_name={valid_name!r} is already the name of an output.")
+            raise IteratorArgumentError(f"valid_name={valid_name!r} is already the name of an output.")
         self._valid_name = valid_name
         super().__init__(
             pipelines,

@@ -11,7 +11,13 @@ How a kernel is called
     are `Samples` (addresses, shapes), which compiled loops iterate over. ``spec`` and ``out_spec`` have no shape.
     ``prepare`` returns ``out_shapes`` as int64 ``[N, ndim]``; if it depends only on shapes and arguments, it is
     attached by ``geometry``. New image and audio operators use this form; groups remain for operators that have not
-    been converted, and for the GPU.
+    been converted.
+
+    A kernel attached by ``gpu_samples`` is the same for the GPU: ``out`` and ``x`` are `DeviceSamples`: one buffer on
+    the device, ``block``, and ``offsets`` and ``shapes`` as NumPy arrays. The number of its launches must not grow with
+    the number of samples, and it must not wait for the device. If ``out`` and ``x`` have the same shapes, they have the
+    same offsets, so what treats elements alone can treat ``block`` as a whole; unused elements between samples may be
+    overwritten.
 
     A *listed* operator (such as ``decoders.numpy``) processes samples independently, so that stacking them would only
     be a copy. Its kernel receives all samples of a chunk in one call, as a list of contiguous arrays per input, and
@@ -36,6 +42,9 @@ How a kernel is called
     for the samples from ``start`` of the only output, which saves a copy.
     Operators without inputs receive ``count`` and fill ``out[N, ...]``.
 
+    A group of arguments (`Parameters`: ``window: CropWindow``) is declared in the signature in place of its fields, and
+    received as one object by each rule, ``prepare`` function and kernel that declares it.
+
 How a reader is called
     ``index(*, names)`` is called once, when the pipeline is built, and returns a sequence of entries. ``read(entry, *,
     names)`` returns a tuple of arrays for each sample. Readers of many small records also have ``read_many(index,
@@ -54,12 +63,22 @@ How a rule is called
 """
 
 from dalify.data.spec import Spec
-from dalify.registry.operator import COMMON_PARAMETERS, READER_PARAMETERS, Input, Kernel, Operator, operator
+from dalify.registry.operator import (
+    COMMON_PARAMETERS,
+    RANDOM_STATE,
+    READER_PARAMETERS,
+    Input,
+    Kernel,
+    Operator,
+    operator,
+)
+from dalify.registry.parameter_group import Parameters
 from dalify.registry.parameters import NO_DEFAULT, VARIES, VARIES_BY_FRAME, Parameter, PerFrame, PerSample, Shaping
 
 __all__ = [
     "COMMON_PARAMETERS",
     "NO_DEFAULT",
+    "RANDOM_STATE",
     "READER_PARAMETERS",
     "VARIES",
     "VARIES_BY_FRAME",
@@ -67,6 +86,7 @@ __all__ = [
     "Kernel",
     "Operator",
     "Parameter",
+    "Parameters",
     "PerFrame",
     "PerSample",
     "Shaping",

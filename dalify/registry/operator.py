@@ -13,18 +13,32 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
+import numpy as np
+
 from dalify.base.errors import ArgumentValueError, DalifyError, UnknownArgumentError, suggestion
 from dalify.base.optional import LazyModule
 from dalify.data.spec import Spec
 from dalify.registry.legacy import old_arguments
+from dalify.registry.parameter_group import (
+    Parameters,
+    group_of,
+    merged_documentation,
+    pack,
+    packing,
+    parameters_of_group,
+)
 from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
 
-__all__ = ["COMMON_PARAMETERS", "READER_PARAMETERS", "Input", "Kernel", "Operator", "operator"]
+__all__ = ["COMMON_PARAMETERS", "RANDOM_STATE", "READER_PARAMETERS", "Input", "Kernel", "Operator", "operator"]
 
 _OPERATORS_PACKAGE = "dalify.operators."
 _MAX_OUTPUTS = 1 << 16
 
 # Accepted by every operator; used by the graph and the executor, not by kernels.
+# DALI's random operators take the state of a generator, which its dynamic mode makes: 28 bytes or more. It replaces the
+# seed: the batch depends on nothing else. Names with an underscore are neither documented nor part of signatures.
+RANDOM_STATE = Parameter("_random_state", "per_sample", np.uint32, True, True, None, "list[int]")
+
 COMMON_PARAMETERS = ("name", "device", "preserve", "bytes_per_sample_hint", "seed")
 
 READER_PARAMETERS: dict[str, Parameter] = {
@@ -67,16 +81,26 @@ class Kernel:
     Args:
         function: ``f(out, ..., x, ..., *, parameters)``.
         device: ``cpu`` or ``gpu``.
+        takes_samples: the function receives all samples of a chunk in one call, as `Samples`.
+        groups: groups of arguments by name, which the function may declare instead of single arguments.
 
     Attributes:
-        names: the keyword-only parameters of the function.
-        takes_samples: the function receives all samples of a chunk in one call, as `Samples`.
+        names: the keyword-only parameters of the function; the fields of groups in place of the groups.
+        takes_samples: the function receives all samples of a chunk in one call, as `Samples`; on the GPU, as
+            `DeviceSamples`.
     """
 
     __slots__ = ("device", "function", "names", "takes_samples")
 
-    def __init__(self, function: Callable[..., Any], device: str, *, takes_samples: bool = False) -> None:
-        self.function = function
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        device: str,
+        *,
+        takes_samples: bool = False,
+        groups: Mapping[str, type[Parameters]] | None = None,
+    ) -> None:
+        self.function = function = packing(function, groups or {})
         self.device = device
         self.takes_samples = takes_samples
         parameters = inspect.signature(function).parameters.values()
@@ -91,9 +115,11 @@ class Operator:
         doc: the docstring.
         inputs: positional inputs.
         parameters: keyword arguments by name.
+        groups: groups of arguments, by the name that rules and kernels give them; see ``parameter_group``.
         old_arguments: deprecated argument names and their replacements.
         rule: the decorated function.
         kernels: by device.
+        triton_kernel: takes all samples of a chunk on the GPU, see ``triton``; or None.
         outputs: number of outputs, or a function of the constant arguments that returns it.
         is_batchwise: kernels take and return whole batches.
         whole_batch: function of the constant arguments and ``on_error`` that returns whether a groupwise operator
@@ -102,23 +128,26 @@ class Operator:
         is_listed: kernels take all samples in one call, as a list per input.
         is_ragged: kernels take samples with different first extents in one call, as ``Rows``.
         is_random: draws random numbers; takes ``seed``.
+        is_fed: the program supplies its data, with a callback or ``feed_input``.
         is_reader: has ``index`` and ``read`` and takes the common reader arguments.
         is_serial: runs for one batch at a time, in order, as required by Python functions of users.
         has_side_effect: kept even if its outputs are not used.
         takes_mixed: whether the device ``mixed`` is supported: CPU inputs, GPU outputs.
         needs: required optional packages, or a function of the constant arguments that returns them. Checked when a
             pipeline is built.
-        runs_user_code: calls Python code of the user; its exceptions keep their class.
+        runs_user_code: calls Python code of the user; its exceptions keep their class and are RuntimeErrors, too.
         effect_function: function of the constant arguments that returns the side effect of a use; see ``effect``.
         stands_for: the expression of the user that this operator implements; used in messages.
         prepares_from_shapes: `prepare` depends only on shapes and arguments; see ``geometry``.
         constructor: positional arguments of the class, in order: ``ops.PythonFunction(function)``.
+        alphabetical: the arguments are sorted by name, those of groups among the others.
     """
 
     def __init__(
         self,
         rule: Callable[..., Any],
         *,
+        name: str | None = None,
         outputs: int | Callable[[Mapping[str, Any]], int] = 1,
         batchwise: bool = False,
         whole_batch: Callable[[Mapping[str, Any]], bool] | None = None,
@@ -127,6 +156,7 @@ class Operator:
         ragged: bool = False,
         random: bool = False,
         reader: bool = False,
+        fed: bool = False,
         serial: bool = False,
         side_effect: bool = False,
         mixed: bool = False,
@@ -135,9 +165,10 @@ class Operator:
         effect: Callable[[Mapping[str, Any]], str] | None = None,
         stands_for: str | None = None,
         constructor: tuple[str, ...] = (),
+        alphabetical: bool = False,
     ) -> None:
         self.rule = rule
-        self.name = rule.__module__.removeprefix(_OPERATORS_PACKAGE)
+        self.name = name or rule.__module__.removeprefix(_OPERATORS_PACKAGE)
         self.doc = inspect.getdoc(rule) or ""
         self.outputs = outputs
         self.is_batchwise = batchwise
@@ -147,6 +178,7 @@ class Operator:
         self.is_ragged = ragged
         self.is_random = random
         self.is_reader = reader
+        self.is_fed = fed
         self.is_serial = serial
         self.has_side_effect = side_effect
         self.takes_mixed = mixed
@@ -156,6 +188,7 @@ class Operator:
         self._stands_for = stands_for
         self.constructor = constructor
         self.kernels: dict[str, Kernel] = {}
+        self.triton_kernel: Kernel | None = None
         self.prepare_function: Kernel | None = None
         self.prepares_from_shapes = False
         self.index_function: Callable[..., Sequence[Any]] | None = None
@@ -170,10 +203,17 @@ class Operator:
         self.stand_in_function: Callable[..., Any] | None = None
         self.stand_in_names: tuple[str, ...] = ()
         self.feed_function: Callable[..., Sequence[Callable[[], Sequence[Any]]]] | None = None
-        self.inputs, self.parameters = _schema_of(rule)
+        self.inputs, self.parameters, self.groups = _schema_of(rule)
+        if alphabetical:
+            self.parameters = dict(sorted(self.parameters.items()))
+        if self.groups:
+            names = [*(item.name for item in self.inputs), *self.parameters]
+            self.doc = merged_documentation(self.doc, names, self.groups.values())
         self._rule_names = tuple(self.parameters)
         if reader:
             self.parameters = {**self.parameters, **READER_PARAMETERS}
+        if random:
+            self.parameters = {**self.parameters, RANDOM_STATE.name: RANDOM_STATE}
         self.old_arguments = old_arguments(self.name, self.parameters)
         # With shaping arguments, the rule must run for every sample.
         self.shaping = tuple(item.name for item in self.parameters.values() if item.kind == "shaping")
@@ -182,23 +222,44 @@ class Operator:
         self.__module__ = rule.__module__
 
     @property
+    def is_source(self) -> bool:
+        """Whether the operator produces data: a reader, or an operator that is fed."""
+        return self.is_reader or self.is_fed
+
+    @property
     def public_name(self) -> str:
         """The name as users write it: ``fn.decoders.image``, ``indexing``."""
         return self._stands_for or f"fn.{self.name}"
 
     def cpu(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the CPU kernel (NumPy arrays)."""
-        self.kernels["cpu"] = Kernel(function, "cpu")
+        self.kernels["cpu"] = Kernel(function, "cpu", groups=self.groups)
         return function
 
     def cpu_samples(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the CPU kernel that takes all samples of a chunk in one call, whatever their shapes, as `Samples`."""
-        self.kernels["cpu"] = Kernel(function, "cpu", takes_samples=True)
+        self.kernels["cpu"] = Kernel(function, "cpu", takes_samples=True, groups=self.groups)
         return function
 
     def gpu(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the GPU kernel (torch tensors; parameters are NumPy arrays)."""
-        self.kernels["gpu"] = Kernel(function, "gpu")
+        self.kernels["gpu"] = Kernel(function, "gpu", groups=self.groups)
+        return function
+
+    def gpu_samples(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the GPU kernel that takes all samples of a chunk in one call, whatever their shapes.
+
+        Inputs and outputs are `DeviceSamples`: one buffer, and offsets and shapes on the host.
+        """
+        self.kernels["gpu"] = Kernel(function, "gpu", takes_samples=True, groups=self.groups)
+        return function
+
+    def triton(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the Triton kernel that takes all samples of a chunk in one call, as `Samples` in the device's memory.
+
+        It is used where Triton is (`dalify.kernels.dispatch`), otherwise the one attached by `gpu` or `gpu_samples`.
+        """
+        self.triton_kernel = Kernel(function, "gpu", takes_samples=True, groups=self.groups)
         return function
 
     def view(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -228,7 +289,7 @@ class Operator:
         one shape per sample, or a tuple: one shape for all) overrides the shape from the rule, except for outputs that
         are single numbers, ``out_layout`` (a str) the layout.
         """
-        self.prepare_function = Kernel(function, "cpu")
+        self.prepare_function = Kernel(function, "cpu", groups=self.groups)
         return function
 
     def geometry(self, function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
@@ -250,8 +311,9 @@ class Operator:
         Its keyword-only parameters receive the arguments of these names: normalized constants, and per-sample arguments
         as the value of the sample: an array ``[k]`` for lists, and None if not specified.
         """
-        self.read_function = function
-        self.read_names = Kernel(function, "cpu").names
+        kernel = Kernel(function, "cpu", groups=self.groups)
+        self.read_function = kernel.function
+        self.read_names = kernel.names
         return function
 
     def read_many(self, function: Callable[..., tuple[Any, ...] | None]) -> Callable[..., tuple[Any, ...] | None]:
@@ -302,6 +364,7 @@ class Operator:
         output, an array ``[N, ...]`` or a list of N arrays.
         """
         self.feed_function = function
+        self.is_fed = True
         return function
 
     def stand_in(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -329,7 +392,7 @@ class Operator:
         """
         named = {name: arguments[name] for name in self._rule_names if name in arguments}
         try:
-            result = self.rule(*specs, **named)
+            result = self.rule(*specs, **pack(self.groups, named))
         except DalifyError:
             raise
         except (ArithmeticError, ValueError, MemoryError, RuntimeError) as error:  # from NaN, infinity or huge extents
@@ -360,11 +423,12 @@ class Operator:
         """
         found = self.parameters.get(name)
         if found is None:
-            known = [*self.parameters, *COMMON_PARAMETERS]
+            listed = [item for item in self.parameters if not item.startswith("_")]
+            known = [*listed, *COMMON_PARAMETERS]
             raise UnknownArgumentError(
                 f"unknown argument {name!r}.{suggestion(name, known)}",
                 operator=self.public_name,
-                hint=f"Valid arguments: {', '.join(self.parameters) or 'none'}.",
+                hint=f"Valid arguments: {', '.join(listed) or 'none'}.",
             )
         return found
 
@@ -377,21 +441,27 @@ class Operator:
         return f"<operator {self.public_name}>"
 
 
-def _schema_of(rule: Callable[..., Any]) -> tuple[tuple[Input, ...], dict[str, Parameter]]:
+def _schema_of(
+    rule: Callable[..., Any],
+) -> tuple[tuple[Input, ...], dict[str, Parameter], dict[str, type[Parameters]]]:
     hints = typing.get_type_hints(rule, include_extras=True)
     inputs: list[Input] = []
     parameters: dict[str, Parameter] = {}
+    groups: dict[str, type[Parameters]] = {}
     for item in inspect.signature(rule).parameters.values():
         has_default = item.default is not inspect.Parameter.empty
         if item.kind is inspect.Parameter.POSITIONAL_ONLY:
             inputs.append(Input(item.name, is_optional=has_default))
         elif item.kind is inspect.Parameter.VAR_POSITIONAL:
             inputs.append(Input(item.name, is_variadic=True))
+        elif (group := group_of(hints.get(item.name))) is not None:
+            groups[item.name] = group
+            parameters |= {field.name: field for field in parameters_of_group(group)}
         else:
             default = item.default if has_default else NO_DEFAULT
             positional = item.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
             parameters[item.name] = parameter_of(item.name, hints[item.name], default, is_positional=positional)
-    return tuple(inputs), parameters
+    return tuple(inputs), parameters, groups
 
 
 @overload
@@ -407,6 +477,7 @@ def operator(
     ragged: bool = ...,
     random: bool = ...,
     reader: bool = ...,
+    fed: bool = ...,
     serial: bool = ...,
     side_effect: bool = ...,
     mixed: bool = ...,
@@ -415,6 +486,7 @@ def operator(
     effect: Callable[[Mapping[str, Any]], str] | None = ...,
     stands_for: str | None = ...,
     constructor: tuple[str, ...] = ...,
+    alphabetical: bool = ...,
 ) -> Callable[[Callable[..., Any]], Operator]: ...
 def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
     """Declare an operator.
@@ -423,8 +495,8 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
         rule: a function whose positional-only parameters are inputs (``Spec``; with default None: optional; ``*xs``:
             any number), whose other parameters are the arguments of the operator, and which returns the Spec, or tuple
             of Specs, of the outputs.
-        flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, serial,
-            side_effect, mixed, user_code, needs, effect, stands_for, constructor.
+        flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, fed, serial,
+            side_effect, mixed, user_code, needs, effect, stands_for, constructor, alphabetical.
     """
     if rule is not None:
         return Operator(rule, **flags)

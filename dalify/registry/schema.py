@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import IntEnum
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from dalify.base.errors import UnknownArgumentError, UnknownOperatorError, suggestion
@@ -77,7 +77,8 @@ class OpSchema:
     @property
     def _parameters(self) -> Mapping[str, Parameter]:
         seed = {"seed": _SEED} if self.HasRandomSeedArg() else {}
-        return {**_COMMON, **seed, **self.operator.parameters}
+        known = {name: item for name, item in self.operator.parameters.items() if not name.startswith("_")}
+        return {**_COMMON, **seed, **known}
 
     def _parameter(self, name: str) -> Parameter:
         parameter = self._parameters.get(self._old.get(name, name))
@@ -250,8 +251,12 @@ class OpSchema:
         return f"<OpSchema {self.Name()}>"
 
 
-@cache
 def _by_schema_name() -> dict[str, str]:
+    return _schema_names(catalogue.revision())
+
+
+@lru_cache(maxsize=1)
+def _schema_names(_revision: int) -> dict[str, str]:
     names = [*LEGACY_NAMES, *HIDDEN_NAMES, *catalogue.names()]
     return {schema_name(name).lower(): name for name in names if catalogue.resolve(name) in catalogue.names()}
 

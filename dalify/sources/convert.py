@@ -160,16 +160,13 @@ def _is_foreign_tensor_list(data: Any) -> bool:
 
 
 def _copied_batch(batch: Batch, allocate: Allocate) -> Batch:
-    layout, origins = batch.layout, batch.origins
     if batch.device != "cpu":
-        if batch.dense is not None:
-            return Batch(batch.dense.clone(), None, layout, batch.device, origins)
-        return Batch(None, [sample.clone() for sample in batch.samples], layout, batch.device, origins)
-    if batch.dense is not None:
-        fresh = allocate(batch.dense.shape, batch.dense.dtype)
-        np.copyto(fresh, batch.dense)
-        return Batch(fresh, None, layout, "cpu", origins)
-    return Batch(None, [sample.copy() for sample in batch.samples], layout, "cpu", origins, batch.dtype)
+        return batch.map(torch.clone)
+    if batch.dense is None:
+        return batch.map(lambda sample: sample.copy())
+    fresh = allocate(batch.dense.shape, batch.dense.dtype)
+    np.copyto(fresh, batch.dense)
+    return Batch(fresh, None, batch.layout, "cpu", batch.origins)
 
 
 def _no_samples() -> SourceError:

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from dalify.base.errors import ArgumentValueError, CheckpointError, SourceError
+from dalify.base.errors import ArgumentValueError, CheckpointError, OutputCountError, SourceError
 from dalify.data.sample_info import BatchInfo, SampleInfo
 from dalify.sources.callback import Callback, Cycle, SourceKind, Walk, epoch_of, has_state
 
@@ -334,6 +334,7 @@ def _outputs(data: Any, num_outputs: int, callback: Callback) -> Any:
             callback,
             f"returned {len(data)} outputs, but num_outputs is {num_outputs}.",
             f"Return a tuple of length {num_outputs}, or set num_outputs={len(data)}.",
+            OutputCountError,
         )
     return data
 
@@ -342,7 +343,5 @@ def _listed(keys: Iterable[Any]) -> str:
     return ", ".join(map(repr, keys))
 
 
-def _wrong(callback: Callback, problem: str, hint: str) -> SourceError:
-    return SourceError(
-        f"the source {callback.name} {problem}", line=callback.line, hint=hint, operator="fn.external_source"
-    )
+def _wrong(callback: Callback, problem: str, hint: str, kind: type[SourceError] = SourceError) -> SourceError:
+    return kind(f"the source {callback.name} {problem}", line=callback.line, hint=hint, operator="fn.external_source")

@@ -1,26 +1,22 @@
-"""Pickles callbacks for worker processes that are not forks of this process.
-
-Python's pickle does not support lambdas and nested functions. They are pickled by value: code, closure, and the globals
-that the code uses.
-"""
+"""Pickles callbacks for worker processes that are not forks of this process, with cloudpickle."""
 
 from __future__ import annotations
 
+import functools
 import importlib
-import importlib.util
 import io
-import marshal
 import pickle
 import sys
-from collections.abc import Callable, Iterator
-from types import CellType, CodeType, FunctionType, ModuleType
+from collections.abc import Callable
+from types import FunctionType, ModuleType
 from typing import Any
 
+import cloudpickle
+
 from dalify.base.errors import ArgumentTypeError
-from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 
-__all__ = ["CallbackPickler", "dumps", "loads", "pickle_by_value"]
+__all__ = ["CallbackPickler", "ValuePickler", "dumps", "loads", "pickle_by_value"]
 
 _BY_VALUE = "_dalify_pickle_by_value"
 
@@ -37,74 +33,46 @@ def pickle_by_value(fun: FunctionType) -> FunctionType:
     return fun
 
 
-_cloudpickle = LazyModule("cloudpickle", "py_callback_pickler")
+class ValuePickler(cloudpickle.Pickler):
+    """cloudpickle's pickler, which follows ``pickle_by_value`` and imports from scripts.
 
+    cloudpickle pickles everything in ``__main__`` by value. A worker that is started by ``spawn`` or ``forkserver``
+    imports the script. Its functions and classes stay references, so that their results and exceptions are instances
+    of the classes of this process, and their globals need not be picklable. Notebooks cannot be imported.
+    """
 
-def _can_be_imported(function: FunctionType) -> bool:
-    found: Any = sys.modules.get(function.__module__ or "")
-    if function.__module__ == "__main__" and not hasattr(found, "__file__"):
-        return False  # a notebook or interactive session cannot be imported
-    for name in function.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return found is function and not hasattr(function, _BY_VALUE)
-
-
-def _named_globals(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _named_globals(constant)
-
-
-def _skeleton(code: bytes, name: str, module: str, cells: int) -> FunctionType:
-    namespace = {"__builtins__": __builtins__, "__name__": module}
-    closure = tuple(CellType() for _ in range(cells))
-    return FunctionType(marshal.loads(code), namespace, name, None, closure)
-
-
-def _fill(function: FunctionType, state: dict[str, Any]) -> None:
-    function.__globals__.update(state["globals"])
-    for cell, content in zip(function.__closure__ or (), state["closure"], strict=True):
-        if content:
-            cell.cell_contents = content[0]
-    function.__defaults__ = state["defaults"]
-    function.__kwdefaults__ = state["keyword_defaults"]
-    function.__qualname__ = state["qualname"]
-    function.__dict__.update(state["attributes"])
-
-
-def _contents(cell: CellType) -> tuple[Any, ...]:
-    try:
-        return (cell.cell_contents,)
-    except ValueError:  # an empty cell
-        return ()
-
-
-class _Pickler(pickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, ModuleType):
-            return importlib.import_module, (obj.__name__,)
-        if not isinstance(obj, FunctionType) or _can_be_imported(obj):
+        """Return how an object is pickled; ``NotImplemented`` for pickle's own way."""
+        if isinstance(obj, FunctionType) and hasattr(obj, _BY_VALUE):
+            return super().reducer_override(_copied(obj))
+        if isinstance(obj, FunctionType | type) and obj.__module__ == "__main__" and _is_in_script(obj):
             return NotImplemented
-        names = set(_named_globals(obj.__code__))
-        closure = obj.__closure__ or ()
-        state = {
-            "globals": {name: obj.__globals__[name] for name in names if name in obj.__globals__},
-            "closure": [_contents(cell) for cell in closure],
-            "defaults": obj.__defaults__,
-            "keyword_defaults": obj.__kwdefaults__,
-            "qualname": obj.__qualname__,
-            "attributes": obj.__dict__,
-        }
-        made = (marshal.dumps(obj.__code__), obj.__name__, obj.__module__ or "", len(closure))
-        # The contents follow the function itself, so that recursive functions work.
-        return _skeleton, made, state, None, None, _fill
+        return super().reducer_override(obj)
+
+
+def _is_in_script(obj: Any) -> bool:
+    found: Any = sys.modules["__main__"]
+    if not hasattr(found, "__file__"):
+        return False  # a notebook or interactive session
+    for name in obj.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is obj
+
+
+def _copied(function: FunctionType) -> FunctionType:
+    """Return a copy, which no module contains, so that cloudpickle pickles it by value."""
+    code, name, closure = function.__code__, function.__name__, function.__closure__
+    copy = FunctionType(code, function.__globals__, name, function.__defaults__, closure)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    functools.update_wrapper(copy, function)
+    del copy.__wrapped__  # pyright: ignore[reportFunctionMemberAccess] -- set by update_wrapper
+    return copy
 
 
 def dumps(value: Any) -> bytes:
-    """Pickle a callback; functions that cannot be imported are pickled by value."""
+    """Pickle a callback; functions and classes that cannot be imported are pickled by value."""
     file = io.BytesIO()
-    _Pickler(file, pickle.HIGHEST_PROTOCOL).dump(value)
+    ValuePickler(file, pickle.HIGHEST_PROTOCOL).dump(value)
     return file.getvalue()
 
 
@@ -114,7 +82,7 @@ def loads(content: bytes) -> Any:
 
 
 class CallbackPickler:
-    """The user's ``py_callback_pickler``, or dalify's own.
+    """The user's ``py_callback_pickler``, or ``ValuePickler``.
 
     Args:
         chosen: None; a module or object with ``dumps`` and ``loads``; or a tuple of one of these, keyword arguments for
@@ -152,19 +120,14 @@ class CallbackPickler:
         try:
             if self._pickler is not None:
                 return self._pickler.dumps(source, **self._dumps_keywords), _Loader(self._pickler, self._loads_keywords)
-            try:
-                return dumps(source), loads
-            except Exception:  # for example a nested class
-                if importlib.util.find_spec("cloudpickle") is None:
-                    raise
-                return _cloudpickle.dumps(source), _Loader(_cloudpickle, {})
+            return dumps(source), loads
         except Exception as error:
             raise ArgumentTypeError(
                 f"the source {name} cannot be sent to a worker process: {type(error).__name__}: "
                 f"{str(error).rstrip('.')}.",
                 line=line,
-                hint="Pass a function or object that can be pickled, set py_callback_pickler=cloudpickle, "
-                "or use py_start_method='fork'.",
+                hint="Pass a function or object that cloudpickle can pickle, set py_callback_pickler, or use "
+                "py_start_method='fork'.",
                 operator=operator,
             ) from error
 

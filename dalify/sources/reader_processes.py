@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import PipelineStateError, WorkerError
+from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import is_loaded, torch
 from dalify.sources.permutation import mixed_key
@@ -71,7 +71,7 @@ class ReaderProcesses:
         self._seed = seed
         self._pool: WorkerPool | None = None
         self._collector: threading.Thread | None = None
-        self._process = os.getpid()
+        self._owner = Owner()
         self._starting = ForkLock()
 
     def start(self) -> None:
@@ -81,7 +81,7 @@ class ReaderProcesses:
             ArgumentTypeError: the data set cannot be sent to another process.
             WorkerError: the system cannot start processes.
         """
-        self._process = os.getpid()
+        self._owner.take_over()
         self._pool = WorkerPool(**self._pool_options)
         self._pool.register(self)
         self._collector = None
@@ -90,7 +90,7 @@ class ReaderProcesses:
     def submit(self, number: int, place: int, entry: int) -> Future[Any]:
         """Start reading an entry, for a position in a batch."""
         with self._starting:  # in a forked child, several threads may call this first
-            if self._pool is None or self._process != os.getpid():
+            if self._pool is None or not self._owner.is_this_process:
                 self.start()
             pool = self._pool
             assert pool is not None, "dalify bug: no processes"
@@ -129,7 +129,7 @@ class ReaderProcesses:
 
     def close(self) -> None:
         """End the processes."""
-        if self._pool is not None and self._process == os.getpid():
+        if self._pool is not None and self._owner.is_this_process:
             self._pool.close()
         self._pool = None
 

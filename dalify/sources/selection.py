@@ -7,6 +7,7 @@ without a sampler.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -192,7 +193,7 @@ def bound_selection(sampler: Any, index: Index) -> _Bound:
     return _Foreign(len(sampler), sampler, len(index))
 
 
-class _Bound:
+class _Bound(ABC):
     """A sampler bound to an index.
 
     Attributes:
@@ -202,9 +203,9 @@ class _Bound:
     def __init__(self, size: int) -> None:
         self.size = size
 
+    @abstractmethod
     def entries(self, epoch: int, positions: Entries) -> Entries:
         """Return the entries at positions of an epoch."""
-        raise AssertionError("dalify bug: a selection that selects nothing")
 
 
 class _Listed(_Bound):

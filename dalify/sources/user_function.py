@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DTypeError, LayoutError, ShapeError, SourceError
+from dalify.base.failure_context import failure_context
 from dalify.base.optional import torch
 from dalify.data import Batch, array_dtype, from_numpy
 
@@ -75,7 +76,7 @@ def call_user_function(
                     function(*(given(batch.samples[index]) for batch in inputs)), num_outputs, function
                 )
             except Exception as error:
-                error.__dalify_sample__ = index  # pyright: ignore[reportAttributeAccessIssue] -- the executor adds the location
+                failure_context(error).sample = index
                 raise
             for column, item in zip(columns, returned, strict=True):
                 column.append(item)

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, PipelineStateError, WorkerError, option_error_text
+from dalify.base.fork_hook import Owner, at_fork
 from dalify.base.interrupts import deferred_interrupts, was_interrupted
 from dalify.sources.pickling import CallbackPickler
 from dalify.sources.receiver import Receiver
@@ -134,7 +135,7 @@ class WorkerPool:
         self._out: dict[int, _Job] = {}
         self._next_number = 0
         self._closed = False
-        self._owner = os.getpid()
+        self._owner = Owner()
         # Two, so that one thread can submit tasks while another waits for results. Acquired in this order.
         self._collecting = threading.RLock()
         self._submitting = threading.RLock()
@@ -235,7 +236,7 @@ class WorkerPool:
         return _Worker(number, process, own_tasks, results, life)
 
     def _check_usable(self) -> None:
-        if self._owner != os.getpid():
+        if not self._owner.is_this_process:
             raise WorkerError(
                 "the worker processes belong to the process that this one was forked from.",
                 hint="Build the pipeline in the process that runs it.",
@@ -422,7 +423,7 @@ class WorkerPool:
     def close(self) -> None:
         """End the workers. Their last results stay readable. Can be called repeatedly, and in a forked process."""
         self._closed = True
-        if self._owner != os.getpid():
+        if not self._owner.is_this_process:
             return
         with suppress(OSError):
             self._wake_in.send_bytes(b"")  # a thread that waits for results releases the lock
@@ -458,8 +459,8 @@ class WorkerPool:
         self._workers.clear()
 
 
-def _end(workers: list[_Worker | None], owner: int) -> None:
-    if owner != os.getpid():
+def _end(workers: list[_Worker | None], owner: Owner) -> None:
+    if not owner.is_this_process:
         return
     living = [worker for worker in workers if worker is not None]
     for worker in living:
@@ -495,5 +496,4 @@ def _disown_all() -> None:
         pool._disown()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_disown_all)
+at_fork(_disown_all)

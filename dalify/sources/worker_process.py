@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from numpy.typing import NDArray
 
 from dalify.base.errors import WorkerError
+from dalify.base.fork_hook import at_fork
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.sources.shared_memory import Slot
@@ -208,7 +209,7 @@ def run_worker(
     gc.freeze()  # objects from before the fork are never garbage here; traversing them would copy their pages
     # A process forked by the user's code must not keep the pipes that signal the end of this one.
     pipes = (shared_tasks, own_tasks, results, lifeline)
-    os.register_at_fork(after_in_child=lambda: [pipe.close() for pipe in pipes])
+    at_fork(lambda: [pipe.close() for pipe in pipes])
     works = [maker.make() for maker in makers]
     generations, progress = progress_in(control, len(makers), workers)
     mine = progress[number]
@@ -275,10 +276,6 @@ def failure_of(error: Exception, trace: str) -> Failure:
     """
     text = "".join(traceback.format_exception_only(error)).strip()
     error.__traceback__ = None
-    for name in [
-        name for name in vars(error) if name.startswith("__dalify")
-    ]:  # attributes of the executor refer to its graph
-        delattr(error, name)
     try:
         pickled = pickle.dumps(error)
         pickle.loads(pickled)  # many exceptions can be pickled but not unpickled

@@ -274,8 +274,10 @@ def _recommendation(job: Job, costs: Costs, plan: Plan) -> list[str]:
         lines = [f"Recommended: send JPEG, decode where the images are used. {nodes}, no other nodes."]
         pipeline = f"num_threads={plan.threads}" + (f", processes={plan.processes}" if plan.processes else "")
         lines.append(f"  each GPU's pipeline    {pipeline}")
-        if not costs.python_ms:
-            lines.append("  worker processes       none: compiled operators need threads only")
+        if not plan.processes:
+            lines.append("  worker processes       none: so few threads of compiled operators need none")
+        elif not costs.python_ms:
+            lines.append("  worker processes       few threads share an interpreter")
         lines.append(f"  cores of a GPU node    {_used(job, way)} of {job.cores_per_node:,}")
     else:
         actors = f"RayPipeline(workers={way.workers}, cpus_per_worker={way.cores_per_worker})"

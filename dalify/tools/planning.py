@@ -21,13 +21,14 @@ DTYPE_BYTES = {"uint8": 1, "float16": 2, "float32": 4}
 
 # Measured by `python -m benchmarks costs`; docs/scaling.md has the measurements.
 _MS_PER_IMAGE = 0.1
-_MS_PER_MEGAPIXEL = 1.3
-_MS_PER_JPEG_MEGABYTE = 6.0
+_MS_PER_MEGAPIXEL = 0.9
+_MS_PER_JPEG_MEGABYTE = 5.0
 _FLOAT_MS_PER_MEGAVALUE = 0.3
 _TRANSPORT_S_PER_GB = 0.3
 _PROCESS_MB = 200
-# Of a Ray actor: more of them cost memory, fewer make the loss of one dearer.
-_MAX_CORES_PER_WORKER = 8
+# Threads of one process take turns at the interpreter's lock: 8 threads do the work of 6, and 32 do no more
+# (simulated, `python -m benchmarks scaling`).
+_MAX_THREADS_PER_PROCESS = 6
 # Batches that a consumer may hold without a copy, as in `Pipeline(processes=N)`.
 _HELD_BATCHES = 4
 
@@ -201,8 +202,11 @@ def make_plan(job: Job, costs: Costs) -> Plan:
         return Plan(ways=tuple(ways), chosen=None, threads=0, processes=0, node_gb=0.0, cpu_node_gb=0.0)
     is_remote = chosen.cpu_nodes > 0
     threads = chosen.cores_per_worker if is_remote else chosen.cores_per_gpu
-    needed = job.images_per_second * costs.python_ms / 1e3 * (1 + job.headroom)
-    processes = 0 if is_remote or not costs.python_ms else min(threads, _ceil(needed))
+    needed = max(
+        _ceil(job.images_per_second * costs.python_ms / 1e3 * (1 + job.headroom)),
+        _ceil(threads / _MAX_THREADS_PER_PROCESS),
+    )
+    processes = 0 if is_remote or (needed == 1 and not costs.python_ms) else min(threads, needed)
     used_gb = job.batch_size * costs.bytes_as(costs.dtype) / 1e9
     process_gb = costs.process_mb / 1e3
     batches = job.prefetch + (2 * (processes - 1) + _HELD_BATCHES if processes else 1)
@@ -237,7 +241,7 @@ def _sent_as(dtype: str, job: Job, costs: Costs) -> Way:
     there_ms = costs.prepare_ms - floats_ms + transport_ms
     there = _cores(job.total_rate, there_ms, job.headroom)
     # Python functions hold the lock of their process: more cores than this would wait for it.
-    max_cores = _MAX_CORES_PER_WORKER
+    max_cores = _MAX_THREADS_PER_PROCESS
     if costs.python_ms:
         max_cores = min(max_cores, max(1, math.floor(there_ms / costs.python_ms)))
     per_worker = min(max_cores, job.cores_per_cpu_node)

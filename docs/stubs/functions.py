@@ -105,6 +105,8 @@ def arguments_of(operator: Operator) -> tuple[list[str], list[str]]:
     """Return the declarations of positional and of keyword arguments."""
     positional, named = [], []
     for item in operator.parameters.values():
+        if item.name.startswith("_"):
+            continue
         (positional if item.is_positional else named).append(f"{item.name}: {type_of(item)}{_default(item)}")
     known = operator.parameters
     named += [f"{name}: {text} | None = None" for name, text in _COMMON.items() if name not in known]

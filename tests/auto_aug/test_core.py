@@ -256,7 +256,7 @@ class TestSelect:
         def use(data):
             return select([lambda x: x, lambda x: x], batch_of([0, 1, 0, 2] + [0] * 12), data)
 
-        with pytest.raises(ArgumentValueError, match=r"one of 2 branches is 2; it must lie between 0 and 1") as caught:
+        with pytest.raises(ArgumentValueError, match=r"one of 2 branches is 2; it must be between 0 and 1") as caught:
             augmented(use, ZEROS)
         assert "sample 3" in str(caught.value)
 

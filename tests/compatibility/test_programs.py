@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib
+import json
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -11,9 +16,16 @@ import numpy as np
 import pytest
 
 import dalify
+from tests.compatibility.kinds import ALL_MISTAKES
 from tests.compatibility.mistakes import MISTAKES
 from tests.compatibility.programs import PROGRAMS
+from tests.compatibility.published_programs import PUBLISHED
+from tests.compatibility.published_scripts import SCRIPTS
 from tests.compatibility.usual_programs import USUAL
+
+# Interpolated integers: a value at half way between two may be rounded to the other one.
+_ROUNDED = 0.02
+_AUGMENTATIONS = ("auto_aug.auto_augment", "auto_aug.rand_augment", "auto_aug.trivial_augment")
 
 
 @pytest.fixture(scope="module")
@@ -33,15 +45,27 @@ def plain(value: Any) -> Any:
     return value
 
 
-def assert_same(ours: Any, theirs: Any) -> None:
+def assert_same(ours: Any, theirs: Any, rounded: float = 0.0) -> None:
+    """Compare results.
+
+    Args:
+        ours: of dalify.
+        theirs: of DALI.
+        rounded: fraction of the integers of an array that may differ by one.
+    """
     if isinstance(theirs, np.ndarray):
         assert ours.shape == theirs.shape
         assert ours.dtype == theirs.dtype
+        if rounded and theirs.dtype.kind in "iu":
+            apart = np.abs(ours.astype(np.int64) - theirs.astype(np.int64))
+            assert apart.max(initial=0) <= 1
+            assert np.count_nonzero(apart) <= rounded * apart.size
+            return
         np.testing.assert_allclose(ours.astype(np.float64), theirs.astype(np.float64), rtol=1e-5, atol=1e-4)
     elif isinstance(theirs, (list, tuple)):
         assert len(ours) == len(theirs)
         for one, other in zip(ours, theirs, strict=True):
-            assert_same(one, other)
+            assert_same(one, other, rounded)
     else:
         assert ours == theirs
 
@@ -54,6 +78,16 @@ def test_programs(name, dali):
 
 
 @pytest.mark.filterwarnings("ignore::Warning")
+@pytest.mark.parametrize("name", [*PUBLISHED, *SCRIPTS])
+def test_published_programs(name, dali):
+    for module in ("plugin.pytorch", "plugin.base_iterator", *_AUGMENTATIONS):
+        importlib.import_module(f"{dali.__name__}.{module}")
+        importlib.import_module(f"dalify.{module}")
+    program = PUBLISHED.get(name) or SCRIPTS[name]
+    assert_same(plain(program(dalify)), plain(program(dali)), _ROUNDED)
+
+
+@pytest.mark.filterwarnings("ignore::Warning")
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes(name, dali):
     """What DALI raises is what dalify's error can be caught as."""
@@ -62,6 +96,24 @@ def test_mistakes(name, dali):
     kind = next(item for item in type(theirs.value).__mro__ if item.__module__ == "builtins")
     with pytest.raises(kind):
         MISTAKES[name](dalify)
+
+
+@pytest.fixture(scope="module")
+def kinds(oracle) -> dict[str, str | None]:
+    """What DALI raises, by the names of `ALL_MISTAKES`."""
+    command = [sys.executable, "-m", "tests.compatibility.kinds"]
+    folder = Path(__file__).parents[2]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder, timeout=600)
+    return json.loads(found.stdout.splitlines()[-1])
+
+
+@pytest.mark.filterwarnings("ignore::Warning")
+@pytest.mark.parametrize("name", ALL_MISTAKES)
+def test_mistakes_with_pipelines_and_iterators(name, kinds):
+    kind = getattr(builtins, kinds[name] or "Exception")
+    importlib.import_module("dalify.plugin.pytorch")
+    with pytest.raises(kind):
+        ALL_MISTAKES[name](dalify)
 
 
 @pytest.mark.parametrize(

@@ -127,3 +127,34 @@ def test_specs() -> None:
     assert Spec(DALIDataType.UINT8, 3, "HWC").with_extents({"H": 8}).shape is None
     with pytest.raises(LayoutError, match="the data must have an axis D; the layout is 'HWC'"):
         spec.axis("D")
+
+
+@pytest.mark.parametrize("form", ["dense", "ragged", "list"])
+def test_a_function_of_every_array(form: str) -> None:
+    if form == "dense":
+        batch = Batch(DENSE, None, "HW", origins=list("abcd"))
+    elif form == "list":
+        batch = Batch(None, RAGGED, "AB")
+    else:
+        block = np.arange(64, dtype=np.uint8)
+        shapes = np.array([[2, 3], [1, 2]])
+        batch = Batch(None, None, "AB", dtype=DALIDataType.UINT8, ragged=(block, np.array([0, 32]), shapes))
+    doubled = batch.map(lambda array: array * 2)
+    assert [sample.tolist() for sample in doubled.samples] == [(sample * 2).tolist() for sample in batch.samples]
+    assert (doubled.layout, doubled.dtype, doubled.device) == (batch.layout, batch.dtype, "cpu")
+    assert doubled.origins == batch.origins
+    assert (doubled.dense is None) == (form != "dense")
+    wider = batch.map(lambda array: array.astype(np.float64), dtype=DALIDataType.FLOAT64)
+    assert (wider.dtype, wider.samples[0].dtype) == (DALIDataType.FLOAT64, np.float64)
+    assert len(batch.arrays) == (1 if form == "dense" else len(batch))
+    if form == "dense":
+        assert batch.stacked() is DENSE
+
+
+def test_an_empty_batch_keeps_its_element_type() -> None:
+    empty = Batch(None, [], "AB", dtype=DALIDataType.INT16)
+    assert empty.map(np.copy).dtype == DALIDataType.INT16
+
+
+def test_samples_as_one_array() -> None:
+    assert (Batch(None, [DENSE[0], DENSE[2]]).stacked() == DENSE[[0, 2]]).all()

@@ -69,6 +69,28 @@ def test_arrays_are_what_was_asked_for(shapes: list[tuple[int, int]], code: str)
         assert (array == number % 2).all()  # none lies over another
 
 
+def test_room_is_made_from_the_sizes_that_are_not_used() -> None:
+    pool = BufferPool(capacity_bytes=8 << 20)
+    old = [pool.empty((1 << 19,), FLOAT) for _ in range(3)]  # 2 MiB each
+    new = [pool.empty((1 << 18,), FLOAT) for _ in range(4)]  # 1 MiB each
+    del old, new  # 10 MiB are free
+    pool.empty((1 << 17,), FLOAT)  # a size without free blocks: 2 MiB too much, of which the older size gives one block
+    allocated = pool.allocations
+    again = [pool.empty((1 << 18,), FLOAT) for _ in range(4)], [pool.empty((1 << 19,), FLOAT) for _ in range(2)]
+    assert pool.allocations == allocated
+    del again
+    again_new = [pool.empty((1 << 18,), FLOAT) for _ in range(4)]  # now the size of 512 KiB is the oldest, then 2 MiB
+    del again_new
+    pool.empty((1 << 21,), FLOAT)  # 8.5 MiB are free: the block of 512 KiB is enough
+    allocated = pool.allocations
+    larger = [pool.empty((1 << 19,), FLOAT) for _ in range(2)]
+    smaller = [pool.empty((1 << 18,), FLOAT) for _ in range(4)]
+    assert pool.allocations == allocated
+    assert len(larger) + len(smaller) == 6
+    pool.empty((1 << 17,), FLOAT)
+    assert pool.allocations == allocated + 1
+
+
 def test_only_so_much_is_kept() -> None:
     pool = BufferPool(capacity_bytes=1 << 20)
     held = [pool.empty((1 << 18,), FLOAT) for _ in range(4)]  # 1 MiB each

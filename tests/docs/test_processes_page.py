@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "processes.md").read_text(encoding="utf-8")
-HEADING = "| what happens | what follows | held by |"
+HEADING = "| event | behavior | test |"
 MEASUREMENTS = "| pipeline |"  # what a program has printed
 TABLES = [table for table in re.findall(r"(?:^\|.*\n)+", PAGE, re.MULTILINE) if not table.startswith(MEASUREMENTS)]
 ROWS = [line for table in TABLES for line in table.splitlines()[2:]]

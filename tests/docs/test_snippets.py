@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     "README.md",
     "docs/caching.md",
+    "docs/custom_operators.md",
     "docs/dynamic.md",
     "docs/epochs.md",
     "docs/modes.md",

@@ -1,4 +1,4 @@
-"""Samples of a batch that have another element type or rank than the first one: named, skipped, replaced."""
+"""Samples whose element type or rank differs from the first one of the batch: named, skipped, replaced."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def like(number: int, kind: str) -> np.ndarray:
 
 
 def expected_odd(kinds: Sequence[str], blanks: set[int]) -> set[int]:
-    """Return the places of samples that differ from the first one that is not blank."""
+    """Return the positions of samples that differ from the first one that is not blank."""
     first = next((kind for number, kind in enumerate(kinds) if number not in blanks), None)
     return {number for number, kind in enumerate(kinds) if number not in blanks and kind != first}
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_chunks_agree_in_any_order(seed: int) -> None:
-    """The first sample decides, whichever chunk is computed first and however the batch is cut."""
+    """The first sample decides, for any order of chunks and any division of the batch."""
     chance = random.Random(seed)
     size = chance.randrange(1, 9)
     kinds = [chance.choice(("good", "good", "type", "rank")) for _ in range(size)]
@@ -44,7 +44,7 @@ def test_chunks_agree_in_any_order(seed: int) -> None:
     agreement, odd, results = Agreement(), set[int](), dict[tuple[int, int], Sequence[np.ndarray]]()
 
     def compute(chunk: tuple[int, int]) -> None:
-        """Do what the engine does with ``on_error="replace"``."""
+        """Simulate the engine with ``on_error="replace"``."""
         start, stop = chunk
         while True:
             hidden = blanks | odd
@@ -80,7 +80,7 @@ def test_chunks_agree_in_any_order(seed: int) -> None:
 
 
 class Items:
-    """A data set whose items are what a function makes of their numbers."""
+    """A data set whose items are results of a function of their indices."""
 
     def __init__(self, make: Callable[[int], np.ndarray]) -> None:
         self.make = make
@@ -119,7 +119,7 @@ def batches_of(pipe: Any, count: int) -> list[list[np.ndarray]]:
 @pytest.mark.parametrize("other", ["type", "rank"])
 @pytest.mark.parametrize("odd", [{1}, {5}, {7}, {4, 5, 6, 7}, {2, 3, 5}])
 def test_the_odd_samples_are_named(tmp_path: Path, kind: str, other: str, odd: set[int]) -> None:
-    """In the first batch, which is cut into many chunks, and in the third, which is one."""
+    """In the first batch, which has many chunks, and in the third, which has one."""
 
     def make(number: int) -> np.ndarray:
         is_odd = number // SIZE in (0, 2) and number % SIZE in odd
@@ -177,7 +177,7 @@ def caffe2_labels(folder: Path, labels: Sequence[bytes | None]) -> str:
 
 @pytest.mark.parametrize("policy", ["skip", "replace"])
 def test_labels_of_caffe2(tmp_path: Path, policy: str) -> None:
-    """Integers among floats, and a damaged record at the first place, whose blank label would be an integer."""
+    """Integers among floats, and a damaged record at the first position, whose blank label would be an integer."""
     whole, half = caffe2_tensor([3]), caffe2_tensor([0.5])
     path = caffe2_labels(tmp_path, [half if policy == "skip" else None, half, half, whole, half, half, half, half])
 

@@ -1,4 +1,4 @@
-"""Threads of who waits: alone, a task stays where it is."""
+"""Threads for waiting callers: a single task runs in the calling thread."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_where_tasks_run(size, count, is_here):
 
 
 def test_tasks_that_submit_tasks():
-    """As deep as it may go, each begins when the one before it has returned."""
+    """Nested submissions to any depth start after the previous task has returned."""
     threads = AwaitedThreads(1, "awaited")
     events: list[tuple[str, int]] = []
 

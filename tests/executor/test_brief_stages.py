@@ -1,4 +1,4 @@
-"""Stages that take less time than handing them to another thread."""
+"""Stages that take less time than passing them to another thread."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_they_run_in_the_thread_that_would_hand_them_over(threads):
 
 
 def test_an_error_belongs_to_its_batch(threads, monkeypatch):
-    monkeypatch.setattr("dalify.executor.engine.is_brief", lambda *_: True)  # whatever a busy machine measures
+    monkeypatch.setattr("dalify.executor.engine.is_brief", lambda *_: True)  # independent of the load of the machine
     pipe = pipeline_of([0.25, -1.0, 0.5, 0.0], 0.0, depth=2)
     assert pipe.run()[0].as_array()[0, 0, 0] == 0.75
     with pytest.raises(ValueError, match="negative"):
@@ -67,7 +67,7 @@ def test_an_error_belongs_to_its_batch(threads, monkeypatch):
 
 
 def test_many_in_a_row_need_no_deep_stack():
-    """A batch stage after a segment and so on: none of them calls the next one."""
+    """Alternating segments and batch stages: none of them calls the next one."""
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=None, prefetch_queue_depth=1)
     def graph() -> Any:

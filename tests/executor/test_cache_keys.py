@@ -1,4 +1,4 @@
-"""What tells caches apart: everything that changes a sample, and nothing else."""
+"""Cache keys depend on everything that changes a sample, and on nothing else."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_methods_and_defaults() -> None:
     assert found[0] == found[2] != found[1]
 
 
-def test_objects_that_cannot_be_told_apart() -> None:
+def test_objects_without_comparable_values() -> None:
     thing = object()
 
     def make() -> DataNode:

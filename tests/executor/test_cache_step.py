@@ -1,4 +1,4 @@
-"""Pipelines with a cache beside the same pipelines without: nothing but the time differs."""
+"""Pipelines with and without a cache: only the time differs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.helpers.web_server import web_server
 
 @pytest.fixture
 def folder(tmp_path: Path, photo_folder: Path) -> Path:
-    """Photos of our own, to be changed."""
+    """A copy of the photos that tests modify."""
     return Path(shutil.copytree(photo_folder, tmp_path / "photos"))
 
 
@@ -67,7 +67,7 @@ def _assert_same(some: Any, others: Any) -> None:
 
 
 def _assert_like_uncached(make: Callable[[bool], Any], batches: int = 12) -> Any:
-    """Run both, twice: a second pipeline finds what the first one kept, while that lives."""
+    """Run both twice: a second pipeline uses the cache of the first one while it exists."""
     plain, first = make(False), make(True)
     wanted = _batches(plain, batches)
     _assert_same(_batches(first, batches), wanted)
@@ -83,7 +83,7 @@ def _training(root: Path, is_cached: bool, shuffle: bool = True, options: Any = 
     encoded, labels = fn.readers.file(file_root=str(root), random_shuffle=shuffle, name="reader")
     images = fn.decoders.image(encoded)
     if resized:
-        # Otherwise it would be fused with the crop, which changes a few values by one.
+        # Otherwise it is fused with the crop, which changes a few values by one.
         images = fn.resize(images, size=[64, 48], preserve=not is_cached)
     if is_cached:
         images = fn.cache(images, **(options or {}))
@@ -125,7 +125,7 @@ def test_a_small_cache(tmp_path: Path, cache_type: str) -> None:
 
 
 def test_nothing_is_computed_again(photo_folder: Path) -> None:
-    """On a hit nothing in front runs: not the function, not the decoder, not the reader."""
+    """On a hit no operator before the cache runs: function, decoder and reader."""
     calls: list[int] = []
 
     def run(is_cached: bool) -> Any:
@@ -148,7 +148,7 @@ def test_nothing_is_computed_again(photo_folder: Path) -> None:
 
 
 def test_values_beside(photo_folder: Path) -> None:
-    """Encoded files are used outside: then the reader reads, and labels are its own."""
+    """If encoded files are used elsewhere, the reader reads them, and labels are those of the reader."""
 
     def run(is_cached: bool) -> Any:
         encoded, labels = fn.readers.file(file_root=str(photo_folder), random_shuffle=True)
@@ -208,7 +208,7 @@ def test_a_cache_in_front_of_a_cache(photo_folder: Path) -> None:
 
 
 def test_conditions_in_front(photo_folder: Path) -> None:
-    """What a condition on the data decides is the same each time; so are samples of branches."""
+    """The results of conditions on data are equal each time, and so are samples of branches."""
 
     def run(is_cached: bool) -> Any:
         encoded, labels = fn.readers.file(file_root=str(photo_folder), random_shuffle=True)
@@ -236,7 +236,7 @@ def test_arguments_from_the_graph(photo_folder: Path) -> None:
 
 
 def test_two_readers(photo_folder: Path) -> None:
-    """A sample of two readers is known by both entries."""
+    """The key of a sample of two readers contains both entries."""
 
     def run(is_cached: bool) -> Any:
         one, _ = fn.readers.file(file_root=str(photo_folder), random_shuffle=True)
@@ -249,7 +249,7 @@ def test_two_readers(photo_folder: Path) -> None:
 
 
 def test_shards_and_samplers(photo_folder: Path) -> None:
-    """Shards and orders share what is kept: which samples come when is no part of the key."""
+    """Shards and orders share a cache: the order of samples is not part of the key."""
     pipes = [_make(_sharded, photo_folder, cached, shard) for shard in (0, 1) for cached in (False, True)]
     for plain, cached in (pipes[:2], pipes[2:]):
         _assert_same(_batches(cached, 6), _batches(plain, 6))
@@ -268,7 +268,7 @@ def _sharded(root: Path, is_cached: bool, shard: int, shards: int = 2) -> Any:
 
 
 def test_states_know_nothing_of_caches(photo_folder: Path) -> None:
-    """A run goes on from the state of one without a cache, and the other way round."""
+    """A run can resume from the state of a run without a cache, and vice versa."""
     plain, cached = _make(_training, photo_folder, False), _make(_training, photo_folder, True)
     _batches(plain, 4)
     _batches(cached, 4)
@@ -299,11 +299,11 @@ def test_decoders(photo_folder: Path, cache_type: str) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"cache_size": 10}, {"cache_type": "threshold"}])
 def test_decoders_without_a_cache(photo_folder: Path, options: dict[str, Any]) -> None:
-    """Without a type, or without a size, nothing is kept, as in DALI."""
+    """Without a type or a size, nothing is cached, as in DALI."""
     assert not _caches(_make(_decoded, photo_folder, options))
 
 
-def test_decoder_arguments_are_told_apart(photo_folder: Path) -> None:
+def test_decoder_arguments_are_part_of_the_key(photo_folder: Path) -> None:
     options = {"cache_type": "threshold", "cache_size": 64}
     pipes = {}
     for name, decoder in {"rgb": {}, "gray": {"output_type": types.GRAY}, "float": {"dtype": types.FLOAT}}.items():
@@ -314,7 +314,7 @@ def test_decoder_arguments_are_told_apart(photo_folder: Path) -> None:
 
 
 def test_decoders_of_unnamed_data(photo_folder: Path) -> None:
-    """DALI caches nothing that has no name, and says nothing; explain() does."""
+    """Like DALI, samples without a name are not cached; explain() reports it."""
     photos = [np.fromfile(path, np.uint8) for path in sorted(photo_folder.glob("*/*.jpg"))[:3]]
 
     def run() -> Any:
@@ -352,7 +352,7 @@ def test_mixed_decoders(photo_folder: Path, cached_by: str, monkeypatch: pytest.
 @pytest.mark.parametrize("on_error", ["skip", "replace"])
 @pytest.mark.parametrize("damage", ["decode", "read"])
 def test_bad_samples(folder: Path, on_error: str, damage: str) -> None:
-    """Bad samples are not kept: each epoch tells of them, and what stands in for them is the same."""
+    """Bad samples are not cached: each epoch reports them, and their replacements are equal."""
     bad = sorted(folder.glob("*/*.jpg"))[3]
     if damage == "decode":
         bad.write_bytes(bad.read_bytes()[:300])
@@ -378,7 +378,7 @@ def test_an_error_names_what_it_names_without_a_cache(folder: Path) -> None:
                 _batches(pipe, 3)
             messages.append(str(caught.value))
         bad.write_bytes(contents)
-        pipe.run()  # it goes on
+        pipe.run()  # it continues
         bad.write_bytes(contents[:300])
     assert str(bad) in messages[0]
     assert messages[:2] == messages[2:]
@@ -388,7 +388,7 @@ def test_errors_behind_the_cache_know_the_file(folder: Path) -> None:
     def run() -> Any:
         encoded, _ = fn.readers.file(file_root=str(folder))
         images = fn.cache(fn.decoders.image(encoded))
-        return fn.crop(images, crop=[118, 118])  # no photo is as large in both directions
+        return fn.crop(images, crop=[118, 118])  # no photo is that large in both directions
 
     pipe = _make(run)
     messages = []
@@ -401,7 +401,7 @@ def test_errors_behind_the_cache_know_the_file(folder: Path) -> None:
 
 
 def test_limits_are_not_passed_by(photo_folder: Path) -> None:
-    """What one pipeline was allowed to decode, another one with closer limits is not given."""
+    """A pipeline with lower limits does not get samples that another pipeline was allowed to decode."""
     loose = _make(_decoded, photo_folder, {"cache_type": "threshold", "cache_size": 64})
     _batches(loose, 3)
     strict = _make(
@@ -421,7 +421,7 @@ def test_changed_files(folder: Path) -> None:
     one, other = paths[0].read_bytes(), paths[5].read_bytes()
     paths[0].write_bytes(other)
     paths[5].write_bytes(one)
-    for _ in range(4):  # until nothing is under way any more that was read before
+    for _ in range(4):  # until all batches that were read before are finished
         cached.run()
     cached.reset()
     plain = _make(_training, folder, False, False)
@@ -432,8 +432,8 @@ def test_changed_files(folder: Path) -> None:
     _assert_same(_batches(cached, 6), _batches(plain, 6))
 
 
-def test_functions_are_told_apart(photo_folder: Path) -> None:
-    """Equal functions share what is kept; another constant, closure or named function is another cache."""
+def test_functions_are_part_of_the_key(photo_folder: Path) -> None:
+    """Equal functions share a cache; a different constant, closure or called function is a different key."""
 
     def make(amount: int) -> Any:
         def run() -> Any:
@@ -451,7 +451,7 @@ def test_functions_are_told_apart(photo_folder: Path) -> None:
 
 
 class _Slow:
-    """What runs at the same time as another call of it notes that."""
+    """Records whether it runs at the same time as another call."""
 
     inside = 0
     most = 0
@@ -474,7 +474,7 @@ def test_functions_run_one_at_a_time(photo_folder: Path) -> None:
     assert _Slow.most == 1
 
 
-def test_functions_that_cannot_be_told_apart(photo_folder: Path) -> None:
+def test_functions_without_comparable_values(photo_folder: Path) -> None:
     calls: list[int] = []
 
     def run() -> Any:
@@ -484,7 +484,7 @@ def test_functions_that_cannot_be_told_apart(photo_folder: Path) -> None:
         )
         return fn.cache(images)
 
-    assert _cache(_make(run)).hits == 0  # a list is told by its items
+    assert _cache(_make(run)).hits == 0  # the key of a list contains its items
     calls_of: Any = object()
 
     def other() -> Any:
@@ -505,7 +505,7 @@ def test_folder(photo_folder: Path, tmp_path: Path) -> None:
     again = _assert_like_uncached(lambda cached: _make(_training, photo_folder, cached, True, options, False))
     assert _cache(again).misses == 0
     again.close()
-    # Damage of every kind: what is wrong is decoded again.
+    # All kinds of damage: damaged samples are decoded again.
     files = sorted(path for path in (tmp_path / "cache").rglob("*") if len(path.name) == 30)
     assert len(files) == 12
     files[0].write_bytes(b"")
@@ -555,7 +555,7 @@ def _result(process: subprocess.Popen[bytes]) -> tuple[int, int]:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes cannot be killed in this way here")
 def test_processes(tmp_path: Path) -> None:
-    """Processes share a folder, also when one of them is killed at any moment."""
+    """Processes share a folder, also if one of them is killed at any time."""
     write_photo_folder(tmp_path / "photos", images_per_class=30, longest_side=300)
     cache = tmp_path / "cache"
     for wait_s in (0.0, 0.03, 0.06):
@@ -583,7 +583,7 @@ def _in_child(pipe: Any, results: Any) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_fork(photo_folder: Path) -> None:
-    """A child has what its parent kept."""
+    """A child has the cache of its parent."""
     pipe = _make(_training, photo_folder, True)
     _batches(pipe, 6)
     context = multiprocessing.get_context("fork")
@@ -614,7 +614,7 @@ def test_pipelines_side_by_side(photo_folder: Path) -> None:
 
 
 def test_outputs_are_the_users(photo_folder: Path) -> None:
-    """Who changes what he was given changes nothing that is kept."""
+    """Modifying an output does not change the cache."""
 
     def run() -> Any:
         encoded, labels = fn.readers.file(file_root=str(photo_folder))
@@ -636,7 +636,7 @@ def test_closing_frees_the_memory(photo_folder: Path) -> None:
     kept = weakref.ref(_cache(pipe).store)
     pipe.close()
     assert kept() is None
-    assert "keeps nothing: the pipeline is closed" in str(_cache(pipe))
+    assert "caches nothing: the pipeline is closed" in str(_cache(pipe))
 
 
 def test_debug_mode(photo_folder: Path) -> None:
@@ -648,7 +648,7 @@ def test_debug_mode(photo_folder: Path) -> None:
 
 
 def test_urls_are_not_asked_again(photo_folder: Path) -> None:
-    """What is in the cache is not fetched, not even ahead of time."""
+    """Cached samples are not fetched, also not in advance."""
     names = [str(path.relative_to(photo_folder)) for path in sorted(photo_folder.glob("*/*.jpg"))]
 
     def run(url: str, is_cached: bool) -> Any:
@@ -668,7 +668,7 @@ def test_urls_are_not_asked_again(photo_folder: Path) -> None:
 
 
 def test_memory_statistics(photo_folder: Path) -> None:
-    """Steps inside of a cache are measured like others."""
+    """Steps in a cache are measured like others."""
     sizes = []
     for is_cached in (False, True):
         pipe = _make(_training, photo_folder, is_cached, False, enable_memory_stats=True)
@@ -682,7 +682,7 @@ def test_memory_statistics(photo_folder: Path) -> None:
 @pytest.mark.parametrize("in_folder", [False, True])
 @pytest.mark.parametrize("on_error", ["skip", "replace", "raise"])
 def test_samples_of_mixed_types(tmp_path: Path, on_error: str, in_folder: bool) -> None:
-    """Which sample is the odd one depends on its batch, not on what is in the cache."""
+    """Whether a sample differs from its batch does not depend on the cache."""
     random = np.random.default_rng(3)
     for number in range(24):
         kind = (np.float32, (3, 4)) if number % 5 else [(np.uint8, (3, 4)), (np.float32, (6,))][number % 2]

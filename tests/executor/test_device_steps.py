@@ -1,18 +1,25 @@
-"""What the pipeline's own stream and the caller's have to wait for; with stand-ins, since most machines have no GPU."""
+"""Synchronization of the pipeline's stream and the caller's, with mocks, because most machines have no GPU."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from dalify.data import Batch
-from dalify.executor.device_steps import PendingCopies, device_stream, hand_over, share_fed
+from dalify import fn, pipeline_def, types
+from dalify.base import optional
+from dalify.base.errors import DeviceError
+from dalify.data import Batch, array_dtype
+from dalify.data.batch import places_in_block
+from dalify.executor.device_steps import PendingCopies, TransferStep, device_stream, hand_over, share_fed
+from dalify.executor.frame import Frame
 
 
 class Stream:
-    """Notes what is asked of it."""
+    """Records its calls."""
 
     device = "cuda:0"
 
@@ -34,7 +41,7 @@ class Event:
 
 
 class Tensor:
-    """Notes which streams use it."""
+    """Records the streams that use it."""
 
     def __init__(self) -> None:
         self.streams: list[Any] = []
@@ -91,3 +98,170 @@ def test_what_a_copy_reads_is_kept_until_it_is_done() -> None:
     first.done = True
     copies.keep([], Event())
     assert [batches for _, batches in copies._kept] == [[other], []]
+
+
+class CopyStream(Stream):
+    """A stream for copies, which torch enters."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def test_copies_have_a_stream_of_their_own(current: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    entered: list[Any] = []
+    marked: list[Any] = []
+
+    def enter(stream: CopyStream) -> CopyStream:
+        entered.append(stream)
+        return stream
+
+    monkeypatch.setattr(torch.cuda, "stream", enter)
+    monkeypatch.setattr(torch.Tensor, "record_stream", lambda _tensor, stream: marked.append(stream))
+    step, frame, copies = transfer("gpu"), frame_of(Batch(np.arange(6).reshape(2, 3))), CopyStream()
+    frame.copy_stream = copies
+    step.run(frame)
+    assert entered == [copies]  # and nothing waits on the host
+    assert current.waits == ["recorded"]  # the kernels' stream waits for the copy on the device
+    assert marked == [current]
+    assert frame.values[1].dense.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def transfer(device: str) -> TransferStep:
+    return TransferStep(SimpleNamespace(output_device=device), (0,), (1,))  # pyright: ignore[reportArgumentType]
+
+
+def frame_of(batch: Batch) -> Frame:
+    return Frame([batch, None], 0, len(batch), 0, len(batch), None, {}, {}, "cpu", {})
+
+
+def ragged(*arrays: np.ndarray[Any, Any]) -> Batch:
+    """Return arrays as one block, as the threads that decode make them."""
+    shapes = np.array([array.shape for array in arrays], np.int64)
+    offsets, size_bytes = places_in_block(shapes, arrays[0].itemsize)
+    dtype = array_dtype(arrays[0])
+    batch = Batch(None, None, "HW", "cpu", None, dtype, (np.zeros(size_bytes, np.uint8), offsets, shapes))
+    for target, array in zip(batch.samples, arrays, strict=True):
+        target[...] = array
+    return batch
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "int64", "bool"])
+@pytest.mark.parametrize("form", ["list", "block", "blocks", "dense"])
+def test_batches_reach_the_device_and_return(form: str, dtype: str) -> None:
+    arrays = [np.arange(n * 4).reshape(n, 4).astype(dtype) for n in ((2, 2, 2) if form == "dense" else (1, 3, 2))]
+    if form == "dense":
+        batch = Batch(np.stack(arrays), None, "HW")
+    elif form == "block":
+        batch = ragged(*arrays)
+    else:
+        batch = Batch(None, list(arrays), "HW")
+        if form == "blocks":
+            batch.parts = ragged(*arrays[:2]), ragged(arrays[2])
+    frame = frame_of(batch)
+    transfer("gpu").run(frame)
+    sent = frame.values[1]
+    assert sent is not None
+    assert (sent.device, sent.layout, sent.dtype) == ("gpu", "HW", batch.dtype)
+    assert (sent.ragged is None) == (form == "dense")  # one block, however many samples
+    for tensor, array in zip(sent.samples, arrays, strict=True):
+        np.testing.assert_array_equal(tensor.numpy(), array)
+    for lists in (False, True):
+        given = Batch(None, list(sent.samples), "HW", "gpu") if lists else sent
+        back = frame_of(given)
+        transfer("cpu").run(back)
+        returned = back.values[1]
+        assert returned is not None
+        assert (returned.device, returned.layout, returned.dtype) == ("cpu", "HW", batch.dtype)
+        for found, array in zip(returned.samples, arrays, strict=True):
+            np.testing.assert_array_equal(found, array)
+
+
+def test_copies_of_lists_read_staging_memory_that_is_kept() -> None:
+    frame = frame_of(Batch(None, [np.zeros((2, 2)), np.zeros((3, 2))], "HW"))
+    transfer("gpu").run(frame)
+    assert [batch.shapes() for batch in frame.staged] == [[(2, 2), (3, 2)]]
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.parametrize("failing", ["copy", "kernel"])
+def test_out_of_memory(failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the user's line and says what to do; the next batch is computed."""
+    shapes = [(8, 9, 3), (5, 6, 3)]
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=0)
+    def pipeline() -> Any:
+        data = fn.external_source(lambda: [np.ones(shape, np.uint8) for shape in shapes], layout="HWC")
+        return fn.brightness(data.gpu(), brightness=2.0)
+
+    allocate, failures = torch.empty, ["once"]
+
+    def full(size: Any, **options: Any) -> torch.Tensor:
+        # The first call is the copy's, the second the kernel's.
+        if options.get("dtype") is torch.uint8 and failures and (failing == "copy") == (len(calls) == 0):
+            failures.pop()
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nand more")
+        calls.append(size)
+        return allocate(size, **options)
+
+    calls: list[Any] = []
+    pipe = pipeline()
+    pipe.build()
+    with monkeypatch.context() as patch:
+        patch.setattr(optional.torch, "empty", full)
+        with pytest.raises(DeviceError) as caught:
+            pipe.run()
+    text = str(caught.value)
+    assert "no memory left for this batch (CUDA out of memory. Tried to allocate 2.00 GiB.)" in text
+    assert "and more" not in text
+    assert "test_device_steps.py" in text
+    assert "batch_size" in text
+    (images,) = pipe.run()
+    assert [np.asarray(image.as_cpu()).max() for image in images] == [2, 2]
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+def test_data_go_to_the_device_and_back_anywhere() -> None:
+    random = np.random.default_rng(0)
+    given = [random.integers(0, 256, (size, 2 * size, 3), np.uint8) for size in (9, 14, 11)]
+
+    def define(on_device: bool) -> Any:
+        @pipeline_def(batch_size=3, num_threads=2, device_id=0, seed=5)
+        def pipeline() -> Any:
+            def sent(data: Any) -> Any:
+                return data.gpu() if on_device else data
+
+            def returned(data: Any) -> Any:
+                return data.cpu() if on_device else data
+
+            data = fn.external_source(lambda: given, layout="HWC")
+            flipped = returned(fn.flip(sent(data), vertical=1))
+            bright = sent(fn.brightness(flipped, brightness=1.5))
+            if fn.random.coin_flip(dtype=types.BOOL):
+                bright = fn.flip(bright)
+            return returned(bright), flipped, sent(fn.cast(flipped, dtype=types.INT32))
+
+        return pipeline()
+
+    for ours, theirs in zip(define(True).run(), define(False).run(), strict=True):
+        for found, expected in zip(ours.as_cpu(), theirs, strict=True):
+            np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+def test_results_stay_valid_while_they_are_referenced() -> None:
+    batches = iter(range(100))
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=0)
+    def pipeline() -> Any:
+        def images() -> list[np.ndarray[Any, Any]]:
+            number = next(batches)
+            return [np.full((4 + number % 3, 5, 3), number, np.uint8), np.full((7, 5, 3), number, np.uint8)]
+
+        return fn.flip(fn.external_source(images, layout="HWC").gpu())
+
+    pipe = pipeline()
+    kept = [pipe.run()[0] for _ in range(12)]
+    for number, images in enumerate(kept):
+        assert [int(np.asarray(image.as_cpu()).min()) for image in images] == [number, number]
+        assert [int(np.asarray(image.as_cpu()).max()) for image in images] == [number, number]

@@ -1,4 +1,4 @@
-"""A process is forked while another thread computes: the child goes on, or says at once that it cannot."""
+"""A process is forked while another thread computes: the child continues, or raises an error immediately."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def in_child(function: Callable[[], Any]) -> int:
 
 
 class At(threading.Thread):
-    """A thread inside a block of ``working()`` until it is told to leave."""
+    """A thread in a block of ``working()`` until it is released."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ def test_a_fork_waits_for_work(gate: Any) -> None:
 
 
 def test_work_waits_for_a_fork(gate: Any) -> None:
-    """Whatever a thread begins while a fork is under way begins after it."""
+    """Work that a thread starts during a fork starts after the fork."""
     order: list[str] = []
 
     def work() -> None:
@@ -132,7 +132,7 @@ def test_a_fork_does_not_wait_forever(gate: Any, monkeypatch: pytest.MonkeyPatch
         except PipelineStateError as error:
             text = str(error)
             is_grandchild_told = in_child(lambda: fork_gate.is_clean_fork()) == 0
-            fine = counting().run()[0].as_array()[0, 0] == 1  # a pipeline of its own runs
+            fine = counting().run()[0].as_array()[0, 0] == 1  # its own pipeline runs
             return not ("was forked while another thread" in text and is_grandchild_told and fine)
         return 98
 
@@ -181,7 +181,7 @@ def counting() -> Pipeline:
 
 
 def test_a_users_function_that_takes_long_is_not_waited_for() -> None:
-    """It may wait for the very thread that forks."""
+    """It may wait for the thread that forks."""
     enters, leaves = threading.Event(), threading.Event()
 
     def waits(x: Any) -> Any:
@@ -203,7 +203,7 @@ def test_a_users_function_that_takes_long_is_not_waited_for() -> None:
 
 
 def test_a_process_of_a_data_set_is_replaced_while_threads_wait_for_it() -> None:
-    """The replacement is forked in a thread that others wait for: neither may wait for the other."""
+    """The replacement is forked in a thread that others wait for: they must not wait for each other."""
 
     class Items:
         def __len__(self) -> int:
@@ -289,7 +289,7 @@ def test_a_fork_while_kernels_are_compiled(photos: Path, tmp_path: Path, delay_s
 
 
 def test_a_fork_and_another_program(photos: Path) -> None:
-    """``fork`` and ``exec``: nothing of the pipeline gets in the way."""
+    """``fork`` and ``exec`` work while a pipeline runs."""
     pipe = counting()
     pipe.run()
     child = os.fork()
@@ -300,7 +300,7 @@ def test_a_fork_and_another_program(photos: Path) -> None:
 
 
 def test_a_fork_in_the_middle_of_an_epoch_with_worker_processes() -> None:
-    """The child cannot use the workers and is told so at once; the parent goes on, and nothing stays behind."""
+    """The child cannot use the workers and gets an error immediately; the parent continues, and no process remains."""
     pipe = Pipeline(batch_size=2, num_threads=1, py_num_workers=2)
     with pipe:
         pipe.set_outputs(
@@ -403,7 +403,7 @@ ENDINGS = """
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_a_fork_waits_for_threads_that_end() -> None:
-    """Libraries free what they keep for a thread after Python has done with it. Threads that never worked may end."""
+    """Libraries free data of a thread after Python has finished it. Threads that never worked may end."""
     worked = "with working(): pass"
     assert finished(ENDINGS.format(working=worked)) == (0, "exists False\n", "")
     assert finished(ENDINGS.format(working="pass")) == (0, "exists True\n", "")

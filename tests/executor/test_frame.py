@@ -1,4 +1,4 @@
-"""What chunks give is what the batch has, wherever it lay before."""
+"""A batch contains the results of its chunks, from any memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_lists_of_chunks(shapes, bounds):
     for start, stop in reversed(list(pairwise(bounds))):
         collector.store(start, Batch(None, scratch[start:stop]))
     for sample in scratch:
-        sample[:] = -1  # scratch memory is used again
+        sample[:] = -1  # scratch memory is reused
     result = collector.result()
     assert result is not None
     assert (result.dense is not None) == (shapes == SHAPES["uniform"])

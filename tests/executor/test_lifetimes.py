@@ -1,4 +1,4 @@
-"""What lives how long: threads, buffers, processes, the interpreter."""
+"""Lifetimes of threads, buffers, processes, and the interpreter."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_a_pipeline_that_never_ran_has_no_threads() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_forked_child_goes_on() -> None:
+def test_a_forked_child_continues() -> None:
     pipe = training(size=64)
     assert [pipe.run()[1].as_array()[0, 0] for _ in range(3)] == [0, 1, 2]
     reading, writing = os.pipe()
@@ -194,7 +194,7 @@ def test_a_forked_child_goes_on() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_child_goes_on_though_a_thread_was_inside_run() -> None:
+def test_a_child_continues_although_a_thread_was_in_run() -> None:
     pipe = training(size=4)
     pipe.run()
     ends = threading.Event()
@@ -234,7 +234,7 @@ def test_interpreter_ends_while_a_user_function_sleeps() -> None:
 
 
 def test_ctrl_c_inside_a_source_leaves_the_others_in_step() -> None:
-    """What the sources before it have given comes again; also in a state that is saved then."""
+    """Batches of earlier sources are repeated, also in a state that is saved then."""
     interrupts = [3, 7]
 
     def second(iteration: int) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""Samples that are decoded one by one lie in one block, which nothing overwrites."""
+"""Samples that are decoded separately are stored in one block, which is not overwritten."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ RANDOM = np.random.default_rng(0)
 SHAPES = {"uniform": [(9, 7, 3)] * 4, "ragged": [(9, 7, 3), (9, 8, 3), (1, 1, 3), (30, 2, 3)]}
 
 
-def pictures(shapes):
+def random_images(shapes):
     return [RANDOM.integers(0, 256, shape, dtype=np.uint8) for shape in shapes]
 
 
-def encoded(picture):
-    return cv2.imencode(".png", picture[..., ::-1])[1].reshape(-1)
+def encoded(image):
+    return cv2.imencode(".png", image[..., ::-1])[1].reshape(-1)
 
 
 @pipeline_def(batch_size=4, num_threads=3, device_id=None)
 def decoding(source, is_divided=False):
     files = fn.external_source(source=source)
     images = fn.decoders.image(files)
-    if is_divided and fn.shapes(files)[0] % 2 == 0:  # some samples are those of a branch
+    if is_divided and fn.shapes(files)[0] % 2 == 0:  # some samples belong to a branch
         images = fn.decoders.image(files)
     return images, fn.crop(images, crop=[1, 1])
 
@@ -33,19 +33,19 @@ def decoding(source, is_divided=False):
 @pytest.mark.parametrize("is_divided", [False, True])
 @pytest.mark.parametrize("shapes", SHAPES.values(), ids=SHAPES)
 def test_results_stay(shapes, is_divided):
-    batches = [pictures(shapes) for _ in range(5)]
+    batches = [random_images(shapes) for _ in range(5)]
     with decoding(iter([list(map(encoded, batch)) for batch in batches]), is_divided) as pipe:
         results = [pipe.run() for _ in batches]
     for (images, corners), batch in zip(results, batches, strict=True):
-        for number, picture in enumerate(batch):
-            np.testing.assert_array_equal(images.as_cpu().at(number), picture)
-            height, width, _ = picture.shape
+        for number, image in enumerate(batch):
+            np.testing.assert_array_equal(images.as_cpu().at(number), image)
+            height, width, _ = image.shape
             row, column = int(0.5 * (height - 1) + 0.5), int(0.5 * (width - 1) + 0.5)
-            np.testing.assert_array_equal(corners.as_cpu().at(number)[0, 0], picture[row, column])
+            np.testing.assert_array_equal(corners.as_cpu().at(number)[0, 0], image[row, column])
 
 
 def test_the_bad_one_is_named():
-    files = list(map(encoded, pictures(SHAPES["ragged"])))
+    files = list(map(encoded, random_images(SHAPES["ragged"])))
     files[2] = files[2][:40]
     with decoding(lambda: files) as pipe, pytest.raises(DecodeError) as caught:
         pipe.run()

@@ -1,4 +1,4 @@
-"""A missing optional package is one error when the pipeline is built, whatever is done about bad samples."""
+"""A missing optional package is one error when the pipeline is built, for any handling of bad samples."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ USES: dict[str, tuple[str, str, Callable[[str], Any]]] = {
     "experimental.inputs.video": (
         "av",
         "video",
-        lambda path: fn.experimental.inputs.video(name="film", sequence_length=1),
+        lambda path: fn.experimental.inputs.video(name="video", sequence_length=1),
     ),
     "readers.parquet": ("pyarrow", "arrow", lambda path: fn.readers.parquet(paths=[path], columns=["a"])),
     "readers.arrow": ("pyarrow", "arrow", lambda path: fn.readers.arrow(source=path, columns=["a"])),
@@ -47,7 +47,7 @@ USES: dict[str, tuple[str, str, Callable[[str], Any]]] = {
 
 
 def without(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    """Let a package be absent, also where it was imported before."""
+    """Simulate a missing package, even if it was imported before."""
     for name in list(sys.modules):
         if name.split(".")[0] == package:
             monkeypatch.delitem(sys.modules, name)

@@ -1,4 +1,4 @@
-"""Operators that take samples of different length in one call."""
+"""Operators that process samples of different lengths in one call."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(samples: list[np.ndarray], *, threads: int = 1, chunks: bool = False, de
 
 @pytest.fixture
 def calls(monkeypatch):
-    """The kernels' calls: how many samples each had."""
+    """The numbers of samples of kernel calls."""
     counts: list[int] = []
     operator = catalogue.find("bb_flip")
     original = operator.kernels["cpu"]
@@ -155,6 +155,6 @@ def test_single_numbers_are_refused():
         return tuple(fn.box_encoder(fn.external_source(source=lambda: boxes_of(1, 1)), labels, anchors=[0, 0, 1, 1]))
 
     pipe = graph()
-    with pytest.raises(ShapeError, match="single numbers cannot be told apart"):
+    with pytest.raises(ShapeError, match="scalars cannot be divided into rows"):
         pipe.run()
     pipe.close()

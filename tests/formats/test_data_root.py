@@ -1,4 +1,4 @@
-"""Names that stand in data do not lead out of the data set's folder, whatever reader meets them."""
+"""File names in data must not point outside of the folder of the data set, in any reader."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_links_in_the_folder_are_the_users(tmp_path: Path) -> None:
     (tmp_path / "root" / "link").symlink_to(tmp_path / "other" / "deep")
     root = DataRoot(str(tmp_path / "root"), allow_outside=False)
     assert Path(root.path("link/a.txt", "list.txt")).read_text() == "linked"
-    # The system would climb out of what the link points to.
+    # The system would leave the target of the link.
     assert Path(root.path("link/../secret.txt", "list.txt")).read_text() == "own"
 
 
@@ -208,7 +208,7 @@ def _first(reader: Any, arguments: dict[str, Any]) -> Any:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of data, which is the working folder too, with something beside it that is none of its business."""
+    """A folder of data, which is also the working directory, next to a file outside of it."""
     root = tmp_path / "data"
     root.mkdir()
     for place in (root, tmp_path):
@@ -234,7 +234,7 @@ def test_readers_reject_names_that_lead_out(folder: Path, asked: tuple[str, list
 
 @pytest.fixture
 def asked(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
-    """The URL of a file, and what was asked of its server."""
+    """The URL of a file, and the requests to its server."""
     (tmp_path / "served").mkdir()
     (tmp_path / "served" / "x.jpg").write_bytes(b"contents")
     storage.configure(timeout_s=5, retries=0)
@@ -338,7 +338,7 @@ def test_saved_annotations_keep_every_name(tmp_path: Path, name: str) -> None:
 def test_hdf5_files_that_name_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, is_inside: bool
 ) -> None:
-    """Relative names are relative to the file, not to the working folder."""
+    """Relative names are relative to the file, not to the working directory."""
     h5py = pytest.importorskip("h5py")
     root = tmp_path / "data"
     root.mkdir()

@@ -1,4 +1,4 @@
-"""Servers that fail in many ways: no wrong data, no endless wait, no memory without bound, and nothing bad is kept."""
+"""Servers that fail in many ways: no wrong data, no endless wait, bounded memory, and no bad data in the cache."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CONTENTS = bytes(range(256)) * 40
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Calls `server.answer`, with what is left to say."""
+    """Calls `server.answer` with the remaining answers."""
 
     server: Any
 
@@ -53,11 +53,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def whole(self, body: bytes = CONTENTS, status: int = 200, **headers: str) -> None:
-        """Answer as a server should that knows no ranges."""
+        """Answer correctly as a server without support for ranges."""
         self.say(status, body, Content_Length=str(len(body)), **headers)
 
     def part(self, body: bytes = CONTENTS, **headers: str) -> None:
-        """Answer as a server should."""
+        """Answer correctly."""
         first = self.headers.get("Range")
         if first is None:
             self.whole(body, **headers)
@@ -317,7 +317,7 @@ def test_limit_of_a_pipeline_counts_where_samples_are_read_ahead() -> None:
 
 
 def test_answer_that_comes_drop_by_drop() -> None:
-    """`timeout_s` is that of the whole answer: progress does not prolong it."""
+    """`timeout_s` applies to the whole response: progress does not extend it."""
     stopped = threading.Event()
 
     def dripping(handler: Handler) -> None:
@@ -408,7 +408,7 @@ def test_damaged_copies_are_fetched_again(change: str, is_container: bool, cache
 
 
 def test_copy_that_was_moved_is_still_good(cache: Path, tmp_path: Path) -> None:
-    """Another inode and another time, as after a restore: the checksum tells."""
+    """Another inode and another time, as after a restore: the checksum is decisive."""
     with serving(Handler.part) as (url, server):
         path = Path(storage.local_copy(url))
         (tmp_path / "other").write_bytes(path.read_bytes())
@@ -420,7 +420,7 @@ def test_copy_that_was_moved_is_still_good(cache: Path, tmp_path: Path) -> None:
 
 
 def test_copy_without_its_seal_is_not_used(cache: Path) -> None:
-    """A process that dies between the two files leaves this."""
+    """The state after a process dies between writing the two files."""
     with serving(Handler.part) as (url, server):
         path = Path(storage.local_copy(url))
         path.with_suffix(".seal").unlink()
@@ -431,7 +431,7 @@ def test_copy_without_its_seal_is_not_used(cache: Path) -> None:
 
 
 def test_nothing_else_in_the_folder_is_touched(cache: Path) -> None:
-    """The folder may be one that has other files, by mistake."""
+    """The folder may contain unrelated files."""
     cache.mkdir()
     (cache / "thesis.tex").write_bytes(bytes(5000))
     (cache / "folder").mkdir()
@@ -444,7 +444,7 @@ def test_nothing_else_in_the_folder_is_touched(cache: Path) -> None:
     assert (cache / "folder").is_dir()
 
 
-def test_unfinished_files_of_processes_that_died_go_at_last(cache: Path) -> None:
+def test_unfinished_files_of_dead_processes_are_deleted(cache: Path) -> None:
     old, young = (f"{letter * 32}.{'0' * 16}.part" for letter in "ab")
     cache.mkdir()
     for name in (old, young):
@@ -510,7 +510,7 @@ def photo() -> bytes:
 
 @pytest.mark.parametrize("page", [b"<html>busy, try later</html>", photo()[:60]], ids=["a web page", "cut"])
 def test_what_cannot_be_decoded_is_fetched_again(page: bytes, cache: Path) -> None:
-    """A bad answer that looked like a good one, with its length, is not kept."""
+    """A bad response with a correct length is not cached."""
     with serving(lambda handler: handler.whole(page)) as (url, server):
         urls = [f"{url}/{number}" for number in range(2)]
         with pytest.raises(DecodeError, match=r"cached copy '.*cache.[0-9a-f]{32}' was deleted"):
@@ -533,7 +533,7 @@ def test_file_that_stays_bad_costs_two_requests_and_its_sample(cache: Path) -> N
         pipe.run()
         assert [sample.source for sample in pipe.bad_samples()] == [f"{url}/bad"]
         pipe.close()
-        assert sum(path.endswith("bad") for _, path, _ in server.asked) <= 6  # of up to three batches that were begun
+        assert sum(path.endswith("bad") for _, path, _ in server.asked) <= 6  # of up to three batches that were started
 
 
 @pytest.mark.parametrize("keeps", [True, False], ids=["cache", "no cache"])

@@ -1,4 +1,4 @@
-"""Finding files and labels: the same as DALI's reader, and what is said when nothing is found."""
+"""Finding files and labels: results of DALI's reader, and messages if nothing is found."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TREE = [
 
 
 def test_many_are_read_as_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the paths are like, and wherever folders without files stand."""
+    """For any paths, and with folders without files at any position."""
     monkeypatch.chdir(tmp_path)
     names = ["x", "é", "sub/y", str(tmp_path / "z"), "\udcff", "last"]
     (tmp_path / "sub").mkdir()

@@ -1,4 +1,4 @@
-"""Helper processes: what ends them, and who ends with them."""
+"""Helper processes: their end, and the end of their children."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells files apart, and their states."""
+"""Identities of files, and their states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LMDB databases beside the package of LMDB's authors, and damaged in many ways."""
+"""LMDB databases compared with the package of LMDB's authors, and with many kinds of damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pieces of files, read in one call, beside the contents of the files."""
+"""Pieces of files that are read in one call, compared with the contents of the files."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def test_pieces_of_files(offset: int, size: int, tmp_path: Path) -> None:
     pieces = files.read_many(np.array([0]), np.array([100]), np.array([500]))
     assert pieces is not None
     assert pieces.data[:500].tobytes() == (b"longer" * 100)[100:]
-    os.truncate(tmp_path / "a", 10)  # its end, and thereby the test of the size, is noticed when it is read
+    os.truncate(tmp_path / "a", 10)  # the end of the file, and so its size, is checked when it is read
     assert files.read_many(np.array([0]), np.array([5]), np.array([6])) is None
     assert files.read_many(np.array([0, 2]), np.array([0, 0]), np.array([1, 1])) is None
 
 
 def test_neighbors_are_pieces_like_others(tmp_path: Path) -> None:
-    """Wherever pieces lie: near, far, upon each other, in other files, without bytes."""
+    """Pieces at any position: near, far, overlapping, in other files, empty."""
     random = np.random.default_rng(0)
     contents = random.integers(0, 256, (2, 40_000), np.uint8)
     for file in range(2):

@@ -1,4 +1,4 @@
-"""Reading at a place, with and without the system's own way."""
+"""Reading at a position, with and without the function of the system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of windows in files, near and far from each other, beside NumPy's slices."""
+"""Rows of windows in files, near and far from each other, compared with NumPy's slices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.positions import OPEN_FLAGS
 from dalify.formats.files.runs import Runs, read_alike
 
-# Shapes, windows, in elements of two bytes: rows that touch, are near, are far, fit or do not fit what is read at once.
+# Shapes, windows, in elements of two bytes: rows that are adjacent, near, far, and fit or exceed the size of one read.
 WINDOWS = [
     ((7,), [(0, 7)]),
     ((7,), [(2, 3)]),
@@ -61,7 +61,7 @@ def test_rows_are_those_of_numpy(shape: tuple[int, ...], window: list[tuple[int,
     found = read_alike(names, OPEN_FLAGS, header, IN_FRONT + arrays[0].nbytes, runs)
     assert found is not None
     np.testing.assert_array_equal(found.view(np.uint16), expected)
-    # What is not alike, or not there.
+    # Different or missing files.
     assert read_alike(names, OPEN_FLAGS, header, IN_FRONT + arrays[0].nbytes + 1, runs) is None
     assert read_alike(names, OPEN_FLAGS, header[1:] + 1, IN_FRONT + arrays[0].nbytes, runs) is None
     for bad in (os.fsencode(tmp_path / "absent"), os.fsencode(tmp_path), names[0] + b"\0"):

@@ -1,4 +1,4 @@
-"""Files on other machines: patience with networks, a bounded cache, and errors that say what happened."""
+"""Remote files: retries, a bounded cache, and error messages."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_joined(root: str | None, name: str, expected: str) -> None:
     assert storage.joined(root, name) == expected
 
 
-def test_absent_file_is_told_at_once(server: tuple[str, Behaviour]) -> None:
+def test_absent_file_is_reported_immediately(server: tuple[str, Behaviour]) -> None:
     url, behaviour = server
     storage.configure(retries=5)
     with pytest.raises(ReaderError, match=r"nowhere'.*no such file"):
@@ -202,7 +202,7 @@ def test_full_disk_costs_the_cache_only(
     monkeypatch.setattr(Path, "replace", full)
     with pytest.warns(UserWarning, match="no more files are written to the cache .*the disk is full"):
         assert storage.read(f"{url}/a/3.jpg").tolist() == [3] * 4
-    assert storage.read(f"{url}/a/3.jpg").tolist() == [3] * 4  # told once
+    assert storage.read(f"{url}/a/3.jpg").tolist() == [3] * 4  # reported once
     assert len(behaviour.asked) == 2
     assert not list((tmp_path / "cache").iterdir())
 
@@ -220,13 +220,13 @@ def test_copies_of_containers_count_in_the_room_of_the_cache_and_stay_while_they
     storage.read(f"{url}/small")
     assert _sizes(cache) == [200, 700]
     for path in cache.iterdir():
-        os.utime(path, (0, 0) if path.suffix else None)  # the container is what was used least
+        os.utime(path, (0, 0) if path.suffix else None)  # the container is the least recently used file
     held = Path(storage.local_copy(f"{url}/large"))
     os.utime(held.with_suffix(".seal"), (0, 0))
     storage.read(f"{url}/other")
     assert _sizes(cache) == [150, 700]
     (folder / "huge").write_bytes(bytes(900))
-    storage.local_copy(f"{url}/huge")  # more than there is room for: all that is not in use goes
+    storage.local_copy(f"{url}/huge")  # exceeds the limit: everything that is not in use is deleted
     assert _sizes(cache) == [700, 900]
     storage.read(f"{url}/small")
     assert _sizes(cache) == [700, 900]
@@ -237,7 +237,7 @@ def test_copies_of_containers_count_in_the_room_of_the_cache_and_stay_while_they
 
 
 def _sizes(cache: Path) -> list[int]:
-    """Return the sizes of what is kept, without checksums."""
+    """Return the sizes of cached files, without checksums."""
     copies = [path.stat().st_size for path in cache.glob("*.copy")]
     return sorted(copies + [path.stat().st_size - 20 for path in cache.iterdir() if not path.suffix])
 
@@ -274,7 +274,7 @@ def test_full_disk_moves_copies_of_containers(
 def test_large_files_are_copied_in_parts(
     server: tuple[str, Behaviour], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One answer has timeout_s, and memory holds one part."""
+    """The time limit of one response is timeout_s, and memory contains one part."""
     monkeypatch.setattr(storage, "_PART_BYTES", 1000)
     url, behaviour = server
     contents = np.random.default_rng(1).bytes(4500)
@@ -325,7 +325,7 @@ def test_reader_gives_what_it_gives_here(folder: Path, server: tuple[str, Behavi
 
 
 def test_reads_ahead(server: tuple[str, Behaviour]) -> None:
-    """Requests are under way together, though one thread computes."""
+    """Requests run in parallel although only one thread computes."""
     url, behaviour = server
     pipe = reading(url)
     pipe.build()
@@ -344,7 +344,7 @@ def test_nothing_is_read_twice(server: tuple[str, Behaviour]) -> None:
     for _ in range(3):
         pipe.run()
     pipe.close()
-    # Twelve files, and those of the next epoch that were begun ahead.
+    # Twelve files, and the prefetched ones of the next epoch.
     counts = Counter(behaviour.asked)
     assert set(counts) == {f"/{name}/{number}.jpg" for name in "ab" for number in range(6)}
     assert max(counts.values()) <= 2
@@ -414,7 +414,7 @@ REMOTE = [
 
 
 def _elsewhere(value: Any, folder: Path, url: str) -> Any:
-    """Return an argument of a reader with URLs in the place of paths."""
+    """Return an argument of a reader with URLs instead of paths."""
     if isinstance(value, str):
         return value.replace(str(folder), url)
     return [_elsewhere(item, folder, url) for item in value] if isinstance(value, list) else value
@@ -423,7 +423,7 @@ def _elsewhere(value: Any, folder: Path, url: str) -> Any:
 @pytest.mark.parametrize("name", REMOTE)
 @pytest.mark.parametrize("keeps", [True, False], ids=["cache", "no cache"])
 def test_containers_elsewhere(tmp_path: Path, name: str, keeps: bool) -> None:
-    """Whatever is read here is read there, byte for byte."""
+    """Remote data are equal to local data, byte for byte."""
     folder = tmp_path / "data"
     folder.mkdir()
     arguments = DATASETS[name](folder, 7)
@@ -457,7 +457,7 @@ def test_archives_with_an_index_are_read_in_parts(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def object_store() -> Iterator[str]:
-    """Yield the address of a server that speaks S3, with a bucket."""
+    """Yield the address of an S3 server with a bucket."""
     server_module = pytest.importorskip("moto.server")
     pytest.importorskip("s3fs")
     boto3 = pytest.importorskip("boto3")

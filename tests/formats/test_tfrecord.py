@@ -1,4 +1,4 @@
-"""TFRecord files and the tf.Example in them, beside writers and readers that share nothing with ours."""
+"""TFRecord files and their tf.Example records, compared with independent writers and readers."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ def test_several_texts():
 
 
 @given(st.binary(max_size=60), st.integers(0, 100), st.integers(0, 255))
-def test_damaged_records_are_told_and_nothing_else_is_read(tail, place, byte):
-    """Any bytes give arrays or our error; the compiled search stays inside of them."""
+def test_damaged_records_are_reported_and_nothing_else_is_read(tail, place, byte):
+    """Any bytes give arrays or an error of dalify; the compiled search stays within the bytes."""
     data = bytearray(example({"a": [1, 2, 300], "t": b"text", "f": [1.0, 2.0]}) + tail)
     data[place % len(data)] = byte
     features = {

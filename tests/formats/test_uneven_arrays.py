@@ -1,4 +1,4 @@
-"""NumPy files that differ in shape, read together."""
+"""NumPy files of different shapes that are read together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""List files of videos: lines that are no parts of a video, with their numbers."""
+"""List files of videos: invalid lines are reported with their numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_bounds_are_as_written(tmp_path: Path) -> None:
     "bound", ["1e999999999", "1e400", "-1E+0500", "1e-1_000", "1" * 5000, "nan", "inf", "x", "1/0"]
 )
 def test_bounds_that_are_no_numbers(tmp_path: Path, bound: str) -> None:
-    """A fraction has all its digits: those of 1e999999999 would fill the memory."""
+    """A fraction stores all digits: those of 1e999999999 would exceed the memory."""
     path = tmp_path / "list.txt"
     path.write_text(f"a.mp4 1\nb.mp4 2 {bound}\n")
     with pytest.raises(ReaderError, match=r"list\.txt, line 2: start and end must be numbers"):

@@ -49,7 +49,7 @@ def test_many_come_whole(sizes: list[int], typical_bytes: int, tmp_path: Path) -
     assert found is not None
     assert [contents.tobytes() for contents in found] == [Path(os.fsdecode(path)).read_bytes() for path in paths]
     assert all(contents.ctypes.data % 8 == 0 for contents in found)
-    for contents in found:  # each in a place of its own
+    for contents in found:  # each in separate memory
         contents[:] = 1
     assert [contents.sum() for contents in found] == sizes
 

@@ -1,4 +1,4 @@
-"""What chunks of Zarr declare and become: held to the limits, damage is an error, pickled objects are not loaded."""
+"""Zarr chunks: limits apply to declared and decoded sizes, damage is an error, pickled objects are not loaded."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def zarr_with(path: Path, codec: dict[str, Any], values: Any, *, rows: int = 6) 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_chunks_of_zarr_that_become_too_much(tmp_path: Path, codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few kilobytes of one number: held to the limits of the pipeline, though other threads decode them."""
+    """A few kilobytes of one number: the limits of the pipeline apply although other threads decode them."""
     chunk = zarr_with(tmp_path / "a.zarr", {"id": codec}, VALUES)
     whole = chunk.read_bytes()
     bomb = zarr_with(tmp_path / "b.zarr", {"id": codec}, 7, rows=200_000).read_bytes()
@@ -102,7 +102,7 @@ def test_chunks_of_zarr_of_several_streams(tmp_path: Path, codec: str) -> None:
 
 
 def test_pickled_objects_are_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where numcodecs is told to, or is so old that it does without being told."""
+    """Also if numcodecs is configured to load them, or is an old version that always does."""
     pickles = pytest.importorskip("numcodecs.pickles")
     monkeypatch.setattr(pickles, "ALLOW_UNSAFE_PICKLE_DECODE", True, raising=False)
     data = pickle.dumps([1, 2])

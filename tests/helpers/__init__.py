@@ -1,1 +1,1 @@
-"""What several tests share and pytest fixtures cannot give."""
+"""Functions that several tests share and that are not pytest fixtures."""

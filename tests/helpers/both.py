@@ -48,7 +48,7 @@ def run_here(
 def run_both(
     graph: Graph, *inputs: Sequence[Any], layouts: Sequence[str] | str = "", device: str = "cpu"
 ) -> list[tuple[Result, Result]]:
-    """Return what dalify and DALI give for each output."""
+    """Return the results of dalify and DALI for each output."""
     oracle = pytest.importorskip("nvidia.dali", reason="the real DALI is not installed; see CONTRIBUTING.md")
     pytest.importorskip("nvidia.dali.fn")
     pytest.importorskip("nvidia.dali.math")
@@ -85,7 +85,7 @@ def assert_same_as_dali(
     rtol: float = 0,
     atol: float = 0,
 ) -> None:
-    """Check that values, shapes, types and layouts of all outputs are those of DALI."""
+    """Check that values, shapes, types and layouts of all outputs are equal to those of DALI."""
     for number, (ours, theirs) in enumerate(run_both(graph, *inputs, layouts=layouts, device=device)):
         name = f"output {number}"
         assert ours[0] == theirs[0], f"{name}: layout"

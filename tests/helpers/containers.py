@@ -1,4 +1,4 @@
-"""Writers of the containers that readers read: from their descriptions, with nothing of the package under test."""
+"""Writers of container formats, written from their specifications and independent of the package under test."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ _TABLE = _crc32c_table()
 
 
 def masked_crc(data: bytes) -> int:
-    """Return the check sum of TFRecord: CRC-32C, rotated, with a constant added."""
+    """Return the checksum of TFRecord: CRC-32C, rotated, with a constant added."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 255]
@@ -95,7 +95,7 @@ def masked_crc(data: bytes) -> int:
 
 
 def write_tfrecord(path: Path, payloads: Sequence[bytes], index: Path | None = None) -> None:
-    """Write records, and the index that DALI wants beside them."""
+    """Write records and the index for DALI."""
     offset = 0
     lines = []
     with path.open("wb") as file:
@@ -134,7 +134,7 @@ def write_recordio(path: Path, index: Path, items: Sequence[tuple[bytes, float |
 
 
 def _split_at_magic(data: bytes) -> list[tuple[int, bytes]]:
-    """Return the parts of a record; the format cuts it where its own mark stands at a multiple of four."""
+    """Return the parts of a record; the format splits it at its magic number at multiples of four bytes."""
     mark = struct.pack("<I", _MAGIC)
     cuts = [place for place in range(0, len(data) - 3, 4) if data[place : place + 4] == mark]
     if not cuts:
@@ -168,7 +168,7 @@ def caffe_datum(
 
 
 def caffe2_tensor(value: bytes | Sequence[int] | Sequence[float], dims: Sequence[int] | None = None) -> bytes:
-    """Encode one Caffe2 ``TensorProto``: text, integers or floats."""
+    """Encode one Caffe2 ``TensorProto``: string, integers or floats."""
     if isinstance(value, bytes):
         return b"".join(field(1, extent) for extent in dims or (1,)) + field(2, 4) + field(6, value)
     shape = b"".join(field(1, extent) for extent in dims or (len(value),))

@@ -1,4 +1,4 @@
-"""Run the tests of each framework with its real package, in an environment of its own: ``make test-frameworks``.
+"""Run the tests of each framework with its real package in a separate environment: ``make test-frameworks``.
 
 The environments lie in ``.venv-frameworks`` and see the packages of ``.venv`` below their own, so that each holds
 nothing but a framework and what it needs in another version. A framework that cannot be installed is left out, in one
@@ -25,6 +25,7 @@ PACKAGES = {
     "tensorflow": ["tensorflow-cpu" if sys.platform.startswith("linux") else "tensorflow"],
     "paddle": ["paddlepaddle"],
     "ray": ["ray[data,train]"],
+    "triton": ["triton"],
 }
 TUTORIALS = {"jax": "13_training_with_flax"}
 INSTALL_SECONDS = 400
@@ -37,7 +38,7 @@ def python_of(name: str) -> Path:
 
 
 def install(name: str) -> str | None:
-    """Prepare the environment of a framework; return why it cannot be had, or None."""
+    """Prepare the environment of a framework; return the reason if it cannot be installed, or None."""
     mark = FOLDER / name / ".ready"
     wanted = CONSTRAINTS.read_text() + sysconfig.get_paths()["purelib"]
     if mark.is_file() and mark.read_text() == wanted:
@@ -68,10 +69,12 @@ def install(name: str) -> str | None:
 
 
 def test(name: str, arguments: list[str]) -> int:
-    """Run the tests that concern a framework, its names among them; return pytest's exit status."""
+    """Run the tests of a framework, including those of names; return pytest's exit status."""
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
     if name == "ray":  # no framework for arrays: it has tests of its own only
         chosen = [PROJECT / "tests/plugin/ray"]
+    elif name == "triton":  # no framework either: its kernels run in its interpreter
+        chosen = [PROJECT / "tests/kernels/triton"]
     else:
         chosen = ["-k", f"{name} or test_nothing_else_differs", PROJECT / "tests/plugin/test_frameworks.py"]
         chosen += [PROJECT / f"tests/plugin/test_{name}.py", PROJECT / "tests/docs/test_frameworks_page.py"]
@@ -81,7 +84,7 @@ def test(name: str, arguments: list[str]) -> int:
 
 
 def run_tutorial(name: str) -> int:
-    """Run the tutorial of a framework where there is one; return its exit status."""
+    """Run the tutorial of a framework if there is one; return its exit status."""
     if name not in TUTORIALS:
         return 0
     command = [python_of(name), PROJECT / "tutorials/run.py", TUTORIALS[name]]
@@ -90,7 +93,7 @@ def run_tutorial(name: str) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Run all; return 1 where a test failed."""
+    """Run all; return 1 if a test failed."""
     failed: list[str] = []
     for name in PACKAGES:
         start = time.monotonic()

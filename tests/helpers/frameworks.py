@@ -1,4 +1,4 @@
-"""The frameworks that have a plugin: how tests make their iterators, and read what these give."""
+"""The frameworks with a plugin: creation of their iterators, and conversion of their batches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["FRAMEWORKS", "MISSING", "Framework", "imported", "standing_in_for_mx
 
 
 def imported(package: str) -> ModuleType:
-    """Import a framework, whatever it warns of."""
+    """Import a framework and ignore its warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return importlib.import_module(package)
@@ -43,7 +43,7 @@ class Framework:
 
     @property
     def is_installed(self) -> bool:
-        """Whether the package is there; something stands in for that of MXNet."""
+        """Whether the package is installed; a substitute is used for that of MXNet."""
         return self.package in ("", "mxnet") or importlib.util.find_spec(self.package) is not None
 
     def module(self) -> ModuleType:
@@ -90,7 +90,7 @@ MISSING = [name for name, framework in FRAMEWORKS.items() if not framework.is_in
 
 
 class _Array:
-    """What the plugin uses of ``mxnet.nd.NDArray``."""
+    """The part of ``mxnet.nd.NDArray`` that the plugin uses."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
@@ -125,7 +125,7 @@ def _from_dlpack(capsule: Any) -> _Array:
 
 @contextmanager
 def standing_in_for_mxnet() -> Iterator[ModuleType]:
-    """Put what the plugin uses of MXNet in its place: the package is retired and does not run with NumPy 2."""
+    """Replace MXNet by the part that the plugin uses: the package is retired and does not support NumPy 2."""
     module = ModuleType("mxnet")
     module.__dict__.update(
         nd=SimpleNamespace(from_numpy=_from_numpy, from_dlpack=_from_dlpack, NDArray=_Array),

@@ -1,4 +1,4 @@
-"""Arrays that end where the readable memory ends: a kernel that leaves one ends the process at once.
+"""Arrays at the end of accessible memory: a kernel that exceeds the bounds of an array crashes the process.
 
 numba's own check knows indices only; kernels that work on addresses (``kernels/arrays/simd.py``), OpenCV and numpy are
 caught by this.
@@ -27,7 +27,7 @@ _numbers = itertools.count()
 
 
 def guarded_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Return an array between two pages that nobody may touch: every other one begins, the others end beside one."""
+    """Return an array between two inaccessible pages; arrays alternate between the first and the second page."""
     size_bytes = math.prod(shape) * dtype.itemsize
     if size_bytes == 0:
         return np.empty(shape, dtype)
@@ -51,7 +51,7 @@ def guarded(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def guard_all_memory() -> None:
-    """Let all pools and arenas of this process give guarded memory, from now on and for good."""
+    """Make all pools and arenas of this process allocate guarded memory permanently."""
 
     def pool_empty(_pool: BufferPool, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         return guarded_empty(shape, dtype)

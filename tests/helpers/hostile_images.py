@@ -21,7 +21,7 @@ def encoded(kind: str, mode: str = "RGB", **options: object) -> bytes:
 
 
 def chunk(kind: bytes, contents: bytes, length: int | None = None) -> bytes:
-    """Return a chunk of a PNG file, which may declare another length than it has."""
+    """Return a chunk of a PNG file, which may declare a wrong length."""
     check_sum = zlib.crc32(kind + contents)
     return (
         struct.pack(">I", len(contents) if length is None else length) + kind + contents + struct.pack(">I", check_sum)
@@ -72,7 +72,7 @@ def _tiff_with(data: bytes, tag: int, value: int) -> bytes:
 
 
 def bombs(size: int = 60_000) -> dict[str, bytes]:
-    """Return files of at most some kB that declare about ``size`` x ``size`` pixels, by what they are."""
+    """Return files of a few kB that declare about ``size`` x ``size`` pixels, by format."""
     jpeg, gif, bmp = encoded("JPEG"), encoded("GIF"), encoded("BMP")
     progressive, cmyk = encoded("JPEG", progressive=True), encoded("JPEG", "CMYK")
     tiff, jp2, webp = encoded("TIFF", compression="tiff_deflate"), encoded("JPEG2000"), encoded("WEBP", lossless=True)

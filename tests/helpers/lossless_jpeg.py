@@ -1,4 +1,4 @@
-"""An encoder of lossless JPEG, written from the standard: libraries that the tests have do not write it."""
+"""An encoder of lossless JPEG, written from the standard, because the libraries of the tests cannot write it."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def run_dalify(
         data = [np.array(value, order="C") for value in values]
         return dalify.fn.external_source(source=lambda: data, layout=layout or None)
 
-    @dalify.pipeline_def(batch_size=count, num_threads=1, device_id=None if device == "cpu" else 0)
+    @dalify.pipeline_def(batch_size=count, num_threads=1, device_id=None if device == "cpu" else 0, seed=1)
     def graph() -> Any:
         operator = functools.reduce(getattr, name.split("."), dalify.fn)
         nodes = [source(values, layouts[i] if layouts else None) for i, values in enumerate(inputs)]

@@ -1,4 +1,4 @@
-"""Pipelines of photos that tests run in threads, processes and actors, and how their batches are compared."""
+"""Pipelines of photos for tests with threads, processes and actors, and the comparison of their batches."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Samples = list[list[np.ndarray]]
 
 @pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=7)
 def photos(folder: Path, side: int = 50):
-    """Return ragged images, what depends on a condition, labels, and the results of a Python function."""
+    """Return ragged images, results of a condition, labels, and the results of a Python function."""
     encoded, labels = fn.readers.file(file_root=str(folder), random_shuffle=True, name="Reader")
     images = fn.decoders.image(encoded, name="decoded")
     small = fn.resize(images, size=[side, side])

@@ -1,6 +1,6 @@
-"""Small JPEG folders, the same on every machine, without a download.
+"""Small JPEG folders, equal on every machine, without a download.
 
-The images are drawn: smooth colour fields with edges and grain, which compress and resample as photographs do.
+The images are drawn: smooth color fields with edges and grain, which compress and resample as photographs do.
 Drawing them takes milliseconds, and any size can be had.
 """
 
@@ -27,9 +27,9 @@ def drawn_photo(height: int, width: int, seed: int = 0) -> np.ndarray:
         angle, period, phase = random.uniform(0, np.pi), random.uniform(40, 200), random.uniform(0, 6)
         image[..., channel] = 0.5 + 0.3 * np.sin((rows * np.sin(angle) + columns * np.cos(angle)) / period * 6 + phase)
     for _ in range(4):
-        centre = random.uniform(0, height), random.uniform(0, width)
+        center = random.uniform(0, height), random.uniform(0, width)
         radius = random.uniform(0.1, 0.35) * min(height, width)
-        disc = (rows - centre[0]) ** 2 + (columns - centre[1]) ** 2 < radius**2
+        disc = (rows - center[0]) ** 2 + (columns - center[1]) ** 2 < radius**2
         image[disc] = 0.6 * image[disc] + 0.4 * random.uniform(0, 1, 3)
     image += random.normal(0, 0.015, image.shape)
     return (np.clip(image, 0, 1) * 255).round().astype(np.uint8)
@@ -43,7 +43,7 @@ def write_photo_folder(
     longest_side: int = 120,
     quality: int = 92,
 ) -> list[tuple[Path, int]]:
-    """Write `folder/<class>/<number>.jpg`, each of its own size, landscape and portrait.
+    """Write `folder/<class>/<number>.jpg` of different sizes, landscape and portrait.
 
     Returns:
         The files with their class index, in the order of a reader that does not shuffle.

@@ -1,4 +1,4 @@
-"""Processes that a test has started, as the system knows them."""
+"""Processes that a test has started, by queries to the operating system."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import psutil
 
 __all__ = ["children", "end_children_since", "is_running", "killed"]
 
-_CLOCK_S = 0.02  # how exactly the system tells when a process began
+_CLOCK_S = 0.02  # resolution of the start times of processes
 
 
 def children() -> set[int]:
-    """Process ids of our children, the dead ones that nobody awaited among them; without Python's resource tracker."""
+    """Process ids of the children including zombies, without Python's resource tracker."""
     found: set[int] = set()
     for process in psutil.Process().children():
         try:
@@ -27,7 +27,7 @@ def children() -> set[int]:
 
 
 def end_children_since(start: float) -> None:
-    """Kill our descendants that began at a time or later.
+    """Kill descendants that were started at a time or later.
 
     Args:
         start: seconds since 1970.
@@ -41,7 +41,7 @@ def end_children_since(start: float) -> None:
 
 
 def killed(process: int) -> bool:
-    """Kill a process, and tell whether it was there: someone may have awaited it since it was listed."""
+    """Kill a process, and return whether it existed: it may have been awaited since it was listed."""
     try:
         os.kill(process, signal.SIGKILL)
     except ProcessLookupError:
@@ -50,7 +50,7 @@ def killed(process: int) -> bool:
 
 
 def is_running(process: int) -> bool:
-    """Tell whether it has not ended; zombies have."""
+    """Return whether a process is running; zombies are not."""
     try:
         return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

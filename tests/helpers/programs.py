@@ -1,4 +1,4 @@
-"""Programs that tests run beside this process: with SIGINT as in a terminal, and none left behind."""
+"""Run programs in separate processes: with SIGINT as in a terminal, and without leaving processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 __all__ = ["LIMIT_S", "finished", "running"]
 
 PROJECT = Path(__file__).parents[2]
-# Far more than anything takes: a hang fails instead of blocking.
+# Much longer than any program takes: a hang fails instead of blocking.
 LIMIT_S = 120.0
 
 
@@ -33,7 +33,7 @@ def _default_sigint() -> Iterator[None]:
 def running(
     program: str | Path, *arguments: Any, options: Sequence[str] = (), environment: dict[str, str] | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run a program in a session of its own, whose processes are killed at the end of the block.
+    """Run a program in a new session, whose processes are killed at the end of the block.
 
     Args:
         program: text, or the path of a file.

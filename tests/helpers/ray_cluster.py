@@ -1,4 +1,4 @@
-"""A cluster of Ray on this machine, whose nodes tests start and kill."""
+"""A Ray cluster on this machine, whose nodes tests start and kill."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def eventually(condition: Callable[[], Any], what: str) -> Any:
 
 
 def worker_processes() -> list[int]:
-    """Process ids of the actors on this machine, asked of the system."""
+    """Process ids of the actors on this machine, from the operating system."""
     found = []
     for process in psutil.process_iter(["cmdline", "pid"]):
         words = process.info["cmdline"] or [""]
@@ -45,16 +45,16 @@ def worker_processes() -> list[int]:
 
 
 class RayCluster:
-    """A head without CPUs, where the tests run, and nodes of one CPU each."""
+    """A head node without CPUs, where the tests run, and nodes with one CPU each."""
 
     def __init__(self) -> None:
-        # Nothing is sent to Ray's makers, and what the processes print is of no interest.
-        # Workers have the niceness 15 otherwise, and wait for long where other programs run beside them.
+        # Disable usage statistics and the output of the processes.
+        # The default niceness of workers is 15, so they are slow while other programs run.
         os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_DEDUP_LOGS="0", RAY_worker_niceness="0")
         head = {"num_cpus": 0, "object_store_memory": STORE_BYTES, "include_dashboard": False}
         self.cluster = Cluster(initialize_head=True, head_node_args=head)
         self.nodes: list[Any] = []
-        # While there is only the head: Ray takes any node of this machine, and that one must live.
+        # While only the head exists: Ray connects to any node of this machine, and that one must not be killed.
         ray.init(address=self.cluster.address, logging_level="ERROR", log_to_driver=False)
         self.fill_up()
 
@@ -74,7 +74,7 @@ class RayCluster:
         self.cluster.remove_node(node, allow_graceful=False)
 
     def fill_up(self) -> None:
-        """Start nodes until there are three with all their CPUs free; workers of a test that failed are killed."""
+        """Start nodes until there are three with free CPUs; workers of a failed test are killed."""
         for process in worker_processes():
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)

@@ -20,7 +20,7 @@ class Each:
         self.layout = layout
 
     def __repr__(self) -> str:
-        """Return the values: test ids are made of it, and must be the same in every worker process."""
+        """Return the values: test ids contain them, and must be equal in every worker process."""
         return f"Each({[value.tolist() for value in self.values]})"
 
 

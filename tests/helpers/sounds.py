@@ -1,4 +1,4 @@
-"""Sounds for tests: made on the spot, and compared relative to their loudest value."""
+"""Generated audio for tests, compared relative to its maximum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Import torchvision beside any build of torch.
+"""Import torchvision with any build of torch.
 
 torchvision's compiled part belongs to one exact build of torch. Beside another build (the CPU one, for instance) it is
 not loaded, and the import fails where the Python part describes operators that the compiled part would have declared.
@@ -19,7 +19,7 @@ SCHEMAS = [
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
 ]
 
-# Kept for the life of the process: a library that is collected takes its declarations along.
+# Must exist until the process ends: declarations are removed if their library is garbage collected.
 _declared = []
 
 
@@ -33,7 +33,7 @@ def import_torchvision(name: str = "torchvision.transforms") -> ModuleType:
         ImportError: torchvision or torch is not installed.
     """
     with warnings.catch_warnings():
-        # It warns that its image reader cannot be loaded, which nobody here asks for.
+        # It warns that its image reader cannot be loaded, which tests do not use.
         warnings.simplefilter("ignore")
         try:
             return importlib.import_module(name)
@@ -49,4 +49,4 @@ def _declare_operators() -> None:
         library.define(schema)
     _declared.append(library)
     for module in [module for module in sys.modules if module.split(".")[0] == "torchvision"]:
-        del sys.modules[module]  # what the failed import left behind
+        del sys.modules[module]  # remnants of the failed import

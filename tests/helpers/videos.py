@@ -1,4 +1,4 @@
-"""Videos made by the tests themselves, and what a plain decoder makes of them."""
+"""Videos that tests generate, and a simple reference decoder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNEVEN_TIMES_MS = [0, 40, 80, 200, 210, 240, 300, 500, 520, 600, 700, 710, 720, 
 _X264_OPEN = {"x264-params": "open-gop=1:keyint=8:min-keyint=4:bframes=3:b-pyramid=normal"}
 _QUICK = {"deadline": "realtime", "cpu-used": "8"}
 
-# File name -> codec and options: groups of pictures that are closed, open, long, and refreshed piece by piece.
+# File name -> codec and options: groups of pictures (GOP) that are closed, open, long, and with intra refresh.
 FORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "closed.mp4": ("libx264", {"gop": 8, "bframes": 2}),
     "open.mp4": ("libx264", {"options": _X264_OPEN}),
@@ -36,7 +36,7 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def drawn_frames(count: int, height: int = 48, width: int = 64) -> list[np.ndarray]:
-    """Draw RGB frames: a pattern that moves, and noise, so that no frame follows from its neighbours."""
+    """Draw RGB frames: a pattern that moves, and noise, so that no frame can be derived from adjacent ones."""
     rng = np.random.default_rng(count)
     rows, columns = np.mgrid[:height, :width]
     frames = []
@@ -82,7 +82,7 @@ def write_video(
     except av.codec.codec.UnknownCodecError:
         pytest.skip(f"this FFmpeg has no encoder {codec}")
     times_ms = times_ms or range(0, 40 * count, 40)
-    # Timestamps in frames where these are even: some containers tell every instant in which nothing comes.
+    # Timestamps in frames if intervals are equal: some containers store every interval without a frame.
     unit = Fraction(1, 25) if isinstance(times_ms, range) else Fraction(1, 1000)
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=25, options=options or {})
@@ -107,7 +107,7 @@ def write_video(
 
 
 def plain_frames(path: Path, image_type: str = "rgb24") -> np.ndarray:
-    """Decode a video from its first frame to its last, and convert it by a fresh converter each: ``[F, H, W, 3]``."""
+    """Decode all frames of a video, and convert each with a new converter: ``[F, H, W, 3]``."""
     av: Any = pytest.importorskip("av", reason="videos need PyAV")
     flags = av.video.reformatter.Interpolation
     settings = {

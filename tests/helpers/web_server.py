@@ -1,4 +1,4 @@
-"""A small web server on this machine that can be slow, fail and stall: what networks do."""
+"""A small web server on this machine that can be slow, fail and stall, to simulate networks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Behaviour", "web_server"]
 
 
 class Behaviour:
-    """What the server does; may be changed while it runs.
+    """Behavior of the server; may be changed while it runs.
 
     Attributes:
         delay_s: before every answer.
@@ -36,7 +36,7 @@ class Behaviour:
 
     @contextmanager
     def counted(self, path: str) -> Iterator[bool]:
-        """Note a request; tell whether it should fail."""
+        """Record a request; return whether it should fail."""
         with self._lock:
             self.asked.append(path)
             self._at_once += 1
@@ -81,7 +81,7 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def web_server(folder: Path) -> Iterator[tuple[str, Behaviour]]:
-    """Serve a folder; yield its URL and what decides how the server behaves."""
+    """Serve a folder; yield its URL and the object that controls the behavior of the server."""
     behaviour = Behaviour()
     handler = functools.partial(_Handler, directory=str(folder), behaviour=behaviour)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:

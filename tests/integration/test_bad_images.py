@@ -1,4 +1,4 @@
-"""Every failure of an image is that of its sample: named, skippable, replaceable."""
+"""An error of an image is an error of its sample: the sample is named, and can be skipped or replaced."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def check(paths: list[str], decoder: str, on_error: str) -> None:
         with pytest.raises(DecodeError) as caught:
             pipe.run()
         assert f"sample {BAD} of the batch, from {paths[BAD]}" in str(caught.value)
-        assert len(pipe.run()[0]) == 4  # the next run gives the next batch
+        assert len(pipe.run()[0]) == 4  # the next run returns the next batch
         return
     for _ in range(COUNT // 4):
         assert len(pipe.run()[0]) == 4
@@ -72,7 +72,7 @@ def check(paths: list[str], decoder: str, on_error: str) -> None:
 
 @pytest.mark.parametrize("on_error", ["raise", "skip", "replace"])
 @pytest.mark.parametrize("name", SPOILT)
-def test_spoilt_files(name: str, on_error: str, tmp_path: Path) -> None:
+def test_damaged_files(name: str, on_error: str, tmp_path: Path) -> None:
     check(files(tmp_path, SPOILT[name]()), "image", on_error)
 
 
@@ -84,7 +84,7 @@ def test_every_decoder(decoder: str, on_error: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("on_error", ["raise", "skip", "replace"])
 @pytest.mark.parametrize("kind", [MemoryError, OSError, AssertionError, KeyError, UserWarning])
-def test_whatever_is_raised_is_the_sample_s(
+def test_any_exception_is_an_error_of_the_sample(
     kind: type[Exception], on_error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mark = b"a mark of this file"
@@ -97,7 +97,7 @@ def test_whatever_is_raised_is_the_sample_s(
         return original(data, *arguments, **named)
 
     monkeypatch.setattr(group, "decode_image", fails)
-    if kind is AssertionError:  # of ours: a bug, which must not be skipped
+    if kind is AssertionError:  # raised by dalify: a bug, which must not be skipped
         with pytest.raises(AssertionError):
             decoding(paths, "image", on_error).run()
     else:

@@ -1,4 +1,4 @@
-"""Mistakes of users through whole pipelines: the type of the error, its whole text, and that the next run works."""
+"""User errors in whole pipelines: the class of the error, its complete message, and that the next run works."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def check_text(error: DalifyError, operator: str = "", *, line: bool = True) -> 
 
 
 def runs(pipe: Any, count: int) -> list[Any]:
-    """What each of some runs gives: the samples' shapes, or the error."""
+    """Return the result of each of several runs: the shapes of samples, or the error."""
     seen: list[Any] = []
     for _ in range(count):
         try:
@@ -72,7 +72,7 @@ def runs(pipe: Any, count: int) -> list[Any]:
 
 @pytest.fixture
 def folder(photo_folder: Path, tmp_path: Path) -> Path:
-    """One class of six photographs, whose second may be spoilt."""
+    """Write one class of six photographs, of which the second may be damaged."""
     target = tmp_path / "photos" / "cat"
     target.mkdir(parents=True)
     for number, path in enumerate(sorted(photo_folder.glob("*/*.jpg"))[:6]):
@@ -92,7 +92,7 @@ def truncated(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:300])
 
 
-SPOILT: dict[str, tuple[Callable[[Path], Any], str]] = {
+DAMAGED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "truncated": (truncated, r"truncated JPEG: the data ends after 300 bytes"),
     "empty": (lambda path: path.write_bytes(b""), r"not an image: the data is empty \(0 bytes\)"),
     "text": (lambda path: path.write_text("hello, I am text\n" * 9), r"not an image: the data .* starts with b'hello"),
@@ -100,10 +100,10 @@ SPOILT: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", SPOILT)
+@pytest.mark.parametrize("name", DAMAGED)
 def test_a_damaged_file_costs_its_batch_and_is_named(name: str, folder: Path) -> None:
-    spoil, message = SPOILT[name]
-    spoil(folder / "cat" / "1.jpg")
+    damage, message = DAMAGED[name]
+    damage(folder / "cat" / "1.jpg")
     error, *after = runs(decoding(folder), 3)
     assert isinstance(error, DecodeError)
     assert isinstance(error, RuntimeError)
@@ -116,7 +116,7 @@ def test_a_damaged_file_costs_its_batch_and_is_named(name: str, folder: Path) ->
 
 def test_a_damaged_file_is_the_same_builtin_error_in_dali(folder: Path, oracle: Any) -> None:
     (folder / "cat" / "1.jpg").write_text("hello, I am text\n" * 9)
-    with pytest.raises(Exception) as theirs:  # noqa: PT011 -- that is what is to be found out
+    with pytest.raises(Exception) as theirs:  # noqa: PT011 -- the test determines the class
         decoding(folder, oracle).run()
     with pytest.raises(theirs.type):
         decoding(folder).run()
@@ -173,7 +173,7 @@ def test_readers_without_files(name: str, folder: Path, oracle: Any) -> None:
     with pytest.raises(DalifyError) as caught:
         pipe(OURS).build()
     assert re.search(message, check_text(caught.value, "fn.readers.file"))
-    with pytest.raises(Exception) as theirs:  # noqa: PT011 -- that is what is to be found out
+    with pytest.raises(Exception) as theirs:  # noqa: PT011 -- the test determines the class
         pipe(oracle).build()
     assert isinstance(caught.value, theirs.type)
 
@@ -189,7 +189,7 @@ def test_an_empty_folder(tmp_path: Path) -> None:
 
 
 class Case:
-    """A graph with a mistake: `make(library)` returns the node; the second batch is good where `recovers`."""
+    """A graph with an error: `make(library)` returns the node; the second batch is correct if `recovers`."""
 
     def __init__(
         self,
@@ -309,7 +309,7 @@ CASES = [
         in_dali=False,
     ),
     Case(
-        "misspelt",
+        "misspelled",
         lambda d: d.fn.rotate(data(d), angel=3.0),
         UnknownArgumentError,
         "unknown argument 'angel'. Did you mean 'angle'.*Valid arguments: angle",
@@ -432,9 +432,9 @@ def pipeline_of(case: Case, library: Any) -> Any:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_operators(case: Case) -> None:
-    with pytest.raises(case.error) as caught:  # noqa: PT012 -- where it is told is checked too
+    with pytest.raises(case.error) as caught:  # noqa: PT012 -- the place of the error is checked, too
         pipe = pipeline_of(case, OURS)
-        assert not case.built, "the mistake is told when the operator is used"
+        assert not case.built, "the error is raised when the operator is called"
         pipe.build()
         pipe.run()
     assert re.search(case.message, check_text(caught.value, case.operator), re.DOTALL), str(caught.value)
@@ -442,14 +442,14 @@ def test_operators(case: Case) -> None:
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.in_dali], ids=lambda case: case.name)
 def test_operators_raise_the_builtin_errors_of_dali(case: Case, oracle: Any) -> None:
-    with pytest.raises(Exception) as theirs:  # noqa: PT011, PT012 -- that is what is to be found out
+    with pytest.raises(Exception) as theirs:  # noqa: PT011, PT012 -- the test determines the class
         pipe = pipeline_of(case, oracle)
         pipe.build()
         pipe.run()
     assert issubclass(case.error, theirs.type)
 
 
-def test_a_mistake_in_one_sample_costs_one_batch_and_names_sample_and_file(folder: Path) -> None:
+def test_an_error_in_one_sample_costs_one_batch_and_names_sample_and_file(folder: Path) -> None:
     extents = [min(shape[:2]) for shape in _shapes(folder)]
     wanted = min(extents) + 1
 
@@ -476,7 +476,7 @@ def _shapes(folder: Path) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("depth", [1, 2, 4])
-def test_of_several_bad_samples_the_first_is_told_whatever_the_threads(depth: int, threads: int) -> None:
+def test_of_several_bad_samples_the_first_is_reported_for_any_number_of_threads(depth: int, threads: int) -> None:
     def source(info: Any) -> np.ndarray:
         extent = 3 if info.iteration in (1, 3) and info.idx_in_batch in (5, 11) else 8
         return np.full((extent, 9, 3), info.iteration, np.uint8)
@@ -642,7 +642,7 @@ def test_a_gpu_where_there_is_none(name: str, monkeypatch: pytest.MonkeyPatch) -
     assert isinstance(caught.value, RuntimeError)
     if name != "mixed":
         monkeypatch.setenv("DALIFY_DEVICE", "cpu")
-        assert len(pipe.run()[0]) == 2  # the same pipeline, after the advice was taken
+        assert len(pipe.run()[0]) == 2  # the same pipeline with the suggested change
 
 
 # -- nodes and pipelines ---------------------------------------------------------------------------------------------

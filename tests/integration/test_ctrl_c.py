@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment of any mode: one KeyboardInterrupt, the status of SIGINT, and nothing left behind.
+"""Ctrl-C at any time in any mode: one KeyboardInterrupt, the exit status of SIGINT, and no remaining processes.
 
 How long it takes is not tested: machines that run tests are busy.
 """
@@ -45,7 +45,7 @@ def test_ctrl_c(folder: Path, tmp_path: Path, name: str) -> None:
             assert line == "ready\n", errors
             assert process.returncode == -signal.SIGINT, errors
             if name != "loader with processes":  # torch's workers print their own while they start
-                # Tracebacks may be two: that of a StopIteration that torch's iterator was handling comes with it.
+                # There may be a second traceback, of a StopIteration that torch's iterator was handling.
                 assert errors.splitlines().count("KeyboardInterrupt") == 1, errors
             assert errors.rstrip().endswith("KeyboardInterrupt"), errors
             deadline = time.monotonic() + LIMIT_S
@@ -68,7 +68,7 @@ iterators.Fetcher.fetch = compile_all
 
 
 def test_while_threads_of_a_loader_compile(folder: Path, tmp_path: Path) -> None:
-    """Compilers call exec() with texts, after which CPython would end the program with another status."""
+    """Compilers call exec() with strings, after which CPython would end the program with another status."""
     program = tmp_path / "program.py"
     program.write_text(BEGIN + COMPILING + PROGRAMS["loader with threads"])
     with running(program, folder) as process:
@@ -81,7 +81,7 @@ def test_while_threads_of_a_loader_compile(folder: Path, tmp_path: Path) -> None
 
 
 def test_a_shell_loop_stops(folder: Path, tmp_path: Path) -> None:
-    """A shell goes on after a program with any other status, and would begin the next training."""
+    """A shell continues after a program with any other status, and would start the next training run."""
     (tmp_path / "program.py").write_text(BEGIN + PROGRAMS["pipeline"])
     loop = f"for number in 1 2 3; do '{sys.executable}' program.py '{folder}'; done; echo went on"
     wrapper = """
@@ -167,7 +167,7 @@ CONTINUES = """
 
 @pytest.mark.parametrize("kind", ["parallel", "in this process"])
 def test_a_program_that_handles_it_goes_on(tmp_path: Path, kind: str) -> None:
-    """As in a notebook: interrupted again and again, no call hangs, and sources stay in step with readers."""
+    """As in a notebook: after repeated interrupts, no call hangs, and sources and readers stay at the same batch."""
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(CONTINUES))
     code, out, errors = finished(program, kind)
@@ -176,7 +176,7 @@ def test_a_program_that_handles_it_goes_on(tmp_path: Path, kind: str) -> None:
 
 
 def test_tests_pass_in_the_background(tmp_path: Path) -> None:
-    """A shell ignores SIGINT for what it runs in the background, and children inherit that."""
+    """A shell ignores SIGINT for background programs, and children inherit this."""
     test = "tests/integration/test_ctrl_c.py::test_ctrl_c[pipeline]"
     command = f"trap '' INT; exec '{sys.executable}' -m pytest -q -p no:cacheprovider -p no:xdist '{test}'"
     result = subprocess.run(

@@ -1,4 +1,4 @@
-"""Programs in poor environments: no home, no working folder, other encodings, nothing that can be written."""
+"""Programs in restricted environments: no home, no working directory, other encodings, no writable folder."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def photos(tmp_path: Path) -> tuple[Path, list[str]]:
-    """Images with names of several encodings, one of which is none; and what a reader calls them, in its order."""
+    """Images with names in several encodings, one of them invalid; and their names in the order of a reader."""
     image = cv2.imencode(".png", np.full((10, 12, 3), 7, np.uint8))[1].tobytes()
     names = [b"a/plain.png", "a/\u00e4\u4e2d.png".encode(), b"b/x\xff.png"]
     for name in names:

@@ -1,4 +1,4 @@
-"""A caught error takes along what its frames held, at once: images, tensors, loaders with their processes.
+"""When a caught error is deleted, the objects of its frames are freed: images, tensors, loaders with processes.
 
 Frames that hold an error which holds them would keep all of it until Python's garbage collector happens to run.
 """
@@ -22,7 +22,7 @@ NO_IMAGE = np.frombuffer(b"no image at all", np.uint8)
 
 
 class Marker:
-    """Something that a caller has."""
+    """An object of the caller."""
 
 
 @pytest.fixture(autouse=True)

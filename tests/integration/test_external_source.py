@@ -1,4 +1,4 @@
-"""`external_source` in whole pipelines: one program runs here and in the real DALI; calls and results are compared."""
+"""`external_source` in whole pipelines: one program runs in dalify and in DALI; calls and results are compared."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def built(library: Any, graph: Callable[[], Any], **options: Any) -> Any:
 
 
 def plain(outputs: Any) -> list[Any]:
-    """What came out, comparable between the libraries: layout, and for each sample type and values."""
+    """Return the outputs in a form that can be compared: layout, and type and values of each sample."""
     result = []
     for batch in outputs:
         samples = [np.array(batch.at(index)) for index in range(len(batch))]
@@ -50,7 +50,7 @@ def plain(outputs: Any) -> list[Any]:
 
 
 def steps_of(pipe: Any, steps: str) -> list[Any]:
-    """Run (`r`) and reset (`0`) a pipeline; return what each run gave."""
+    """Run (`r`) and reset (`0`) a pipeline; return the result of each run."""
     seen: list[Any] = []
     for step in steps:
         if step == "0":
@@ -64,7 +64,7 @@ def steps_of(pipe: Any, steps: str) -> list[Any]:
 
 
 class Case:
-    """One way to give data: `make(calls)` returns source and arguments, `calls` notes what the source is asked."""
+    """One kind of source: `make(calls)` returns source and arguments, `calls` records the calls of the source."""
 
     def __init__(self, name: str, make: Callable[[list[Any], Any], dict[str, Any]], steps: str = "rrr") -> None:
         self.name, self.make, self.steps = name, make, steps
@@ -177,7 +177,7 @@ def object_that_can_be_called(calls: list[Any], library: Any) -> dict[str, Any]:
 
 
 class Countdown:
-    """Begins anew in `__iter__`, and is its own iterator."""
+    """Restarts in `__iter__`, and is its own iterator."""
 
     def __init__(self, calls: list[Any]) -> None:
         self.calls = calls
@@ -357,7 +357,7 @@ def test_the_first_source_to_end_ends_the_epoch_for_all(first_ends: bool, theirs
     ]
 
 
-# -- fed by hand -------------------------------------------------------------------------------------------------------
+# -- fed data ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("arguments", [{}, {"layout": "A", "ndim": 1}])
@@ -425,11 +425,11 @@ def test_mistakes_in_feeding() -> None:
         pipe.run()
     with pytest.raises(PipelineStateError, match=r"no external_source 'y'(?s:.*)It has: x, sourced"):
         pipe.feed_input("y", batch_of(0))
-    with pytest.raises(PipelineStateError, match="has a source of its own"):
+    with pytest.raises(PipelineStateError, match="has a source and cannot be fed"):
         pipe.feed_input("sourced", batch_of(0))
-    with pytest.raises(PipelineStateError, match="has a source of its own"):
+    with pytest.raises(PipelineStateError, match="has a source and cannot be fed"):
         pipe.run(sourced=batch_of(0))
-    with pytest.raises(SourceError, match="None is no data"):
+    with pytest.raises(SourceError, match="None cannot be fed as data"):
         pipe.feed_input("x", None)
     with pytest.raises(BatchSizeError, match="the batch has 4 samples"):
         pipe.feed_input("x", batch_of(0, 4))
@@ -442,7 +442,7 @@ def test_mistakes_in_feeding() -> None:
 # -- whose memory ------------------------------------------------------------------------------------------------------
 
 
-def test_a_user_may_use_his_buffer_again() -> None:
+def test_a_user_may_reuse_a_buffer() -> None:
     buffer = np.zeros((BATCH_SIZE, 4), np.int64)
 
     def source(iteration: int) -> np.ndarray:
@@ -479,7 +479,7 @@ def test_kept_outputs_are_never_overwritten() -> None:
 
 def test_our_own_outputs_and_dlpack_objects_are_data() -> None:
     class Capsules:
-        """Nothing but DLPack."""
+        """Supports only DLPack."""
 
         def __init__(self, array: np.ndarray) -> None:
             self.array = array
@@ -516,13 +516,13 @@ def test_forms_that_dali_does_not_take_here() -> None:
         assert (batch.as_array() == wanted).all()
 
 
-# -- mistakes ----------------------------------------------------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------------------------------------
 
 
 def check_mistake(
     bad: Any, error: type[Exception], message: str, good: Callable[[int], Any] = batch_of, **arguments: Any
 ) -> Exception:
-    """The second batch is bad: the error comes, the batch after it as well."""
+    """The second batch is bad: it raises an error, and the next batch is returned."""
 
     def source(iteration: int) -> Any:
         return bad if iteration == 1 else good(iteration)
@@ -628,7 +628,7 @@ def test_sources_must_agree_on_the_size_of_a_batch() -> None:
 
 
 class OwnError(Exception):
-    """A user's own."""
+    """An exception class of the user."""
 
 
 def test_an_error_in_a_source_keeps_its_type_names_the_source_and_costs_one_batch() -> None:
@@ -681,7 +681,7 @@ def test_a_source_must_not_run_its_own_pipeline() -> None:
 
     pipe = built(OURS, lambda: fn.external_source(source), prefetch_queue_depth=1)
     pipe.run()
-    with pytest.raises(PipelineStateError, match="the source runs the pipeline that is just asking it"):
+    with pytest.raises(PipelineStateError, match="the source runs the pipeline that is calling it"):
         pipe.run()
     assert (pipe.run()[0].as_array() == batch_of(2)).all()
 

@@ -1,4 +1,4 @@
-"""Iterable data sets of PyTorch and Hugging Face as sources: what items may be, and resuming by their own state."""
+"""Iterable data sets of PyTorch and Hugging Face as sources: supported items, and resuming with their own state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PICTURE = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
 
 
 class Items(IterableDataset):
-    """Gives what a function makes of 0, 1, 2, …."""
+    """Returns the results of a function of 0, 1, 2, …."""
 
     def __init__(self, make: Callable[[int], Any]) -> None:
         self.make = make
@@ -30,7 +30,7 @@ class Items(IterableDataset):
 
 
 class Stateful(Items):
-    """Knows where it stands, as ``torchdata`` wants it."""
+    """Has a state, in the form of ``torchdata``."""
 
     def __init__(self, make: Callable[[int], Any]) -> None:
         super().__init__(make)
@@ -75,7 +75,7 @@ def piped(source: Any, num_outputs: int | None, **options: Any) -> dalify.Pipeli
         ),
         (lambda n: {"image": {"bytes": b"a" * n, "path": None}, "label": n}, lambda n: (np.full(n, 97, np.uint8), n)),
     ],
-    ids=["arrays", "tensors", "dictionary", "other order", "picture", "grey picture", "text", "hugging face"],
+    ids=["arrays", "tensors", "dictionary", "other order", "image", "gray image", "string", "hugging face"],
 )
 @pytest.mark.parametrize("parallel", [False, True], ids=["here", "in workers"])
 def test_items(make: Callable[[int], Any], expected: Callable[[int], Any], parallel: bool) -> None:
@@ -109,7 +109,7 @@ def test_a_batch_may_be_a_dictionary() -> None:
 
 
 def _resumed_at_every_step(make: Callable[[], Any], num_outputs: int | None, epochs: int = 2) -> None:
-    """Go through a source, and again from every step of it."""
+    """Iterate over a source, and again from each of its states."""
 
     def following(pipe: dalify.Pipeline, states: list[Any] | None = None) -> list[Any]:
         found: list[Any] = []

@@ -1,4 +1,4 @@
-"""`external_source(parallel=True)` in pipelines: equal to the serial run, views without copies, deaths, clean ends."""
+"""`external_source(parallel=True)` in pipelines: results of the serial run, no copies, dead workers, cleanup."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROJECT = Path(__file__).parent.parent.parent
 
 @pytest.fixture
 def make() -> Iterator[Callable[..., Any]]:
-    """Build a pipeline of whatever a function of no argument returns; closed after the test."""
+    """Build a pipeline from the result of a function without arguments; it is closed after the test."""
     pipes: list[Any] = []
 
     def build(graph: Callable[[], Any], **options: Any) -> Any:
@@ -99,7 +99,7 @@ def generator() -> Iterator[np.ndarray]:
 
 
 class Dataset:
-    """What users write: an object with data, asked by index."""
+    """A typical source: an object with data, called with an index."""
 
     def __init__(self, count: int) -> None:
         self.table = np.arange(count * 2).reshape(count, 2)
@@ -198,7 +198,7 @@ def test_outputs_are_views_of_the_workers_memory(make: Callable[..., Any]) -> No
     )  # by bounds, which is enough here
 
 
-def test_outputs_stay_valid_whatever_comes_after(make: Callable[..., Any]) -> None:
+def test_outputs_remain_valid_after_later_batches(make: Callable[..., Any]) -> None:
     def source(info: Any) -> np.ndarray:
         return np.full((100, 10), info.idx_in_epoch, np.int32)
 
@@ -218,7 +218,7 @@ def test_outputs_stay_valid_whatever_comes_after(make: Callable[..., Any]) -> No
 
 
 class OwnError(Exception):
-    """A user's own."""
+    """An exception class of the user."""
 
 
 def failing(info: Any) -> np.ndarray:
@@ -268,7 +268,7 @@ def test_what_a_parallel_source_may_be(make: Callable[..., Any]) -> None:
 
 
 def shared_memory() -> list[str]:
-    """Shared memory that this process maps; the workers' is nameless, so a process that is gone leaves none."""
+    """Shared memory that this process maps; that of workers has no name, so a dead process leaves none."""
     lines = Path("/proc/self/maps").read_text().splitlines()
     return [line for line in lines if "/memfd:" in line or "/dev/shm/" in line]
 
@@ -324,7 +324,7 @@ if __name__ == "__main__":
 
 @contextmanager
 def started(tmp_path: Path, end: str, method: str = "fork") -> Iterator[tuple[Any, list[int]]]:
-    """Start the program; yield it and the ids of its workers once it has run some batches."""
+    """Start the program; yield it and the ids of its workers after a few batches."""
     script = tmp_path / "program.py"
     script.write_text(PROGRAM + textwrap.indent(textwrap.dedent(end), "    "))
     with running(script, method) as process:

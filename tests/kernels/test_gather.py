@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalify.data import Batch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.gather import copy_window, copy_window_torch, copy_windows, flip_axes, flip_axes_torch
+from dalify.kernels.arrays.gather import copy_window, copy_window_torch, copy_windows, flip_axes
+from dalify.kernels.arrays.windows_torch import flip_samples_torch
 
 torch = pytest.importorskip("torch", reason="the second implementation runs on torch")
 
@@ -56,7 +58,8 @@ def test_flips(device, shape, dtype):
     if device == "cpu":
         flip_axes(Samples.of_dense(out), Samples.of_dense(x), flags)
     else:
-        flip_axes_torch(torch.from_numpy(out), torch.from_numpy(x), flags)
+        tensors = (DeviceSamples.of_dense(torch.from_numpy(array)) for array in (out, x))
+        flip_samples_torch(*tensors, flags)
     for n, choice in enumerate(choices):
         expected = np.flip(x[n], [axis for axis, flag in enumerate(choice) if flag])
         np.testing.assert_array_equal(out[n], expected)

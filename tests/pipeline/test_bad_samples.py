@@ -1,4 +1,4 @@
-"""Samples that cannot be read or decoded: what takes their place, what is told of them, and when a run stops."""
+"""Samples that cannot be read or decoded: replacements, reports, and the maximum error rate."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def _shade(number: int) -> int:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder of one-coloured PNGs whose brightness tells their number and label; three are damaged."""
+    """Return a folder of one-colored PNGs whose brightness encodes their number and label; three are damaged."""
     lines = []
     for number in range(COUNT):
         Image.new("RGB", (20 + number, 16), (_shade(number),) * 3).save(tmp_path / f"{number:02}.png")
         lines.append(f"{number:02}.png {number}\n")
     (tmp_path / "03.png").write_bytes(b"")
-    (tmp_path / "11.png").write_bytes(b"no picture at all")
+    (tmp_path / "11.png").write_bytes(b"not an image file")
     whole = (tmp_path / "17.png").read_bytes()
     (tmp_path / "17.png").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "list.txt").write_text("".join(lines))
@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pipeline_def(batch_size=4, num_threads=2, seed=5)
-def pictures(folder: Path, reader: dict[str, Any] | None = None, decoder: dict[str, Any] | None = None):
+def image_pipeline(folder: Path, reader: dict[str, Any] | None = None, decoder: dict[str, Any] | None = None):
     options = {"random_shuffle": True, "pad_last_batch": True, "name": "Reader", **(reader or {})}
     encoded, labels = fn.readers.file(file_list=str(folder / "list.txt"), **options)
     return fn.decoders.image(encoded, **(decoder or {})), labels
@@ -66,17 +66,17 @@ def _epoch(pipe: Pipeline, batches: int = COUNT // 4) -> list[tuple[list[int], l
 
 
 def test_skip_fills_the_batch_with_other_samples(folder: Path) -> None:
-    pipe = pictures(folder, on_error="skip")
+    pipe = image_pipeline(folder, on_error="skip")
     found = _epoch(pipe)
     for shades, labels, _ in found:
-        assert shades == [_shade(label) for label in labels]  # picture and label are of one file
+        assert shades == [_shade(label) for label in labels]  # image and label belong to the same file
         assert not set(labels) & set(BAD)
     valid = [label for _, labels, flags in found for label, flag in zip(labels, flags, strict=True) if flag]
     assert sorted(valid) == [number for number in range(COUNT) if number not in BAD]
 
 
 def test_every_bad_sample_is_on_record(folder: Path) -> None:
-    pipe = pictures(folder, on_error="skip")
+    pipe = image_pipeline(folder, on_error="skip")
     found = _epoch(pipe)
     bad = pipe.bad_samples()
     assert {Path(sample.source).name for sample in bad} == {f"{number:02}.png" for number in BAD}
@@ -102,7 +102,7 @@ def small_pictures(folder: Path) -> Any:
 
 
 def test_the_record_does_not_fill_the_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The latest ones are kept, all are counted and reported, and equal texts are one."""
+    """The latest ones are stored, all are counted and reported, and equal strings are shared."""
     monkeypatch.setattr(recovery, "_MOST_RECORDED", 10)
     pipe, whole = small_pictures(folder), small_pictures(folder)
     iterator = DALIGenericIterator([pipe], ["x", "y"], reader_name="Reader", auto_reset=True)
@@ -123,31 +123,33 @@ def test_the_record_does_not_fill_the_memory(folder: Path, monkeypatch: pytest.M
 
 
 def test_only_what_was_received_is_on_record(folder: Path) -> None:
-    """Batches begun ahead are nobody's business yet."""
-    pipe = pictures(folder, {"random_shuffle": False}, on_error="skip", prefetch_queue_depth=5)
+    """Bad samples of prefetched batches are not reported yet."""
+    pipe = image_pipeline(folder, {"random_shuffle": False}, on_error="skip", prefetch_queue_depth=5)
     pipe.run()
     assert [Path(sample.source).name for sample in pipe.bad_samples()] == ["03.png"]
 
 
 @pytest.mark.parametrize("options", [{"num_threads": 1}, {"num_threads": 4, "prefetch_queue_depth": 4}])
 def test_replacements_depend_on_the_place_alone(folder: Path, options: dict[str, Any]) -> None:
-    assert _epoch(pictures(folder, on_error="skip", **options), 14) == _epoch(pictures(folder, on_error="skip"), 14)
+    assert _epoch(image_pipeline(folder, on_error="skip", **options), 14) == _epoch(
+        image_pipeline(folder, on_error="skip"), 14
+    )
 
 
 @pytest.mark.parametrize("action", ["skip", "replace"])
 def test_resumed_run_gets_the_same_replacements(folder: Path, action: str) -> None:
-    pipe = pictures(folder, on_error=action)
+    pipe = image_pipeline(folder, on_error=action)
     whole = _epoch(pipe, 12)
     for step in range(12):
-        first = pictures(folder, on_error=action)
+        first = image_pipeline(folder, on_error=action)
         _epoch(first, step)
-        second = pictures(folder, on_error=action)
+        second = image_pipeline(folder, on_error=action)
         second.load_state_dict(first.state_dict())
         assert _epoch(second, 12 - step) == whole[step:]
 
 
 def test_replace_keeps_place_and_label(folder: Path) -> None:
-    pipe = pictures(folder, {"random_shuffle": False}, on_error="replace")
+    pipe = image_pipeline(folder, {"random_shuffle": False}, on_error="replace")
     found = _epoch(pipe)
     assert [label for _, labels, _ in found for label in labels] == list(range(COUNT))
     for shades, labels, flags in found:
@@ -156,15 +158,15 @@ def test_replace_keeps_place_and_label(folder: Path) -> None:
     assert {sample.action for sample in pipe.bad_samples()} == {"replace"}
 
 
-def test_blank_picture_has_the_size_that_the_header_tells(folder: Path) -> None:
-    pipe = pictures(folder, {"random_shuffle": False}, on_error="replace")
+def test_blank_image_has_the_size_declared_by_the_header(folder: Path) -> None:
+    pipe = image_pipeline(folder, {"random_shuffle": False}, on_error="replace")
     shapes = [tuple(shape) for _ in range(6) for shape in pipe.run()[0].shape()]
     assert shapes[17] == (16, 37, 3)  # half a file: its header is whole
     assert shapes[3] == shapes[11] == (256, 256, 3)
 
 
 def test_file_that_vanishes(folder: Path) -> None:
-    pipe = pictures(folder, {"random_shuffle": False}, on_error="skip")
+    pipe = image_pipeline(folder, {"random_shuffle": False}, on_error="skip")
     pipe.build()
     (folder / "05.png").unlink()
     labels = [label for _, labels, _ in _epoch(pipe) for label in labels]
@@ -174,7 +176,7 @@ def test_file_that_vanishes(folder: Path) -> None:
 
 
 def test_vanished_file_is_replaced_with_its_label(folder: Path) -> None:
-    pipe = pictures(folder, {"random_shuffle": False}, on_error="replace")
+    pipe = image_pipeline(folder, {"random_shuffle": False}, on_error="replace")
     pipe.build()
     (folder / "05.png").unlink()
     found = _epoch(pipe)
@@ -183,7 +185,7 @@ def test_vanished_file_is_replaced_with_its_label(folder: Path) -> None:
 
 
 def test_error_as_before_without_the_option(folder: Path) -> None:
-    pipe = pictures(folder, {"random_shuffle": False})
+    pipe = image_pipeline(folder, {"random_shuffle": False})
     with pytest.raises(DecodeError, match=r"03\.png") as caught:
         pipe.run()
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
@@ -192,14 +194,14 @@ def test_error_as_before_without_the_option(folder: Path) -> None:
 
 
 def test_operator_may_say_otherwise(folder: Path) -> None:
-    pipe = pictures(folder, {"random_shuffle": False}, {"on_error": "replace"}, on_error="skip")
+    pipe = image_pipeline(folder, {"random_shuffle": False}, {"on_error": "replace"}, on_error="skip")
     assert pipe.run()[1].as_array()[:, 0].tolist() == [0, 1, 2, 3]
     with pytest.raises(DecodeError):
-        pictures(folder, {"random_shuffle": False}, {"on_error": "raise"}, on_error="skip").run()
+        image_pipeline(folder, {"random_shuffle": False}, {"on_error": "raise"}, on_error="skip").run()
 
 
 def test_readers_that_belong_together_stay_together(folder: Path) -> None:
-    """A bad image takes its mask along."""
+    """The mask of a bad image is skipped, too."""
     masks = folder / "masks"
     masks.mkdir()
     for number in range(COUNT):
@@ -224,12 +226,12 @@ def test_readers_of_other_sizes_lose_nothing(folder: Path) -> None:
     others = [f"{number:02}.png" for number in range(COUNT) if number not in BAD]
 
     @pipeline_def(batch_size=6, num_threads=2, seed=5, on_error="skip", max_error_rate=3 / COUNT)
-    def labelled_and_unlabelled():
+    def labeled_and_unlabeled():
         encoded, label = fn.readers.file(file_list=str(folder / "list.txt"), random_shuffle=True)
         other, number = fn.readers.file(file_root=str(folder), files=others, random_shuffle=True)
         return fn.decoders.image(encoded), label, fn.decoders.image(other), number
 
-    pipe = labelled_and_unlabelled()
+    pipe = labeled_and_unlabeled()
     numbers = [number for _ in range(COUNT) for number in pipe.run()[3].as_array()[:, 0].tolist()]
     for start in range(0, 6 * COUNT, len(others)):
         epoch = numbers[start : start + len(others)]
@@ -242,8 +244,10 @@ def test_readers_of_other_sizes_lose_nothing(folder: Path) -> None:
 @pytest.mark.parametrize("pad", [True, False])
 @pytest.mark.parametrize("batch_size", [4, 5, 7])
 def test_epoch_of_a_bad_sample(folder: Path, pad: bool, batch_size: int) -> None:
-    """Also in the first batch of an epoch, and where a batch reaches from one epoch into the next."""
-    pipe = pictures(folder, {"random_shuffle": False, "pad_last_batch": pad}, on_error="replace", batch_size=batch_size)
+    """Also in the first batch of an epoch, and in a batch of two epochs."""
+    pipe = image_pipeline(
+        folder, {"random_shuffle": False, "pad_last_batch": pad}, on_error="replace", batch_size=batch_size
+    )
     for _ in range(3 * -(-COUNT // batch_size)):
         pipe.run()
     for epoch in range(3):
@@ -283,7 +287,7 @@ def test_random_crop_decoder_and_fused_decoder(folder: Path) -> None:
 
 
 def test_on_device(folder: Path, emulated_gpu: None) -> None:
-    pipe = pictures(folder, decoder={"device": "mixed"}, on_error="skip")
+    pipe = image_pipeline(folder, decoder={"device": "mixed"}, on_error="skip")
     for _ in range(COUNT // 4):
         images, labels = pipe.run()
         for index in range(4):
@@ -292,7 +296,7 @@ def test_on_device(folder: Path, emulated_gpu: None) -> None:
 
 
 def test_too_many_stop_the_run(folder: Path) -> None:
-    pipe = pictures(folder, {"random_shuffle": False}, on_error="skip", max_error_rate=2 / COUNT)
+    pipe = image_pipeline(folder, {"random_shuffle": False}, on_error="skip", max_error_rate=2 / COUNT)
     for _ in range(4):
         pipe.run()
     with pytest.raises(ErrorRateError, match=r"3 of the 24 samples .* max_error_rate=0\.083.*17\.png"):
@@ -302,14 +306,14 @@ def test_too_many_stop_the_run(folder: Path) -> None:
 
 
 def test_rate_is_of_an_epoch(folder: Path) -> None:
-    pipe = pictures(folder, on_error="skip", max_error_rate=3 / COUNT)
+    pipe = image_pipeline(folder, on_error="skip", max_error_rate=3 / COUNT)
     _epoch(pipe, 18)
     assert {sample.epoch for sample in pipe.bad_samples()} == {0, 1, 2}
 
 
 def test_nothing_but_bad_samples(tmp_path: Path) -> None:
     for number in range(4):
-        (tmp_path / f"{number}.png").write_bytes(b"no picture")
+        (tmp_path / f"{number}.png").write_bytes(b"not a jpeg")
 
     @pipeline_def(batch_size=2, num_threads=1, on_error="skip")
     def pipe():
@@ -336,14 +340,14 @@ def test_replace_without_reader() -> None:
     assert "sample 1 of batch 0" in str(made.bad_samples()[0])
 
 
-def _png(picture: np.ndarray) -> bytes:
+def _png(image: np.ndarray) -> bytes:
     file = io.BytesIO()
-    Image.fromarray(picture).save(file, "png")
+    Image.fromarray(image).save(file, "png")
     return file.getvalue()
 
 
 def test_padding_is_not_valid(folder: Path) -> None:
-    pipe = pictures(folder, {"random_shuffle": False}, batch_size=10, on_error="skip")
+    pipe = image_pipeline(folder, {"random_shuffle": False}, batch_size=10, on_error="skip")
     flags = [flags for *_, flags in _epoch(pipe, 3)]
     assert flags[2] == [True] * 4 + [False] * 6
 
@@ -353,16 +357,16 @@ def test_padding_is_not_valid(folder: Path) -> None:
 
 def test_unknown_option(folder: Path) -> None:
     with pytest.raises(ArgumentValueError, match=r"on_error must be one of raise, skip, replace; got 'skp'\. Did you"):
-        pictures(folder, on_error="skp")
+        image_pipeline(folder, on_error="skp")
     with pytest.raises(ArgumentValueError, match=r"fn\.decoders\.image: on_error must be one of") as caught:
-        pictures(folder, decoder={"on_error": "ignore"}).build()
+        image_pipeline(folder, decoder={"on_error": "ignore"}).build()
     assert "test_bad_samples.py" in str(caught.value)
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.5, "1%", True])
 def test_rate_out_of_range(folder: Path, rate: Any) -> None:
     with pytest.raises(ArgumentValueError, match="max_error_rate must be a fraction in"):
-        pictures(folder, max_error_rate=rate)
+        image_pipeline(folder, max_error_rate=rate)
 
 
 def test_skip_needs_a_reader(folder: Path) -> None:
@@ -383,7 +387,7 @@ def test_skip_needs_a_reader(folder: Path) -> None:
 
 
 def test_other_errors_stay_errors(folder: Path) -> None:
-    """A window outside of its image is a mistake in the program, not a bad sample."""
+    """A window outside of its image is an error in the program, not a bad sample."""
 
     @pipeline_def(batch_size=4, num_threads=2, on_error="skip")
     def pipe():
@@ -422,7 +426,7 @@ def test_what_cannot_be_opened_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "list.txt").write_text("a.png 1\n")
     monkeypatch.setattr("dalify.operators.readers.file.files_of_list", broken)
     with pytest.raises(ReaderError) as caught:
-        pictures(tmp_path).build()
+        image_pipeline(tmp_path).build()
     assert "the data cannot be opened" in str(caught.value)
     assert "list.txt" in str(caught.value)
     assert isinstance(caught.value.__cause__, KeyError)

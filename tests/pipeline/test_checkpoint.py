@@ -1,4 +1,4 @@
-"""States of pipelines: restored at every step, everything that follows is what would have followed."""
+"""States of pipelines: after restoring at any step, all further batches are those of the original run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def step(pipe: Pipeline) -> Any:
-    """The samples of the next batch; at the end of an epoch the next one is begun."""
+    """Return the samples of the next batch; start the next epoch at the end of one."""
     try:
         outputs = pipe.run()
     except StopIteration:
@@ -57,7 +57,7 @@ def through_json(state: dict[str, Any]) -> dict[str, Any]:
 def assert_restores_at_every_step(
     make: Maker, steps: int = 12, others: list[dict[str, Any]] = OTHERS, goes_back: bool = True
 ) -> list[Any]:
-    """Restore in every way, compare the rest of the run, and return the run."""
+    """Restore in all ways, compare the rest of the run, and return the run."""
     states: list[dict[str, Any]] = []
     run: list[Any] = []
     undisturbed = make()
@@ -219,7 +219,7 @@ def generate() -> Iterator[np.ndarray]:
 
 
 class Counter:
-    """A callable that is told nothing."""
+    """A callable without arguments."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -283,7 +283,7 @@ def test_from_a_worker_process_to_this_one() -> None:
 
 
 class Numbers:
-    """An iterable that keeps its place, as torch's stateful data sets do; it is told before it is walked."""
+    """An iterable with a state, like torch's stateful data sets; the state is loaded before the iteration."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -297,14 +297,14 @@ class Numbers:
         self.place["next"] = 0
 
     def state_dict(self) -> dict[str, Any]:
-        return self.place  # the object that goes on to change
+        return self.place  # the object continues to change
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.place = state
 
 
 class Walker:
-    """Its own iterator, which begins anew in ``__iter__``; it can only be told where it is afterwards."""
+    """Its own iterator, which restarts in ``__iter__``; its state can only be loaded afterwards."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -329,7 +329,7 @@ class Walker:
 
 
 class Walked:
-    """An iterable whose iterators keep their place."""
+    """An iterable whose iterators have a state."""
 
     def __iter__(self) -> Iterator[np.ndarray]:
         walker = Walker()
@@ -338,7 +338,7 @@ class Walked:
 
 
 class StatefulCounter(Counter):
-    """A callable that keeps its place."""
+    """A callable with a state."""
 
     def state_dict(self) -> dict[str, Any]:
         return {"calls": self.calls}
@@ -382,12 +382,12 @@ def test_a_place_that_json_cannot_hold() -> None:
             return {"next": np.arange(3)}
 
     pipe = from_source(Odd)()
-    step(pipe)  # costs nobody his batch
+    step(pipe)  # no batch is lost
     with pytest.raises(CheckpointError, match=r"JSON cannot represent the state_dict\(\) of a source"):
         pipe.state_dict()
 
 
-def test_generators_go_on_from_where_they_are() -> None:
+def test_generators_continue_at_their_position() -> None:
     make = from_source(lambda: generate())  # a generator, which can be walked only once
     pipe = make(prefetch_queue_depth=1)
     states = []
@@ -490,7 +490,7 @@ def test_states_of_other_pipelines(files: list[str], changes: dict[str, Any], me
     before = step(other)
     with pytest.raises(CheckpointError, match=message):
         other.load_state_dict(state)
-    assert before != step(other) != "end"  # it goes on as if nothing had happened
+    assert before != step(other) != "end"  # it continues without a change
     with pytest.raises(CheckpointError, match=message):
         plain(files, **changes, checkpoint=json.dumps(state)).run()
 
@@ -513,12 +513,12 @@ def test_other_data_and_shards(files: list[str]) -> None:
     assert "pipe.load_state_dict([state_of_shard_0, state_of_shard_1, ...])" in str(caught.value)
     with pytest.raises(CheckpointError, match="made by shard 0, but the reader is shard 1"):
         reading(files, num_shards=3, shard_id=1)().load_state_dict(state)
-    # Shards of equal size stand at the same place, so that one rank's state does for all.
+    # Shards of equal size have the same position, so the state of one rank is sufficient for all.
     state = reading(files[:12], num_shards=3, shard_id=0)().state_dict()
     reading(files[:12], num_shards=3, shard_id=1)().load_state_dict(state)
 
 
-def test_texts_that_are_no_state(files: list[str]) -> None:
+def test_strings_that_are_not_states(files: list[str]) -> None:
     pipe = plain(files)
     text = pipe.checkpoint()
     for wrong in (b"", b"\x0a\x03abc", "no", b"[]", b"{}", text[:-9], b"3", "null"):
@@ -532,7 +532,7 @@ def test_texts_that_are_no_state(files: list[str]) -> None:
 
 @settings(max_examples=40)
 @given(data=st.data())
-def test_changed_texts_are_refused(files: list[str], data: st.DataObject) -> None:
+def test_changed_strings_are_rejected(files: list[str], data: st.DataObject) -> None:
     text = plain(files, seed=3).checkpoint()
     place = data.draw(st.integers(0, len(text) - 1), "place")
     changed = text[:place] + bytes([data.draw(st.integers(32, 126), "letter")]) + text[place + 1 :]
@@ -596,7 +596,7 @@ TRAINING = """
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_a_training_that_is_killed_again_and_again(files: list[str], tmp_path: Path) -> None:
-    """Every step that is repeated after a kill, and every step after it, is what it is in a run without kills."""
+    """Every step that is repeated after a kill, and every later step, is equal to that of a run without kills."""
     steps, chance = 2000, random.Random(4)
     program = tmp_path / "training.py"
     program.write_text(textwrap.dedent(TRAINING))
@@ -664,7 +664,7 @@ def reading_for_training(files: list[str], seed: int) -> Pipeline:
 
 
 def test_the_calls_are_those_of_dali(oracle: ModuleType, files: list[str], tmp_path: Path) -> None:
-    """One program for both: what is saved, restored and asked for."""
+    """One program for both libraries, which saves, restores and reads states."""
     theirs = pytest.importorskip("nvidia.dali.fn")
 
     def program(functions: Any, define: Any, path: Path) -> list[Any]:

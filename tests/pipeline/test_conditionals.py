@@ -1,4 +1,4 @@
-"""Random programs of nested conditionals give, for every sample, what plain Python gives."""
+"""Random programs of nested conditionals return the result of plain Python for every sample."""
 
 from __future__ import annotations
 

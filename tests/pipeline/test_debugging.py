@@ -1,4 +1,4 @@
-"""Debug mode: the function runs for every batch, with values, and gives what the pipeline gives."""
+"""Debug mode: the function runs for every batch, with values, and returns the results of the pipeline."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_no_values_elsewhere():
 
 
 def test_error_surfaces_at_the_call():
-    """Python's own traceback leads to the operator; the next run goes on."""
+    """Python's traceback contains the operator; the next run continues."""
     caught: list[DecodeError] = []
 
     @pipeline_def(**OPTIONS, debug=True)
@@ -190,7 +190,7 @@ def test_ends_and_resets():
 
 
 def test_smaller_batches():
-    """A source with fewer samples than batch_size decides, also for what was drawn before it."""
+    """A source with fewer samples than batch_size determines the batch size, also of earlier random numbers."""
 
     def function():
         draw = fn.random.uniform(range=(0.0, 1.0))

@@ -1,4 +1,4 @@
-"""What may be written in a pipeline function, and what is said about mistakes in it."""
+"""Supported code in a pipeline function, and messages for errors in it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_unknown_arguments() -> None:
 
 
 def test_variadic_keywords_are_refused() -> None:
-    """When a pipeline is made: a module that only defines the function can be loaded."""
+    """Errors are raised when a pipeline is created, so a module that only defines the function can be imported."""
 
     @pipeline_def
     def loose(**options: Any) -> Any:
@@ -219,7 +219,7 @@ def test_names_of_readers_and_inputs_in_messages() -> None:
     assert made.epoch_size() == {}
 
 
-def test_an_error_while_building_does_not_spoil_the_pipeline() -> None:
+def test_a_pipeline_is_usable_after_an_error_while_building() -> None:
     made = Pipeline(batch_size=3, num_threads=1)
     with pytest.raises(PipelineStateError):
         made.build()
@@ -249,13 +249,13 @@ def test_an_error_while_building_does_not_spoil_the_pipeline() -> None:
         (lambda: fn.random.uniform() + 2**40, OverflowError, "INT32"),  # which is what DALI raises
     ],
 )
-def test_mistakes_are_told_in_our_words_with_the_users_line(mistake: Any, error: type, text: str) -> None:
+def test_errors_have_our_message_and_the_users_line(mistake: Any, error: type, text: str) -> None:
     with pytest.raises(error, match=text) as caught:
         run(mistake)
     assert "test_definition.py" in str(caught.value)
 
 
-def test_a_seed_without_effect_is_told_at_the_users_line() -> None:
+def test_a_seed_without_effect_is_reported_at_the_users_line() -> None:
     with pytest.warns(DeprecationWarning, match="is not random") as caught:
         run(lambda: fn.flip(np.zeros((2, 2, 3), np.uint8), seed=4))
     assert caught[0].filename == __file__
@@ -342,7 +342,7 @@ def changed(text: bytes, change: Any) -> bytes:
         lambda data: data.pop("nodes"),
     ],
 )
-def test_a_damaged_text_is_no_pipeline(change: Any) -> None:
+def test_a_damaged_string_is_not_a_pipeline(change: Any) -> None:
     text = pipeline_def(lambda: fn.random.uniform())(batch_size=1, num_threads=1).serialize()
     with pytest.raises(SerializationError, match="damaged"):
         Pipeline.deserialize(changed(text, change))

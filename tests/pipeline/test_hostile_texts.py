@@ -1,4 +1,4 @@
-"""Graphs and states as text whose values are of any type and size: an error of their own, and no memory."""
+"""Serialized graphs and states with values of any type and size: a specific error, and bounded memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def several() -> Any:
 
 
 def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the path to everything inside of plain data."""
+    """Yield the path to every value in plain data."""
     if path:
         yield path
     inside = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
@@ -166,7 +166,7 @@ def reading(files: list[str]) -> Pipeline:
 
 
 def test_values_of_any_kind_in_a_state(files: list[str]) -> None:
-    """With a check sum that fits."""
+    """With a correct checksum."""
     pipe = reading(files)
     pipe.run()
     whole = {name: value for name, value in pipe.state_dict().items() if name != "check"}
@@ -211,7 +211,7 @@ def test_absurd_states(files: list[str], path: tuple[Any, ...], value: Any) -> N
 
 
 def test_names_of_any_characters() -> None:
-    """Random numbers go by names, also by those that are no UTF-8."""
+    """Random numbers depend on names, including names that are not valid UTF-8."""
     pipe = Pipeline(batch_size=1, num_threads=1, seed=3)
     with pipe:
         pipe.set_outputs(fn.random.uniform(name="\ud800"), fn.random.uniform(name="☃"))

@@ -1,4 +1,4 @@
-"""Graphs written down and read back, and what a pipeline tells about itself."""
+"""Serialization of graphs, and information about pipelines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(pipe: Pipeline) -> list[np.ndarray[Any, Any]]:
     return [output.as_array() for output in pipe.run(data=data, flip=np.array([True, False, True]))]
 
 
-def test_a_graph_with_branches_survives_as_text() -> None:
+def test_a_graph_with_branches_can_be_serialized() -> None:
     text = branching().serialize()
     again = Pipeline.deserialize(text)
     for found, wanted in zip(run(again), run(branching()), strict=True):
@@ -40,7 +40,7 @@ def test_a_graph_with_branches_survives_as_text() -> None:
     json.loads(text)
 
 
-def test_random_numbers_go_by_the_order_of_definition_which_is_not_that_of_the_graph() -> None:
+def test_random_numbers_depend_on_the_order_of_definition_not_on_that_of_the_graph() -> None:
     @pipeline_def(batch_size=4, num_threads=1, seed=11)
     def drawing() -> Any:
         first, second, third = (fn.random.uniform(range=[0, 1]) for _ in range(3))
@@ -83,7 +83,7 @@ def test_functions_cannot_be_written_down() -> None:
         lambda data: data["branches"][0].update(taken=-1),
     ],
 )
-def test_damaged_texts_are_refused(damage: Any) -> None:
+def test_damaged_strings_are_rejected(damage: Any) -> None:
     data = json.loads(branching().serialize())
     damage(data)
     with pytest.raises(Exception, match=r".") as caught:
@@ -92,7 +92,7 @@ def test_damaged_texts_are_refused(damage: Any) -> None:
 
 
 def _text(operator: str, outputs: int = 1, **arguments: Any) -> str:
-    """Return the text of a graph of one operator, as somebody else may have written it."""
+    """Return a serialized graph of one operator, like one from another source."""
     data = json.loads(branching().serialize())
     node = {**data["nodes"][0], "operator": operator, "arguments": arguments, "outputs": outputs, "branch": None}
     node.update(inputs=[], made=0, name=None)
@@ -147,7 +147,7 @@ def test_operators_with_side_effects_are_refused_from_elsewhere(text: str, effec
 
 
 def test_every_operator_that_calls_users_or_has_effects_says_so() -> None:
-    """What a text from elsewhere may do is decided by properties of operators, not by names."""
+    """The permissions of a serialized graph depend on properties of operators, not on their names."""
     for operator in map(catalogue.find, catalogue.names()):
         if operator.runs_user_code or operator.has_side_effect:
             given = dict.fromkeys(operator.parameters, "given")

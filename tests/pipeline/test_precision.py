@@ -1,4 +1,4 @@
-"""``precision=``: images leave the pipeline as 16-bit floats, everything else as it was."""
+"""``precision=``: image outputs are 16-bit floats, all other outputs are unchanged."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from dalify.plugin.pytorch import DALIGenericIterator
 OF_TORCH = {"fp16": torch.float16, "bf16": torch.bfloat16}
 OF_NUMPY = {"fp16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
 TYPES = {"fp16": types.FLOAT16, "bf16": types.BFLOAT16}
-NAMES = ["normal", "resized", "bytes", "boxes", "sound", "scaled", "raw"]
+NAMES = ["normal", "resized", "bytes", "boxes", "audio", "scaled", "raw"]
 
 precisions = pytest.mark.parametrize("precision", ["fp16", "bf16"])
 
 
 def outputs(folder: Path, device: str) -> Any:
-    """Images normalised, resized to floats, as bytes and computed with; boxes; sound; an input without type."""
+    """Images normalized, resized to floats, as bytes and computed with; boxes; audio; an input without type."""
     encoded, _ = fn.readers.file(file_root=str(folder), name="files")
     images = fn.decoders.image(encoded)
     if device == "gpu":
@@ -35,9 +35,9 @@ def outputs(folder: Path, device: str) -> Any:
     )
     resized = fn.resize(images, size=[10, 12], dtype=types.FLOAT)
     boxes = fn.random.uniform(range=[0.0, 1.0], shape=[5, 4])
-    sound = fn.power_spectrum(fn.random.uniform(range=[0.0, 1.0], shape=[32]))
+    audio = fn.power_spectrum(fn.random.uniform(range=[0.0, 1.0], shape=[32]))
     raw = fn.external_source(source=lambda: np.full((4, 3, 2, 1), 1.3, np.float32), layout="HWC")
-    return normal, resized, images, boxes, sound, resized * 3.0, raw
+    return normal, resized, images, boxes, audio, resized * 3.0, raw
 
 
 def made(folder: Path, device: str, **options: Any) -> Pipeline:
@@ -61,7 +61,7 @@ def test_images_are_rounded_and_nothing_else(photo_folder: Path, device: str, pr
     full = batches(made(photo_folder, device))
     small = batches(made(photo_folder, device, precision=precision, debug=debug))
     for name, wanted, found in zip(NAMES * 2, full, small, strict=True):
-        if name in ("bytes", "boxes", "sound"):
+        if name in ("bytes", "boxes", "audio"):
             assert found.dtype == wanted.dtype, name
         else:
             assert found.dtype == OF_TORCH[precision], name
@@ -109,6 +109,6 @@ def test_mistakes(photo_folder: Path) -> None:
         made(photo_folder, "cpu", precision="half")
     with pytest.raises(ArgumentValueError, match="pipeline_def"):
         fn.cast(np.zeros(3, np.float32), dtype=types.BFLOAT16)
-    serialised = made(photo_folder, "cpu", precision="fp16", output_dtype=[types.FLOAT] + [None] * 6)
+    serialized = made(photo_folder, "cpu", precision="fp16", output_dtype=[types.FLOAT] + [None] * 6)
     with pytest.raises(Exception, match="output 0 has dtype"):
-        serialised.run()
+        serialized.run()

@@ -1,4 +1,4 @@
-"""Pipelines whose batches worker processes compute: everything is as without them."""
+"""Pipelines with worker processes behave like pipelines without them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import psutil
 import pytest
@@ -45,7 +46,7 @@ from tests.helpers.programs import LIMIT_S, finished, running
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="worker processes need POSIX")
 
-# Only calls that sleep for an hour exceed it, however busy the machine is.
+# Only calls that sleep for an hour exceed it, for any load of the machine.
 TIMEOUT_S = 3.0
 
 
@@ -56,7 +57,7 @@ def expected(photo_folder: Path) -> list[Samples]:
 
 
 def is_forkserver(process: int) -> bool:
-    """Tell whether a process is multiprocessing's own, which stays for the next worker."""
+    """Return whether a process belongs to multiprocessing, which keeps it for the next worker."""
     try:
         return any("forkserver import main" in word for word in psutil.Process(process).cmdline())
     except psutil.Error:
@@ -92,7 +93,7 @@ def test_depth_and_threads_change_nothing(photo_folder: Path, expected: list[Sam
     assert_equal(batches(photos(photo_folder, processes=2, **options), 2 * EPOCH + 1), expected)
 
 
-def test_a_state_goes_from_one_kind_to_the_other(photo_folder: Path, expected: list[Samples]) -> None:
+def test_a_state_can_be_loaded_with_and_without_processes(photo_folder: Path, expected: list[Samples]) -> None:
     state = None
     found: list[Samples] = []
     for processes in (2, 0, 3, 0, 1):
@@ -131,7 +132,7 @@ def test_a_running_pipeline_can_be_sent_elsewhere(photo_folder: Path, expected: 
     assert_equal(batches(pipe, 2), expected[:2])
 
 
-def test_what_a_pipeline_tells(photo_folder: Path) -> None:
+def test_information_about_a_pipeline(photo_folder: Path) -> None:
     told = []
     for processes in (0, 2):
         pipe = photos(
@@ -151,7 +152,7 @@ def test_what_a_pipeline_tells(photo_folder: Path) -> None:
                 pipe.bad_samples(),
             )
         )
-    # Numbers of nodes are counted on from pipeline to pipeline, and stand in the names of those without.
+    # Numbers of nodes continue from pipeline to pipeline, and default names contain them.
     for found in told:
         found[7][:] = [name.rstrip("0123456789") for name in found[7]]
     assert told[0] == told[1]
@@ -179,7 +180,7 @@ def top_of(image: np.ndarray) -> np.ndarray:
 
 
 class Counts:
-    """A function that remembers how often it was called."""
+    """A function that counts its calls."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -441,7 +442,7 @@ def test_memory_is_used_again() -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks into /proc")
 def test_dropped_batches_give_back_what_they_had(photo_folder: Path) -> None:
-    photos(photo_folder, processes=2).build()  # whatever is opened once and stays
+    photos(photo_folder, processes=2).build()  # opens what remains open
     gc.collect()
     before = len(list(Path("/proc/self/fd").iterdir()))
     pipe, other = (photos(photo_folder, processes=processes, prefetch_queue_depth=4) for processes in (2, 0))
@@ -477,7 +478,7 @@ def test_consumers_may_write(photo_folder: Path, expected: list[Samples]) -> Non
 
 def test_errors_are_those_of_threads(photo_folder: Path) -> None:
     def fails(image: np.ndarray) -> np.ndarray:
-        raise LookupError("no such colour")
+        raise LookupError("no such color")
 
     def define(processes: int) -> Pipeline:
         @pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=3, processes=processes)
@@ -494,7 +495,7 @@ def test_errors_are_those_of_threads(photo_folder: Path) -> None:
     for processes in (0, 2):
         pipe = define(processes)
         pipe.run()
-        with pytest.raises(LookupError, match="no such colour") as raised:
+        with pytest.raises(LookupError, match="no such color") as raised:
             pipe.run()
         notes.append(raised.value.__notes__[0])
         pipe.run()  # the next batch is the next one
@@ -511,7 +512,7 @@ def damaged(photo_folder: Path, tmp_path: Path) -> Path:
 
 
 @pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=5)
-def labelled(folder: Path):
+def labeled(folder: Path):
     encoded, labels = fn.readers.file(file_root=str(folder), random_shuffle=True)
     return fn.decoders.image(encoded), labels
 
@@ -520,7 +521,7 @@ def labelled(folder: Path):
 def test_bad_samples(damaged: Path, policy: Any) -> None:
     found, bad, valid = [], [], []
     for processes in (0, 2):
-        pipe = labelled(damaged, processes=processes, on_error=policy)
+        pipe = labeled(damaged, processes=processes, on_error=policy)
         mine, flags = [], []
         for _ in range(2 * EPOCH):
             mine.append(values(pipe.run()))
@@ -537,7 +538,7 @@ def test_bad_samples(damaged: Path, policy: Any) -> None:
 def test_a_damaged_sample_is_an_error_that_names_it(damaged: Path) -> None:
     texts = []
     for processes in (0, 2):
-        pipe = labelled(damaged, processes=processes)
+        pipe = labeled(damaged, processes=processes)
         for _ in range(EPOCH):
             try:
                 pipe.run()
@@ -549,12 +550,12 @@ def test_a_damaged_sample_is_an_error_that_names_it(damaged: Path) -> None:
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_data_that_a_worker_does_not_find(photo_folder: Path, tmp_path: Path, method: str) -> None:
-    """The error of threads, without a traceback of code that is not the user's."""
+    """The error is that of threads, without a traceback of code that does not belong to the user."""
     texts = []
     for processes in (0, 2):
         folder = tmp_path / "photos"
         shutil.copytree(photo_folder, folder)
-        pipe = labelled(folder, processes=processes, py_start_method=method)
+        pipe = labeled(folder, processes=processes, py_start_method=method)
         pipe.build()
         shutil.rmtree(folder)
         with pytest.raises(ReaderError) as raised:
@@ -567,13 +568,13 @@ def test_data_that_a_worker_does_not_find(photo_folder: Path, tmp_path: Path, me
 
 
 def test_too_many_bad_samples(damaged: Path) -> None:
-    pipe = labelled(damaged, processes=2, on_error="skip", max_error_rate=0.1)
+    pipe = labeled(damaged, processes=2, on_error="skip", max_error_rate=0.1)
     with pytest.raises(ErrorRateError, match="2 of the 12 samples of this epoch could not be used"):
         batches(pipe, EPOCH)
 
 
 def test_limits_hold_in_processes(photo_folder: Path) -> None:
-    pipe = labelled(photo_folder, processes=2, limits={"max_image_pixels": 100})
+    pipe = labeled(photo_folder, processes=2, limits={"max_image_pixels": 100})
     with pytest.raises(LimitError, match="more than the limit max_image_pixels=100"):
         pipe.run()
 
@@ -601,9 +602,7 @@ def test_what_cannot_be_sent_is_refused_with_its_line() -> None:
     define("fork").run()
 
 
-def test_functions_that_only_a_chosen_pickler_can_send() -> None:
-    cloudpickle = pytest.importorskip("cloudpickle", reason="chosen by users")
-
+def test_functions_are_sent_by_a_chosen_pickler() -> None:
     @pipeline_def(
         batch_size=2, num_threads=1, seed=1, processes=1, py_start_method="spawn", py_callback_pickler=cloudpickle
     )
@@ -617,7 +616,7 @@ def test_functions_that_only_a_chosen_pickler_can_send() -> None:
 
 
 class Once:
-    """Does something bad to its process, the first time that it is called for a value."""
+    """Kills or blocks its process at the first call for a value."""
 
     def __init__(self, folder: Path, harm: Callable[[], Any]) -> None:
         self.mark = folder / "done"
@@ -680,7 +679,7 @@ def test_a_batch_that_kills_every_worker_is_an_error(tmp_path: Path, harm: str, 
 
 
 def test_workers_that_are_killed_at_any_moment_cost_nothing(photo_folder: Path, expected: list[Samples]) -> None:
-    """A worker is killed at some moment during every second batch: more often, a batch would be given up."""
+    """A worker is killed at a random time during every second batch: with more kills, a batch would be an error."""
     pipe = photos(photo_folder, processes=3)
     pipe.build()
     before = children() - set(workers_of(pipe))

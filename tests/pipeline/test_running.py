@@ -1,4 +1,4 @@
-"""How a pipeline is run: batch after batch, with data given by hand, scheduled, iterated, with errors on the way."""
+"""Running a pipeline: batch after batch, with fed data, scheduled, iterated, and with errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dalify.types import SampleInfo
 
 
 def counting(limit: int | None = None) -> Callable[[int], np.ndarray[Any, Any]]:
-    """A source whose batch number i is full of i."""
+    """A source whose batch i is filled with i."""
 
     def source(iteration: int) -> np.ndarray[Any, Any]:
         if limit is not None and iteration >= limit:
@@ -110,7 +110,7 @@ def test_reset_in_the_middle_begins_anew() -> None:
     assert [first(outputs) for outputs in pipe] == [0, 10, 20, 30, 40]
 
 
-# -- data given by hand ------------------------------------------------------------------------------------------------
+# -- fed data ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", [{}, {"prefetch_queue_depth": 1}, {"exec_async": False, "exec_pipelined": False}])
@@ -160,7 +160,7 @@ def test_a_source_cannot_be_fed_by_hand() -> None:
     pipe = Pipeline(batch_size=4, num_threads=1)
     with pipe:
         pipe.set_outputs(fn.external_source(lambda: np.zeros((4, 1)), name="x"))
-    with pytest.raises(PipelineStateError, match="source of its own"):
+    with pytest.raises(PipelineStateError, match="has a source and cannot be fed"):
         pipe.feed_input("x", np.zeros((1, 1)))
 
 
@@ -224,7 +224,7 @@ def test_outputs_without_schedule() -> None:
         counted().outputs()
 
 
-def test_ways_to_run_are_not_mixed_by_mistake() -> None:
+def test_ways_to_run_cannot_be_mixed() -> None:
     pipe = counted()
     pipe.run()
     with pytest.raises(PipelineStateError, match="cannot be mixed"):
@@ -258,7 +258,7 @@ def test_right_outputs_pass() -> None:
     assert pipe.output_ndim() == [1]
 
 
-# -- errors on the way -------------------------------------------------------------------------------------------------
+# -- errors in runs ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", OPTIONS[:5], ids=str)

@@ -1,4 +1,4 @@
-"""Values inside a pipeline: ``pipe.tap(name)``."""
+"""Intermediate values of a pipeline: ``pipe.tap(name)``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def images(crop=(4, 4)):
 
 
 def test_values_of_the_last_batch():
-    """Also where batches are prepared ahead; the outputs and their random numbers stay what they are."""
+    """Also with prefetched batches; the outputs and their random numbers do not change."""
     plain, tapped = images(), images(taps=["resized", "noise", "last", "source"])
     for index in range(4):
         (expected,), (output,) = plain.run(), tapped.run()
@@ -72,7 +72,7 @@ def test_what_cannot_be_tapped():
 
 
 def test_state_is_that_without_taps(photo_folder):
-    """A run without taps can be continued with them: to look at the batch where it went wrong."""
+    """A run without taps can be resumed with taps, to inspect a failing batch."""
 
     @pipeline_def(**OPTIONS)
     def pipe():

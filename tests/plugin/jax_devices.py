@@ -104,7 +104,7 @@ def test_shapes_that_do_not_divide() -> None:
 
 
 def test_one_pipeline_has_no_axis_of_four_devices() -> None:
-    with pytest.raises(ArgumentValueError, match="every device needs a pipeline of its own"):
+    with pytest.raises(ArgumentValueError, match="requires one pipeline per device"):
         DALIGenericIterator(numbers(), ["x"], sharding=over(P("b")), pmap_compatible=True)
 
 

@@ -115,8 +115,8 @@ def test_classification() -> None:
     ("pipelines", "options", "text"),
     [
         (2, {"last_batch_policy": plugin.LastBatchPolicy.PARTIAL}, "cannot join"),
-        (2, {"collate": "list"}, "makes no array that could be joined"),
-        (2, {"collate": {"x": "packed"}}, "makes no array that could be joined"),
+        (2, {"collate": "list"}, "does not return an array that several"),
+        (2, {"collate": {"x": "packed"}}, "does not return an array that several"),
         (2, {"sharding": jax.sharding.SingleDeviceSharding(jax.devices()[0])}, "into 1 parts, and there are 2"),
     ],
 )
@@ -127,12 +127,12 @@ def test_what_cannot_be_joined(pipelines: int, options: dict[str, Any], text: st
 
 def test_pipelines_of_different_shapes() -> None:
     loader = plugin.DALIGenericIterator([counted((1,)), counted((2,))], ["x"])
-    with pytest.raises(ShapeError, match=r"different shapes for the output 'x': \(4, 1\), \(4, 2\)"):
+    with pytest.raises(ShapeError, match=r"the output 'x' has different shapes in the pipelines: \(4, 1\), \(4, 2\)"):
         next(loader)
 
 
 def test_no_sharding_and_not_both() -> None:
-    with pytest.raises(ArgumentTypeError, match="must be a sharding of JAX"):
+    with pytest.raises(AssertionError, match="must be a sharding of JAX"):
         plugin.DALIGenericIterator(counted(), ["x"], sharding="b")
     sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
     with pytest.raises(ArgumentValueError, match="exclude each other"):
@@ -245,7 +245,7 @@ def test_padding_is_told(tmp_path: Path) -> None:
         return fn.readers.file(files=files, name="Reader", pad_last_batch=True)[1]
 
     loader = read(batch_size=2, num_threads=1)
-    with pytest.raises(PipelineStateError, match="none yet"):
+    with pytest.raises(PipelineStateError, match="no batch was returned yet"):
         _ = loader.is_nonpadding
     masks = []
     for _ in loader:

@@ -40,7 +40,7 @@ def test_tensors_have_the_memory_of_the_pipeline() -> None:
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint32, np.uint64])
 def test_types_that_paddle_lacks(dtype: Any) -> None:
     loader = plugin.DALIGenericIterator(fed(np.ones((2, 3), dtype)), ["masks"])
-    with pytest.raises(DTypeError, match=r"Paddle has no tensors of DALIDataType\.UINT") as caught:
+    with pytest.raises(DTypeError, match=r"Paddle does not support tensors of DALIDataType\.UINT") as caught:
         next(loader)
     assert caught.value.__notes__ == ["This was the output 'masks' of the pipeline."]
 
@@ -69,7 +69,7 @@ def test_sequences() -> None:
 
 def test_sequences_that_differ_elsewhere() -> None:
     samples = [np.zeros((2, 2), np.float32), np.zeros((2, 3), np.float32)]
-    with pytest.raises(ShapeError, match="'words' are no sequences with 1 levels"):
+    with pytest.raises(ShapeError, match="'words' are not sequences with 1 levels"):
         next(plugin.DALIGenericIterator(fed(samples), [("words", 1)]))
 
 

@@ -18,6 +18,8 @@ from dalify.base.errors import (
     ArgumentValueError,
     BatchSizeError,
     DTypeError,
+    NotAPipelineError,
+    OutputMapError,
     PipelineStateError,
     ShapeError,
 )
@@ -364,7 +366,7 @@ def test_names_must_fit(files: list[str]) -> None:
         DALIGenericIterator(pipe, ["data"])
     with pytest.raises(ArgumentValueError, match="duplicate names: 'a'"):
         DALIGenericIterator(pipe, ["a", "a"])
-    with pytest.raises(ArgumentTypeError, match="list of names"):
+    with pytest.raises(OutputMapError, match="list of names"):
         DALIGenericIterator(pipe, "ab")
 
 
@@ -387,7 +389,7 @@ def test_options_are_checked(files: list[str], options: dict[str, Any], error: t
 def test_pipelines_are_checked(files: list[str]) -> None:
     with pytest.raises(ArgumentTypeError, match="Call the function"):
         DALIGenericIterator(pipeline_def(lambda: 1), ["x"])
-    with pytest.raises(ArgumentValueError, match="at least one"):
+    with pytest.raises(NotAPipelineError, match="at least one"):
         DALIGenericIterator([], [])
     with pytest.raises(ArgumentValueError, match="the same batch size; got 2, 3"):
         DALIGenericIterator([numbers(files, 2), numbers(files, 3)], ["a", "b"])

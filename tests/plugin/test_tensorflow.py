@@ -109,8 +109,8 @@ def test_dimensions_of_one_are_dropped() -> None:
 @pytest.mark.parametrize(
     ("dtypes", "shapes", "text"),
     [
-        ((tf.float32, tf.int32), None, "output 1 has elements of int64, and output_dtypes says int32"),
-        (TYPES, ((None, 3, 3), (None, 1)), r"output 0 has the shape \(4, 3, 2\), and output_shapes says"),
+        ((tf.float32, tf.int32), None, "output 1 has elements of int64, but output_dtypes specifies int32"),
+        (TYPES, ((None, 3, 3), (None, 1)), r"output 0 has the shape \(4, 3, 2\), but output_shapes specifies"),
     ],
 )
 def test_other_types_and_shapes(dtypes: Any, shapes: Any, text: str) -> None:
@@ -135,11 +135,11 @@ def test_options_take_the_place_of_those_of_the_pipeline() -> None:
 def test_mistakes() -> None:
     with pytest.raises(ArgumentTypeError, match="needs a pipeline; got function"):
         plugin.DALIDataset(counted, TYPES)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentValueError, match="output_dtypes has 1 type, and the pipeline has 2 outputs"):
+    with pytest.raises(ArgumentValueError, match="output_dtypes has 1 type, but the pipeline has 2 outputs"):
         plugin.DALIDataset(counted(), tf.float32)
-    with pytest.raises(ArgumentValueError, match="a tuple with a shape for each of the 2 outputs"):
+    with pytest.raises(ArgumentValueError, match="a tuple with one shape for each of the 2 outputs"):
         plugin.DALIDataset(counted(), TYPES, (None, 3, 2))
-    with pytest.raises(UnknownArgumentError, match="takes no input_datasets"):
+    with pytest.raises(UnknownArgumentError, match="does not accept input_datasets"):
         plugin.DALIDataset(counted(), TYPES, input_datasets={})
     with pytest.raises(ArgumentValueError, match="old name of output_dtypes"):
         plugin.DALIDataset(counted(), TYPES, dtypes=TYPES)
@@ -251,9 +251,9 @@ def test_sources_beside_inputs() -> None:
     ("inputs", "error", "text"),
     [
         ({"y": tf.data.Dataset.range(3)}, ArgumentValueError, "input_datasets has 'y'.*wait for data: 'x'"),
-        ({}, ArgumentValueError, "'x' of the pipeline has neither source nor dataset"),
+        ({}, ArgumentValueError, "'x' of the pipeline has no source and no dataset"),
         ({"x": [1, 2]}, ArgumentTypeError, "must be a tf.data.Dataset; got list"),
-        ([], ArgumentTypeError, "must be a dictionary by names"),
+        ([], ArgumentTypeError, "must be a dictionary with names as keys"),
     ],
 )
 def test_mistakes_in_inputs(inputs: Any, error: type[Exception], text: str) -> None:
@@ -264,8 +264,8 @@ def test_mistakes_in_inputs(inputs: Any, error: type[Exception], text: str) -> N
 @pytest.mark.parametrize(
     ("dataset", "text"),
     [
-        (tf.data.Dataset.range(9).batch(9), "gave a batch of 9, and the pipeline takes at most 4"),
-        (tf.data.Dataset.range(9).map(lambda n: (n, n)), "elements of several tensors"),
+        (tf.data.Dataset.range(9).batch(9), "returned a batch of 9 samples, but the maximum of the pipeline is 4"),
+        (tf.data.Dataset.range(9).map(lambda n: (n, n)), "have several tensors"),
     ],
 )
 def test_elements_that_do_not_fit(dataset: Any, text: str) -> None:
@@ -305,7 +305,11 @@ def test_operation_at_once_and_of_a_text() -> None:
         ({}, ArgumentTypeError, "either pipeline"),
         ({"pipeline": "pipe", "dtypes": [tf.int64]}, ArgumentValueError, "dtypes has 1 types"),
         ({"pipeline": "pipe", "dtypes": TYPES, "shapes": [(4,)]}, ArgumentValueError, "shapes has 1 entries"),
-        ({"pipeline": "pipe", "dtypes": TYPES, "sparse": [True]}, ArgumentValueError, "no sparse tensors"),
+        (
+            {"pipeline": "pipe", "dtypes": TYPES, "sparse": [True]},
+            ArgumentValueError,
+            "does not support sparse tensors",
+        ),
     ],
 )
 def test_mistakes_in_operations(arguments: dict[str, Any], error: type[Exception], text: str) -> None:

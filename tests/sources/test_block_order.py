@@ -44,7 +44,7 @@ def test_a_window_holds_few_blocks_and_mixes_all_of_them():
         window = entries[start : start + 300]
         assert len(set((window // 100).tolist())) in (2, 3)
         assert not np.array_equal(window, np.sort(window))
-    # All three blocks of a window are met at once, and blocks do not come as they stand.
+    # All three blocks of a window are mixed, and blocks are not in their stored order.
     assert len(set((entries[:20] // 100).tolist())) == 3
     assert not np.array_equal(entries[::300] // 100, np.sort(entries[::300] // 100))
 
@@ -53,14 +53,14 @@ def test_memory_bounds_a_window():
     entries = BlockOrder(blocks_of([100] * 10, most_bytes=2500), 10_000).entries(np.arange(1000), 0, 1000, 1)
     for start in range(0, 1000, 200):
         assert len(set((entries[start : start + 200] // 100).tolist())) == 2
-    # A block that is too large alone is a window of its own.
+    # A single block that is too large is a separate window.
     entries = BlockOrder(blocks_of([100] * 10, most_bytes=10), 10_000).entries(np.arange(1000), 0, 1000, 1)
     assert all(len(set((entries[start : start + 100] // 100).tolist())) == 1 for start in range(0, 1000, 100))
 
 
 @pytest.mark.parametrize("options", [{"random_shuffle": True}, {"shuffle_after_epoch": True}], ids=str)
 def test_the_sampler_orders_by_blocks(options):
-    """Shards are disjoint, epochs differ, and a state goes on where it was taken."""
+    """Shards are disjoint, epochs differ, and a state resumes at its position."""
     sizes = [7, 3, 11, 5, 9, 2, 8]
     total = sum(sizes)
     epochs: list[list[int]] = [[], []]

@@ -1,4 +1,4 @@
-"""What users feed becomes batches: every accepted form, every refusal, and no aliasing of user memory."""
+"""Conversion of fed data to batches: every accepted form, every error, and no aliasing of user memory."""
 
 import functools
 
@@ -36,7 +36,7 @@ class DLPack:
 
 
 class TensorListLike:
-    """Looks like a tensor list of the room above."""
+    """Has the interface of a tensor list of a higher layer."""
 
     def __init__(self, batch):
         self._batch = batch
@@ -190,7 +190,7 @@ def test_refusals(data, error, message):
 
 
 def test_device_tensors_stay_on_their_device():
-    # The meta device stands for one that numpy cannot see.
+    # The meta device simulates one that NumPy does not support.
     tensors = [torch.zeros(2, 3, device="meta"), torch.zeros(2, 3, device="meta")]
     assert to_batch(tensors).device == "gpu"
     assert to_batch(tensors).dense.shape == (2, 2, 3)
@@ -213,7 +213,7 @@ def test_type_and_dimensions_are_those_of_the_first_batch():
         convert(np.zeros((4, 2), np.float32))
     with pytest.raises(ShapeError, match=r"2 dimensions \(2, 1\), but earlier batches had 1"):
         convert(np.zeros((4, 2, 1)))
-    convert(np.zeros((4, 2)))  # usable after mistakes
+    convert(np.zeros((4, 2)))  # usable after errors
 
 
 def test_declarations_are_checked():
@@ -231,7 +231,7 @@ def test_declarations_are_checked():
     assert converter(layout="HWC")(np.zeros((4, 2, 2, 3))).layout == "HWC"
 
 
-def test_a_mistake_in_the_first_batch_freezes_nothing():
+def test_an_error_in_the_first_batch_freezes_nothing():
     convert = converter(layout="HW")
     with pytest.raises(LayoutError):
         convert(np.zeros((4, 2), np.uint8))

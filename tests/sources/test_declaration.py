@@ -1,4 +1,4 @@
-"""What is declared of external data."""
+"""Declared properties of external data."""
 
 import numpy as np
 import pytest

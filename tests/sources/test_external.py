@@ -1,4 +1,4 @@
-"""User callbacks in this process: how they are called, how epochs end, and what is said about mistakes."""
+"""User callbacks in this process: how they are called, how epochs end, and error messages."""
 
 import functools
 import re
@@ -18,13 +18,13 @@ def make(source, num_outputs=None, **keywords):
 
 
 def epoch_of(source, most=10):
-    """All batches until the end of the epoch, and its reset."""
+    """Return all batches until the end of the epoch, and reset."""
     batches = []
     for _ in range(most):
         try:
             batches.append(source.next_batch())
         except StopIteration:
-            with pytest.raises(StopIteration):  # it stays at the end until reset
+            with pytest.raises(StopIteration):  # it remains at the end until reset
                 source.next_batch()
             break
     source.reset()
@@ -57,7 +57,7 @@ class CallableGenerator:
 
 
 class OwnIterator:
-    """DALI's examples are written so: the object is its own iterator and starts again in __iter__."""
+    """As in DALI's examples: the object is its own iterator and restarts in __iter__."""
 
     def __iter__(self):
         self.number = 0
@@ -370,7 +370,7 @@ def test_close_finishes_generators():
 
 
 def test_epochs_equal_dali():
-    """The same sources through the real DALI give the same batches and epochs."""
+    """The same sources return the same batches and epochs in the real DALI."""
     fn = pytest.importorskip("nvidia.dali.fn")
     pipeline_def = pytest.importorskip("nvidia.dali").pipeline_def
 

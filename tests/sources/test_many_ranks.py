@@ -1,4 +1,4 @@
-"""10,000 ranks and 1e9 samples: order, shuffling, resuming and another number of ranks cost each rank the same as few.
+"""10,000 ranks and 1e9 samples: the cost per rank of order, shuffling and resuming does not depend on these numbers.
 
 Costs are counted, not timed: calls of functions, and bytes that are held at a time.
 """
@@ -35,7 +35,7 @@ MODES: list[dict[str, Any]] = [
     {"shuffle_after_epoch": True},
     {"shuffle_after_epoch": True, "pad_last_batch": True},
 ]
-# Where the state of one rank tells those of all others.
+# Modes in which the state of one rank determines those of all others.
 COMMON_ORDERS = [mode for mode in MODES if "random_shuffle" not in mode]
 
 
@@ -44,7 +44,7 @@ def rank_of(mode: dict[str, Any], shard: int, count: int = RANKS, size: int = SA
 
 
 def cost(action: Callable[[], object]) -> tuple[int, int]:
-    """Return how many functions are called, of Python and of C, and the most bytes that are held at a time."""
+    """Return the number of calls of Python and C functions, and the peak memory in bytes."""
     action()
     calls = 0
 
@@ -98,7 +98,7 @@ def resume(mode: dict[str, Any], shard: int, count: int, size: int) -> None:
 
 
 def other_world(mode: dict[str, Any], shard: int, count: int, size: int) -> None:
-    """Go on with fewer ranks, and with more again."""
+    """Resume with fewer ranks, and then with more."""
     saved = rank_of(mode, shard, count, size).state() | {"epoch": 7, "position": size // count // 2}
     for now in (count * 7 // 9, count * 8 // 9):
         sampler = rank_of(mode, shard % now, now, size)
@@ -136,7 +136,7 @@ def test_the_next_batch_costs_next_to_nothing(mode: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("mode", [{}, {"shuffle_after_epoch": True}], ids=str)
 def test_all_ranks_together_read_each_sample_once(mode: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first batch of 10,000 ranks, and the first one of 7,777 that go on from the state of one of them."""
+    """The first batch of 10,000 ranks, and the first one of 7,777 that resume from the state of one of them."""
     monkeypatch.setattr(sampler_module, "_BLOCK", BATCH_SIZE)  # no rank computes more than it reads
     ranks = [rank_of(mode, shard) for shard in range(RANKS)]
     read = [sampler.next_batch(BATCH_SIZE) for sampler in ranks]
@@ -152,7 +152,7 @@ def test_all_ranks_together_read_each_sample_once(mode: dict[str, Any], monkeypa
 
 
 def test_what_all_states_cost_with_an_order_of_each_rank() -> None:
-    """With random_shuffle, the states of all ranks are read; what is kept of them is short where seeds are alike."""
+    """With random_shuffle, the states of all ranks are read; the new state is short if seeds are equal."""
     states = [rank_of({"random_shuffle": True}, shard).state() | {"position": 6400} for shard in range(RANKS)]
     sampler = rank_of({"random_shuffle": True}, 3, FEWER)
     sampler.restore({"shards": states})

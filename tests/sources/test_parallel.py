@@ -1,7 +1,6 @@
-"""Worker processes give what the same source gives in this process, without copies, and fail loudly."""
+"""Worker processes return the results of the same source in this process, without copies, and report errors."""
 
 import gc
-import importlib.util
 import itertools
 import multiprocessing
 import os
@@ -34,7 +33,7 @@ from tests.helpers.programs import running
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="worker processes need Linux or macOS")
 
 BATCH_SIZE = 5
-# Far more than anything here takes: a hang fails instead of blocking.
+# Much longer than any test takes: a hang fails instead of blocking.
 LIMIT_S = 30
 
 
@@ -198,7 +197,7 @@ def test_start_methods(make_pool, start_method):
 
 
 class Pickler:
-    """A custom pickler that can be told apart."""
+    """A custom pickler that can be recognized."""
 
     def __init__(self):
         self.dumped = []
@@ -613,10 +612,7 @@ def test_threads_may_ask_for_different_sources(make_pool):
     assert [found[index] for index in range(3)] == [expected] * 3
 
 
-def test_cloudpickle_is_used_where_needed(make_pool):
-    if importlib.util.find_spec("cloudpickle") is None:
-        pytest.skip("cloudpickle is not installed")
-
+def test_instances_of_local_classes_are_sent(make_pool):
     class Local:
         def __call__(self, info):
             return np.full(2, info)

@@ -55,7 +55,7 @@ def test_all_orders_of_few_entries_are_equally_likely(size):
     assert chi_square < expected_orders + 5 * np.sqrt(2 * expected_orders)
 
 
-def test_neighbours_are_torn_apart():
+def test_adjacent_values_are_separated():
     size = 10_000
     steps = np.diff(permute(np.arange(size), size, 99))
     # The mean distance of two random numbers below n is n / 3.
@@ -63,7 +63,7 @@ def test_neighbours_are_torn_apart():
     assert (np.abs(steps) == 1).sum() < 20
 
 
-def test_neighbouring_keys_give_unrelated_orders():
+def test_adjacent_keys_give_unrelated_orders():
     first, second = (permute(np.arange(1000), 1000, mixed_key(7, epoch)) for epoch in (0, 1))
     assert (first == second).sum() < 10
 

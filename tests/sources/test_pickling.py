@@ -1,7 +1,9 @@
-"""Callbacks as bytes: lambdas, closures, recursion, globals, and what stays by reference."""
+"""Pickled callbacks: lambdas, closures, recursion, globals, and objects pickled by reference."""
 
 import functools
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +16,11 @@ FACTOR = 3
 
 def by_reference(value):
     return value * FACTOR
+
+
+def countdown(start, *, step=1):
+    """Return numbers down to 1."""
+    return [start, *countdown(start - step, step=step)] if start > 0 else []
 
 
 def test_importable_functions_stay_what_they_are():
@@ -83,6 +90,72 @@ def test_pickle_by_value_marks_importable_functions():
         del by_reference._dalify_pickle_by_value
     with pytest.raises(ArgumentTypeError, match="only functions"):
         pickle_by_value(5)
+
+
+def test_functions_pickled_by_value_may_name_themselves():
+    marked = pickle_by_value(countdown)
+    try:
+        copy = loads(dumps(marked))
+        assert copy is not countdown
+        assert copy.__globals__["countdown"] is copy
+        assert (copy.__qualname__, copy.__module__, copy.__doc__) == ("countdown", __name__, countdown.__doc__)
+        assert copy(3, step=2) == [3, 1]
+        assert copy(2) == [2, 1]
+    finally:
+        del countdown._dalify_pickle_by_value
+
+
+SCRIPT = """
+import threading
+from dalify.sources.pickling import dumps, loads
+
+LOCK = threading.Lock()  # cannot be pickled
+
+class Error(Exception):
+    class Nested:
+        pass
+
+def function():
+    with LOCK:
+        return Error
+
+def check():
+    for value in (function, Error, Error.Nested):
+        print(loads(dumps(value)) is value, end=" ")
+    print(loads(dumps(lambda: Error))() is Error)
+
+if __name__ == "__main__":
+    check()
+"""
+
+
+def test_scripts_are_imported_by_workers(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    result = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
+    assert result.stdout.split() == ["True"] * 4, result.stderr
+
+
+NOTEBOOK = """
+import subprocess, sys
+from dalify.sources.pickling import dumps
+
+FACTOR = 3
+
+class Value:
+    number = 5
+
+def function():
+    return Value.number * FACTOR
+
+program = "import pickle, sys; print(pickle.load(sys.stdin.buffer)())"
+print(subprocess.run([sys.executable, "-c", program], input=dumps(function), capture_output=True, check=True).stdout)
+"""
+
+
+def test_what_a_notebook_defines_is_pickled_by_value():
+    result = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True, check=False)
+    assert result.stdout.strip() == str(b"15\n"), result.stderr
 
 
 def test_picklers_given_as_tuples():

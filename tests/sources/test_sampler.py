@@ -1,4 +1,4 @@
-"""The sampler: DALI's shards and padding, exact shuffles, and resuming at every step."""
+"""The sampler: DALI's shards and padding, exact shuffling, and resuming at every step."""
 
 import dataclasses
 import json
@@ -162,7 +162,7 @@ def test_seeds_of_the_two_shuffles():
     orders = [tuple(epoch_of(SamplerOptions(size=50, random_shuffle=True, seed=seed), 0)) for seed in range(4)]
     assert len(set(orders)) == 4
     same = [tuple(epoch_of(SamplerOptions(size=50, shuffle_after_epoch=True, seed=seed), 0)) for seed in range(4)]
-    assert len(set(same)) == 1  # else readers of different seeds would not share the data
+    assert len(set(same)) == 1  # otherwise readers of different seeds would not share the data
     other = [
         tuple(epoch_of(SamplerOptions(size=50, shuffle_after_epoch=True, shuffle_after_epoch_seed=seed), 0))
         for seed in range(4)
@@ -214,7 +214,7 @@ def test_a_state_of_other_data_is_refused():
 
 
 def _read(samplers, count, seen):
-    """Read ``count`` samples on every shard, one by one; note by epoch what is no padding."""
+    """Read ``count`` samples on every shard, one by one; record the samples without padding by epoch."""
     for sampler in samplers:
         for _ in range(count):
             (entry,) = sampler.next_batch(1).tolist()
@@ -231,7 +231,7 @@ def _read(samplers, count, seen):
     start_epoch=st.integers(0, 3),
 )
 def test_other_numbers_of_shards_read_what_is_left_once(size, stages, mode, pad, start_epoch):
-    """Whenever the number of shards changes: what they read of every epoch together is each sample once."""
+    """After any change of the number of shards, all shards together read each sample of every epoch once."""
     seen = {}
     samplers = []
     for number, (num_shards, count) in enumerate(stages):
@@ -263,7 +263,7 @@ def test_other_numbers_of_shards_read_what_is_left_once(size, stages, mode, pad,
         assert sorted(seen[epoch]) == list(range(size)), epoch
 
 
-def test_state_of_one_shard_tells_the_others_where_order_is_common():
+def test_state_of_one_shard_determines_the_others_if_order_is_common():
     old = Sampler(SamplerOptions(12, num_shards=3, shuffle_after_epoch=True))
     old.next_batch(2)
     new = [Sampler(SamplerOptions(12, shard, 2, shuffle_after_epoch=True)) for shard in range(2)]
@@ -277,7 +277,7 @@ def test_state_of_one_shard_tells_the_others_where_order_is_common():
 
 
 def test_restored_state_is_short():
-    """One number where all shards stand at the same place, however many there are."""
+    """One number if all shards are at the same position, for any number of shards."""
     states = [Sampler(SamplerOptions(10**9, shard, 512, seed=1)).state() | {"position": 5} for shard in range(512)]
     sampler = Sampler(SamplerOptions(10**9, 0, 100, seed=1))
     sampler.restore({"shards": states})

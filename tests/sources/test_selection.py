@@ -1,4 +1,4 @@
-"""Samplers: shares, balance, subsets and torch's own, in any number of shards and resumed anywhere."""
+"""Samplers: weights, balance, subsets and torch's samplers, with any number of shards and resumed anywhere."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_weights_are_the_frequencies() -> None:
 
 
 def test_weights_without_replacement() -> None:
-    """First places have the shares of the weights (that is what defines this way of drawing)."""
+    """Frequencies of first positions are equal to the weights, by definition of this sampling."""
     index, weights = Index([0] * 4), [1.0, 0.0, 3.0, 6.0]
     bound = bound_selection(samplers.Weighted(weights=weights, num_samples=3, replacement=False), index)
     drawn = np.array([bound.entries(epoch, np.arange(3)) for epoch in range(4000)])
@@ -80,7 +80,7 @@ def test_sources_by_share() -> None:
     assert set(Counter(entry for entry in drawn.tolist() if entry >= 90).values()) == {3}
 
 
-def test_groups_go_on_over_epochs() -> None:
+def test_groups_continue_across_epochs() -> None:
     labels = np.repeat([0, 1], [30, 10])
     sampler = samplers.ClassBalanced(num_samples=20)
     seen = np.concatenate([epoch_of(sampler, Index(labels), epoch) for epoch in range(3)])
@@ -107,7 +107,7 @@ def test_subset_keeps_its_order() -> None:
     st.integers(0, 3),
 )
 def test_shards_share_the_epoch(num_shards: int, size: int, shuffle: bool, kind: str, epoch: int) -> None:
-    """What the shards read together is the epoch, each of its samples once; and resuming changes nothing."""
+    """All shards together read each sample of the epoch once; and resuming changes nothing."""
     size += num_shards
     index = Index(np.arange(size) % 3)
     sampler = {
@@ -149,7 +149,7 @@ def test_shards_share_the_epoch(num_shards: int, size: int, shuffle: bool, kind:
     ],
 )
 def test_any_sampler_of_torch(make: Any) -> None:
-    """The same order for the same epoch, whatever was asked before; torch's random numbers stay as they are."""
+    """The order of an epoch does not depend on earlier calls; torch's random state is not changed."""
     index = Index([0] * 50)
     before = torch.get_rng_state()
     first, second = bound_selection(make(), index), bound_selection(make(), index)
@@ -166,7 +166,7 @@ def test_any_sampler_of_torch(make: Any) -> None:
     "sampler", [samplers.Weighted(weights=np.ones(50), replacement=False), RandomSampler(range(50))]
 )
 def test_threads_may_ask_for_several_epochs(sampler: Any) -> None:
-    """The order of an epoch is kept; batches that were begun ahead must not exchange it under one that asks again."""
+    """The order of an epoch is cached; prefetched batches must not replace it for a batch that is requested again."""
     bound = bound_selection(sampler, range(50))
     expected = [bound.entries(epoch, np.arange(50)).tolist() for epoch in range(2)]
     with ThreadPoolExecutor(4) as pool:
@@ -187,7 +187,7 @@ def test_distributed_sampler_keeps_its_part() -> None:
         (samplers.Weighted(weights=[0] * 6), ArgumentValueError, "not all 0"),
         (samplers.Weighted(weights=[1, 0, 0, 0, 0, 0], replacement=False), ArgumentValueError, "without replacement"),
         (samplers.Weighted(weights=[1] * 6, num_samples=0), ArgumentValueError, "num_samples must be at least 1"),
-        (samplers.Mixture(by="colour"), ArgumentValueError, "'label', 'source' or an array"),
+        (samplers.Mixture(by="color"), ArgumentValueError, "'label', 'source' or an array"),
         (samplers.Mixture(by="source"), ArgumentValueError, "does not know the source"),
         (samplers.Mixture(by=[1, 2]), ArgumentValueError, r"by must have shape \(6,\)"),
         (samplers.Mixture(temperature=0), ArgumentValueError, "temperature must be positive"),

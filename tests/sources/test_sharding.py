@@ -13,7 +13,7 @@ from dalify.base.errors import ArgumentValueError
 from dalify.sources.sharding import resolved_shard
 
 ALONE = {"shard_id": 0, "num_shards": 1}
-# As their documentation has it.
+# According to their documentation.
 LAUNCHERS = {
     "torchrun": ("RANK", "WORLD_SIZE"),
     "Open MPI": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),

@@ -55,6 +55,7 @@ from dalify.experimental.dynamic.streams import (
     stream,
 )
 from dalify.experimental.dynamic.tensor import Tensor
+from dalify.registry import catalogue
 
 __all__ = [
     "Batch",
@@ -108,7 +109,8 @@ _operators = install_names(__name__)
 
 def __getattr__(name: str) -> Any:
     member = getattr(_operators, name)
-    if name in vars(_operators):  # next time Python finds it without asking; old names warn each time
+    if name in vars(_operators) and catalogue.added(name) is None:
+        # Python finds it directly next time. Old names warn each time; operators of users can be removed.
         globals()[name] = member
     return member
 

@@ -15,10 +15,10 @@ __all__ = ["Arithmetic", "function_of", "subscripted"]
 
 
 def function_of(name: str, *operands: Any) -> Any:
-    """Return an element-wise function of tensors, batches and what can be made a tensor.
+    """Return an element-wise function of tensors, batches and values that can be converted to a tensor.
 
     Raises:
-        ArgumentTypeError: an operand that holds no numbers.
+        ArgumentTypeError: an operand is not numeric.
     """
     for operand in operands:
         if not isinstance(operand, Held) and (isinstance(operand, str) or not is_promotable(operand)):
@@ -31,10 +31,10 @@ def function_of(name: str, *operands: Any) -> Any:
 
 
 def subscripted(data: Held, index: Any) -> Any:
-    """Return elements and slices of each sample; indices may be tensors, or batches for one of each sample.
+    """Return elements and slices of each sample; indices may be tensors, or batches with one index per sample.
 
     Raises:
-        ArgumentTypeError: an index that is no integer, slice, tensor, batch, new axis or Ellipsis.
+        ArgumentTypeError: an index is not an integer, slice, tensor, batch, new axis or Ellipsis.
         IndexingError: an index beyond the extent.
     """
     entries, values = index_entries(index, Held, "a tensor or a batch")
@@ -42,7 +42,7 @@ def subscripted(data: Held, index: Any) -> Any:
 
 
 class Arithmetic(Held, ArithmeticMixin[Any]):
-    """What ``+``, ``<`` and the like make of tensors and batches; types meet as in a pipeline."""
+    """Operators such as ``+`` and ``<`` of tensors and batches; type promotion as in a pipeline."""
 
     __slots__ = ()
     __hash__ = None  # pyright: ignore[reportAssignmentType]

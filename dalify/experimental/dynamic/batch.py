@@ -20,18 +20,18 @@ __all__ = ["Batch", "Slices", "Tensors"]
 
 
 class Batch(Arithmetic):
-    """Tensors of one type, layout and number of dimensions, of any shape each.
+    """Tensors of one element type, layout and number of dimensions, with any shapes.
 
-    ``ndd.batch`` and ``ndd.as_batch`` make batches. Indexing is said of samples or of what is in them:
-    ``batch.select(0)``, ``batch.tensors[0]``, ``batch.slice[0]``.
+    ``ndd.batch`` and ``ndd.as_batch`` create batches. Samples are selected by ``batch.select(0)`` and
+    ``batch.tensors[0]``; ``batch.slice[0]`` indexes within each sample.
 
     Args:
-        tensors: a list of what tensors are made of, a batch, or an array whose first axis counts the samples.
-        dtype: element type; that of the first sample where it is not said. An empty list needs it.
-        device: where the data are to lie; where they lie where it is not said.
+        tensors: a list of data for tensors, a batch, or an array whose first axis is that of the samples.
+        dtype: element type; by default that of the first sample. Required for an empty list.
+        device: device of the data; by default their current device.
         layout: letters of the dimensions of a sample.
         invocation_result: accepted.
-        copy: have memory of its own; otherwise it is shared where that is possible.
+        copy: copy the data; otherwise the memory is shared if possible.
     """
 
     __slots__ = ()
@@ -53,16 +53,16 @@ class Batch(Arithmetic):
 
     @staticmethod
     def broadcast(sample: Any, batch_size: int, device: Any = None, dtype: Any = None) -> Batch:
-        """Return a batch in which every sample is the same one, in one piece of memory.
+        """Return a batch whose samples share the memory of one sample.
 
         Args:
-            sample: what a tensor is made of.
+            sample: data for a tensor.
             batch_size: number of samples.
-            device: where they are to lie.
+            device: device of the samples.
             dtype: element type.
 
         Raises:
-            ArgumentValueError: a negative number.
+            ArgumentValueError: ``batch_size`` is negative.
         """
         if batch_size < 0:
             raise ArgumentValueError(f"batch_size must not be negative; got {batch_size}.", line=SourceLine.capture())
@@ -95,11 +95,11 @@ class Batch(Arithmetic):
         """Return some samples.
 
         Args:
-            sample_range: a number, for a Tensor; a slice or a list of numbers, for a Batch of these samples.
+            sample_range: an integer for a Tensor; a slice or a list of integers for a Batch of these samples.
 
         Raises:
-            IndexingError: there is no such sample.
-            ArgumentTypeError: none of these.
+            IndexingError: the sample does not exist.
+            ArgumentTypeError: ``sample_range`` has another type.
         """
         count = self.batch_size
         if isinstance(sample_range, slice):
@@ -117,15 +117,15 @@ class Batch(Arithmetic):
         return Slices(self)
 
     def torch(self, copy: bool | None = None, pad: bool = False) -> Any:
-        """Return all samples as one tensor of torch, ``[N, ...]``.
+        """Return all samples as one torch tensor, ``[N, ...]``.
 
         Args:
-            copy: True for other memory; False to refuse a copy where it is needed.
-            pad: bring samples of different shapes to one, with zeros at the end.
+            copy: True: always copy; False: raise an error if a copy is needed.
+            pad: pad samples of different shapes with zeros at the end.
 
         Raises:
-            ShapeError: samples of different shapes, without ``pad``.
-            ArgumentValueError: a copy is needed and was refused.
+            ShapeError: samples have different shapes, without ``pad``.
+            ArgumentValueError: a copy is needed with ``copy=False``.
         """
         data = self.data
         if copy is False and (data.dense is None or (isinstance(data.dense, np.ndarray) and _is_repeated(data.dense))):
@@ -133,7 +133,7 @@ class Batch(Arithmetic):
         return Tensor.holding(self._joined(pad)).torch(copy=bool(copy))
 
     def _joined(self, pad: bool) -> Samples:
-        """Return all samples as one."""
+        """Return all samples as one tensor."""
         data = self.data
         if pad and data.dense is None and len(set(data.shapes())) > 1:
             return stacked(apply("pad", self).data)
@@ -144,7 +144,7 @@ class Batch(Arithmetic):
         return iter(self.tensors)
 
     def __bool__(self) -> bool:
-        """Refuse: a batch is neither true nor false.
+        """Raise an error: a batch has no single truth value.
 
         Raises:
             ArgumentTypeError: always.
@@ -156,7 +156,7 @@ class Batch(Arithmetic):
         )
 
     def __repr__(self) -> str:
-        """Return the data and what is known of them."""
+        """Return the data and their properties."""
         samples = [np.array2string(np.asarray(sample), prefix="    ") for sample in self.cpu().tensors]
         gap = "\n" * max(self.ndim, 1)
         shown = (", " if not self.ndim else f",{gap}    ").join(samples)
@@ -192,7 +192,7 @@ class Tensors(Sequence[Tensor]):
         return self[index]
 
     def tolist(self) -> list[Tensor]:
-        """Return the samples in a list of Python."""
+        """Return the samples as a Python list."""
         return list(self)
 
     def as_batch(self) -> Batch:

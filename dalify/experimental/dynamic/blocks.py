@@ -11,10 +11,10 @@ _T = TypeVar("_T")
 
 
 class Blocks(threading.local, Generic[_T]):
-    """The blocks that the running thread is in.
+    """The active ``with`` blocks of the current thread.
 
     Attributes:
-        chosen: what each of them chose, the innermost last.
+        chosen: value of each block, the innermost last.
     """
 
     def __init__(self) -> None:
@@ -22,5 +22,5 @@ class Blocks(threading.local, Generic[_T]):
 
     @property
     def innermost(self) -> _T | None:
-        """What the innermost block chose; None outside of all."""
+        """The value of the innermost block; None outside of blocks."""
         return self.chosen[-1] if self.chosen else None

@@ -37,13 +37,13 @@ _UNCHANGING = (int, float, bool, str, bytes, type(None), np.generic)
 
 
 class Call:
-    """A call that was put off.
+    """A deferred call.
 
     Args:
-        operator: what to compute.
-        inputs: as the user wrote them.
-        arguments: with what ``_settled`` did to them.
-        place: where the call draws random numbers.
+        operator: the operator to compute.
+        inputs: inputs of the call.
+        arguments: arguments, converted by ``_settled``.
+        place: position of the random numbers of the call.
         line: the user's line.
     """
 
@@ -66,12 +66,12 @@ class Call:
         self._lock = threading.Lock()
 
     def result(self, output: int) -> Batch:
-        """Return an output; all of them are computed when the first one is asked for.
+        """Return an output; the first access computes all of them.
 
         Raises:
-            DalifyError: the operator cannot take its data; with the line of the call.
+            DalifyError: the operator does not support its data; with the line of the call.
         """
-        # Not by recursion: a loop may have put off thousands of calls that read each other.
+        # Without recursion: a loop may have deferred thousands of calls that depend on each other.
         waiting = [self]
         while waiting:
             before = waiting[-1].awaited()
@@ -83,17 +83,17 @@ class Call:
         return self._outputs[output]
 
     def awaited(self) -> list[Call]:
-        """Return the calls that have to be computed before this one."""
+        """Return the calls to compute before this one."""
         if self._outputs is not None:
             return []
         read = (item.source for item in _held((*self.inputs, *self.arguments.values())))
         return [call for call in read if isinstance(call, Call) and call._outputs is None]
 
     def compute(self) -> None:
-        """Compute the outputs, where they are not there.
+        """Compute the outputs unless they exist.
 
         Raises:
-            DalifyError: the operator cannot take its data; with the line of the call.
+            DalifyError: the operator does not support its data; with the line of the call.
         """
         with self._lock:
             if self._outputs is None:
@@ -110,18 +110,18 @@ class Call:
 
 
 def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
-    """Compute an operator, or put it off where the mode says so.
+    """Compute an operator, or defer it, depending on the mode.
 
     Args:
-        operator: what to compute.
-        inputs: tensors, batches, or what can be made a tensor.
-        given: keyword arguments as the user wrote them.
+        operator: the operator to compute.
+        inputs: tensors, batches, or values that can be converted to a tensor.
+        given: keyword arguments of the user.
 
     Returns:
-        a Tensor, or a Batch where an input, an argument or ``batch_size`` says so; a tuple of several.
+        a Tensor, or a Batch if an input or an argument is one or with ``batch_size``; a tuple of several.
 
     Raises:
-        DalifyError: data or arguments that the operator cannot take; with the user's line.
+        DalifyError: the operator does not support data or arguments; with the user's line.
     """
     try:
         arguments, place = _settled(operator, inputs, given)
@@ -141,10 +141,10 @@ def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> 
 
 
 def tell(error: DalifyError, line: SourceLine | None, operator: str | None = None) -> None:
-    """Say in an error where the call is, and what to write in dynamic mode.
+    """Add to an error the line of the call, and adapt its hint to dynamic mode.
 
     Args:
-        error: of what dynamic mode is made of, which speaks of ``dalify.eager``.
+        error: an error of the eager implementation, whose hint mentions ``dalify.eager``.
         line: the user's line.
         operator: public name.
     """
@@ -153,12 +153,12 @@ def tell(error: DalifyError, line: SourceLine | None, operator: str | None = Non
 
 
 def apply(name: str, *inputs: Any, **arguments: Any) -> Any:
-    """Use an operator by its name."""
+    """Call an operator by its name."""
     return use(catalogue.find(name), inputs, arguments)
 
 
 def _settled(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], int | None]:
-    """Return the arguments as dalify's other calls take them, and where a random operator draws."""
+    """Return the arguments in the form of other calls of dalify, and the position of random numbers."""
     arguments: dict[str, Any] = {}
     for name, value in given.items():
         if value is None:
@@ -208,7 +208,7 @@ def _held(items: Iterable[Any]) -> Iterator[Held]:
 
 
 def _can_wait(operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> bool:
-    """Tell whether a call may be computed later: nothing that it reads changes meanwhile, nor does it act."""
+    """Return whether a call may be computed later: its data cannot change, and it has no side effects."""
     if operator.is_serial or operator.has_side_effect:
         return False
     given = (*inputs, *arguments.values())
@@ -226,7 +226,7 @@ def _is_unchanging(item: Any) -> bool:
 
 
 def _put_off(operator: Operator, inputs: Sequence[Any], arguments: dict[str, Any], place: int | None) -> list[Held]:
-    """Return results that are computed when they are looked at."""
+    """Return results that are computed when they are accessed."""
     checked_names(operator, arguments, ("batch_size",))
     arguments = {name: list(value) if isinstance(value, list) else value for name, value in arguments.items()}
     inputs = [list(item) if isinstance(item, list) else item for item in inputs]
@@ -240,15 +240,15 @@ def _put_off(operator: Operator, inputs: Sequence[Any], arguments: dict[str, Any
 
 
 def checked_names(operator: Operator, arguments: Mapping[str, Any], others: Sequence[str] = ()) -> None:
-    """Refuse arguments that an operator does not have, before anything is computed.
+    """Raise an error for unknown arguments before the computation.
 
     Args:
-        operator: whose arguments they are.
-        arguments: by name.
-        others: further names that are taken.
+        operator: the operator.
+        arguments: arguments by name.
+        others: further accepted names.
 
     Raises:
-        UnknownArgumentError: there is no such argument.
+        UnknownArgumentError: the operator does not have the argument.
     """
     for name in arguments:
         known = name in COMMON_PARAMETERS or name in RETIRED_ARGUMENTS or name in others or name == "layout"
@@ -273,10 +273,10 @@ def _computed(
 
 
 def read(item: Any) -> Value:
-    """Return what a user gave for data; a list is one tensor, whatever is in it.
+    """Return data for an input of the user; a list is one tensor.
 
     Raises:
-        ArgumentTypeError: nothing that holds data.
+        ArgumentTypeError: the value is not data.
         ShapeError: nested lists of different lengths.
     """
     if isinstance(item, Held):
@@ -296,7 +296,7 @@ def read(item: Any) -> Value:
 
 
 def make_dynamic(operator: Operator, public_name: str) -> Callable[..., Any]:
-    """Make the function for an operator, with its signature and documentation."""
+    """Create the function for an operator, with its signature and documentation."""
 
     def function(*inputs: Any, **arguments: Any) -> Any:
         return use(operator, inputs, arguments)

@@ -10,5 +10,5 @@ _T = TypeVar("_T")
 
 
 def invariant(value: _T) -> _T:
-    """Return the value: a promise that it stays the same in every round of a loop, of which nothing depends here."""
+    """Return the value. In DALI it declares a value that does not change in a loop; it has no effect here."""
     return value

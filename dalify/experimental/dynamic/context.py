@@ -27,13 +27,13 @@ _pools: list[ThreadPool] = []
 
 
 def get_num_threads() -> int:
-    """Return the number of threads of contexts that were made without one.
+    """Return the default number of threads of contexts.
 
-    It is what ``set_num_threads`` chose, else the environment variable ``DALI_NUM_THREADS``, else the number of
-    processors of this process.
+    It is the value of ``set_num_threads``, otherwise that of the environment variable ``DALI_NUM_THREADS``, otherwise
+    the number of CPUs of this process.
 
     Raises:
-        ArgumentValueError: the variable is no positive integer.
+        ArgumentValueError: the variable is not a positive integer.
     """
     if _chosen:
         return _chosen[0]
@@ -46,13 +46,13 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int | None) -> None:
-    """Choose the number of threads of contexts that are made without one.
+    """Set the default number of threads of contexts.
 
     Args:
-        n: 1 to 100 for each processor; None for the default.
+        n: 1 to 100 per CPU; None for the default.
 
     Raises:
-        ArgumentValueError: out of this range.
+        ArgumentValueError: ``n`` is out of range.
     """
     if n is None:
         _chosen.clear()
@@ -68,14 +68,14 @@ def _is_integer(value: object) -> bool:
 
 
 class ThreadPool(Threads):
-    """Threads that contexts may share; they divide the samples of a batch among them.
+    """Threads that contexts may share; they divide the samples of a batch.
 
     Args:
-        num_threads: how many, the caller's included; ``get_num_threads()`` where it is not said.
-        device_id: number of the accelerator, -1 for the current one; accepted, threads belong to none.
+        num_threads: number of threads including the caller's; default ``get_num_threads()``.
+        device_id: index of the accelerator, -1 for the current one; accepted and ignored.
 
     Raises:
-        ArgumentValueError: no positive number.
+        ArgumentValueError: ``num_threads`` is not positive.
     """
 
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = -1) -> None:
@@ -89,7 +89,7 @@ class ThreadPool(Threads):
 
     @property
     def device_id(self) -> int | None:
-        """As given, or the number of the current accelerator; None without one."""
+        """The specified index, or that of the current accelerator; None without one."""
         return Device.current().device_id if self._device == -1 else self._device
 
     @property
@@ -99,7 +99,7 @@ class ThreadPool(Threads):
 
 
 def _default_pool() -> ThreadPool:
-    """Return the threads of all contexts that were made without a number, made anew where the number has changed."""
+    """Return the threads of all contexts without a number, created again if the default has changed."""
     count = get_num_threads()
     if not _pools or _pools[0].num_threads != count:
         _pools[:] = [ThreadPool(count)]
@@ -107,19 +107,19 @@ def _default_pool() -> ThreadPool:
 
 
 class EvalContext:
-    """Threads, accelerator and stream of calls; in a ``with`` block, of those of this thread.
+    """Threads, accelerator and stream of calls; a ``with`` block applies it to the calls of this thread.
 
     Args:
-        num_threads: that compute and read; ``get_num_threads()`` where it is not said.
-        device_id: number of the accelerator; the current one where it is not said.
-        cuda_stream: a stream of CUDA for what runs on the accelerator; torch's current one where it is not said.
-        thread_pool: instead of ``num_threads``.
+        num_threads: number of threads that compute and read; default ``get_num_threads()``.
+        device_id: index of the accelerator; by default the current one.
+        cuda_stream: CUDA stream for work on the accelerator; by default torch's current one.
+        thread_pool: threads to use instead of ``num_threads``.
 
     Attributes:
-        pending: calls that were put off and not computed yet.
+        pending: deferred calls that are not computed yet.
 
     Raises:
-        ArgumentValueError: both ``num_threads`` and ``thread_pool``, or no positive number.
+        ArgumentValueError: both ``num_threads`` and ``thread_pool``, or a number that is not positive.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class EvalContext:
 
     @property
     def device_id(self) -> int | None:
-        """Number of the accelerator; None without one."""
+        """Index of the accelerator; None without one."""
         return Device.current().device_id if self._device_id is None else self._device_id
 
     @property
@@ -174,32 +174,32 @@ class EvalContext:
 
     @property
     def cuda_stream(self) -> Stream | None:
-        """The stream of what runs on the accelerator; None for torch's current one."""
+        """The stream for work on the accelerator; None for torch's current one."""
         return self._stream if self._stream is not None else get_current_stream()
 
     def evaluate_all(self) -> None:
-        """Compute what was put off in this context and is still held by somebody.
+        """Compute the deferred calls of this context whose results are still referenced.
 
         Raises:
-            DalifyError: the first mistake that shows in the data.
+            DalifyError: the first error of a call.
         """
         for call in list(self.pending):
             self.pending.discard(call)
             call.result(0)
 
     def cached_results(self, invocation: Any) -> None:
-        """Return None: results are kept by those who hold them."""
+        """Return None: results are not cached."""
 
     def cache_results(self, invocation: Any, results: Any) -> None:
         """Do nothing, see ``cached_results``."""
 
     def __enter__(self) -> EvalContext:
-        """Make it the context of this thread."""
+        """Make this the context of the thread."""
         _blocks.chosen.append(self)
         return self
 
     def __exit__(self, exc_type: object, exc_value: object, traceback: object) -> None:
-        """Compute what was put off, unless the block failed, and go back to the context before."""
+        """Compute deferred calls, unless the block failed, and restore the previous context."""
         try:
             if exc_type is None:
                 self.evaluate_all()

@@ -17,15 +17,15 @@ _blocks: Blocks[Device] = Blocks()
 
 
 class Device:
-    """The main memory, or an accelerator. In a ``with`` block it is the one that new values of ``gpu()`` go to.
+    """The CPU or an accelerator. A ``with`` block makes it the target of ``gpu()``.
 
     Args:
         name: ``cpu``, ``gpu``, ``gpu:1``; ``cuda`` is the same as ``gpu``.
-        device_id: number of the accelerator; the current one where it is not said.
+        device_id: index of the accelerator; by default the current one.
 
     Raises:
-        ArgumentTypeError: no name.
-        ArgumentValueError: no such device, or a number for the CPU.
+        ArgumentTypeError: ``name`` is not a string.
+        ArgumentValueError: the device does not exist, or an index was specified for the CPU.
     """
 
     __slots__ = ("device_id", "device_type")
@@ -56,14 +56,14 @@ class Device:
 
     @staticmethod
     def current() -> Device:
-        """Return the device of the innermost ``with`` block of this thread; else the accelerator, or the CPU."""
+        """Return the device of the innermost ``with`` block of this thread; otherwise the accelerator, or the CPU."""
         if _blocks.innermost is not None:
             return _blocks.innermost
         return Device("gpu") if torch.accelerator.is_available() else Device.CPU
 
     @staticmethod
     def default_device_id(device_type: str) -> int | None:
-        """Return the number of the current device of a kind; None for the CPU."""
+        """Return the index of the current device of a type; None for the CPU."""
         if device_type == "cpu":
             return None
         inner = next((item.device_id for item in reversed(_blocks.chosen) if item.device_type == "gpu"), None)
@@ -73,10 +73,10 @@ class Device:
 
     @staticmethod
     def type_from_dlpack(dev_type: Any) -> str:
-        """Return ``cpu`` or ``gpu`` for a kind of device in DLPack's numbers.
+        """Return ``cpu`` or ``gpu`` for a device type of DLPack.
 
         Raises:
-            ArgumentValueError: another kind.
+            ArgumentValueError: the device type is not supported.
         """
         kind = _DLPACK.get(int(dev_type))
         if kind is None:
@@ -85,7 +85,7 @@ class Device:
 
     @staticmethod
     def from_dlpack(dlpack_device: Any) -> Device:
-        """Return the device of an object that speaks DLPack."""
+        """Return the device of an object that supports DLPack."""
         kind, number = dlpack_device.__dlpack_device__()
         name = Device.type_from_dlpack(kind)
         return Device(name, None if name == "cpu" else int(number))
@@ -96,7 +96,7 @@ class Device:
         return self
 
     def __exit__(self, exc_type: object, exc_value: object, traceback: object) -> None:
-        """Go back to the device before."""
+        """Restore the previous device."""
         _blocks.chosen.pop()
 
     def __eq__(self, other: object) -> bool:
@@ -115,11 +115,11 @@ class Device:
         return hash((self.device_type, self.device_id))
 
     def __str__(self) -> str:
-        """Return the name, ``gpu:0``, of which a device can be made again."""
+        """Return the name, ``gpu:0``, from which an equal device can be created."""
         return self.device_type if self.device_id is None else f"{self.device_type}:{self.device_id}"
 
     def __repr__(self) -> str:
-        """Return kind and number."""
+        """Return type and index."""
         number = "" if self.device_id is None else f", device_id={self.device_id}"
         return f"Device(device_type={self.device_type!r}{number})"
 
@@ -128,15 +128,15 @@ Device.CPU = Device("cpu")
 
 
 def device(obj: Any, id: int | None = None) -> Device | None:
-    """Return the device that something stands for; None for None.
+    """Convert a value to a device; None for None.
 
     Args:
-        obj: a Device, a name, or a device of torch.
-        id: number of the accelerator, for a name that does not say it.
+        obj: a Device, a name, or a torch device.
+        id: index of the accelerator, for a name without an index.
 
     Raises:
-        ArgumentTypeError: nothing that stands for a device.
-        ArgumentValueError: no such device, or a number for what has one.
+        ArgumentTypeError: the value does not describe a device.
+        ArgumentValueError: the device does not exist, or has two indices.
     """
     if obj is None:
         return None

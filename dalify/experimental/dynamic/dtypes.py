@@ -20,7 +20,7 @@ __all__ = ["DType", "Kind", "dtype", "install_maker", "type_id"]
 
 
 class Kind(Enum):
-    """What the bits of an element mean."""
+    """Kind of an element type."""
 
     signed = 1
     unsigned = 2
@@ -33,21 +33,21 @@ _make: list[Callable[..., Any]] = []
 
 
 def install_maker(make: Callable[..., Any]) -> None:
-    """Tell element types how tensors are made: ``ndd.float32([1, 2])`` stands above this file."""
+    """Register the constructor of tensors for ``ndd.float32([1, 2])``; its module imports this one."""
     _make[:] = [make]
 
 
 class DType:
-    """An element type. Users take the ones that there are, such as ``ndd.float32``.
+    """An element type. Use the predefined ones, such as ``ndd.float32``.
 
     Args:
-        kind: what the bits mean.
-        bits: size of an element.
-        exponent_bits: of a floating-point number; else None.
-        significand_bits: of a floating-point number; else None.
-        type_id: the same in ``dalify.types``; None where no array has such elements.
+        kind: kind of the type.
+        bits: size of an element in bits.
+        exponent_bits: exponent bits of a floating-point type; otherwise None.
+        significand_bits: significand bits of a floating-point type; otherwise None.
+        type_id: the same type in ``dalify.types``; None if arrays of it are not supported.
         name: short name, ``f32``.
-        bytes: size of an element, where it is not that of its bits.
+        bytes: size of an element in bytes, if it differs from that of its bits.
         docs: accepted.
     """
 
@@ -79,7 +79,7 @@ class DType:
         """Return a type by its name, ``"f32"`` or ``"float32"``.
 
         Raises:
-            ArgumentValueError: there is none of that name.
+            ArgumentValueError: no type has that name.
         """
         found = _BY_NAME.get(name)
         if found is None:
@@ -92,10 +92,10 @@ class DType:
 
     @staticmethod
     def from_type_id(type_id: DALIDataType) -> DType:
-        """Return the type that ``dalify.types`` calls so, e.g. ``types.FLOAT``.
+        """Return the type for one of ``dalify.types``, e.g. ``types.FLOAT``.
 
         Raises:
-            DTypeError: no array has such elements.
+            DTypeError: arrays of this type are not supported.
         """
         found = _BY_ID.get(DALIDataType(type_id))
         if found is None:
@@ -104,10 +104,10 @@ class DType:
 
     @staticmethod
     def from_fw_type(numpy_type: Any) -> DType:
-        """Return the type of numpy's, or torch's, elements.
+        """Return the type for an element type of NumPy or torch.
 
         Raises:
-            DTypeError: dalify has no such elements.
+            DTypeError: dalify does not support the type.
         """
         if is_loaded("torch") and isinstance(numpy_type, torch.dtype):
             if numpy_type is torch.bfloat16:
@@ -120,7 +120,7 @@ class DType:
         return _make[0](*args[:1], self, *args[1:], **kwargs)
 
     def __eq__(self, other: object) -> bool:
-        """Compare with another type, or with what stands for one: ``np.float32``, ``types.FLOAT``, ``"f32"``."""
+        """Compare with another type, or a value that describes one: ``np.float32``, ``types.FLOAT``, ``"f32"``."""
         if isinstance(other, DType):
             return self.name == other.name
         try:
@@ -172,16 +172,16 @@ _BY_NAME.update({str(item.type_id.numpy): item for item in _ALL if item.type_id 
 
 
 def dtype(*args: Any) -> DType:
-    """Return the element type that something stands for.
+    """Convert a value to an element type.
 
     Args:
-        args: one value: a DType, one of ``dalify.types``, a type of numpy or torch, ``float``, ``bool`` or a name.
+        args: one value: a DType, one of ``dalify.types``, a type of NumPy or torch, ``float``, ``bool`` or a name.
             Several values are arguments of ``DType``.
 
     Raises:
-        ArgumentTypeError: nothing that stands for a type.
-        ArgumentValueError: no type of that name.
-        DTypeError: elements that dalify does not have.
+        ArgumentTypeError: the value does not describe a type.
+        ArgumentValueError: no type has that name.
+        DTypeError: dalify does not support the type.
     """
     if len(args) != 1:
         return DType(*args)
@@ -193,7 +193,7 @@ def dtype(*args: Any) -> DType:
     if isinstance(value, str):
         return DType.parse(value)
     if value is float:
-        return float32  # as Python's numbers are taken everywhere else
+        return float32  # the element type of Python floats
     if value is int:
         return int32
     is_type = isinstance(value, (type, np.dtype)) or (is_loaded("torch") and isinstance(value, torch.dtype))
@@ -205,13 +205,13 @@ def dtype(*args: Any) -> DType:
 
 
 def type_id(dtype: Any) -> DALIDataType:
-    """Return the element type as ``dalify.types`` calls it.
+    """Return the corresponding type of ``dalify.types``.
 
     Args:
-        dtype: what ``ndd.dtype`` takes.
+        dtype: an argument of ``ndd.dtype``.
 
     Raises:
-        DTypeError: no array has such elements (``bfloat16``).
+        DTypeError: arrays of this type are not supported (``bfloat16``).
     """
     found = _dtype(dtype).type_id
     if found is None:
@@ -221,4 +221,4 @@ def type_id(dtype: Any) -> DALIDataType:
     return found
 
 
-_dtype = dtype  # parameters have that name, too
+_dtype = dtype  # parameters have the same name

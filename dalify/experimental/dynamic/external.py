@@ -20,21 +20,21 @@ _CYCLES = {None: "no", False: "no", "no": "no", True: "quiet", "quiet": "quiet",
 
 
 class ExternalSource:
-    """Asks a function or an iterable for the next tensor or batch, each time it is called.
+    """Returns the next tensor or batch of a function or an iterable at each call.
 
     Args:
-        source: a function without arguments, an iterable, or a generator function. What it gives is a Batch, a tensor
-            list, or what a tensor is made of; a tuple of these for several outputs.
-        num_outputs: how many.
-        cycle: of an iterable: ``"no"`` (also False, None) ends with StopIteration; ``"quiet"`` (also True) begins anew;
-            ``"raise"`` ends with StopIteration and begins anew with the next call.
-        device: where the data are wanted.
-        layout: letters of the dimensions; a sequence for one of each output.
-        dtype: element type; a sequence for one of each output.
+        source: a function without arguments, an iterable, or a generator function. It returns a Batch, a tensor
+            list, or data for a tensor; for several outputs, a tuple of these.
+        num_outputs: number of outputs.
+        cycle: for an iterable: ``"no"`` (also False, None) ends with StopIteration; ``"quiet"`` (also True) restarts;
+            ``"raise"`` ends with StopIteration and restarts at the next call.
+        device: device of the outputs.
+        layout: letters of the dimensions; a sequence specifies one layout per output.
+        dtype: element type; a sequence specifies one type per output.
 
     Raises:
-        ArgumentTypeError: nothing that can be asked.
-        ArgumentValueError: ``cycle`` of a function, or another word.
+        ArgumentTypeError: the source is not a function or an iterable.
+        ArgumentValueError: ``cycle`` for a function, or an unknown value.
 
     Example:
         >>> source = ndd.ExternalSource([[1, 2], [3, 4]])
@@ -78,15 +78,15 @@ class ExternalSource:
         self._dtypes = _per_output(dtype, num_outputs, "dtype")
 
     def __call__(self, *, batch_size: int | None = None) -> Any:
-        """Return what the source gives next; a tuple of several outputs.
+        """Return the next result of the source; a tuple of several outputs.
 
         Args:
-            batch_size: of a batch; what is one tensor goes with every sample.
+            batch_size: size of batches; single tensors are repeated for every sample.
 
         Raises:
-            StopIteration: the source is at its end.
-            SourceError: another number of outputs, or tensors and batches together.
-            BatchSizeError: a batch of another size.
+            StopIteration: the source has ended.
+            SourceError: the number of outputs is wrong, or tensors and batches are mixed.
+            BatchSizeError: a batch has another size.
         """
         given = self._next()
         line = SourceLine.capture()
@@ -126,10 +126,10 @@ class ExternalSource:
         return make(item, dtype, self._device, layout or None)
 
     def captured(self, batch_size: int, ctx: EvalContext | None = None) -> Iterator[Any]:
-        """Yield what the source gives until its end.
+        """Yield the results of the source until its end.
 
         Args:
-            batch_size: of a batch.
+            batch_size: size of batches.
             ctx: accepted.
         """
         while True:

@@ -1,6 +1,6 @@
 """Functions that create tensors and batches: ``ndd.tensor``, ``ndd.as_batch`` etc.
 
-In a module of their own, because a tensor can be created from a batch and vice versa.
+They are in a separate module, because a tensor can be created from a batch and vice versa.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, layout: str | None 
 
     Args:
         data: an array, a tensor, a number, nested lists of numbers, or bytes; a batch becomes one tensor.
-        dtype: element type; that of the data where it is not said. Python's integers are ``int32``, floats ``float32``.
-        device: where it is to lie.
+        dtype: element type; by default that of the data. Python's integers are ``int32``, floats ``float32``.
+        device: device of the tensor.
         layout: letters of the dimensions.
-        pad: bring the samples of a batch to one shape, with zeros at the end.
+        pad: pad the samples of a batch to one shape, with zeros at the end.
 
     Raises:
-        ShapeError: a batch of samples of different shapes, without ``pad``.
-        LayoutError: not one letter for each dimension.
+        ShapeError: samples of a batch have different shapes, without ``pad``.
+        LayoutError: the layout does not have one letter per dimension.
     """
     return Tensor(_padded(data, pad), dtype, device, layout, copy=True)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None, layout: str | None = None, pad: bool = False) -> Tensor:
-    """Return a tensor of some data, in the same memory where that is possible. Arguments are those of ``tensor``."""
+    """Return a tensor that shares the memory of the data if possible. The arguments are those of ``tensor``."""
     return Tensor(_padded(data, pad), dtype, device, layout)
 
 
@@ -44,21 +44,21 @@ def batch(tensors: Any, dtype: Any = None, device: Any = None, layout: str | Non
     """Return a batch with a copy of some samples.
 
     Args:
-        tensors: a list of what ``tensor`` takes, a batch, or an array whose first axis counts the samples.
-        dtype: element type; that of the first sample where it is not said. An empty list needs it.
-        device: where it is to lie.
+        tensors: a list of data for tensors, a batch, or an array whose first axis is that of the samples.
+        dtype: element type; by default that of the first sample. Required for an empty list.
+        device: device of the batch.
         layout: letters of the dimensions of a sample.
 
     Raises:
-        BatchSizeError: an empty list without ``dtype``.
-        ShapeError: samples of different numbers of dimensions.
-        LayoutError: not one letter for each dimension.
+        BatchSizeError: the list is empty, without ``dtype``.
+        ShapeError: samples have different numbers of dimensions.
+        LayoutError: the layout does not have one letter per dimension.
     """
     return Batch(tensors, dtype, device, layout, copy=True)
 
 
 def as_batch(tensors: Any, dtype: Any = None, device: Any = None, layout: str | None = None) -> Batch:
-    """Return a batch of some samples, in the same memory where that is possible. Arguments are those of ``batch``."""
+    """Return a batch that shares the memory of the samples if possible. The arguments are those of ``batch``."""
     if isinstance(tensors, Batch) and dtype is None and device is None and layout is None:
         return tensors
     return Batch(tensors, dtype, device, layout)

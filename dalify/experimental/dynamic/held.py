@@ -16,7 +16,7 @@ __all__ = ["Held", "Source", "moved"]
 
 
 class Source(Protocol):
-    """Gives outputs when they are asked for."""
+    """Returns outputs on request."""
 
     def result(self, output: int) -> Batch:
         """Return an output."""
@@ -24,10 +24,10 @@ class Source(Protocol):
 
 
 class Held(Deferred):
-    """Data that are there, or that are computed when somebody looks.
+    """Data that exist, or that are computed at the first access.
 
     Attributes:
-        is_shared: the memory is the user's, who may change it.
+        is_shared: whether the memory belongs to the user, who may modify it.
     """
 
     __slots__ = ("__weakref__", "_batch", "_output", "_source", "is_shared")
@@ -41,14 +41,14 @@ class Held(Deferred):
 
     @classmethod
     def holding(cls, data: Batch, is_shared: bool = False) -> Self:
-        """Return one that holds data: of a tensor, a single sample."""
+        """Return an object with data; for a tensor, one sample."""
         made = cls.__new__(cls)
         made._hold(data, is_shared)
         return made
 
     @classmethod
     def awaiting(cls, source: Source, output: int) -> Self:
-        """Return one whose data come from a call."""
+        """Return an object whose data are the result of a call."""
         made = cls.__new__(cls)
         made._batch, made._source, made._output, made.is_shared = None, source, output, False
         return made
@@ -66,25 +66,25 @@ class Held(Deferred):
 
     @property
     def data(self) -> Batch:
-        """The samples; computed now where they were not."""
+        """The samples, which are computed now if necessary."""
         found = self._batch
         if found is None:
             source = self._source
             if source is not None:
                 self._batch = source.result(self._output)
                 self._source = None
-            found = self._batch  # perhaps another thread's doing
+            found = self._batch  # another thread may have computed it
             assert found is not None, "dalify bug: a value without data"
         return found
 
     @property
     def source(self) -> Source | None:
-        """The call that will give the data; None where they are there."""
+        """The call that will compute the data; None if they exist."""
         return self._source
 
     @property
     def is_computed(self) -> bool:
-        """Whether the data are there."""
+        """Whether the data exist."""
         return self._batch is not None
 
     def value(self) -> Value:
@@ -92,15 +92,15 @@ class Held(Deferred):
         return Value(self.data, self.kind)
 
     def get(self) -> Any:
-        """Return it as ``dalify.eager`` has it: a tensor list, or a tensor of one."""
+        """Return it as a value of ``dalify.eager``: a tensor list, or a tensor for one sample."""
         result = tensor_list(self.data)
         return result if self.is_batch else result[0]
 
     def evaluate(self) -> Self:
-        """Compute the data where they are not there yet, and return itself.
+        """Compute the data if necessary, and return the object itself.
 
         Raises:
-            DalifyError: the call cannot take its data; with the line of the call.
+            DalifyError: the operator does not support its data; with the line of the call.
         """
         _ = self.data
         return self
@@ -112,11 +112,11 @@ class Held(Deferred):
 
     @property
     def device(self) -> Device:
-        """Where the data lie."""
+        """Device of the data."""
         data = self.data
         if data.device == "cpu":
             return Device.CPU
-        array = data.dense if data.dense is not None else next(iter(data.samples), None)
+        array = next(iter(data.arrays), None)
         number = None if array is None else array.device.index
         return Device("gpu", number or 0)
 
@@ -126,11 +126,11 @@ class Held(Deferred):
         return self.data.layout or None
 
     def to_device(self, device: Any, force_copy: bool = False) -> Self:
-        """Return the data on a device: itself where they lie there.
+        """Return the data on a device: the object itself if they are there.
 
         Args:
-            device: what ``ndd.device`` takes.
-            force_copy: copy them even then.
+            device: an argument of ``ndd.device``.
+            force_copy: always copy.
 
         Raises:
             DeviceError: there is no accelerator.
@@ -139,14 +139,14 @@ class Held(Deferred):
         return self if data is self.data else type(self).holding(data)
 
     def cpu(self) -> Self:
-        """Return the data in main memory: itself where they lie there."""
+        """Return the data on the CPU: the object itself if they are there."""
         return self.to_device("cpu")
 
     def gpu(self, index: int | None = None) -> Self:
-        """Return the data on the accelerator: itself where they lie there.
+        """Return the data on the accelerator: the object itself if they are there.
 
         Args:
-            index: number of the accelerator; None for the current one.
+            index: index of the accelerator; None for the current one.
         """
         return self.to_device(Device("gpu", index))
 
@@ -154,7 +154,7 @@ class Held(Deferred):
 
 
 def moved(data: Batch, where: Any, force_copy: bool = False) -> Batch:
-    """Return samples on a device: the same ones where they lie there."""
+    """Return samples on a device: the same ones if they are there."""
     target = device(where)
     assert target is not None, "dalify bug: nowhere is no device"
     if target.device_type == "cpu":
@@ -165,17 +165,12 @@ def moved(data: Batch, where: Any, force_copy: bool = False) -> Batch:
 
 
 def _with_number(data: Batch, number: int | None) -> Batch:
-    """Return samples on the accelerator of a number; where torch's CPU device stands for it, there is one only."""
+    """Return samples on the accelerator of an index; if torch's CPU device simulates it, there is only one."""
     where = None if not data.samples else data.samples[0].device
     if where is None or where.type == "cpu" or (where.index or 0) == number:
         return data
-    dense = None if data.dense is None else data.dense.to(f"{where.type}:{number}")
-    samples = None if dense is not None else [sample.to(f"{where.type}:{number}") for sample in data.samples]
-    return Batch(dense, samples, data.layout, "gpu", data.origins, data.dtype)
+    return data.map(lambda tensor: tensor.to(f"{where.type}:{number}"))
 
 
 def _copied(data: Batch) -> Batch:
-    copy = np.copy if data.device == "cpu" else torch.clone
-    dense = None if data.dense is None else copy(data.dense)
-    samples = None if dense is not None else [copy(sample) for sample in data.samples]
-    return Batch(dense, samples, data.layout, data.device, data.origins, data.dtype)
+    return data.map(np.copy if data.device == "cpu" else torch.clone)

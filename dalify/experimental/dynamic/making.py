@@ -28,15 +28,15 @@ __all__ = ["finished", "sample_of", "samples_of", "stacked"]
 
 
 def sample_of(data: Any, dtype: Any) -> tuple[Batch, bool]:
-    """Return one sample, and whether its memory is the user's.
+    """Return one sample, and whether its memory belongs to the user.
 
     Args:
-        data: a tensor, array or number, a list of these, or bytes; of a batch, all samples in one tensor.
-        dtype: element type that numbers are to have; other data are converted later.
+        data: a tensor, array or number, a list of these, or bytes; a batch becomes one tensor.
+        dtype: element type of numbers; other data are converted later.
 
     Raises:
-        DalifyError: nothing that holds data.
-        ShapeError: a batch of samples of different shapes.
+        DalifyError: the value is not data.
+        ShapeError: samples of a batch have different shapes.
     """
     if isinstance(data, (TensorListCPU, TensorListGPU)):
         return stacked(data._batch), True
@@ -59,18 +59,18 @@ def _holds_arrays(data: Any) -> bool:
 
 
 def samples_of(tensors: Any, dtype: Any) -> tuple[Batch, bool]:
-    """Return the samples of a batch, and whether their memory is the user's.
+    """Return the samples of a batch, and whether their memory belongs to the user.
 
     Args:
-        tensors: a batch, a tensor list, a list of what ``sample_of`` takes, or one array or tensor whose first axis
-            counts the samples.
-        dtype: element type that numbers are to have, and an empty list has to have.
+        tensors: a batch, a tensor list, a list of data for ``sample_of``, or one array or tensor whose first axis
+            is that of the samples.
+        dtype: element type of numbers; required for an empty list.
 
     Raises:
-        ArgumentTypeError: a single number.
-        BatchSizeError: no samples, and no element type.
-        ShapeError: samples of different numbers of dimensions.
-        LayoutError: samples of different layouts.
+        ArgumentTypeError: the value is a single number.
+        BatchSizeError: there are no samples and no element type.
+        ShapeError: samples have different numbers of dimensions.
+        LayoutError: samples have different layouts.
     """
     if isinstance(tensors, Held) and tensors.is_batch:
         return tensors.data, tensors.is_shared
@@ -118,10 +118,10 @@ def _joined(found: list[tuple[Batch, bool]], dtype: Any) -> tuple[Batch, bool]:
 
 
 def stacked(data: Batch) -> Batch:
-    """Return all samples as one, with a dimension N.
+    """Stack all samples in one, with a dimension N.
 
     Raises:
-        ShapeError: samples of different shapes.
+        ShapeError: samples have different shapes.
     """
     dense = data.dense
     if dense is None:
@@ -139,7 +139,7 @@ def stacked(data: Batch) -> Batch:
 
 
 def _cast(data: Batch, wanted: DALIDataType) -> Batch:
-    """Return samples of an element type, rounded and cut off as by ``fn.cast``."""
+    """Convert samples to an element type, rounded and saturated as by ``fn.cast``."""
     if data.dtype == wanted:
         return data
     return apply("cast", Held.class_of(True).holding(data), dtype=wanted).data
@@ -148,18 +148,18 @@ def _cast(data: Batch, wanted: DALIDataType) -> Batch:
 def finished(
     make: Callable[[Any, Any], tuple[Batch, bool]], given: Any, dtype: Any, where: Any, layout: str | None, copy: bool
 ) -> tuple[Batch, bool]:
-    """Return data as a constructor wants them, and whether their memory is the user's.
+    """Return data for a constructor, and whether their memory belongs to the user.
 
     Args:
         make: ``sample_of`` or ``samples_of``.
-        given: by the user.
+        given: value of the user.
         dtype: element type, or None for that of the data.
         where: device, or None for that of the data.
         layout: letters of the dimensions of a sample, or None for those of the data.
-        copy: whether the memory has to be other memory.
+        copy: whether to copy even if memory could be shared.
 
     Raises:
-        LayoutError: not one letter for each dimension.
+        LayoutError: the layout does not have one letter per dimension.
     """
     try:
         before, is_shared = make(given, dtype)

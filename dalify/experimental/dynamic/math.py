@@ -1,13 +1,17 @@
 """Element-wise functions of tensors, batches and numbers: ``ndd.math.sqrt(x)``.
 
 Operands follow the rules of arithmetic: Python integers are ``int32``, Python floats ``float32``; extents are
-broadcast. All functions that are not defined for integers give floating-point numbers.
+broadcast. Functions that are not defined for integers return floating-point numbers.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec
 
+from dalify import math
 from dalify.experimental.dynamic.arithmetic import function_of
 
 __all__ = [
@@ -43,149 +47,53 @@ __all__ = [
 ]
 
 
-def abs(input: Any) -> Any:
-    """Return the absolute value, element by element."""
-    return function_of("abs", input)
+_P = ParamSpec("_P")
 
 
-def fabs(input: Any) -> Any:
-    """Return the absolute value as a floating-point number, element by element."""
-    return function_of("fabs", input)
+def _dynamic(function: Callable[_P, object]) -> Callable[_P, Any]:
+    """Return the function of ``dalify.math`` for tensors, batches and numbers, with its signature and documentation."""
+    name = function.__name__
+    signature = inspect.signature(function).replace(return_annotation=Any)
+
+    @functools.wraps(function)
+    def computed(*operands: _P.args, **named: _P.kwargs) -> Any:
+        try:
+            bound = signature.bind(*operands, **named)
+        except TypeError as error:
+            raise TypeError(f"{name}(): {error}") from None
+        return function_of(name, *bound.args)
+
+    computed.__module__ = __name__
+    computed.__dict__["__signature__"] = signature
+    return computed
 
 
-def sqrt(input: Any) -> Any:
-    """Return the square root, element by element."""
-    return function_of("sqrt", input)
-
-
-def rsqrt(input: Any) -> Any:
-    """Return the reciprocal of the square root, element by element: infinite at 0, where DALI's FLOAT gives NaN."""
-    return function_of("rsqrt", input)
-
-
-def cbrt(input: Any) -> Any:
-    """Return the cubic root, element by element."""
-    return function_of("cbrt", input)
-
-
-def exp(input: Any) -> Any:
-    """Return e to the power of the value, element by element."""
-    return function_of("exp", input)
-
-
-def log(input: Any) -> Any:
-    """Return the natural logarithm, element by element."""
-    return function_of("log", input)
-
-
-def log2(input: Any) -> Any:
-    """Return the logarithm to base 2, element by element."""
-    return function_of("log2", input)
-
-
-def log10(input: Any) -> Any:
-    """Return the logarithm to base 10, element by element."""
-    return function_of("log10", input)
-
-
-def floor(input: Any) -> Any:
-    """Return the largest whole number not above the value, element by element."""
-    return function_of("floor", input)
-
-
-def ceil(input: Any) -> Any:
-    """Return the smallest whole number not below the value, element by element."""
-    return function_of("ceil", input)
-
-
-def sin(input: Any) -> Any:
-    """Return the sine of an angle in radians, element by element."""
-    return function_of("sin", input)
-
-
-def cos(input: Any) -> Any:
-    """Return the cosine of an angle in radians, element by element."""
-    return function_of("cos", input)
-
-
-def tan(input: Any) -> Any:
-    """Return the tangent of an angle in radians, element by element."""
-    return function_of("tan", input)
-
-
-def asin(input: Any) -> Any:
-    """Return the angle in radians whose sine is the value, element by element."""
-    return function_of("asin", input)
-
-
-def acos(input: Any) -> Any:
-    """Return the angle in radians whose cosine is the value, element by element."""
-    return function_of("acos", input)
-
-
-def atan(input: Any) -> Any:
-    """Return the angle in radians whose tangent is the value, element by element."""
-    return function_of("atan", input)
-
-
-def sinh(input: Any) -> Any:
-    """Return the hyperbolic sine, element by element."""
-    return function_of("sinh", input)
-
-
-def cosh(input: Any) -> Any:
-    """Return the hyperbolic cosine, element by element."""
-    return function_of("cosh", input)
-
-
-def tanh(input: Any) -> Any:
-    """Return the hyperbolic tangent, element by element."""
-    return function_of("tanh", input)
-
-
-def asinh(input: Any) -> Any:
-    """Return the inverse hyperbolic sine, element by element."""
-    return function_of("asinh", input)
-
-
-def acosh(input: Any) -> Any:
-    """Return the inverse hyperbolic cosine, element by element."""
-    return function_of("acosh", input)
-
-
-def atanh(input: Any) -> Any:
-    """Return the inverse hyperbolic tangent, element by element."""
-    return function_of("atanh", input)
-
-
-def pow(base: Any, exponent: Any) -> Any:
-    """Return ``base`` to the power of ``exponent``.
-
-    Integers stay integers, and a negative exponent then gives 0, element by element.
-    """
-    return function_of("pow", base, exponent)
-
-
-def fpow(base: Any, exponent: Any) -> Any:
-    """Return ``base`` to the power of ``exponent`` as a floating-point number, element by element."""
-    return function_of("fpow", base, exponent)
-
-
-def min(left: Any, right: Any) -> Any:
-    """Return the smaller value, element by element."""
-    return function_of("min", left, right)
-
-
-def max(left: Any, right: Any) -> Any:
-    """Return the larger value, element by element."""
-    return function_of("max", left, right)
-
-
-def atan2(x: Any, y: Any) -> Any:
-    """Return the angle in radians whose sine is to its cosine as ``x`` to ``y``, element by element."""
-    return function_of("atan2", x, y)
-
-
-def clamp(value: Any, lo: Any, hi: Any) -> Any:
-    """Return the value, limited to ``lo`` … ``hi``, element by element."""
-    return function_of("clamp", value, lo, hi)
+abs = _dynamic(math.abs)
+fabs = _dynamic(math.fabs)
+sqrt = _dynamic(math.sqrt)
+rsqrt = _dynamic(math.rsqrt)
+cbrt = _dynamic(math.cbrt)
+exp = _dynamic(math.exp)
+log = _dynamic(math.log)
+log2 = _dynamic(math.log2)
+log10 = _dynamic(math.log10)
+floor = _dynamic(math.floor)
+ceil = _dynamic(math.ceil)
+sin = _dynamic(math.sin)
+cos = _dynamic(math.cos)
+tan = _dynamic(math.tan)
+asin = _dynamic(math.asin)
+acos = _dynamic(math.acos)
+atan = _dynamic(math.atan)
+sinh = _dynamic(math.sinh)
+cosh = _dynamic(math.cosh)
+tanh = _dynamic(math.tanh)
+asinh = _dynamic(math.asinh)
+acosh = _dynamic(math.acosh)
+atanh = _dynamic(math.atanh)
+pow = _dynamic(math.pow)
+fpow = _dynamic(math.fpow)
+min = _dynamic(math.min)
+max = _dynamic(math.max)
+atan2 = _dynamic(math.atan2)
+clamp = _dynamic(math.clamp)

@@ -12,14 +12,14 @@ _blocks: Blocks[EvalMode] = Blocks()
 
 
 class EvalMode(Enum):
-    """When the operators of dynamic mode compute; a ``with`` block chooses a mode for its thread.
+    """When the operators of dynamic mode compute; a ``with`` block sets the mode of its thread.
 
     Attributes:
         deferred: when a result is accessed. Unused results are not computed. Errors that need data are raised then,
             and name the line of the call.
         eager: before the call returns. DALI computes such calls in another thread.
         sync_cpu: like eager.
-        sync_full: before the call returns, also what runs on the accelerator.
+        sync_full: before the call returns, including work on the accelerator.
         default: eager.
     """
 
@@ -35,10 +35,10 @@ class EvalMode(Enum):
         return _blocks.innermost or EvalMode.eager
 
     def __enter__(self) -> EvalMode:
-        """Choose this mode."""
+        """Set this mode."""
         _blocks.chosen.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Go back to the mode before."""
+        """Restore the previous mode."""
         _blocks.chosen.pop()

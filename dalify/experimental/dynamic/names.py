@@ -17,7 +17,7 @@ __all__ = ["install_names"]
 
 
 def install_names(root: str) -> Namespace:
-    """Make the namespaces of dynamic mode, and let ``import`` find them.
+    """Create the namespaces of dynamic mode, and register them for ``import``.
 
     Args:
         root: import name of the outermost one.
@@ -25,7 +25,7 @@ def install_names(root: str) -> Namespace:
     top = install(root, "ndd", _member, lambda name: name)
     for name in catalogue.namespaces():
         parent_name, _, own = name.rpartition(".")
-        if own == "readers":  # classes: a reader has a place in its data
+        if own == "readers":  # classes: a reader has a position in its data
             readers = Namespace(f"{root}.{name}", f"ndd.{name}", f"{name}.", make_reader, pascal_case)
             parent = sys.modules[f"{root}.{parent_name}"] if parent_name else top
             parent.__dict__[own] = sys.modules[readers.__name__] = readers
@@ -38,6 +38,6 @@ def install_names(root: str) -> Namespace:
 def _member(operator: Operator, public_name: str) -> Any:
     if operator.is_reader:
         return make_reader(operator, public_name)
-    if operator.name == "external_source" or operator.feed_function is not None:
+    if operator.is_fed:
         raise UnknownOperatorError(f"{public_name} is a data source of pipelines.", hint="Use ndd.ExternalSource.")
     return make_dynamic(operator, public_name)

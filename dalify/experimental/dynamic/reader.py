@@ -37,24 +37,24 @@ _ITEM, _BATCHES, _SAMPLES = "reader()", "next_epoch(batch_size=...)", "next_epoc
 
 
 class ReaderState(StateText):
-    """Where a reader stands."""
+    """Position of a reader."""
 
     __slots__ = ()
 
 
 class Reader:
-    """A reader; each kind is a class of its own, ``ndd.readers.File``.
+    """A reader. Each reader has its own class, e.g. ``ndd.readers.File``.
 
     Args:
-        max_batch_size: size of the batches of ``next_epoch()``; without, it gives samples.
+        max_batch_size: size of the batches of ``next_epoch()``; without it, single samples are returned.
         name: accepted.
-        device: where the data are wanted.
+        device: device of the outputs.
         num_inputs: accepted.
         enable_checkpointing: accepted; states can always be saved.
         arguments: those of ``fn.readers…``.
 
     Raises:
-        UnknownArgumentError: there is no such argument.
+        UnknownArgumentError: the argument does not exist.
     """
 
     operator: Operator
@@ -82,27 +82,27 @@ class Reader:
         self._device = "cpu" if target is None else target.device_type
         self._size = max_batch_size
         self._pipeline: Pipeline | None = None
-        self._has_begun = False  # otherwise the pipeline has only told about the data
+        self._has_begun = False  # otherwise the pipeline was only used for metadata
         self._way: str | None = None
         self._epoch = 0
-        self._given = 0  # samples of this epoch
-        self._waiting: dict[str, Any] | None = None  # a state, until there is a pipeline to take it
+        self._given = 0  # number of samples of this epoch
+        self._waiting: dict[str, Any] | None = None  # a state to load when the pipeline is created
 
     def next_epoch(
         self, batch_size: int | None = None, ctx: EvalContext | None = None, capture: bool = False
     ) -> Iterator[Any]:
-        """Yield what the shard has to give in an epoch: tuples of batches, or of tensors without a batch size.
+        """Yield an epoch of the shard: tuples of batches, or of tensors without a batch size.
 
-        An iterator that is left early leaves the reader where it is; the next epoch begins there.
+        If the loop ends early, the reader stays at its position, where the next epoch starts.
 
         Args:
-            batch_size: the same one each time; ``max_batch_size`` where it is not said.
-            ctx: says how many threads decode and read; the current one where it is not said.
+            batch_size: must always be the same; default ``max_batch_size``.
+            ctx: specifies the number of threads that decode and read; by default the current context.
             capture: accepted; the values are the same.
 
         Raises:
-            ArgumentValueError: another batch size than before, or larger than ``max_batch_size``, or ``capture``
-                without one.
+            ArgumentValueError: the batch size differs from the previous one, or exceeds ``max_batch_size``, or
+                ``capture`` without a batch size.
             PipelineStateError: the reader was used in another way before.
         """
         size = self._checked(batch_size)
@@ -111,13 +111,13 @@ class Reader:
         return self._epoch_of(size, ctx or EvalContext.current(), False)
 
     def rest_of_epoch(self, batch_size: int | None = None, ctx: EvalContext | None = None) -> Iterator[Any]:
-        """Yield what was left of the epoch in which the state was taken that ``set_state`` got.
+        """Yield the rest of the epoch of the state that was passed to ``set_state``.
 
-        DALI has no such method: there, and with ``next_epoch`` here, as many samples as a whole epoch has come first.
+        DALI has no such method: its ``next_epoch``, and that of dalify, return the number of samples of a whole epoch.
 
         Args:
-            batch_size: as for ``next_epoch``.
-            ctx: as for ``next_epoch``.
+            batch_size: see ``next_epoch``.
+            ctx: see ``next_epoch``.
         """
         return self._epoch_of(self._checked(batch_size), ctx or EvalContext.current(), True)
 
@@ -146,7 +146,7 @@ class Reader:
         self._epoch, self._given = self._epoch + 1, 0
 
     def _epoch_length(self, pipe: Pipeline) -> int:
-        """Return how many samples this epoch has for this shard."""
+        """Return the number of samples of this shard in this epoch."""
         meta = pipe.reader_meta("reader")
         size, shards, shard = meta["epoch_size"], meta["number_of_shards"], meta["shard_id"]
         if meta["pad_last_batch"]:
@@ -156,9 +156,9 @@ class Reader:
         return size * (shard + 1) // shards - size * shard // shards
 
     def __call__(self, *, batch_size: int | None = None) -> Any:
-        """Return the next batch, or, without ``batch_size``, the next sample; there is no end.
+        """Return the next batch, or, without ``batch_size``, the next sample, without an end.
 
-        A single output comes as it is, several in a tuple; epochs always give tuples.
+        A single output is not in a tuple, unlike in ``next_epoch``; several outputs are a tuple.
 
         Raises:
             PipelineStateError: the reader was used in another way before.
@@ -187,7 +187,7 @@ class Reader:
         self._way = way
 
     def _opened(self, size: int, context: EvalContext) -> Pipeline:
-        """Return the pipeline to read from, made now where there is none."""
+        """Return the pipeline to read from, which is created if necessary."""
         pipe = self._pipeline
         if pipe is not None and pipe.max_batch_size != size and not self._has_begun:
             pipe.close()
@@ -222,20 +222,20 @@ class Reader:
         """Return sizes and sharding, as ``Pipeline.reader_meta`` does.
 
         Args:
-            batch_size: that will be read, so that the list of the data need not be made again.
+            batch_size: batch size of later calls, which avoids indexing the data twice.
         """
         if self._pipeline is None:
             self._pipeline = self._made(batch_size or self._size or 1, EvalContext.current())
         return self._pipeline.reader_meta("reader")
 
     def get_state(self, *, cuda_stream: Any = None) -> ReaderState:
-        """Return where the reader stands: the next sample, behind those that were received.
+        """Return the position of the reader: the sample after those that were received.
 
         Args:
             cuda_stream: accepted.
 
         Raises:
-            CheckpointError: nothing was read yet.
+            CheckpointError: no sample was read yet.
         """
         if self._pipeline is None or not self._has_begun:
             raise CheckpointError(
@@ -248,15 +248,15 @@ class Reader:
         return ReaderState(json.dumps(state, separators=(",", ":")))
 
     def set_state(self, state: ReaderState | str) -> None:
-        """Continue where ``get_state`` was called, on a reader of the same data.
+        """Continue at a result of ``get_state`` of a reader of the same data.
 
-        ``next_epoch`` then gives a whole epoch from there, as in DALI; ``rest_of_epoch`` what was left of the old one.
+        ``next_epoch`` then returns a whole epoch from there, as in DALI; ``rest_of_epoch`` the rest of the old one.
 
         Args:
             state: result of ``get_state``, or its string.
 
         Raises:
-            CheckpointError: no state of a reader, or of other data.
+            CheckpointError: the value is not a state of a reader, or is a state for other data.
         """
         try:
             read = json.loads(str(state))
@@ -277,7 +277,7 @@ class Reader:
         self._epoch, self._given, self._waiting = state["epoch"], state["given"], None
 
     def __repr__(self) -> str:
-        """Return the class and the names of the arguments, no data."""
+        """Return the class and the names of the arguments."""
         return f"{type(self).__name__}({', '.join(self._arguments)})"
 
 
@@ -287,11 +287,11 @@ def _check_size(size: Any, name: str) -> None:
 
 
 def make_reader(operator: Operator, public_name: str) -> type[Reader]:
-    """Make the class for a reader, with its documentation.
+    """Create the class for a reader, with its documentation.
 
     Args:
-        operator: what it reads with.
-        public_name: how users write it.
+        operator: operator of the reader.
+        public_name: public name of the class.
     """
     module, _, name = public_name.rpartition(".")
     own = list(inspect.signature(Reader).parameters.values())[:-1]  # without **arguments
@@ -308,6 +308,6 @@ def make_reader(operator: Operator, public_name: str) -> type[Reader]:
 
 
 def _not_given(parameter: inspect.Parameter) -> inspect.Parameter:
-    """Return a parameter that is given by name; None stands for what is not given."""
+    """Return a keyword parameter with the default None."""
     default = parameter.default if parameter.default is parameter.empty else None
     return parameter.replace(kind=parameter.KEYWORD_ONLY, default=default)

@@ -13,6 +13,7 @@ import threading
 from typing import Any, SupportsIndex
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError
+from dalify.base.fork_hook import at_fork
 from dalify.base.fork_lock import ForkLock
 from dalify.base.source_line import SourceLine
 from dalify.experimental.dynamic.states import StateText
@@ -37,12 +38,12 @@ class RNG:
     """A generator of random numbers for operators: ``ndd.random.uniform(rng=rng)``.
 
     Args:
-        seed: decides all numbers, modulo 2**64; by default the system chooses one.
-        state: where to begin, instead of a seed.
+        seed: determines all numbers, modulo 2**64; random by default.
+        state: start at this state instead of a seed.
 
     Raises:
-        ArgumentValueError: seed and state were given.
-        CheckpointError: no state of a generator.
+        ArgumentValueError: both seed and state were specified.
+        CheckpointError: the value is not a state of a generator.
 
     Example:
         >>> rng = ndd.random.RNG(seed=7)
@@ -70,7 +71,7 @@ class RNG:
         """Skip ``n`` integers.
 
         Raises:
-            ArgumentValueError: a negative number.
+            ArgumentValueError: ``n`` is negative.
         """
         count = int(n)
         if count < 0:
@@ -79,19 +80,19 @@ class RNG:
             self._position = (self._position + count) % _PLACES
 
     def next_call(self) -> tuple[int, int]:
-        """Return the seed and the place that the next call of an operator draws from, and move on."""
+        """Return the seed and the position for the next call of an operator, and advance."""
         with self._lock:
             place = self._position
             self._position = (place + _PLACES_OF_A_CALL) % _PLACES
             return self._seed, place & _MASK_64
 
     def clone(self) -> RNG:
-        """Return a generator that goes on with the same numbers."""
+        """Return a generator that continues with the same numbers."""
         return RNG(state=self.state)
 
     @property
     def state(self) -> RNGState:
-        """Where the generator stands; assigning one continues there."""
+        """Position of the generator; it can be assigned."""
         counter, phase = divmod(self._position, 4)
         return RNGState(f"Philox_{self._seed:016X}_{counter >> 64:016X}:{counter & _MASK_64:016X}_{phase}")
 
@@ -106,18 +107,18 @@ class RNG:
     seed = property(None, _begin, doc="Begins the numbers of a seed; it cannot be read, the state can.")
 
     def get_state(self, *, cuda_stream: Any = None) -> RNGState:
-        """Return where the generator stands.
+        """Return the position of the generator.
 
         Args:
-            cuda_stream: accepted, as by readers.
+            cuda_stream: accepted, as in readers.
         """
         return self.state
 
     def set_state(self, value: RNGState | str) -> None:
-        """Continue where ``get_state`` was called.
+        """Continue at a result of ``get_state``.
 
         Raises:
-            CheckpointError: no state of a generator.
+            CheckpointError: the value is not a state of a generator.
         """
         found = _STATE.fullmatch(str(value))
         if found is None:
@@ -131,11 +132,11 @@ class RNG:
             self._seed, self._position = seed, ((high << 64) | low) * 4 + phase
 
     def begin_child(self) -> None:
-        """Take other numbers in a child process; they depend on the parent's state alone."""
+        """Use different numbers in a child process; they depend only on the state of the parent."""
         self._seed ^= _word(self._seed, self._position) << 32 | _word(self._seed, self._position + 1) | 1
 
     def __repr__(self) -> str:
-        """Return where the generator stands."""
+        """Return the position of the generator as a string."""
         return f"RNG(state={str(self.state)!r})"
 
 
@@ -146,7 +147,7 @@ def _checked_seed(seed: SupportsIndex) -> int:
 
 
 def _word(seed: int, place: int) -> int:
-    """Return the 32-bit word at a place: one of the four that Philox4x32-10 makes of a counter."""
+    """Return the 32-bit word at a position: one of the four that Philox4x32-10 computes from a counter."""
     counter, phase = divmod(place, 4)
     c0, c1, c2, c3 = (counter >> shift & _MASK_32 for shift in (0, 32, 64, 96))
     k0, k1 = seed & _MASK_32, seed >> 32
@@ -166,10 +167,10 @@ def get_default_rng() -> RNG:
 
 
 def set_seed(seed: SupportsIndex) -> None:
-    """Begin the random numbers of calls without ``rng=`` anew, in this thread.
+    """Reset the random numbers of calls without ``rng=`` in this thread.
 
     Args:
-        seed: the same one gives the same numbers to the same calls in the same order.
+        seed: equal seeds give equal numbers for the same calls in the same order.
 
     Raises:
         ArgumentTypeError: not an integer.
@@ -183,5 +184,4 @@ def _begin_child() -> None:
         found.begin_child()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_child)
+at_fork(_begin_child)

@@ -46,10 +46,10 @@ class StateText:
 
 
 class Stateful(Protocol):
-    """What a checkpoint can hold: readers and generators."""
+    """An object whose state a checkpoint can contain: a reader or generator."""
 
     def get_state(self) -> Any:
-        """Return where it stands; ``str()`` of it can be given to ``set_state``."""
+        """Return the position; ``set_state`` accepts its ``str()``."""
         ...
 
     def set_state(self, value: Any, /) -> None:
@@ -63,8 +63,8 @@ _VERSION = 1  # of the serialized checkpoint
 class Checkpoint:
     """States by name, of readers and generators.
 
-    ``register`` them, ``collect`` their states, and ``save``. To go on later: ``load``, and ``register`` them again
-    under the same names; each then continues where its state says.
+    ``register`` them, ``collect`` their states, and ``save``. To resume, ``load``, and ``register`` new ones under the
+    same names; each continues at its state.
 
     Example:
         >>> checkpoint = ndd.checkpoint.Checkpoint()
@@ -109,28 +109,28 @@ class Checkpoint:
         return self._is_loaded
 
     def __len__(self) -> int:
-        """Return how many are registered."""
+        """Return the number of registered objects."""
         return len(self._members)
 
     def __contains__(self, name: str) -> bool:
-        """Tell whether something is registered under a name."""
+        """Return whether an object is registered under a name."""
         return name in self._members
 
     def register(self, op: Stateful, name: str | None = None) -> str:
-        """Add a reader or generator; it takes over the state that was loaded for its name.
+        """Add a reader or generator; it continues at the loaded state of its name.
 
         Args:
             op: the reader or generator.
-            name: one of yours; otherwise they are counted. What was registered under it before is replaced.
+            name: any name; by default objects are numbered. It replaces an object that was registered before.
 
         Returns:
             the name.
 
         Raises:
-            ArgumentTypeError: something without ``get_state`` and ``set_state``.
-            ArgumentValueError: an empty name, or one that begins like those that are counted.
-            CheckpointError: the state is that of something else; there is no state of this name among those that were
-                loaded; the states were collected already; the object has another name, or the name another object.
+            ArgumentTypeError: the object has no ``get_state`` and ``set_state``.
+            ArgumentValueError: the name is empty, or starts with the prefix of numbered names.
+            CheckpointError: the state belongs to another class; the loaded states do not contain the name; the states
+                were collected already; the object has another name, or the name another object.
         """
         line = SourceLine.capture()
         if not (hasattr(op, "get_state") and hasattr(op, "set_state")):
@@ -176,7 +176,7 @@ class Checkpoint:
             )
 
     def _give(self, name: str) -> None:
-        """Let a member continue where its state says."""
+        """Set a member to its state."""
         member, kind = self._members[name], self._kinds.get(name)
         if kind is not None and kind != _kind_of(type(member)):
             raise CheckpointError(
@@ -187,7 +187,7 @@ class Checkpoint:
         self._waiting.discard(name)
 
     def collect(self) -> None:
-        """Take the states of all that are registered.
+        """Get the states of all registered objects.
 
         Raises:
             CheckpointError: a loaded state has no registered object.
@@ -199,7 +199,7 @@ class Checkpoint:
         self._is_complete, self._is_loaded = True, False
 
     def restore(self) -> None:
-        """Let all that are registered continue where their states say; done by ``register`` as well.
+        """Set all registered objects to their states; ``register`` does this, too.
 
         Raises:
             CheckpointError: a loaded state has no registered object, or an object has no state.
@@ -226,7 +226,7 @@ class Checkpoint:
         """Return a state; None before there is one.
 
         Raises:
-            CheckpointError: nothing of this name.
+            CheckpointError: no object has this name.
         """
         if name not in self._members:
             raise CheckpointError(
@@ -235,16 +235,16 @@ class Checkpoint:
         return self._states.get(name)
 
     def set_state(self, name: str, value: Any, op_type: type | str | None = None) -> None:
-        """Give a state by hand; ``register`` or ``restore`` passes it on.
+        """Set a state, which ``register`` or ``restore`` applies.
 
         Args:
-            name: whose it is.
-            value: what ``set_state`` of it takes.
-            op_type: class, or name of the class, that it is a state of.
+            name: name of the object.
+            value: argument for ``set_state`` of the object.
+            op_type: class of the object, or its name.
 
         Raises:
-            CheckpointError: the states were collected, and nothing of this name is registered.
-            ArgumentTypeError: neither a class nor its name.
+            CheckpointError: the states were collected, and no object has this name.
+            ArgumentTypeError: ``op_type`` is not a class or its name.
         """
         line = SourceLine.capture()
         if op_type is not None and not isinstance(op_type, (type, str)):
@@ -261,7 +261,7 @@ class Checkpoint:
         """Return the states as JSON.
 
         Raises:
-            CheckpointError: there is none.
+            CheckpointError: there are no states.
         """
         if not self._states:
             raise CheckpointError(
@@ -274,16 +274,16 @@ class Checkpoint:
         return json.dumps({"version": _VERSION, "states": states})
 
     def deserialize(self, data: str) -> None:
-        """Take the states that ``serialize`` wrote; ``register`` or ``restore`` passes them on.
+        """Load a result of ``serialize``; ``register`` or ``restore`` applies the states.
 
         Raises:
-            CheckpointError: not a result of ``serialize``.
+            CheckpointError: the value is not a result of ``serialize``.
         """
         try:
             found = json.loads(data)
             read = found["states"]
             if found["version"] != _VERSION:
-                raise ValueError  # of a later dalify
+                raise ValueError  # written by a later version
             states = {name: item["state"] for name, item in read.items()}
             kinds = {name: item["type"] for name, item in read.items() if "type" in item}
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -292,16 +292,16 @@ class Checkpoint:
         self._is_complete, self._is_loaded = False, True
 
     def save(self, filename: str) -> str:
-        """Write the states into a file of a number that no other has.
+        """Write the states to a file with a new number.
 
         Args:
-            filename: with a place for the number: ``"checkpoint_{seq:04d}.json"``.
+            filename: name with a placeholder for the number: ``"checkpoint_{seq:04d}.json"``.
 
         Returns:
             the name of the file.
 
         Raises:
-            ArgumentValueError: no place for the number.
+            ArgumentValueError: the name has no placeholder.
             CheckpointError: there are no states.
         """
         numbers = _numbered(filename)
@@ -311,17 +311,17 @@ class Checkpoint:
         return str(path)
 
     def load(self, filename: str) -> str:
-        """Read the file of the largest number, see ``deserialize``.
+        """Read the file with the highest number, see ``deserialize``.
 
         Args:
-            filename: with a place for the number: ``"checkpoint_{seq:04d}.json"``.
+            filename: name with a placeholder for the number: ``"checkpoint_{seq:04d}.json"``.
 
         Returns:
             the name of the file.
 
         Raises:
-            ArgumentValueError: no place for the number.
-            FileNotFoundError: there is no such file.
+            ArgumentValueError: the name has no placeholder.
+            FileNotFoundError: the file does not exist.
         """
         numbers = _numbered(filename)
         if not numbers:
@@ -339,7 +339,7 @@ def _numbered(filename: str) -> dict[int, Path]:
     """Return the files of a pattern by their numbers.
 
     Raises:
-        ArgumentValueError: no place for the number.
+        ArgumentValueError: the pattern has no placeholder.
     """
     parts = list(string.Formatter().parse(Path(filename).name))
     if [name for _, name, _, _ in parts if name is not None] != ["seq"]:

@@ -27,15 +27,15 @@ _defaults: dict[int, Stream] = {}
 
 
 class Stream:
-    """A stream; ``ndd.stream`` makes one.
+    """A stream; ``ndd.stream`` creates one.
 
     Args:
-        stream: a stream of torch, an object with ``__cuda_stream__``, an address, or ``Stream.create_new``.
-        device_id: number of the accelerator, where a new one is made.
+        stream: a torch stream, an object with ``__cuda_stream__``, an address, or ``Stream.create_new``.
+        device_id: index of the accelerator for a new stream.
 
     Raises:
-        DeviceError: there is no CUDA.
-        ArgumentTypeError: nothing that is a stream.
+        DeviceError: CUDA is not available.
+        ArgumentTypeError: the value is not a stream.
     """
 
     create_new = object()
@@ -67,11 +67,11 @@ class Stream:
 
     @property
     def device_id(self) -> int:
-        """Number of the accelerator."""
+        """Index of the accelerator."""
         return self.torch_stream.device_index
 
     def synchronize(self) -> None:
-        """Wait until all that was begun on the stream has ended."""
+        """Wait until all work on the stream has finished."""
         self.torch_stream.synchronize()
 
     def __cuda_stream__(self) -> tuple[int, int]:
@@ -79,7 +79,7 @@ class Stream:
         return _CUDA_PROTOCOL_VERSION, self.handle
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether both are one stream of one device."""
+        """Return whether both are the same stream of the same device."""
         if not isinstance(other, Stream):
             return NotImplemented
         return (self.handle, self.device_id) == (other.handle, other.device_id)
@@ -90,11 +90,11 @@ class Stream:
 
 
 def stream(*, stream: Any = Stream.create_new, device_id: int | None = None) -> Stream | None:
-    """Return a new stream, or one that somebody else made; None for None.
+    """Return a new stream, or a wrapper of an existing one; None for None.
 
     Args:
         stream: see ``Stream``.
-        device_id: number of the accelerator.
+        device_id: index of the accelerator.
     """
     if stream is None:
         return None
@@ -102,22 +102,22 @@ def stream(*, stream: Any = Stream.create_new, device_id: int | None = None) -> 
 
 
 def get_current_stream() -> Stream | None:
-    """Return the stream of this thread's calls, or None where none was chosen: then it is torch's current one."""
+    """Return the stream of this thread's calls; None for torch's current one."""
     return getattr(_local, "stream", None) or get_default_stream()
 
 
 def get_default_stream(device_id: int | None = None) -> Stream | None:
-    """Return what ``set_default_stream`` chose for a device; None where it chose none."""
+    """Return the stream that ``set_default_stream`` has set for a device; None if it has not set one."""
     return _defaults.get(device_id or 0)
 
 
 def set_current_stream(cuda_stream: Any) -> None:
-    """Choose the stream of this thread's calls; None for the default one."""
+    """Set the stream of this thread's calls; None for the default one."""
     _local.stream = stream(stream=cuda_stream)
 
 
 def set_default_stream(cuda_stream: Any, device_id: int | None = None) -> None:
-    """Choose the stream of all threads that have not chosen one; None for torch's current one."""
+    """Set the stream of all threads without their own one; None for torch's current one."""
     chosen = stream(stream=cuda_stream, device_id=device_id)
     if chosen is None:
         _defaults.pop(device_id or 0, None)

@@ -20,19 +20,19 @@ __all__ = ["Tensor"]
 
 
 class Tensor(Arithmetic, metaclass=NotIterable):
-    """An array that knows its layout and device; also a result that is computed when somebody looks at it.
+    """An array with layout and device; it may be a result that is computed at the first access.
 
-    ``ndd.tensor`` and ``ndd.as_tensor`` make tensors.
+    ``ndd.tensor`` and ``ndd.as_tensor`` create tensors.
 
     Args:
         data: an array, a tensor, a number, nested lists of numbers, or bytes.
-        dtype: element type; that of the data where it is not said. Python's integers are ``int32``, floats ``float32``.
-        device: where the data are to lie; where they lie where it is not said.
+        dtype: element type; by default that of the data. Python's integers are ``int32``, floats ``float32``.
+        device: device of the tensor; by default that of the data.
         layout: letters of the dimensions.
-        batch: a batch to take a sample of, instead of ``data``.
-        index_in_batch: which sample of it.
+        batch: a batch that contains the sample, instead of ``data``.
+        index_in_batch: index of the sample in the batch.
         invocation_result: accepted.
-        copy: have memory of its own; otherwise it is shared where that is possible.
+        copy: copy the data; otherwise the memory is shared if possible.
     """
 
     __slots__ = ()
@@ -90,10 +90,10 @@ class Tensor(Arithmetic, metaclass=NotIterable):
         return self.size * self.itemsize
 
     def item(self) -> Any:
-        """Return the only element as a number of Python.
+        """Return the only element as a Python number.
 
         Raises:
-            ShapeError: there is not exactly one.
+            ShapeError: the tensor does not have exactly one element.
         """
         if self.size != 1:
             raise ShapeError(
@@ -102,38 +102,38 @@ class Tensor(Arithmetic, metaclass=NotIterable):
         return self._array.item()
 
     def torch(self, copy: bool = False) -> Any:
-        """Return a tensor of torch, of the same memory unless ``copy`` is true."""
+        """Return a torch tensor, in the same memory unless ``copy`` is true."""
         array = self._array
         result = torch.from_numpy(_writeable(array)) if isinstance(array, np.ndarray) else array
         return result.clone() if copy else result
 
     def __getitem__(self, ranges: Any) -> Any:
-        """Return elements and slices; a Batch where an index is one."""
+        """Return elements and slices; a Batch if an index is one."""
         return subscripted(self, ranges)
 
     def __iter__(self) -> Iterator[Tensor]:
         """Yield the entries of the first axis.
 
         Raises:
-            ShapeError: a single number.
+            ShapeError: the tensor is a scalar.
         """
         if not self.ndim:
             raise ShapeError("a tensor without dimensions cannot be indexed or iterated.", line=SourceLine.capture())
         return (self[index] for index in range(self.shape[0]))
 
     def __bool__(self) -> bool:
-        """Return the truth of the only element.
+        """Return the truth value of the only element.
 
         Raises:
-            ShapeError: there is not exactly one.
+            ShapeError: the tensor does not have exactly one element.
         """
         return bool(self.item())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Return a numpy array of the same memory; a copy where asked for, or for another ``dtype``.
+        """Return a NumPy array in the same memory; a copy on request, or for another ``dtype``.
 
         Raises:
-            DeviceError: the data lie on the accelerator.
+            DeviceError: the data are on the accelerator.
         """
         array = self._array
         if not isinstance(array, np.ndarray):
@@ -142,7 +142,7 @@ class Tensor(Arithmetic, metaclass=NotIterable):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """CUDA's description of the memory; AttributeError on other devices."""
+        """CUDA array interface of the memory; AttributeError on other devices."""
         return self._array.__cuda_array_interface__
 
     def __dlpack__(self, stream: Any = None, dl_device: tuple[int, int] | None = None, **arguments: Any) -> Any:
@@ -157,7 +157,7 @@ class Tensor(Arithmetic, metaclass=NotIterable):
         return self._array.__dlpack_device__()
 
     def __repr__(self) -> str:
-        """Return the data and what is known of them."""
+        """Return the data and their properties."""
         shown = np.array2string(np.asarray(self.cpu()), prefix="    ")
         layout = f'    layout="{self.layout}",\n' if self.layout else ""
         facts = f'    dtype={self.dtype},\n{layout}    device="{self.device}",\n    shape={self.shape}'
@@ -165,5 +165,5 @@ class Tensor(Arithmetic, metaclass=NotIterable):
 
 
 def _writeable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    # Neither torch nor DLPack has a notion of memory that must not be written.
+    # Torch and DLPack do not support read-only memory.
     return array if array.flags.writeable else array.copy()

@@ -7,7 +7,6 @@ chunks declare.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from dalify.base import limits
 from dalify.base.errors import DTypeError, ReaderError
+from dalify.base.fork_hook import Owner
 from dalify.base.optional import LazyModule
 from dalify.formats.arrays.array_rows import Stored, checked_arrays, told
 from dalify.formats.arrays.zarr_codecs import decoding
@@ -52,7 +52,7 @@ class ZarrStore:
     def __init__(self, path: str, names: Sequence[str]) -> None:
         self.name = path
         self._names = list(names)
-        self._process = 0
+        self._owner = Owner()
         self._opened: Any = None
         with told(path, "Zarr"), decoding():
             known = self._known()
@@ -61,11 +61,11 @@ class ZarrStore:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickling, without open stores."""
-        return {**self.__dict__, "_process": 0, "_opened": None}
+        return {**self.__dict__, "_opened": None}
 
     def _known(self) -> dict[str, Any]:
         """Return the arrays by name."""
-        if self._process != os.getpid():
+        if self._opened is None or not self._owner.is_this_process:
             if not is_remote(self.name) and not Path(self.name).exists():
                 raise ReaderError(f"cannot open the file {self.name!r}: there is no such file.")
             is_archive = self.name.endswith(".zip") and not is_remote(self.name)
@@ -76,7 +76,7 @@ class ZarrStore:
             else:
                 members = root.members(max_depth=None)
                 self._opened = {name: item for name, item in members if isinstance(item, zarr.Array)}
-            self._process = os.getpid()
+            self._owner.take_over()
         return self._opened
 
     def read(self, array: int, start: int, stop: int, out: NDArray[Any] | None = None) -> NDArray[Any]:

@@ -5,10 +5,11 @@ A row group or a chunk is decoded as a whole but read piece by piece, by several
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
+
+from dalify.base.fork_hook import Owner
 
 __all__ = ["BlockCache"]
 
@@ -42,7 +43,7 @@ class BlockCache(Generic[T]):
         self._begin()
 
     def _begin(self) -> None:
-        self._process = os.getpid()
+        self._owner = Owner()
         self._lock = threading.Lock()
         self._slots: dict[int, _Slot[T]] = {}  # least recently used first
         self._last: tuple[int, T] | None = None  # replaced atomically, so it can be read without the lock
@@ -63,9 +64,9 @@ class BlockCache(Generic[T]):
             Exception: any exception of ``load``; the next request tries again.
         """
         last = self._last
-        if last is not None and last[0] == number and self._process == os.getpid():
+        if last is not None and last[0] == number and self._owner.is_this_process:
             return last[1]
-        if self._process != os.getpid():  # a thread of the parent may have held the lock during the fork
+        if not self._owner.is_this_process:  # a thread of the parent may have held the lock during the fork
             self._begin()
         with self._lock:
             slot = self._slots.pop(number, None) or _Slot[T]()

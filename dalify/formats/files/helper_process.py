@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from dalify.base import limits
 from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError, suggestion
+from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
 from dalify.formats.files import helper_main
 from dalify.formats.files.memory import file_memory
@@ -66,9 +67,9 @@ class _Helper:
     """One helper process."""
 
     def __init__(self) -> None:
-        self.owner = os.getpid()
+        self.owner = Owner()
         executable = os.fsdecode(spawn.get_executable() or "")
-        program = [executable, "-I", str(Path(helper_main.__file__)), str(self.owner)]
+        program = [executable, "-I", str(Path(helper_main.__file__)), str(os.getpid())]
         try:
             self._process = subprocess.Popen(
                 program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0
@@ -170,7 +171,7 @@ class _Helpers:
         with self._lock:
             while self._idle:
                 helper = self._idle.pop()
-                if helper.owner == os.getpid():  # others belong to the parent process of a fork
+                if helper.owner.is_this_process:  # others belong to the parent process of a fork
                     return helper, False
         return _Helper(), True
 
@@ -185,7 +186,7 @@ class _Helpers:
     def end(self) -> None:
         """End all helpers of this process."""
         with self._lock:
-            mine = [helper for helper in self._idle if helper.owner == os.getpid()]
+            mine = [helper for helper in self._idle if helper.owner.is_this_process]
             self._idle = []
         for helper in mine:  # they wait for requests and do not end by themselves
             helper.end(0.0)

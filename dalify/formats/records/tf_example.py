@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.compiling import njit
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError, WrongObjectError
 from dalify.data import DALIDataType
 from dalify.formats.records.protobuf import BYTES, fill_floats, fill_integers, floats, integers, next_field
 
@@ -57,13 +57,13 @@ class Features:
         """Return ``((name, dtype, shape, has_any_length), ...)``, from a dictionary of features or from such tuples.
 
         Raises:
-            ArgumentTypeError: the value is not a dictionary of features.
+            WrongObjectError: the value is not a dictionary of features.
             ArgumentValueError: there are no features, or one cannot be read.
         """
         if isinstance(value, tuple):  # from a serialized graph
             value = declared(value)
         if not isinstance(value, Mapping):
-            raise ArgumentTypeError(
+            raise WrongObjectError(
                 f"features must be a dictionary; got {value!r}.",
                 hint='Example: {"image": tfrecord.FixedLenFeature([], tfrecord.string, "")}.',
             )

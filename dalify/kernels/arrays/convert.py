@@ -18,6 +18,7 @@ from dalify.base.compiling import njit
 from dalify.data.dtypes import is_bfloat16
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.half import bfloat16_bits, float16_bits, float32_of_float16
+from dalify.kernels.dispatch import also_on_device
 
 if TYPE_CHECKING:
     import torch
@@ -97,6 +98,7 @@ def saturate_cast(out: np.ndarray, x: np.ndarray) -> None:
         _integer_to_integer(out, x)
 
 
+@also_on_device("pointwise")
 def saturate_cast_samples(out: Samples, x: Samples) -> None:
     """Apply `saturate_cast` to each sample of a chunk."""
     for target, values in zip(out.arrays(), x.arrays(), strict=True):

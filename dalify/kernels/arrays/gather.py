@@ -16,9 +16,11 @@ import numpy as np
 from dalify.base.array_at import copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
-from dalify.kernels.arrays.torch_unsigned import movable_torch
+from dalify.kernels.arrays.windows_torch import bordered_samples_torch
+from dalify.kernels.dispatch import also_on_device
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,7 +33,6 @@ __all__ = [
     "copy_window_torch",
     "copy_windows",
     "flip_axes",
-    "flip_axes_torch",
 ]
 
 # For smaller contiguous runs, copying is slow, and OpenCV, which supports pixels, is faster.
@@ -99,6 +100,7 @@ def copy_window(out: np.ndarray, x: np.ndarray, anchor: np.ndarray, *, fill: np.
             _fill_outside(target, inside, value)
 
 
+@also_on_device("windows")
 def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill: np.ndarray | float = 0) -> None:
     """Copy a window of each sample of a chunk, with the extents of `out`.
 
@@ -235,11 +237,14 @@ def copy_bordered_window(out: Any, x: Any, anchor: np.ndarray, border: str) -> N
     """Copy a window of each sample; outside the sample, its elements are repeated.
 
     Args:
-        out: [N, ...], output; array, tensor or `Samples`.
+        out: [N, ...], output; array, tensor, `Samples` or `DeviceSamples`.
         x: [N, ...] same type and number of dimensions, not empty.
         anchor: int [N, dimensions]: start of the windows.
         border: one of `BORDERS`.
     """
+    if isinstance(x, DeviceSamples):
+        bordered_samples_torch(out, x, anchor, border)
+        return
     if isinstance(x, Samples):
         for n, (target, source) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
             copy_bordered_window(target[None], source[None], anchor[n : n + 1], border)
@@ -261,6 +266,7 @@ def copy_bordered_window(out: Any, x: Any, anchor: np.ndarray, border: str) -> N
             _convert_torch(out[n], part)
 
 
+@also_on_device("windows")
 def flip_axes(out: Samples, x: Samples, flags: dict[int, np.ndarray]) -> None:
     """Reverse axes of each sample.
 
@@ -292,19 +298,3 @@ def _flip_sample(out: np.ndarray, x: np.ndarray, axes: list[int]) -> None:
 
 def _reversed(axes: list[int]) -> tuple[slice, ...]:
     return tuple(slice(None, None, -1 if axis in axes else None) for axis in range(max(axes, default=-1) + 1))
-
-
-def flip_axes_torch(out: Tensor, x: Tensor, flags: dict[int, np.ndarray]) -> None:
-    """`flip_axes` for torch tensors: one flip for all samples with the same reversed axes."""
-    out, x = movable_torch(out), movable_torch(x)
-    wanted: dict[tuple[int, ...], list[int]] = {}
-    for n in range(x.shape[0]):
-        axes = tuple(axis for axis in sorted(flags) if flags[axis][n])
-        wanted.setdefault(axes, []).append(n)
-    for axes, samples in wanted.items():
-        selected = x if len(samples) == x.shape[0] else x[samples]
-        result = selected.flip([axis + 1 for axis in axes])
-        if len(samples) == x.shape[0]:
-            out.copy_(result)
-        else:
-            out[samples] = result

@@ -6,15 +6,18 @@ read and one write per value.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalify.base.array_at import flat_at
 from dalify.base.compiling import njit
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast_samples, saturate_cast_torch, to_uint8
+from dalify.kernels.arrays.grid_torch import Grid
+from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.dispatch import also_on_device
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,6 +53,7 @@ def _look_up(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
         out[i] = table[min(np.uint64(x[i]), last)]
 
 
+@also_on_device("pointwise")
 def scale_shift(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarray) -> None:
     """Write ``x * factor + summand``, computed in float32, rounded and saturated to the dtype of `out`.
 
@@ -70,11 +74,17 @@ def scale_shift(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarra
         saturate_cast_samples(out, result)
 
 
-def scale_shift_torch(out: Tensor, x: Tensor, factor: np.ndarray, summand: np.ndarray) -> None:
-    """`scale_shift` for torch tensors (`factor` and `summand` are NumPy arrays)."""
+def scale_shift_torch(out: Any, x: Any, factor: np.ndarray, summand: np.ndarray) -> None:
+    """`scale_shift` for tensors [N, ...] or `DeviceSamples` (`factor` and `summand` are NumPy arrays)."""
+    if isinstance(x, DeviceSamples) and x.dense is None:
+        grid = Grid(x, x, 1)
+        a, b = (grid.of_sample(np.asarray(values, np.float32)) for values in (factor, summand))
+        saturate_cast_torch(out.block, x.block.float() * a + b)
+        return
+    if isinstance(x, DeviceSamples):
+        out, x = out.dense, x.dense
     shape = (-1, *[1] * (x.ndim - 1))
-    a = torch.tensor(np.asarray(factor, np.float32), device=x.device).reshape(shape)
-    b = torch.tensor(np.asarray(summand, np.float32), device=x.device).reshape(shape)
+    a, b = (uploaded(values, x.device, np.float32).reshape(shape) for values in (factor, summand))
     saturate_cast_torch(out, x.float() * a + b)
 
 

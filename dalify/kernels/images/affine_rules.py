@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DTypeError, ShapeError
+from dalify.base.failure_context import failure_context
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
 
@@ -104,7 +105,7 @@ def _single_count(counts: set[int], sample: int) -> int | None:
         counts = counts - {1}  # one frame is used for all
     if len(counts) > 1:
         error = ShapeError(f"input and arguments have different numbers of frames: {sorted(counts)}.")
-        error.__dalify_sample__ = sample  # pyright: ignore[reportAttributeAccessIssue]
+        failure_context(error).sample = sample
         raise error
     return counts.pop() if counts else None
 

@@ -6,26 +6,17 @@ Brightness, contrast and brightness_contrast are the same operation with differe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import DTypeError
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.kernels.arrays.pointwise import scale_shift, scale_shift_torch
-from dalify.kernels.images.frames import (
-    flat_frames,
-    folded_frames,
-    frame_count,
-    per_frame,
-    per_frame_of_samples,
-    visual_layout,
-)
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 
 __all__ = ["levels_cpu", "levels_gpu", "levels_rule"]
 
@@ -109,8 +100,8 @@ def levels_cpu(
 
 
 def levels_gpu(
-    out: Tensor,
-    x: Tensor,
+    out: DeviceSamples,
+    x: DeviceSamples,
     spec: Spec,
     out_spec: Spec,
     *,
@@ -119,11 +110,12 @@ def levels_gpu(
     contrast: Any = None,
     contrast_center: Any = None,
 ) -> None:
-    """`levels_cpu` for torch tensors."""
+    """`levels_cpu` for samples on the device."""
     layout = visual_layout(spec, _LAYOUTS)
 
     def rows(values: Any, name: str) -> np.ndarray:
-        return per_frame(values, frame_count(layout, x.shape[1:]), name)
+        return per_frame_of_samples(values, x, layout, name)
 
     factor, summand = _line(rows, spec, out_spec, brightness, brightness_shift, contrast, contrast_center)
-    scale_shift_torch(flat_frames(out, layout), flat_frames(x, layout), factor, summand)
+    target, source = folded_frames(out, layout), folded_frames(x, layout)
+    scale_shift_torch(target, source, np.broadcast_to(factor, len(source)), np.broadcast_to(summand, len(source)))

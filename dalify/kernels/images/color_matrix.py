@@ -13,9 +13,12 @@ import numpy as np
 
 from dalify.base.array_at import flat_at
 from dalify.base.compiling import njit
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples, saturate_cast_torch, to_uint8
+from dalify.kernels.arrays.grid_torch import Grid
+from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.dispatch import also_on_device
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -137,6 +140,7 @@ def _two_to_two(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, of
             target[first + one] = m10 * left + m11 * right + c1
 
 
+@also_on_device("pointwise")
 def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarray) -> None:
     """Write ``out[..., k] = sum_c matrix[k, c] * x[..., c] + offset[k]``, rounded and saturated to the dtype of `out`.
 
@@ -169,19 +173,29 @@ def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarra
             saturate_cast(target, result.reshape(target.shape))
 
 
-def apply_matrix_torch(out: Tensor, x: Tensor, matrix: np.ndarray, offset: np.ndarray) -> None:
+def apply_matrix_torch(out: Any, x: Any, matrix: np.ndarray, offset: np.ndarray) -> None:
     """`apply_matrix` for torch tensors.
 
     Args:
-        out: [N, ..., K].
-        x: [N, ..., C], on `out`'s device.
+        out: [N, ..., K], a tensor, or `DeviceSamples`, then K = C.
+        x: [N, ..., C], on `out`'s device, of the same type.
         matrix: float32 [N, K, C], NumPy.
         offset: float32 [N, K], NumPy.
     """
+    sample = None
+    if isinstance(x, DeviceSamples):
+        if x.dense is not None and out.dense is not None:
+            out, x = out.dense, x.dense
+        else:
+            channels = matrix.shape[2]
+            sample = Grid(x, x, 1, channels).sample
+            out, x = out.block.view(-1, channels), x.block.view(-1, channels)
 
     def parameter(values: Any) -> Tensor:
-        array = np.ascontiguousarray(values, np.float32)
-        return torch.tensor(array, device=x.device).reshape(-1, *[1] * (x.ndim - 2), array.shape[-1])
+        table = uploaded(values, x.device, np.float32)
+        if sample is not None:
+            return table.index_select(0, sample)
+        return table.reshape(-1, *[1] * (x.ndim - 2), table.shape[-1])
 
     source = x.float()
     result = parameter(offset).expand(*x.shape[:-1], matrix.shape[1])

@@ -6,26 +6,17 @@ Hue, saturation, hsv and color_twist are one operation with other arguments left
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import DTypeError, ShapeError
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.kernels.images.color_matrix import apply_matrix, apply_matrix_torch, twist_matrix
-from dalify.kernels.images.frames import (
-    flat_frames,
-    folded_frames,
-    frame_count,
-    per_frame,
-    per_frame_of_samples,
-    visual_layout,
-)
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 
 __all__ = ["twist_cpu", "twist_gpu", "twist_rule"]
 
@@ -75,9 +66,8 @@ def twist_cpu(out: Samples, x: Samples, spec: Spec, **arguments: Any) -> None:
     apply_matrix(folded_frames(out, layout), folded_frames(x, layout), *_matrices(rows, spec))
 
 
-def twist_gpu(out: Tensor, x: Tensor, spec: Spec, **arguments: Any) -> None:
-    """`twist_cpu` for torch tensors [N, ..., 3]."""
+def twist_gpu(out: DeviceSamples, x: DeviceSamples, spec: Spec, **arguments: Any) -> None:
+    """`twist_cpu` for samples on the device."""
     layout = visual_layout(spec, _LAYOUTS)
-    frames = frame_count(layout, x.shape[1:])
-    rows = {name: per_frame(values, frames, name) for name, values in arguments.items()}
-    apply_matrix_torch(flat_frames(out, layout), flat_frames(x, layout), *_matrices(rows, spec))
+    rows = {name: per_frame_of_samples(values, x, layout, name) for name, values in arguments.items()}
+    apply_matrix_torch(folded_frames(out, layout), folded_frames(x, layout), *_matrices(rows, spec))

@@ -18,8 +18,12 @@ import numpy as np
 
 from dalify.base.errors import LayoutError
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.arrays.grid_torch import Grid, common_unit
+from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.dispatch import also_on_device
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,6 +33,7 @@ __all__ = [
     "convolve_axes",
     "convolve_axes_torch",
     "convolve_samples",
+    "convolve_samples_torch",
     "data_axes",
     "gaussian_kernel",
     "gaussian_sigma",
@@ -147,6 +152,7 @@ def convolve_axes(out: np.ndarray, x: np.ndarray, kernels: Sequence[Sequence[np.
         convolve_samples(Samples.of_dense(out), Samples.of_dense(x), kernels, first_axis - 1)
 
 
+@also_on_device("convolution")
 def convolve_samples(out: Samples, x: Samples, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
     """Filter each sample with one kernel per axis; OpenCV takes one image in a call.
 
@@ -186,22 +192,65 @@ def _convolve_sample(out: np.ndarray, x: np.ndarray, kernels: list[np.ndarray], 
         saturate_cast(out, x)
 
 
+def convolve_samples_torch(
+    out: DeviceSamples, x: DeviceSamples, kernels: Sequence[Sequence[np.ndarray]], first_axis: int
+) -> None:
+    """`convolve_samples` for samples on the device, with one pass over the results for each axis and tap.
+
+    Args:
+        out: to fill, the shapes of `x`; none is empty.
+        x: N samples.
+        kernels: N lists of one kernel (odd length, float32) for each filtered axis.
+        first_axis: the first filtered axis of a sample; the others follow it.
+    """
+    if x.dense is not None and out.dense is not None:
+        convolve_axes_torch(out.dense, x.dense, kernels, first_axis + 1)
+        return
+    source = x
+    for number in range(len(kernels[0])):
+        axis = first_axis + number
+        unit = common_unit(x, axis + 1)
+        grid = Grid(out, source, axis + 1 if unit else x.ndim, unit or 1)
+        weights = _centered([each[number] for each in kernels])
+        coordinate, extent = grid.coordinates[axis], grid.of_sample(x.shapes[:, axis])
+        period = (2 * extent - 2).clamp(min=1)
+        total: Tensor | None = None
+        for tap in range(weights.shape[1]):
+            place = (coordinate + (tap - weights.shape[1] // 2)).remainder(period)
+            sources = [*grid.coordinates]
+            sources[axis] = torch.minimum(torch.minimum(place, period - place), extent - 1)
+            values = grid.read(source, grid.sources(source, sources)).float()
+            weight = grid.of_sample(weights[:, tap])
+            weight = weight.unsqueeze(-1) if grid.unit > 1 and weight.ndim else weight
+            total = values * weight if total is None else total.add_(values * weight)
+        assert total is not None, "dalify bug: a kernel without taps"
+        source = DeviceSamples(grid.whole(total), out.offsets, out.shapes)
+    saturate_cast_torch(out.block, source.block)
+
+
+def _centered(kernels: Sequence[np.ndarray]) -> np.ndarray:
+    """Return kernels of several odd lengths as float32 [N, widest]; shorter ones are centered in the widest."""
+    weights = np.zeros((len(kernels), max(kernel.size for kernel in kernels)), np.float32)
+    for row, kernel in zip(weights, kernels, strict=True):
+        begin = (row.size - kernel.size) // 2
+        row[begin : begin + kernel.size] = kernel
+    return weights
+
+
 def convolve_axes_torch(out: Tensor, x: Tensor, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
     """`convolve_axes` for torch tensors, all samples at once (kernels are NumPy arrays)."""
     result = x.float()
     for i in range(len(kernels[0])):
         axis = first_axis + i
-        widest = max(k[i].size for k in kernels)
-        weights = np.zeros((len(kernels), widest), np.float32)
-        for row, k in zip(weights, kernels, strict=True):  # shorter kernels are centered in the widest
-            begin = (widest - k[i].size) // 2
-            row[begin : begin + k[i].size] = k[i]
+        weights = _centered([kernel[i] for kernel in kernels])
+        widest = weights.shape[1]
+        table = uploaded(weights, x.device)
         if widest == 1:
-            result = result * torch.as_tensor(weights, device=x.device).reshape(-1, *[1] * (x.ndim - 1))
+            result = result * table.reshape(-1, *[1] * (x.ndim - 1))
             continue
-        indices = torch.as_tensor(mirrored_indices(x.shape[axis], widest // 2), device=x.device)
+        indices = uploaded(mirrored_indices(x.shape[axis], widest // 2), x.device)
         padded = result.index_select(axis, indices)
-        taps = torch.as_tensor(weights, device=x.device).reshape(len(kernels), widest, *[1] * (x.ndim - 1))
+        taps = table.reshape(len(kernels), widest, *[1] * (x.ndim - 1))
         total = torch.zeros_like(result)
         for tap in range(widest):
             total += padded.narrow(axis, tap, x.shape[axis]) * taps[:, tap]

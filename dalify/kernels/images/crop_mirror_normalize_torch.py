@@ -11,6 +11,7 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.kernels.arrays.convert import saturate_cast_torch
+from dalify.kernels.arrays.upload_torch import uploaded
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,20 +49,18 @@ def crop_mirror_normalize_torch(
     places = [np.asarray(anchor)[:, axis, None] + np.arange(target.shape[1 + axis]) for axis in range(3)]
     places[2] = np.where(np.asarray(mirror, bool)[:, None], places[2][:, ::-1], places[2])
     inside = [(place >= 0) & (place < x.shape[1 + axis]) for axis, place in enumerate(places)]
-    index = [
-        torch.as_tensor(place.clip(0, x.shape[1 + axis] - 1), device=x.device) for axis, place in enumerate(places)
-    ]
+    index = [uploaded(place.clip(0, x.shape[1 + axis] - 1), x.device) for axis, place in enumerate(places)]
     rows = torch.arange(samples, device=x.device)[:, None, None, None]
     window = x[rows, index[0][:, :, None, None], index[1][:, None, :, None], index[2][:, None, None, :]]
 
     def parameter(values: np.ndarray) -> Tensor:
         full = np.broadcast_to(np.asarray(values, np.float32), (samples, channels))
-        return torch.as_tensor(full.copy(), device=x.device)[:, None, None, None, :]
+        return uploaded(full, x.device)[:, None, None, None, :]
 
     result = (window.to(torch.float32) - parameter(mean)) * parameter(multiplier) + shift
-    border = torch.as_tensor(np.array(fill, np.float32), device=x.device)
+    border = uploaded(fill, x.device, np.float32)
     if not all(part.all() for part in inside):
-        masks = [torch.as_tensor(part, device=x.device) for part in inside]
+        masks = [uploaded(part, x.device) for part in inside]
         is_inside = masks[0][:, :, None, None] & masks[1][:, None, :, None] & masks[2][:, None, None, :]
         result = torch.where(is_inside[..., None], result, border[:channels])
     if target.shape[-1] > channels:

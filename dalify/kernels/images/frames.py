@@ -14,7 +14,6 @@ import numpy as np
 
 from dalify.base.errors import LayoutError, ShapeError
 from dalify.data import DALIDataType, Spec
-from dalify.data.samples import Samples
 
 __all__ = ["flat_frames", "folded_frames", "frame_count", "per_frame", "per_frame_of_samples", "visual_layout"]
 
@@ -56,17 +55,17 @@ def flat_frames(x: Any, layout: str) -> Any:
     return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
 
 
-def folded_frames(x: Samples, layout: str) -> Samples:
-    """Return each frame of sequences as a separate sample; single images are unchanged."""
+def folded_frames(x: Any, layout: str) -> Any:
+    """Return each frame of sequences (`Samples` or `DeviceSamples`) as a sample; single images are unchanged."""
     return x.folded(1)[0] if layout.startswith("F") else x
 
 
-def per_frame_of_samples(values: Any, x: Samples, layout: str, name: str, width: int | None = None) -> np.ndarray:
+def per_frame_of_samples(values: Any, x: Any, layout: str, name: str, width: int | None = None) -> np.ndarray:
     """Return an argument with one entry per frame of each sample of a chunk.
 
     Args:
         values: [N, k] or [N, F, k], or a list of N vectors.
-        x: the samples.
+        x: the samples, `Samples` or `DeviceSamples`.
         layout: layout of a sample.
         name: name of the argument, for the error.
         width: number of elements of an entry; None for a scalar.

@@ -12,12 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
+from dalify.kernels.dispatch import also_on_device
 from dalify.kernels.images.crop_mirror_normalize import crop_mirror_normalize
 from dalify.kernels.images.crop_mirror_normalize_torch import crop_mirror_normalize_torch
+from dalify.kernels.images.normalize_samples_torch import normalize_samples_torch
 
-__all__ = ["normalize_axes"]
+__all__ = ["normalize_axes", "normalize_samples"]
 
 
 def normalize_axes(
@@ -37,7 +40,7 @@ def normalize_axes(
     """Set ``out = scale * (window of x - mean) / std + shift``, optionally mirrored, with another order of axes.
 
     Args:
-        out: [N, ...], output; array, tensor or `Samples`. Channels that `x` does not have are filled.
+        out: [N, ...], output; array, tensor, `Samples` or `DeviceSamples`. Channels that `x` does not have are filled.
         x: [N, ...], same type.
         layout: layout of a sample of `x`: F, C, D, H and W, each at most once.
         out_layout: layout of a sample of `out`, a permutation of `layout`.
@@ -51,8 +54,18 @@ def normalize_axes(
     """
     options: dict[str, Any] = {"scale": scale, "shift": shift, "fill_values": fill_values}
     if isinstance(x, Samples):
-        _normalize_samples(out, x, layout, out_layout, anchors, mirror, mean, std, options)
+        normalize_samples(out, x, layout, out_layout, anchors, mirror, mean, std, options)
         return
+    if isinstance(x, DeviceSamples):
+        if x.dense is None or out.dense is None:
+            fill = _fills(fill_values, int(out.extents(out_layout.index("C")).max()))
+            rows = [_multiplier(row, scale) for row in std] if isinstance(std, list) else _multiplier(std, scale)
+            normalize_samples_torch(
+                out, x, layout, out_layout, anchors, mirror=mirror, mean=mean, multiplier=rows, shift=shift, fill=fill
+            )
+            return
+        out, x = out.dense, x.dense
+        mean, std = _rows(mean), _rows(std)
     size = dict(zip(out_layout, out.shape[1:], strict=True))
     extents = dict(zip(layout, x.shape[1:], strict=True))
     samples, channels = x.shape[0], extents["C"]
@@ -132,7 +145,8 @@ def _fills(values: Sequence[float], channels: int) -> np.ndarray:
     return fill
 
 
-def _normalize_samples(
+@also_on_device("windows")
+def normalize_samples(
     out: Samples,
     x: Samples,
     layout: str,
@@ -143,7 +157,19 @@ def _normalize_samples(
     std: Any,
     options: Mapping[str, Any],
 ) -> None:
-    """Process the samples of a chunk, in one call if the channels are equal and the layout is common."""
+    """`normalize_axes` for the samples of a chunk, in one call if the channels are equal and the layout is common.
+
+    Args:
+        out: as in `normalize_axes`, like the other arguments.
+        x: input.
+        layout: of `x`.
+        out_layout: of `out`.
+        anchors: start of the windows.
+        mirror: reverse W.
+        mean: subtracted.
+        std: divisor.
+        options: ``scale``, ``shift`` and ``fill_values``.
+    """
     channels = x.extents(layout.index("C"))
     is_mixed = bool((channels != channels[0]).any())
     spatial = layout.replace("C", "")

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ShapeError
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
 from dalify.kernels.images.resample import resample
+from dalify.kernels.images.resample_samples_torch import resample_samples_torch
 from dalify.kernels.images.resample_torch import resample_torch
 from dalify.kernels.images.resize_geometry import spatial_axes
 
@@ -38,7 +40,7 @@ def resample_axes(
     """Resample the spatial axes.
 
     Args:
-        out: output: `Samples`, or a tensor [N, ...].
+        out: output: `Samples`, `DeviceSamples`, or a tensor [N, ...].
         x: same type.
         layout: layout of a sample, one of `VISUAL_LAYOUTS`.
         start: start of the windows on each spatial axis, [k] for all or [N, k].
@@ -53,7 +55,10 @@ def resample_axes(
     both = broadcast_to(int(DALIInterpType.INTERP_LINEAR), (samples,), np.int32) if interp_type is None else interp_type
     smaller, larger = both if min_filter is None else min_filter, both if mag_filter is None else mag_filter
     begin, stop = (broadcast_to(corner, (samples, last - first), np.float32) for corner in (start, end))
-    if isinstance(x, Samples):
+    if isinstance(x, DeviceSamples) and x.dense is not None and out.dense is not None:
+        out, x = out.dense, x.dense
+    if isinstance(x, (Samples, DeviceSamples)):
+        kernel: Any = resample if isinstance(x, Samples) else resample_samples_torch
         if last == len(layout):
             out, x = out.with_axis(last), x.with_axis(last)
         source, owner = x.folded(first)
@@ -61,7 +66,7 @@ def resample_axes(
         if owner is not None:
             begin, stop, smaller, larger = begin[owner], stop[owner], smaller[owner], larger[owner]
         try:
-            resample(target, source, begin, stop, min_filter=smaller, mag_filter=larger, antialias=antialias)
+            kernel(target, source, begin, stop, min_filter=smaller, mag_filter=larger, antialias=antialias)
         except ShapeError as error:
             if owner is not None and error.sample is not None:
                 error.sample = int(owner[error.sample])

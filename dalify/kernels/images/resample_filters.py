@@ -18,7 +18,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.data.dtypes import DALIInterpType
 
-__all__ = ["axis_taps", "axis_weights", "filter_radius", "select_filter", "tap_count"]
+__all__ = ["axis_taps", "axis_weights", "curve_tables", "filter_radius", "select_filter", "tap_count"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
@@ -55,6 +55,11 @@ _CUBIC_TABLE = _table(_cubic(_points(2)))
 _LANCZOS_TABLE = _table(np.sinc(_points(3)) * np.sinc(_points(3) / 3))
 # Standard deviation radius / (2 sqrt 2), truncated at the radius.
 _GAUSSIAN_TABLE = _table(np.exp(-((2 * _points(1)) ** 2)))
+
+
+def curve_tables() -> dict[int, np.ndarray]:
+    """Return the points of the curved filters by DALIInterpType, float32; the last two points of each are zeros."""
+    return {_CUBIC: _CUBIC_TABLE, _LANCZOS: _LANCZOS_TABLE, _GAUSSIAN: _GAUSSIAN_TABLE}
 
 
 @njit(nogil=True, cache=True)

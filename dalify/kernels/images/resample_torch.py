@@ -14,6 +14,7 @@ from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.arrays.convert import saturate_cast_torch
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.resample_filters import axis_weights
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _gather(x: Tensor, tables: list[list[tuple[np.ndarray, np.ndarray]]]) -> Ten
     samples = x.shape[0]
     index = [torch.arange(samples, device=x.device).reshape(samples, *[1] * axes)]
     for axis, table in enumerate(tables):
-        first = torch.as_tensor(np.stack([rows for rows, _ in table]), device=x.device)
+        first = uploaded(np.stack([rows for rows, _ in table]), x.device)
         form = [1] * axes
         form[axis] = first.shape[1]
         index.append(first.reshape(samples, *form))
@@ -112,4 +113,4 @@ def _dense(table: list[tuple[np.ndarray, np.ndarray]], extent: int, device: torc
     # Taps with weight 0 of narrower filters in the group may be outside the image.
     columns = np.minimum(first + np.arange(taps), extent - 1)
     matrix = torch.zeros(len(table), size, extent, device=device)
-    return matrix.scatter_add_(2, torch.as_tensor(columns, device=device), torch.as_tensor(weights, device=device))
+    return matrix.scatter_add_(2, uploaded(columns, device), uploaded(weights, device))

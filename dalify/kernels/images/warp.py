@@ -17,8 +17,9 @@ from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples, to_uint8
+from dalify.kernels.dispatch import also_on_device
 
-__all__ = ["sample_2d", "warp_2d", "warp_3d"]
+__all__ = ["bounded_matrix", "sample_2d", "values_outside", "warp_2d", "warp_3d"]
 
 # Weights have 13 bits: with the 8 of a byte they fill the 21 bits of a lane.
 _LANE_HALF = np.uint64(4096 | 4096 << 21 | 4096 << 42)
@@ -311,7 +312,7 @@ def _prepared_fill(fill: float | Sequence[float] | None, dtype: np.dtype, channe
     return held
 
 
-def _outside(
+def values_outside(
     fill: float | Sequence[float] | None, out_dtype: np.dtype, dtype: np.dtype, channels: int, nearest: bool
 ) -> np.ndarray:
     """Return the fill values saturated to the result dtype and, for interpolation with pixels, to the source dtype."""
@@ -319,11 +320,12 @@ def _outside(
     return value if nearest else _prepared_fill(value.astype(np.float32).tolist(), dtype, channels)
 
 
-def _finite(matrix: np.ndarray) -> np.ndarray:
+def bounded_matrix(matrix: np.ndarray) -> np.ndarray:
     """Bound the matrix, so that no coordinate is NaN or overflows and all indices are defined."""
     return np.clip(np.nan_to_num(np.ascontiguousarray(matrix, np.float64), nan=0.0), -1e9, 1e9)
 
 
+@also_on_device("warping")
 def warp_2d(
     out: Samples, x: Samples, matrix: np.ndarray, *, nearest: bool, fill: float | Sequence[float] | None
 ) -> None:
@@ -336,7 +338,7 @@ def warp_2d(
         nearest: use the pixel that contains the source point; otherwise interpolate linearly between four.
         fill: value outside the source, or one per channel; None repeats the border pixel.
     """
-    matrix = _finite(matrix)
+    matrix = bounded_matrix(matrix)
     channels = x.extents(2)
     # Empty samples, and those with another number of channels than the first, are computed one by one.
     usual = x.shapes.all(1) & (channels == channels[0]) if len(x) else np.ones(0, bool)
@@ -383,7 +385,7 @@ def _sampled(
     fill: float | Sequence[float] | None,
 ) -> None:
     channels = int(x.shapes[0, 2])
-    border, value = fill is None, _outside(fill, out.dtype, x.dtype, channels, nearest)
+    border, value = fill is None, values_outside(fill, out.dtype, x.dtype, channels, nearest)
     if x.dtype == np.uint8 and out.dtype == np.uint8:
         if channels == 3 and not nearest and (x.extents(0) * x.extents(1) < 2**30).all():
             _warp_rgb(*out.compiled, *x.compiled, matrix, maps, border, value)
@@ -407,13 +409,13 @@ def warp_3d(out: Samples, x: Samples, matrix: np.ndarray, *, nearest: bool, fill
         nearest: as in `warp_2d`.
         fill: as in `warp_2d`.
     """
-    matrix = _finite(matrix)
+    matrix = bounded_matrix(matrix)
     for n, (target, source) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
         _warp_volume(target[None], _not_empty(source[None], fill), matrix[n : n + 1], nearest, fill)
 
 
 def _warp_volume(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, nearest: bool, fill: float | None) -> None:
-    border, value = fill is None, float(_outside(fill, out.dtype, x.dtype, x.shape[-1], nearest)[0])
+    border, value = fill is None, float(values_outside(fill, out.dtype, x.dtype, x.shape[-1], nearest)[0])
     if x.dtype == np.uint8 and out.dtype == np.uint8:
         _warp_3d(out, x, matrix, nearest, border, value, True)
         return

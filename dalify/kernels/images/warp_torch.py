@@ -6,23 +6,27 @@ Everything is a gather over the whole group.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.convert import saturate_cast_torch
+from dalify.kernels.arrays.grid_torch import Grid, common_unit
 from dalify.kernels.arrays.torch_unsigned import movable_torch
+from dalify.kernels.arrays.upload_torch import uploaded
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["projected_points", "sample_torch", "warp_torch"]
+__all__ = ["inverted_torch", "projected_points", "sample_torch", "warp_samples_torch", "warp_torch"]
 
 
 def warp_torch(
-    out: Tensor, x: Tensor, matrix: np.ndarray, *, nearest: bool, fill: float | Sequence[float] | None
+    out: Tensor, x: Tensor, matrix: np.ndarray | Tensor, *, nearest: bool, fill: float | Sequence[float] | None
 ) -> None:
     """Fill `out` with `x` warped by `matrix`, which maps output points to source points.
 
@@ -32,12 +36,48 @@ def warp_torch(
     Args:
         out: [N, (D',) H', W', C].
         x: [N, (D,) H, W, C], on `out`'s device.
-        matrix: [N, k, k + 1] for k = 2 or 3 spatial axes, or [N, 3, 3] for a projective map of images; numpy.
+        matrix: [N, k, k + 1] for k = 2 or 3 spatial axes, or [N, 3, 3] for a projective map of images; NumPy, or
+            float32 on the device.
         nearest: use the pixel that contains the source point; otherwise interpolate linearly.
         fill: value outside the source, or one per channel; None repeats the border pixel.
     """
     points = _coordinates(tuple(out.shape[1:-1]), matrix, x.ndim - 2, x.device)
     sample_torch(out, x, points, nearest=nearest, fill=fill)
+
+
+def warp_samples_torch(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    matrix: np.ndarray | Tensor,
+    *,
+    nearest: bool,
+    fill: float | Sequence[float] | None,
+) -> None:
+    """`warp_torch` for samples of any shapes, in one pass over the results.
+
+    Args:
+        out: N samples [(D',) H', W', C], output, none of them empty.
+        x: N samples [(D,) H, W, C], on the same device.
+        matrix: as in `warp_torch`; or float32 on the device.
+        nearest: as in `warp_torch`.
+        fill: as in `warp_torch`.
+    """
+    if x.dense is not None and out.dense is not None:
+        warp_torch(out.dense, x.dense, matrix, nearest=nearest, fill=fill)
+        return
+    axes = x.ndim - 1
+    unit = common_unit(x, axes)
+    # Empty images, and images of several numbers of channels.
+    if not x.shapes.all() or not unit or unit != common_unit(out, axes):
+        for n, (target, source) in enumerate(zip(out.tensors(), x.tensors(), strict=True)):
+            warp_torch(target[None], source[None], matrix[n : n + 1], nearest=nearest, fill=fill)
+        return
+    grid = Grid(out, x, axes, unit)
+    limits = [grid.of_sample(x.shapes[:, axis]) for axis in range(axes)]
+    points = _points(grid, matrix, axes)
+    base = grid.of_sample(x.offsets // unit)
+    value = _sampled(x.block.view(-1, unit), base, limits, points, out.dtype, nearest=nearest, fill=fill)
+    saturate_cast_torch(out.block, grid.whole(value))
 
 
 def sample_torch(
@@ -53,60 +93,125 @@ def sample_torch(
         nearest: as in `warp_torch`.
         fill: as in `warp_torch`.
     """
-    sizes = tuple(x.shape[1:-1])
-    if 0 in sizes:
-        sizes = (1,) * len(sizes)  # empty: as on the CPU, a pixel with the fill value
-    # One pixel beyond the edge is equivalent to infinity, and keeps every index defined.
-    limited = [
-        c.nan_to_num(-2.0).clamp(-2.0, size + 1.0).expand(x.shape[0], *c.shape[1:])
-        for c, size in zip(points, sizes, strict=True)
-    ]
-    wanted = torch.tensor(0.0 if fill is None else fill, dtype=torch.float32, device=x.device).expand(x.shape[-1])
-    held = torch.empty(x.shape[-1], dtype=x.dtype, device=x.device)
-    saturate_cast_torch(held, wanted)
-    flat = x.reshape(x.shape[0], -1, x.shape[-1]) if x.numel() else held.expand(x.shape[0], 1, -1)
-    outside = None
-    if fill is not None:  # saturated to the result dtype and, for interpolation with pixels, to the source dtype
-        kept = torch.empty(x.shape[-1], dtype=out.dtype, device=x.device)
-        saturate_cast_torch(kept, wanted)
-        if not nearest:
-            saturate_cast_torch(held, kept.float())
-        outside = (kept if nearest else held).float()
-    if nearest:
-        value = _fetch(flat, [c.floor().long() for c in limited], sizes, outside)
-    else:
-        shifted = [c - 0.5 for c in limited]
-        base = [c.floor() for c in shifted]
-        fraction = [c - b for c, b in zip(shifted, base, strict=True)]
-        value = torch.zeros((), device=x.device)
-        for corner in itertools.product((0, 1), repeat=len(sizes)):
-            weight = torch.ones((), device=x.device)
-            for step, part in zip(corner, fraction, strict=True):
-                weight = weight * (part if step else 1.0 - part)
-            at = [b.long() + step for b, step in zip(base, corner, strict=True)]
-            value = value + weight.unsqueeze(-1) * _fetch(flat, at, sizes, outside)
+    sizes, channels = tuple(x.shape[1:-1]), x.shape[-1]
+    pixels = x.reshape(-1, channels)
+    if 0 in sizes:  # empty: as on the CPU, a pixel with the fill value
+        sizes = (1,) * len(sizes)
+        pixel = torch.empty(channels, dtype=x.dtype, device=x.device)
+        saturate_cast_torch(pixel, _fill_values(fill, channels, x.device))
+        pixels = pixel.expand(len(x), channels)
+    base = torch.arange(len(x), device=x.device).reshape(-1, *[1] * len(sizes)) * math.prod(sizes)
+    limits = [torch.full((), size, dtype=torch.long, device=x.device) for size in sizes]
+    value = _sampled(pixels, base, limits, points, out.dtype, nearest=nearest, fill=fill)
     saturate_cast_torch(out, value.reshape(out.shape))
 
 
-def _coordinates(sizes: tuple[int, ...], matrix: np.ndarray, axes: int, device: torch.device) -> list[Tensor]:
+def _fill_values(fill: float | Sequence[float] | None, channels: int, device: torch.device) -> Tensor:
+    return uploaded(0.0 if fill is None else fill, device, np.float32).expand(channels)
+
+
+def _sampled(
+    pixels: Tensor,
+    base: Tensor,
+    limits: Sequence[Tensor],
+    points: Sequence[Tensor],
+    dtype: torch.dtype,
+    *,
+    nearest: bool,
+    fill: float | Sequence[float] | None,
+) -> Tensor:
+    """Return the values at given points as float32 [..., C].
+
+    Args:
+        pixels: of all images, [total, C].
+        base: index of the first pixel of the image of each point. All but `pixels` broadcast to one shape.
+        limits: extents of that image, integers.
+        points: coordinates, as in `sample_torch`.
+        dtype: of the result.
+        nearest: as in `warp_torch`.
+        fill: as in `warp_torch`.
+    """
+    # One pixel beyond the edge is equivalent to infinity, and keeps every index defined.
+    limited = [
+        torch.minimum(c.nan_to_num(-2.0).clamp(min=-2.0), size.to(torch.float32) + 1.0)
+        for c, size in zip(points, limits, strict=True)
+    ]
+    outside = None
+    if fill is not None:  # saturated to the result dtype and, for interpolation with pixels, to the source dtype
+        wanted = _fill_values(fill, pixels.shape[1], pixels.device)
+        kept = torch.empty(pixels.shape[1], dtype=dtype, device=pixels.device)
+        saturate_cast_torch(kept, wanted)
+        if not nearest:
+            held = torch.empty(pixels.shape[1], dtype=pixels.dtype, device=pixels.device)
+            saturate_cast_torch(held, kept.float())
+            kept = held
+        outside = kept.float()
+    if nearest:
+        return _fetch(pixels, base, [c.floor().to(base.dtype) for c in limited], limits, outside)
+    shifted = [c - 0.5 for c in limited]
+    low = [c.floor() for c in shifted]
+    fraction = [c - b for c, b in zip(shifted, low, strict=True)]
+    value = torch.zeros((), device=pixels.device)
+    for corner in itertools.product((0, 1), repeat=len(limits)):
+        weight = torch.ones((), device=pixels.device)
+        for step, part in zip(corner, fraction, strict=True):
+            weight = weight * (part if step else 1.0 - part)
+        at = [b.to(base.dtype) + step for b, step in zip(low, corner, strict=True)]
+        value = value + weight.unsqueeze(-1) * _fetch(pixels, base, at, limits, outside)
+    return value
+
+
+def _points(grid: Grid, matrix: np.ndarray | Tensor, axes: int) -> list[Tensor]:
+    """Return the source coordinates of all units of a grid, one tensor per axis, outermost first."""
+    if isinstance(matrix, np.ndarray):
+        matrix = _bounded(matrix)
+    centers = [coordinate.to(torch.float32) + 0.5 for coordinate in reversed(grid.coordinates)]
+    rows: list[Tensor] = []
+    for row in range(matrix.shape[1]):
+        total = grid.of_sample(matrix[:, row, axes])
+        for column, center in enumerate(centers):
+            total = total + grid.of_sample(matrix[:, row, column]) * center
+        rows.append(total)
+    return _divided(rows, axes)
+
+
+def _bounded(matrix: np.ndarray) -> np.ndarray:
+    return np.clip(np.nan_to_num(np.asarray(matrix, np.float64), nan=0.0), -1e9, 1e9).astype(np.float32)
+
+
+def _divided(rows: list[Tensor], axes: int) -> list[Tensor]:
+    if len(rows) > axes:
+        divisor = rows.pop()
+        rows = [torch.where(divisor == 0, -2.0, row / divisor) for row in rows]
+    return rows[::-1]
+
+
+def inverted_torch(maps: Tensor) -> Tensor:
+    """Return the inverses of affine maps on the device, [N, k, k + 1]; of singular ones, what is not finite becomes 0.
+
+    Whether a map is singular is not known without waiting for the device.
+    """
+    linear = torch.linalg.inv_ex(maps[:, :, :-1].double()).inverse
+    inverse = torch.cat([linear, -linear @ maps[:, :, -1:].double()], 2)
+    return inverse.nan_to_num(0.0, 0.0, 0.0).clamp(-1e9, 1e9).float()
+
+
+def _coordinates(sizes: tuple[int, ...], matrix: np.ndarray | Tensor, axes: int, device: torch.device) -> list[Tensor]:
     """Return the source coordinates of every output point, one tensor per axis, outermost first."""
-    bounded = np.clip(np.nan_to_num(np.asarray(matrix, np.float64), nan=0.0), -1e9, 1e9).astype(np.float32)
-    m = torch.as_tensor(bounded, device=device).reshape(*bounded.shape, *[1] * axes)
+    table = uploaded(_bounded(matrix), device) if isinstance(matrix, np.ndarray) else matrix
+    m = table.reshape(*table.shape, *[1] * axes)
     points: list[Tensor] = []
     for axis in reversed(range(axes)):  # x is first in the matrix and last in the tensor
         shape = [1] * (axes + 1)
         shape[axis + 1] = sizes[axis]
         points.append((torch.arange(sizes[axis], device=device, dtype=torch.float32) + 0.5).reshape(shape))
     rows: list[Tensor] = []
-    for row in range(bounded.shape[1]):
+    for row in range(table.shape[1]):
         total = m[:, row, axes]
         for column, point in enumerate(points):
             total = total + m[:, row, column] * point
-        rows.append(total.expand(bounded.shape[0], *sizes))
-    if len(rows) > axes:
-        divisor = rows.pop()
-        rows = [torch.where(divisor == 0, -2.0, row / divisor) for row in rows]
-    return rows[::-1]
+        rows.append(total.expand(table.shape[0], *sizes))
+    return _divided(rows, axes)
 
 
 def projected_points(size: Sequence[int], matrices: np.ndarray) -> np.ndarray:
@@ -128,14 +233,14 @@ def projected_points(size: Sequence[int], matrices: np.ndarray) -> np.ndarray:
     return np.nan_to_num(points, nan=-2.0, posinf=-2.0, neginf=-2.0).astype(np.float32)
 
 
-def _fetch(flat: Tensor, at: list[Tensor], sizes: tuple[int, ...], outside: Tensor | None) -> Tensor:
-    """Return the pixels at integer positions as float32 [N, ..., C]."""
-    index = torch.zeros((), dtype=torch.long, device=flat.device)
-    valid = torch.ones((), dtype=torch.bool, device=flat.device)
-    for position, size in zip(at, sizes, strict=True):
+def _fetch(pixels: Tensor, base: Tensor, at: list[Tensor], limits: Sequence[Tensor], outside: Tensor | None) -> Tensor:
+    """Return the pixels at integer positions as float32 [..., C]."""
+    index = torch.zeros((), dtype=base.dtype, device=pixels.device)
+    valid = torch.ones((), dtype=torch.bool, device=pixels.device)
+    for position, size in zip(at, limits, strict=True):
         valid = valid & (position >= 0) & (position < size)
-        index = index * size + position.clamp(0, size - 1)
-    channels = flat.shape[-1]
-    picked = movable_torch(flat).gather(1, index.reshape(flat.shape[0], -1, 1).expand(-1, -1, channels))
-    value = picked.view(flat.dtype).reshape(*index.shape, channels).float()
+        index = index * size + torch.minimum(position.clamp(min=0), size - 1)
+    index = (base + index).clamp(0, len(pixels) - 1)
+    picked = movable_torch(pixels).index_select(0, index.reshape(-1))
+    value = picked.view(pixels.dtype).reshape(*index.shape, pixels.shape[1]).float()
     return value if outside is None else torch.where(valid.unsqueeze(-1), value, outside)

@@ -10,14 +10,16 @@ four 32-bit words. The counter is (block, sample, step low, step high); the key 
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
 
 from dalify.base.compiling import njit
+from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 
-__all__ = ["Draws", "SampleDraws", "fill_uniform", "philox4x32"]
+__all__ = ["Draws", "SampleDraws", "fill_uniform", "philox4x32", "seed_of"]
 
 _MULTIPLIER_0 = np.uint64(0xD2511F53)
 _MULTIPLIER_1 = np.uint64(0xCD9E8D57)
@@ -31,6 +33,7 @@ _SHIFT_5 = np.uint32(5)
 _INVERSE_2_24 = np.float32(2.0**-24)
 _ROUNDS = 10
 _MASK_64 = (1 << 64) - 1
+_STATE_WORDS = 7
 
 
 @njit(inline="always", nogil=True)
@@ -116,6 +119,18 @@ def _mix(value: int) -> int:
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK_64
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK_64
     return value ^ (value >> 31)
+
+
+def seed_of(state: np.ndarray[Any, Any]) -> int:
+    """Return the seed for the state of a generator, uint32 [7] or longer; the rest is ignored.
+
+    Raises:
+        ArgumentValueError: it is too short.
+    """
+    if state.size < _STATE_WORDS:
+        raise ArgumentValueError(f"the state of a generator has {_STATE_WORDS} numbers of 32 bits; got {state.size}.")
+    digest = hashlib.blake2b(np.ascontiguousarray(state[:_STATE_WORDS]).tobytes(), digest_size=8)
+    return int.from_bytes(digest.digest(), "little")
 
 
 class Draws:

@@ -26,7 +26,7 @@ from dalify.mediapipe.media_types import to_dalify_type
 from dalify.mediapipe.node import Lowering, Value, operator
 from dalify.mediapipe.slicing import IndexedReader, SlicedOrder
 
-__all__ = ["ReadImageDatasetFromDir", "ReadNumpyDatasetFromDir", "labelled_files", "path_rows"]
+__all__ = ["ReadImageDatasetFromDir", "ReadNumpyDatasetFromDir", "labeled_files", "path_rows"]
 
 _ARCHIVE = ".npz"
 _VOLUME = "CDHW"
@@ -39,7 +39,7 @@ def path_rows(paths: Iterable[Any]) -> TensorListCPU:
     return TensorListCPU(Batch(None, [np.frombuffer(os.fsencode(name), np.uint8) for name in names], "", "cpu", names))
 
 
-def labelled_files(
+def labeled_files(
     folder: str | None,
     extension: str,
     file_list: Sequence[str] | None,
@@ -114,7 +114,7 @@ def ReadImageDatasetFromDir(
         paths for a decoder, and labels, one number each.
     """
     del max_file
-    paths, labels = labelled_files(dir, format, file_list, class_list, file_classes)
+    paths, labels = labeled_files(dir, format, file_list, class_list, file_classes)
     order = SlicedOrder(
         len(paths),
         context.batch_size,

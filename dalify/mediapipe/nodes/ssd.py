@@ -47,14 +47,14 @@ def default_boxes() -> np.ndarray[Any, Any]:
         for ratio in ratios:
             wide, narrow = small * math.sqrt(ratio), small / math.sqrt(ratio)
             extents += [(wide, narrow), (narrow, wide)]
-        centres = (np.arange(cells) + 0.5) * step / _IMAGE_SIZE
-        x, y = np.meshgrid(centres, centres)
+        centers = (np.arange(cells) + 0.5) * step / _IMAGE_SIZE
+        x, y = np.meshgrid(centers, centers)
         for width, height in extents:
             grid = np.stack([x, y, np.full_like(x, width), np.full_like(x, height)], axis=-1)
             boxes.append(grid.reshape(-1, 4))
-    centred = np.concatenate(boxes).astype(np.float32).clip(0, 1)
-    half = np.float32(0.5) * centred[:, 2:]
-    return np.concatenate([centred[:, :2] - half, centred[:, :2] + half], axis=1)
+    centered = np.concatenate(boxes).astype(np.float32).clip(0, 1)
+    half = np.float32(0.5) * centered[:, 2:]
+    return np.concatenate([centered[:, :2] - half, centered[:, :2] + half], axis=1)
 
 
 def _counted(node: DataNode, lengths: Value) -> DataNode:

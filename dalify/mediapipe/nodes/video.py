@@ -20,7 +20,7 @@ from dalify.mediapipe.media_types import clipSampler, ftype, imgtype, randomCrop
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.node import Lowering, Value, extents, operator, seed_of
 from dalify.mediapipe.nodes.decoders import RANDOM_CROPS, check_output, covering, cut, filter_of
-from dalify.mediapipe.nodes.readers import labelled_files, path_rows
+from dalify.mediapipe.nodes.readers import labeled_files, path_rows
 from dalify.mediapipe.slicing import IndexedReader, Indices, SlicedOrder
 
 __all__ = ["ReadVideoDatasetFromDir", "VideoDecoder"]
@@ -73,12 +73,12 @@ class _ClipReader(IndexedReader):
         self,
         order: SlicedOrder,
         batch_size: int,
-        films: list[tuple[str, np.generic, _Clips]],
+        videos: list[tuple[str, np.generic, _Clips]],
         most: int,
         sampler: int,
     ) -> None:
         super().__init__(order, batch_size, self._clips)
-        self._films = films
+        self._videos = videos
         self._most = most
         self._sampler = sampler
         # The same selection on all devices: each reads its own items of it.
@@ -89,7 +89,7 @@ class _ClipReader(IndexedReader):
         super().start_epoch()
         self._chosen = [
             (path, label, clips.numbers[clip])
-            for path, label, clips in self._films
+            for path, label, clips in self._videos
             for clip in clips.chosen(self._most, self._sampler, self._choice)
         ]
 
@@ -166,7 +166,7 @@ def ReadVideoDatasetFromDir(
             "frames_per_clip, clips_per_video and step_between_clips must be at least 1, target_frame_rate and "
             "start_frame_index at least 0."
         )
-    paths, labels = labelled_files(dir, format, file_list, class_list, file_classes)
+    paths, labels = labeled_files(dir, format, file_list, class_list, file_classes)
     start = start_frame_index if fixed_clip_mode else None
 
     def clips_of(path: str) -> _Clips:
@@ -175,13 +175,13 @@ def ReadVideoDatasetFromDir(
     with ThreadPoolExecutor() as pool:  # opening a video waits for the disk, or runs without the GIL
         found = list(pool.map(clips_of, paths))
     kind = to_dalify_type(label_dtype)
-    films = [(path, label, clips) for path, label, clips in zip(paths, labels.astype(kind.numpy), found, strict=True)]
-    films = [film for film in films if len(film[2].numbers)]
-    if not films:
+    videos = [(path, label, clips) for path, label, clips in zip(paths, labels.astype(kind.numpy), found, strict=True)]
+    videos = [video for video in videos if len(video[2].numbers)]
+    if not videos:
         raise ReaderError(f"none of the {len(paths)} videos has {frames_per_clip} frames from start_frame_index on.")
     most = 1 if fixed_clip_mode else clips_per_video
     order = SlicedOrder(
-        sum(min(most, len(clips.numbers)) for _, _, clips in films),
+        sum(min(most, len(clips.numbers)) for _, _, clips in videos),
         context.batch_size,
         shuffle=shuffle,
         seed=seed,
@@ -191,7 +191,7 @@ def ReadVideoDatasetFromDir(
         drop_remainder=drop_remainder,
         pad_remainder=pad_remainder,
     )
-    reader = _ClipReader(order, context.batch_size, films, most, sampler)
+    reader = _ClipReader(order, context.batch_size, videos, most, sampler)
     number = DALIDataType.INT32
     nodes = context.read(reader, 4, dtype=[DALIDataType.UINT8, kind, number, number], ndim=[1, 0, 1, 1])
     kinds = ("path", "", "frames", "first")

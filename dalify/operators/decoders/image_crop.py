@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError
-from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, decoder_rule, window_shapes
-from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
+from dalify.data import Batch
+from dalify.data.samples import Samples
 from dalify.kernels.images.crop_geometry import check_crop_arguments
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -24,20 +28,8 @@ def image_crop(
     crop_pos_y: PerSample[float] = 0.5,
     crop_pos_z: PerSample[float] = 0.5,
     rounding: str = "round",
-    output_type: DALIImageType = DALIImageType.RGB,
-    dtype: DALIDataType = DALIDataType.UINT8,
-    adjust_orientation: bool = True,
-    use_fast_idct: bool = False,
-    jpeg_fancy_upsampling: bool = False,
-    hybrid_huffman_threshold: int = 1000000,
-    hw_decoder_load: float = 0.65,
-    preallocate_width_hint: int = 0,
-    preallocate_height_hint: int = 0,
-    device_memory_padding: int = 16777216,
-    host_memory_padding: int = 8388608,
-    device_memory_padding_jpeg2k: int = 0,
-    host_memory_padding_jpeg2k: int = 0,
-    affine: bool = True,
+    options: DecodeOptions,
+    hardware: HardwareDecoder,
 ) -> Spec:
     """Decode a window of a given size from images of any common format.
 
@@ -54,20 +46,6 @@ def image_crop(
         crop_pos_y: position of the window, 0 (top) to 1 (bottom).
         crop_pos_z: position in volumes; accepted but ignored.
         rounding: how the start of the window is rounded: "round" (half away from zero) or "truncate".
-        output_type: RGB, BGR, GRAY (luma), YCbCr (BT.601, studio range) or ANY_DATA (all channels as stored).
-        dtype: element type. The full range of the stored values is mapped to that of the type: FLOAT is 0 to 1.
-        adjust_orientation: rotate the image as its EXIF orientation tag specifies.
-        use_fast_idct: JPEG only: a few percent faster; values differ by up to 9.
-        jpeg_fancy_upsampling: accepted; chroma is always interpolated, as in DALI's CPU decoder.
-        hybrid_huffman_threshold: option of DALI's hardware decoder; accepted but ignored.
-        hw_decoder_load: option of DALI's hardware decoder; accepted but ignored.
-        preallocate_width_hint: option of DALI's hardware decoder; accepted but ignored.
-        preallocate_height_hint: option of DALI's hardware decoder; accepted but ignored.
-        device_memory_padding: option of DALI's hardware decoder; accepted but ignored.
-        host_memory_padding: option of DALI's hardware decoder; accepted but ignored.
-        device_memory_padding_jpeg2k: option of DALI's hardware decoder; accepted but ignored.
-        host_memory_padding_jpeg2k: option of DALI's hardware decoder; accepted but ignored.
-        affine: option of DALI's hardware decoder; accepted but ignored.
 
     Returns:
         ``[height, width, channels]``, layout HWC; the same pixels as that window of the result of ``decoders.image``.
@@ -81,12 +59,22 @@ def image_crop(
         >>> images = fn.decoders.image_crop(encoded, crop=[224, 224])  # doctest: +SKIP
     """
     check_crop_arguments(crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)
-    return decoder_rule(encoded, dtype)
+    return decoder_rule(encoded, options.dtype)
 
 
 @image_crop.prepare
-def _(encoded, *, crop, crop_h, crop_w, crop_pos_x, crop_pos_y, rounding, output_type, adjust_orientation):
-    shapes, headers = decoded_shapes(encoded, output_type, adjust_orientation)
+def _(
+    encoded: Batch,
+    *,
+    crop: Any,
+    crop_h: np.ndarray,
+    crop_w: np.ndarray,
+    crop_pos_x: np.ndarray,
+    crop_pos_y: np.ndarray,
+    rounding: str,
+    options: DecodeOptions,
+) -> dict[str, Any]:
+    shapes, headers = options.shapes(encoded)
     extents = shapes[:, :2]
     requested = np.stack([crop_h, crop_w], axis=1)
     if crop is not None:
@@ -107,8 +95,8 @@ def _(encoded, *, crop, crop_h, crop_w, crop_pos_x, crop_pos_y, rounding, output
 
 
 @image_crop.cpu_samples
-def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, windows, headers):
-    decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, headers, windows)
+def _(out: Samples, encoded: Samples, *, options: DecodeOptions, windows: np.ndarray, headers: Any) -> None:
+    decode(out, encoded, options, headers, windows)
 
 
 image_crop.stand_in(blank_image)

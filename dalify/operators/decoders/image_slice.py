@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LayoutError, ShapeError
-from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, decoder_rule, window_shapes
-from dalify.data import Batch, stack_samples
-from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
+from dalify.data import Batch
+from dalify.data.samples import Samples
 from dalify.kernels.images.slice_geometry import slice_bounds
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -31,20 +32,8 @@ def image_slice(
     axis_names: str = "WH",
     normalized_anchor: bool = True,
     normalized_shape: bool = True,
-    output_type: DALIImageType = DALIImageType.RGB,
-    dtype: DALIDataType = DALIDataType.UINT8,
-    adjust_orientation: bool = True,
-    use_fast_idct: bool = False,
-    jpeg_fancy_upsampling: bool = False,
-    hybrid_huffman_threshold: int = 1000000,
-    hw_decoder_load: float = 0.65,
-    preallocate_width_hint: int = 0,
-    preallocate_height_hint: int = 0,
-    device_memory_padding: int = 16777216,
-    host_memory_padding: int = 8388608,
-    device_memory_padding_jpeg2k: int = 0,
-    host_memory_padding_jpeg2k: int = 0,
-    affine: bool = True,
+    options: DecodeOptions,
+    hardware: HardwareDecoder,
 ) -> Spec:
     """Decode a window of images of any common format.
 
@@ -68,20 +57,6 @@ def image_slice(
         axis_names: letters of the axes.
         normalized_anchor: whether a floating-point ``anchor`` is relative to the extents; False: in pixels.
         normalized_shape: whether a floating-point ``shape_input`` is relative to the extents; False: in pixels.
-        output_type: RGB, BGR, GRAY (luma), YCbCr (BT.601, studio range) or ANY_DATA (all channels as stored).
-        dtype: element type. The full range of the stored values is mapped to that of the type: FLOAT is 0 to 1.
-        adjust_orientation: rotate the image as its EXIF orientation tag specifies.
-        use_fast_idct: JPEG only: a few percent faster; values differ by up to 9.
-        jpeg_fancy_upsampling: accepted; chroma is always interpolated, as in DALI's CPU decoder.
-        hybrid_huffman_threshold: option of DALI's hardware decoder; accepted but ignored.
-        hw_decoder_load: option of DALI's hardware decoder; accepted but ignored.
-        preallocate_width_hint: option of DALI's hardware decoder; accepted but ignored.
-        preallocate_height_hint: option of DALI's hardware decoder; accepted but ignored.
-        device_memory_padding: option of DALI's hardware decoder; accepted but ignored.
-        host_memory_padding: option of DALI's hardware decoder; accepted but ignored.
-        device_memory_padding_jpeg2k: option of DALI's hardware decoder; accepted but ignored.
-        host_memory_padding_jpeg2k: option of DALI's hardware decoder; accepted but ignored.
-        affine: option of DALI's hardware decoder; accepted but ignored.
 
     Returns:
         ``[height, width, channels]``, layout HWC; the same pixels as that window of the result of ``decoders.image``.
@@ -112,37 +87,36 @@ def image_slice(
             raise ArgumentValueError(f"{' and '.join(names)} are mutually exclusive.")
     if axes is None and not (axis_names and set(axis_names) <= set("HW") and len(set(axis_names)) == len(axis_names)):
         raise LayoutError(f"axis_names must consist of H and W; got {axis_names!r}.")
-    return decoder_rule(encoded, dtype)
+    return decoder_rule(encoded, options.dtype)
 
 
 @image_slice.prepare
 def _(
-    encoded,
-    anchor,
-    shape_input,
+    encoded: Batch,
+    anchor: Batch | None,
+    shape_input: Batch | None,
     *,
-    start,
-    rel_start,
-    end,
-    rel_end,
-    shape,
-    rel_shape,
-    axes,
-    axis_names,
-    normalized_anchor,
-    normalized_shape,
-    output_type,
-    adjust_orientation,
-    count,
-):
-    shapes, headers = decoded_shapes(encoded, output_type, adjust_orientation)
+    start: Any,
+    rel_start: Any,
+    end: Any,
+    rel_end: Any,
+    shape: Any,
+    rel_shape: Any,
+    axes: np.ndarray | None,
+    axis_names: str,
+    normalized_anchor: bool,
+    normalized_shape: bool,
+    options: DecodeOptions,
+    count: int,
+) -> dict[str, Any]:
+    shapes, headers = options.shapes(encoded)
     extents = shapes[:, :2]
     if axes is None:
         axes = np.tile(["HW".index(letter) for letter in axis_names], (count, 1))
     if (axes < -2).any() or (axes > 1).any():
         raise LayoutError(f"axes must be 0 (height) and 1 (width); got {axes.tolist()[0]}.")
     axes = axes % 2
-    if anchor is not None:
+    if anchor is not None and shape_input is not None:
         start, rel_start = _absolute_and_relative(anchor, normalized_anchor)
         shape, rel_shape = _absolute_and_relative(shape_input, normalized_shape)
     for values in (start, rel_start, end, rel_end, shape, rel_shape):
@@ -168,13 +142,22 @@ def _(
 
 
 @image_slice.cpu_samples
-def _(out, encoded, anchor, shape_input, *, output_type, dtype, adjust_orientation, use_fast_idct, windows, headers):
-    decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, headers, windows)
+def _(
+    out: Samples,
+    encoded: Samples,
+    anchor: Samples | None,
+    shape_input: Samples | None,
+    *,
+    options: DecodeOptions,
+    windows: np.ndarray,
+    headers: Any,
+) -> None:
+    decode(out, encoded, options, headers, windows)
 
 
 def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
     """Return coordinates of an input as (pixels, None) or (None, fractions of the extents)."""
-    values = batch.dense if batch.dense is not None else stack_samples(batch.samples)
+    values = batch.stacked()
     return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
 
 

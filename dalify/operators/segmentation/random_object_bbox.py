@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
+from dalify.base.recent import Recent
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.boxes.components import object_boxes, present_labels
 from dalify.registry import PerSample, Spec, operator
@@ -92,30 +91,14 @@ def random_object_bbox(
 _TOO_WIDE = (DALIDataType.INT64, DALIDataType.UINT64)
 
 
-class _Cache:
-    """LRU cache of the boxes of masks. Boxes depend only on the mask, so caching does not change results."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._boxes: OrderedDict[Any, np.ndarray] = OrderedDict()
-
-    def boxes(self, mask: np.ndarray, digest: bytes, label: int, is_excluded: bool) -> np.ndarray:
-        """Return `object_boxes` of a mask, cached."""
-        key = (digest, mask.shape, mask.dtype.str, label, is_excluded)
-        with self._lock:
-            found = self._boxes.get(key)
-            if found is not None:
-                self._boxes.move_to_end(key)
-                return found
-        found = object_boxes(mask, label, is_excluded=is_excluded)
-        with self._lock:
-            self._boxes[key] = found
-            if len(self._boxes) > _MAX_CACHED_MASKS:
-                self._boxes.popitem(last=False)
-        return found
+# Boxes depend only on the mask, so caching does not change results.
+_known_boxes: Recent[np.ndarray] = Recent(_MAX_CACHED_MASKS)
 
 
-_CACHE = _Cache()
+def _boxes_of(mask: np.ndarray, digest: bytes, label: int, is_excluded: bool) -> np.ndarray:
+    """Return `object_boxes` of a mask, cached."""
+    key = (digest, mask.shape, mask.dtype.str, label, is_excluded)
+    return _known_boxes.get_or_make(key, lambda: object_boxes(mask, label, is_excluded=is_excluded))[0]
 
 
 def _classes_of(
@@ -191,7 +174,7 @@ def _(
                 if digest is None:
                     found = object_boxes(mask, label, is_excluded=is_excluded)
                 else:
-                    found = _CACHE.boxes(mask, digest, label, is_excluded)
+                    found = _boxes_of(mask, digest, label, is_excluded)
                 return _good_boxes(found, None if threshold is None else threshold[n], k_largest)
 
             if ignore_class:

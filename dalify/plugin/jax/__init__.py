@@ -1,6 +1,6 @@
 """Pipelines as JAX loaders: ``for batch in DALIGenericIterator(pipe, ["images", "labels"], …)``.
 
-And functions of JAX as operators: ``fn.jax_function``.
+Also JAX functions as operators: ``fn.jax_function``.
 """
 
 from dalify.plugin.base_iterator import LastBatchPolicy

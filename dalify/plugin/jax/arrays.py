@@ -1,4 +1,4 @@
-"""Arrays of a pipeline as JAX arrays: of the same memory where possible, on one device or divided over several."""
+"""Convert arrays of a pipeline to JAX arrays, without a copy if possible, on one device or sharded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.base.errors import IteratorArgumentError, ShapeError
 from dalify.plugin.frameworks import framework
 
 __all__ = ["Division", "as_jax", "on_devices"]
@@ -18,12 +18,12 @@ jax = framework("jax")
 def as_jax(array: Any, device: Any = None) -> Any:
     """Return a JAX array.
 
-    It has the memory of the array where JAX can use it: on a CPU, aligned to 64 bytes, its elements one after the
-    other, and of a type that JAX has. 64-bit types become 32-bit ones unless JAX was told ``jax_enable_x64``.
+    It shares the memory of the array if JAX supports it: on the CPU, aligned to 64 bytes, contiguous, and of an
+    element type of JAX. 64-bit types become 32-bit types unless ``jax_enable_x64`` is set.
 
     Args:
-        array: of NumPy, or of torch on a device.
-        device: a device of JAX, or a sharding; JAX's default for NumPy arrays where None.
+        array: a NumPy array, or a torch tensor on a device.
+        device: a JAX device or sharding; None: JAX's default for NumPy arrays.
     """
     if isinstance(array, np.ndarray):
         return jax.device_put(array, device, may_alias=True)
@@ -41,27 +41,27 @@ def _by(axis: str) -> Any:
 
 
 class Division:
-    """Makes one JAX array of the parts that this process has.
+    """Creates one JAX array from the parts of this process.
 
-    The first axis, that of samples, goes over the devices in the order of the sharding. Each pipeline feeds one part of
-    it; a single pipeline feeds all parts of this process.
+    The sharding divides the first axis, that of samples, over the devices. Each pipeline provides one part; a single
+    pipeline provides all parts of this process.
 
     Args:
-        sharding: of JAX; also one that keeps copies on several devices, or divides other axes, too.
-        pipelines: how many there are in this process.
+        sharding: a JAX sharding, which may also replicate data on several devices, or divide other axes.
+        pipelines: number of pipelines in this process.
 
     Raises:
-        ArgumentValueError: more or fewer pipelines than parts.
+        IteratorArgumentError: the number of pipelines differs from the number of parts.
     """
 
     def __init__(self, sharding: Any, pipelines: int) -> None:
         self.sharding = sharding
         trial = (sharding.num_devices,) * max(1, len(getattr(sharding, "spec", ())))
-        # The number of parts, of all processes and of this one, does not depend on the extent of the axis.
+        # The numbers of parts in all processes and in this one do not depend on the extent of the axis.
         self._parts = sharding.num_devices // sharding.shard_shape(trial)[0]
         self._own = len({index[0].start for index in sharding.addressable_devices_indices_map(trial).values()})
         if pipelines not in (1, self._own):
-            raise ArgumentValueError(
+            raise IteratorArgumentError(
                 f"the sharding divides a batch of this process into {self._own} parts, and there are {pipelines} "
                 "pipelines.",
                 hint=f"Give one pipeline for each part, {self._own}, or a single one whose batches are divided.",
@@ -71,11 +71,11 @@ class Division:
         """Return the array.
 
         Args:
-            name: of the output, for errors.
-            arrays: one for each pipeline, equally shaped.
+            name: name of the output, for errors.
+            arrays: one per pipeline, of equal shapes.
 
         Raises:
-            ShapeError: they do not divide over the devices.
+            ShapeError: the samples cannot be divided equally over the devices.
         """
         rows, rest = sum(len(array) for array in arrays), tuple(arrays[0].shape[1:])
         if rows % self._own:

@@ -1,4 +1,4 @@
-"""Iterators that can be looked ahead in, as the training loops of Google's CLU take them."""
+"""Iterators with ``peek``, for the training loops of Google's CLU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ dataset_iterator = framework("clu.data.dataset_iterator", "jax.clu", "dalify[jax
 
 
 def get_spec_for_array(jax_array: Any) -> Any:
-    """Return the ``ArraySpec`` of CLU for an array."""
+    """Return CLU's ``ArraySpec`` of an array."""
     return dataset_iterator.ArraySpec(dtype=jax_array.dtype, shape=jax_array.shape)
 
 
@@ -30,34 +30,34 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
     """A ``DALIGenericIterator`` of JAX with CLU's ``peek``. All batches have the shape and type of ``element_spec``.
 
     Args:
-        pipelines: see ``DALIGenericIterator``, as all others.
+        pipelines: see ``DALIGenericIterator`` for all arguments.
         output_map: names of the outputs, in their order.
-        size: samples of an epoch.
+        size: number of samples of an epoch.
         reader_name: name of the reader.
-        auto_reset: whether the next epoch begins by itself.
+        auto_reset: whether the next epoch starts automatically.
         last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
         last_batch_policy: FILL or DROP.
-        prepare_first_batch: begin to compute the first batches at once.
-        sharding: of JAX.
-        pmap_compatible: give the arrays a first axis of devices.
+        prepare_first_batch: start to compute the first batches immediately.
+        sharding: a JAX sharding.
+        pmap_compatible: add a first axis of devices to the arrays.
         options: fresh_epochs, collate, valid_name.
 
     Raises:
-        ShapeError: (in an epoch) a batch differs from those before in shape or type.
+        ShapeError: (during an epoch) a batch differs from the previous ones in shape or type.
     """
 
     _peeked: dict[str, Any] | None = None
-    _masks: tuple[Any, ...] = ()  # of the batch that was made last, one for each pipeline
-    _given: tuple[Any, ...] = ()  # of the batch that was given last
-    _before: dict[str, Any]  # the state before the batch that was looked at, while there is one
+    _masks: tuple[Any, ...] = ()  # of the last computed batch, one per pipeline
+    _given: tuple[Any, ...] = ()  # of the last returned batch
+    _before: dict[str, Any]  # the state before the peeked batch, if there is one
     _spec: dict[str, Any] | None = None
 
     def __next__(self) -> dict[str, Any]:
-        """Return the next batch, which is the one that ``peek`` has shown.
+        """Return the next batch: the one that ``peek`` has returned.
 
         Raises:
             StopIteration: the epoch is over.
-            ShapeError: it differs from those before in shape or type.
+            ShapeError: the batch differs from the previous ones in shape or type.
         """
         with self._lock:
             batch, self._peeked = self._peeked, None
@@ -67,11 +67,11 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
             return batch
 
     def peek(self) -> dict[str, Any]:
-        """Return the next batch; it remains the next.
+        """Return the next batch without consuming it.
 
         Raises:
             StopIteration: the epoch is over.
-            ShapeError: it differs from those before in shape or type.
+            ShapeError: the batch differs from the previous ones in shape or type.
         """
         with self._lock:
             if self._peeked is None:
@@ -80,7 +80,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
             return self._peeked
 
     def peek_async(self) -> Future[dict[str, Any]]:
-        """Return a future of what ``peek()`` returns; a thread of its own waits for it."""
+        """Return a future of ``peek()``, which a separate thread computes."""
         future: Future[dict[str, Any]] = Future()
 
         def look() -> None:
@@ -94,7 +94,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
         return future
 
     def reset(self) -> None:
-        """Begin the next epoch; before its first batch was taken nothing happens."""
+        """Start the next epoch; no effect before the first batch of an epoch."""
         with self._lock:
             if self._peeked is not None and self._delivered == 1:
                 self._continues = False
@@ -103,23 +103,23 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
             super().reset()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the consumer stands; a batch that was only looked at comes again."""
+        """Return the position of the consumer; a batch that was only peeked is returned again."""
         with self._lock:
             return super().state_dict() if self._peeked is None else self._before
 
     def load_state_dict(self, state: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
-        """Continue where an iterator was, see ``BaseIterator``."""
+        """Continue at the state of an iterator, see ``BaseIterator``."""
         with self._lock:
             self._peeked = None
             super().load_state_dict(state)
 
     def checkpoints(self) -> list[bytes]:
-        """Return ``state_dict()`` as one text for each pipeline."""
+        """Return ``state_dict()`` as one string per pipeline."""
         return [dumps(state) for state in self.state_dict()["pipelines"]]
 
     @property
     def element_spec(self) -> dict[str, Any]:
-        """Shapes and types of a batch, by name, as CLU's ``ArraySpec``; asking for it looks at the next batch."""
+        """Shapes and types of a batch, by name, as CLU's ``ArraySpec``; this peeks at the next batch."""
         if self._spec is None:
             self.peek()
         assert self._spec is not None
@@ -127,15 +127,15 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
 
     @property
     def is_nonpadding(self) -> Any:
-        """Which samples of the batch that was given last are there in their own right, bool: padding is not.
+        """Bool mask of the samples of the last returned batch that are not padding or replacements.
 
         Shape and sharding are those of an output with one value per sample.
 
         Raises:
-            PipelineStateError: no batch was given yet.
+            PipelineStateError: no batch was returned yet.
         """
         if not self._given:
-            raise PipelineStateError("is_nonpadding is about the batch that was given last; there is none yet.")
+            raise PipelineStateError("is_nonpadding describes the last returned batch, but no batch was returned yet.")
         if self._join is None:
             return as_jax(self._given[0])
         return self._join("is_nonpadding", list(self._given))
@@ -175,17 +175,17 @@ def peekable_data_iterator(
     """Turn a pipeline function into a function that returns a ``DALIGenericPeekableIterator``; see ``data_iterator``.
 
     Args:
-        pipeline_fn: what ``pipeline_def`` takes, or has made.
+        pipeline_fn: a function for ``pipeline_def``, or its result.
         output_map: names of the outputs, in their order.
-        size: samples of an epoch.
+        size: number of samples of an epoch.
         reader_name: name of the reader.
-        auto_reset: whether the next epoch begins by itself.
+        auto_reset: whether the next epoch starts automatically.
         last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
         last_batch_policy: FILL or DROP.
-        prepare_first_batch: begin to compute the first batches at once.
-        sharding: of JAX; the arrays have it.
-        devices: of JAX, in the place of ``sharding``.
-        pmap_compatible: give the arrays a first axis of devices; None: with ``devices``.
+        prepare_first_batch: start to compute the first batches immediately.
+        sharding: JAX sharding of the arrays.
+        devices: JAX devices, instead of ``sharding``.
+        pmap_compatible: add a first axis of devices to the arrays; None: with ``devices``.
     """
     options = {
         "output_map": output_map,

@@ -1,4 +1,4 @@
-"""``jax_function``: the user's own functions on JAX arrays, as operators."""
+"""``jax_function``: user functions on JAX arrays as operators."""
 
 from __future__ import annotations
 
@@ -28,28 +28,29 @@ def jax_function(
     device: str | None = None,
     preserve: bool = True,
 ) -> Any:
-    """Turn a function on JAX arrays into one on graph values.
+    """Convert a function of JAX arrays to a function of graph values.
 
-    The function gets whole batches, ``[N, ...]``, as JAX arrays of the pipeline's memory: the samples of an input need
-    one shape, and the arrays must not be kept. It may be what ``jax.jit`` and ``jax.vmap`` return.
+    The function gets whole batches, ``[N, ...]``, as JAX arrays in the memory of the pipeline: the samples of an input
+    need equal shapes, and the arrays are valid only during the call. Results of ``jax.jit`` and ``jax.vmap`` are
+    supported.
 
     Args:
-        function: of one array per input; it returns an array, or a tuple of ``num_outputs`` arrays. Without it, a
-            decorator is returned.
-        num_outputs: number of outputs; with 0 the function is called for what it does.
-        output_layouts: layout of the samples of the outputs: one text for all, or one for each. Without, an output has
-            the layout of the input of the same number, where it has as many dimensions.
-        sharding: of JAX: the function gets arrays that all processes have a part of.
-        device: ``cpu`` or ``gpu``; that of the inputs where None.
-        preserve: call it although no output of the pipeline needs it.
+        function: function of one array per input; it returns an array, or a tuple of ``num_outputs`` arrays. Without
+            it, a decorator is returned.
+        num_outputs: number of outputs; with 0 the function is called for its side effects.
+        output_layouts: layout of the samples of the outputs: one string for all, or one per output. By default an
+            output has the layout of the input of the same index, if it has the same number of dimensions.
+        sharding: a JAX sharding: the function gets arrays whose parts are in all processes.
+        device: ``cpu`` or ``gpu``; None: that of the inputs.
+        preserve: call it even if no output of the pipeline needs it.
 
     Returns:
         a function that takes graph values and returns one, a list of several, or None for ``num_outputs=0``.
 
     Raises:
-        ArgumentTypeError: no function.
+        ArgumentTypeError: ``function`` is not a function.
         ShapeError: (in a run) the samples of an input differ in shape.
-        SourceError: (in a run) the function returned another number of values or samples.
+        SourceError: (in a run) the function returned a wrong number of values or samples.
 
     Example:
         >>> @jax_function
@@ -111,7 +112,7 @@ def _returned(found: Any, count: int) -> Sequence[Any]:
 
 
 def _own_part(array: Any, on_device: bool) -> Any:
-    """Return the samples that this process has, as an array of a pipeline."""
+    """Return the samples of this process as an array of a pipeline."""
     shards = {shard.index[0].start or 0 if shard.index else 0: shard.data for shard in array.addressable_shards}
     parts = [shards[start] for start in sorted(shards)]
     if on_device:

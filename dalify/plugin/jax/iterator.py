@@ -1,6 +1,6 @@
 """The iterators of DALI's JAX plugin: a dictionary of JAX arrays per batch, also of several pipelines and devices.
 
-And the decorator that makes a pipeline for each device.
+Also the decorator that creates one pipeline per device.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from dalify.base.errors import IteratorArgumentError, ShapeError
 from dalify.data.exchange import to_host
 from dalify.pipeline import Pipeline, pipeline_def
 from dalify.plugin.base_iterator import LastBatchPolicy
@@ -27,27 +27,28 @@ jax = framework("jax")
 
 
 class DALIGenericIterator(GenericIterator):
-    """Gives, for every batch, one dictionary of JAX arrays; see `GenericIterator`.
+    """Returns one dictionary of JAX arrays per batch; see `GenericIterator`.
 
     Args:
         pipelines: one pipeline, or a list of pipelines. Without ``sharding`` their batches are stacked:
             ``[pipelines, N, ...]``.
         output_map: names of the outputs, in their order.
-        size: samples of an epoch, over all pipelines; better name the reader.
-        reader_name: name of the reader, as given to it.
-        auto_reset: whether the next epoch begins by itself.
+        size: number of samples of an epoch, for all pipelines; prefer ``reader_name``.
+        reader_name: name of the reader.
+        auto_reset: whether the next epoch starts automatically.
         last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
-        last_batch_policy: FILL or DROP; PARTIAL, which gives a smaller array, with one pipeline on one device.
-        prepare_first_batch: begin to compute the first batches at once.
-        sharding: a sharding of JAX: each pipeline feeds one of its parts, a single pipeline feeds all.
-        pmap_compatible: give the arrays a first axis of devices, as ``jax.pmap`` takes them.
-        fresh_epochs: begin every epoch at the first sample of the shard.
-        collate: what an output becomes; ``list`` and ``packed`` with one pipeline on one device.
-        valid_name: name of a further value, which tells the samples that are there in their own right.
+        last_batch_policy: FILL or DROP; PARTIAL, which returns a smaller array, with one pipeline on one device.
+        prepare_first_batch: start to compute the first batches immediately.
+        sharding: a JAX sharding: each pipeline provides one of its parts, a single pipeline provides all.
+        pmap_compatible: add a first axis of devices to the arrays, for ``jax.pmap``.
+        fresh_epochs: start every epoch at the first sample of the shard.
+        collate: form of the outputs; ``list`` and ``packed`` with one pipeline on one device.
+        valid_name: name of an additional output: a mask of the samples that are not padding or replacements.
 
     Raises:
-        ArgumentValueError: more or fewer pipelines than parts of the sharding, or arguments that exclude each other.
-        ShapeError: (in an epoch) samples or batches that differ in shape, or do not divide over the devices.
+        IteratorArgumentError: the number of pipelines differs from the number of parts of the sharding, or arguments
+            exclude each other.
+        ShapeError: (in an epoch) samples or batches differ in shape, or cannot be divided over the devices.
 
     Example:
         >>> loader = DALIGenericIterator(pipe, ["images", "labels"], reader_name="Reader")
@@ -72,10 +73,10 @@ class DALIGenericIterator(GenericIterator):
         collate: Mapping[str, str | Pad] | str | Pad | None = None,
         valid_name: str | None = None,
     ) -> None:
-        self._lock = threading.RLock()  # for those who look ahead from other threads
+        self._lock = threading.RLock()  # for calls of peek from other threads
         count = 1 if isinstance(pipelines, Pipeline) else len(pipelines)
         if sharding is not None and not isinstance(sharding, jax.sharding.Sharding):
-            raise ArgumentTypeError(f"sharding must be a sharding of JAX; got {type(sharding).__name__}.")
+            raise IteratorArgumentError(f"sharding must be a sharding of JAX; got {type(sharding).__name__}.")
         self._join = _joining(sharding, count, bool(pmap_compatible))
         if self._join is not None:
             _check_joined(last_batch_policy, collate)
@@ -101,7 +102,7 @@ class DALIGenericIterator(GenericIterator):
 
         Raises:
             StopIteration: the epoch is over.
-            ShapeError: the batches of the pipelines differ in shape, or do not divide over the devices.
+            ShapeError: the batches of the pipelines differ in shape, or cannot be divided over the devices.
         """
         batches = super().__next__()
         join = self._join
@@ -119,14 +120,14 @@ class DALIClassificationIterator(DALIGenericIterator):
 
     Args:
         pipelines: one pipeline, or a list of pipelines.
-        size: samples of an epoch, over all pipelines; better name the reader.
-        reader_name: name of the reader, as given to it.
-        auto_reset: whether the next epoch begins by itself.
+        size: number of samples of an epoch, for all pipelines; prefer ``reader_name``.
+        reader_name: name of the reader.
+        auto_reset: whether the next epoch starts automatically.
         last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
         last_batch_policy: see ``DALIGenericIterator``.
-        prepare_first_batch: begin to compute the first batches at once.
+        prepare_first_batch: start to compute the first batches immediately.
         sharding: see ``DALIGenericIterator``.
-        pmap_compatible: give the arrays a first axis of devices.
+        pmap_compatible: add a first axis of devices to the arrays.
         options: fresh_epochs, collate, valid_name.
     """
 
@@ -159,7 +160,7 @@ class DALIClassificationIterator(DALIGenericIterator):
 
 
 def _joining(sharding: Any, count: int, has_device_axis: bool) -> Callable[[str, list[Any]], Any] | None:
-    """Return how the batches of the pipelines become one array; None for one pipeline on one device."""
+    """Return the function that combines the batches of the pipelines; None for one pipeline on one device."""
     if sharding is None and count == 1 and not has_device_axis:
         return None
     if sharding is None and count > 1:
@@ -172,24 +173,24 @@ def _joining(sharding: Any, count: int, has_device_axis: bool) -> Callable[[str,
     if not has_device_axis:
         return divide
     if count == 1 and sharding.num_devices > 1:
-        raise ArgumentValueError(
-            "with pmap_compatible every device needs a pipeline of its own.",
-            hint=f"Make {sharding.num_devices} pipelines, with shard_id from 0 on.",
+        raise IteratorArgumentError(
+            "pmap_compatible requires one pipeline per device.",
+            hint=f"Create {sharding.num_devices} pipelines, with shard_id from 0.",
         )
     return lambda name, arrays: divide(name, [array[None] for array in arrays])
 
 
 def _check_joined(policy: LastBatchPolicy, collate: Any) -> None:
     if policy is LastBatchPolicy.PARTIAL:
-        raise ArgumentValueError(
-            "last_batch_policy=PARTIAL gives batches of other shapes, which several pipelines or devices cannot join.",
+        raise IteratorArgumentError(
+            "last_batch_policy=PARTIAL returns different shapes, which several pipelines or devices cannot join.",
             hint="Use LastBatchPolicy.FILL, with valid_name='valid' for a mask, or DROP.",
         )
     ways = collate.values() if isinstance(collate, Mapping) else [collate]
     for way in ways:
         if way not in (None, "dense") and not isinstance(way, Pad):
-            raise ArgumentValueError(
-                f"collate={way!r} makes no array that could be joined over several pipelines or devices.",
+            raise IteratorArgumentError(
+                f"collate={way!r} does not return an array that several pipelines or devices can join.",
                 hint="Use 'dense' or Pad(multiple=...).",
             )
 
@@ -198,8 +199,8 @@ def _alike(name: str, arrays: list[Any]) -> list[Any]:
     shapes = [tuple(array.shape) for array in arrays]
     if len(set(shapes)) > 1:
         raise ShapeError(
-            f"the pipelines gave batches of different shapes for the output {name!r}: {', '.join(map(str, shapes))}.",
-            hint="Bring the samples to one size in the pipeline, for instance with fn.resize, fn.crop or fn.pad.",
+            f"the output {name!r} has different shapes in the pipelines: {', '.join(map(str, shapes))}.",
+            hint="Make the sizes of samples equal in the pipeline, for instance with fn.resize, fn.crop or fn.pad.",
         )
     return arrays
 
@@ -217,27 +218,28 @@ def data_iterator(
     devices: Sequence[Any] | None = None,
     pmap_compatible: bool | None = None,
 ) -> Any:
-    """Turn a pipeline function into a function that returns an iterator of JAX arrays.
+    """Convert a pipeline function to a function that returns an iterator of JAX arrays.
 
-    That function takes the arguments of the pipeline function, as keywords those of ``Pipeline``, and ``checkpoints=``.
-    With ``sharding`` or ``devices`` it makes one pipeline for each device of this process; the pipeline function then
-    takes ``shard_id`` and ``num_shards``, which count the devices of all processes, and may take ``device_id``.
+    That function takes the arguments of the pipeline function, keyword arguments of ``Pipeline``, and ``checkpoints=``.
+    With ``sharding`` or ``devices`` it creates one pipeline per device of this process. Then the pipeline function must
+    have the parameters ``shard_id`` and ``num_shards``, which count the devices of all processes, and may have
+    ``device_id``.
 
     Args:
-        pipeline_fn: what ``pipeline_def`` takes, or has made.
+        pipeline_fn: a function for ``pipeline_def``, or its result.
         output_map: names of the outputs, in their order.
-        size: see ``DALIGenericIterator``, as most others.
+        size: see ``DALIGenericIterator``, like most others.
         reader_name: name of the reader.
-        auto_reset: whether the next epoch begins by itself.
+        auto_reset: whether the next epoch starts automatically.
         last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
         last_batch_policy: FILL, DROP or PARTIAL.
-        prepare_first_batch: begin to compute the first batches at once.
-        sharding: of JAX; the arrays have it.
-        devices: of JAX, in the place of ``sharding``: the arrays are as ``jax.pmap`` takes them.
-        pmap_compatible: give the arrays a first axis of devices; None: with ``devices``.
+        prepare_first_batch: start to compute the first batches immediately.
+        sharding: JAX sharding of the arrays.
+        devices: JAX devices, instead of ``sharding``: the arrays have the form for ``jax.pmap``.
+        pmap_compatible: add a first axis of devices to the arrays; None: with ``devices``.
 
     Raises:
-        ArgumentValueError: ``sharding`` and ``devices``.
+        IteratorArgumentError: both ``sharding`` and ``devices`` are specified.
 
     Example:
         >>> @data_iterator(output_map=["images", "labels"], reader_name="Reader", sharding=sharding)
@@ -268,18 +270,18 @@ def decorated(
     devices: Sequence[Any] | None,
     pmap_compatible: bool | None,
 ) -> Any:
-    """Return the decorator, or what it makes of a function, for one class of iterators.
+    """Return the decorator, or the decorated function, for one class of iterators.
 
     Args:
         iterator: the class.
         pipeline_fn: the function, or None for the decorator.
-        options: of the iterator.
+        options: options of the iterator.
         sharding: see ``data_iterator``.
         devices: see ``data_iterator``.
         pmap_compatible: see ``data_iterator``.
     """
     if sharding is not None and devices is not None:
-        raise ArgumentValueError(
+        raise IteratorArgumentError(
             "sharding and devices exclude each other.", hint="sharding for jax.jit, devices for jax.pmap."
         )
     if devices is not None:
@@ -295,9 +297,9 @@ def decorated(
             shards = [kwargs] if sharding is None else [{**kwargs, **each} for each in _shards(sharding)]
             if checkpoints is not None:
                 if len(checkpoints) != len(shards):
-                    raise ArgumentValueError(
+                    raise IteratorArgumentError(
                         f"there are {len(checkpoints)} checkpoints for {len(shards)} pipelines.",
-                        hint="Pass what checkpoints() of the iterator returned.",
+                        hint="Pass the result of checkpoints() of the iterator.",
                     )
                 pairs = zip(shards, checkpoints, strict=True)
                 shards = [{**each, "checkpoint": checkpoint} for each, checkpoint in pairs]
@@ -309,7 +311,7 @@ def decorated(
 
 
 def _shards(sharding: Any) -> list[dict[str, int]]:
-    """Return the arguments of each pipeline: one for every device of this process, in the order of the samples."""
+    """Return the arguments of the pipelines: one per device of this process, in the order of the samples."""
     number = sharding.num_devices
     places = sharding.devices_indices_map((number,))
     starts = sorted({place[0].start or 0 for place in places.values()})

@@ -1,11 +1,11 @@
-"""The iterators of DALI's MXNet plugin, which gave batches of MXNet's own class ``DataBatch``."""
+"""The iterators of DALI's MXNet plugin, which return batches of MXNet's class ``DataBatch``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.base.errors import IteratorArgumentError, OutputMapError, option_error_text
 from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.frameworks import framework
 from dalify.plugin.generic_iterator import GenericIterator
@@ -17,22 +17,22 @@ mxnet = framework("mxnet", install="mxnet")
 
 
 class DALIGenericIterator(GenericIterator):
-    """Gives, for every batch, a list with one ``mxnet.io.DataBatch`` per pipeline; see `GenericIterator`.
+    """Returns per batch a list with one ``mxnet.io.DataBatch`` per pipeline; see `GenericIterator`.
 
     Args:
         pipelines: one pipeline, or a list of pipelines.
         output_map: pairs of a name and ``DATA_TAG`` or ``LABEL_TAG``, in the order of the outputs.
-        size: samples of an epoch, over all pipelines; better name the reader.
-        reader_name: name of the reader, as given to it.
-        data_layout: layout of the batches, which ``provide_data`` tells.
-        fill_last_batch: old way to say last_batch_policy.
-        auto_reset: whether the next epoch begins by itself.
-        squeeze_labels: labels ``[N, 1]`` become ``[N]``.
+        size: number of samples of an epoch, for all pipelines; prefer ``reader_name``.
+        reader_name: name of the reader.
+        data_layout: layout of the batches, which ``provide_data`` returns.
+        fill_last_batch: old form of last_batch_policy.
+        auto_reset: whether the next epoch starts automatically.
+        squeeze_labels: whether to convert labels ``[N, 1]`` to ``[N]``.
         dynamic_shape: accepted; shapes may always change.
         last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
         last_batch_policy: FILL, DROP or PARTIAL.
-        prepare_first_batch: begin to compute the first batches at once.
-        options: fresh_epochs, collate, valid_name, of which the last adds an array to the data.
+        prepare_first_batch: start to compute the first batches immediately.
+        options: fresh_epochs, collate, valid_name; the last one adds an array to the data.
     """
 
     DATA_TAG = "data"
@@ -56,12 +56,12 @@ class DALIGenericIterator(GenericIterator):
     ) -> None:
         for entry in output_map:
             if isinstance(entry, str) or len(entry) != 2:
-                raise ArgumentValueError(
+                raise OutputMapError(
                     f"an entry of output_map must be a name and a tag; got {entry!r}.",
                     hint="For instance: ('images', DALIGenericIterator.DATA_TAG).",
                 )
             if entry[1] not in (self.DATA_TAG, self.LABEL_TAG):
-                raise ArgumentValueError(
+                raise IteratorArgumentError(
                     option_error_text("a tag in output_map", entry[1], (self.DATA_TAG, self.LABEL_TAG))
                 )
         self._tags = dict(output_map)
@@ -128,11 +128,11 @@ class DALIClassificationIterator(DALIGenericIterator):
 
     Args:
         pipelines: one pipeline, or a list of pipelines.
-        size: samples of an epoch, over all pipelines; better name the reader.
-        reader_name: name of the reader, as given to it.
+        size: number of samples of an epoch, for all pipelines; prefer ``reader_name``.
+        reader_name: name of the reader.
         data_name: name of the first output.
         label_name: name of the second output.
-        options: of ``DALIGenericIterator``, as keywords.
+        options: keyword arguments of ``DALIGenericIterator``.
     """
 
     def __init__(
@@ -149,12 +149,12 @@ class DALIClassificationIterator(DALIGenericIterator):
 
 
 class DALIGluonIterator(GenericIterator):
-    """Gives, for every batch, a list with one list of arrays per pipeline, one for each output, as Gluon takes them.
+    """Returns per batch a list with one list of arrays per pipeline, one array per output, for Gluon.
 
     Args:
         pipelines: one pipeline, or a list of pipelines.
-        size: samples of an epoch, over all pipelines; better name the reader.
-        reader_name: name of the reader, as given to it.
+        size: number of samples of an epoch, for all pipelines; prefer ``reader_name``.
+        reader_name: name of the reader.
         output_types: per output ``DENSE_TAG`` (one array) or ``SPARSE_TAG`` (a list of one array per sample); all dense
             by default.
         options: auto_reset, fill_last_batch, last_batch_padded, last_batch_policy, prepare_first_batch, fresh_epochs.
@@ -176,7 +176,7 @@ class DALIGluonIterator(GenericIterator):
         ways = {self.DENSE_TAG: "dense", self.SPARSE_TAG: "list"}
         for tag in tags:
             if tag not in ways:
-                raise ArgumentValueError(option_error_text("output_types", tag, ways))
+                raise IteratorArgumentError(option_error_text("output_types", tag, ways))
         names = [str(index) for index in range(len(tags))]
         collate = {name: ways[tag] for name, tag in zip(names, tags, strict=True)}
         super().__init__(pipelines, names, size, reader_name, collate=collate, **options)

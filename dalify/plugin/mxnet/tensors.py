@@ -1,4 +1,4 @@
-"""A pipeline's outputs as MXNet's arrays."""
+"""Convert outputs of a pipeline to MXNet arrays."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ mxnet = framework("mxnet", install="mxnet")
 
 
 def as_mxnet(array: Any) -> Any:
-    """Return an array of MXNet of the same memory where it may have it, else of a copy."""
+    """Return an MXNet array, which shares the memory if possible."""
     if isinstance(array, np.ndarray):
         return mxnet.nd.from_numpy(by_dlpack(array), zero_copy=True)
     return mxnet.nd.from_dlpack(array.__dlpack__())
 
 
 def feed_ndarray(dali_tensor: Any, arr: Any, cuda_stream: Any = None) -> Any:
-    """Copy a tensor of a pipeline, or a list of equally shaped samples, into an array of MXNet.
+    """Copy a tensor of a pipeline, or a list of samples of equal shapes, into an MXNet array.
 
     Args:
-        dali_tensor: where from.
-        arr: where to; of the same shape.
+        dali_tensor: the source.
+        arr: the destination, of the same shape.
         cuda_stream: accepted.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Pipelines as loaders of Paddle: ``for batch in DALIGenericIterator(pipe, ["images", "labels"], …)``."""
+"""Pipelines as Paddle loaders: ``for batch in DALIGenericIterator(pipe, ["images", "labels"], …)``."""
 
 from dalify.data import TensorGPU, TensorListCPU, TensorListGPU
 from dalify.plugin.base_iterator import LastBatchPolicy

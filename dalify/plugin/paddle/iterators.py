@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from dalify.base.errors import ArgumentValueError
+from dalify.base.errors import OutputMapError
 from dalify.data import TensorListCPU, TensorListGPU
 from dalify.plugin.collate import Collation
 from dalify.plugin.frameworks import framework
@@ -19,10 +19,10 @@ paddle = framework("paddle")
 
 
 class DALIGenericIterator(GenericIterator):
-    """Gives, for every batch, a list with one dictionary of Paddle's tensors per pipeline; see `GenericIterator`.
+    """Returns per batch a list with one dictionary of Paddle tensors per pipeline; see `GenericIterator`.
 
-    Beside names, ``output_map`` takes pairs of a name and a level of detail (LoD): an output with a level of 1 or more
-    is a ``DenseTensor`` of sequences.
+    In addition to names, ``output_map`` accepts pairs of a name and a level of detail (LoD): an output with a level of
+    1 or more is a ``DenseTensor`` of sequences.
 
     Example:
         >>> loader = DALIGenericIterator(pipe, ["images", ("words", 1)], reader_name="Reader")
@@ -36,7 +36,7 @@ class DALIGenericIterator(GenericIterator):
         pairs: list[Any] = [(entry, 0) if isinstance(entry, str) else tuple(entry) for entry in output_map]
         for entry in pairs:
             if len(entry) != 2 or not isinstance(entry[1], int) or entry[1] < 0:
-                raise ArgumentValueError(
+                raise OutputMapError(
                     f"an entry of output_map must be a name, or a name and a level of detail from 0; got {entry!r}."
                 )
         self._levels = [levels for _, levels in pairs]
@@ -52,7 +52,7 @@ class DALIGenericIterator(GenericIterator):
 
 
 class DALIClassificationIterator(ClassificationIterator, DALIGenericIterator):
-    """A ``DALIGenericIterator`` for pipelines with two outputs, which it calls ``data`` and ``label``."""
+    """A ``DALIGenericIterator`` for pipelines with two outputs, named ``data`` and ``label``."""
 
 
 def _sequences(levels: int, name: str, output: TensorListCPU | TensorListGPU, count: int) -> Any:

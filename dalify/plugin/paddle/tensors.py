@@ -1,4 +1,4 @@
-"""A pipeline's outputs as Paddle's tensors, of the same memory; and its older tensors of sequences (LoD)."""
+"""Convert outputs of a pipeline to Paddle tensors without a copy, and to its older tensors of sequences (LoD)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def to_paddle_type(tensor: Any) -> Any:
 
 
 def as_paddle(array: Any) -> Any:
-    """Return a Paddle tensor of the same memory; a copy where it is read only or its elements do not lie in order.
+    """Return a Paddle tensor in the same memory; a copy if it is read-only or not contiguous.
 
     Raises:
         DTypeError: Paddle has no such element type.
@@ -61,7 +61,7 @@ def as_paddle(array: Any) -> Any:
 def _paddle_type(dtype: DALIDataType) -> Any:
     if dtype not in dtype_map:
         raise DTypeError(
-            f"Paddle has no tensors of {dtype}.",
+            f"Paddle does not support tensors of {dtype}.",
             hint="Convert them in the pipeline, for instance with fn.cast(x, dtype=types.INT32).",
         )
     return dtype_map[dtype]
@@ -71,8 +71,8 @@ def feed_ndarray(dali_tensor: Any, ptr: Any, cuda_stream: Any = None) -> Any:
     """Copy a tensor of a pipeline to an address, or into a Paddle tensor.
 
     Args:
-        dali_tensor: where from; of a list, all samples.
-        ptr: where to: an integer or a ctypes pointer to host memory, or a Paddle tensor of the same shape and type.
+        dali_tensor: the source; all samples of a list.
+        ptr: the destination: an integer or a ctypes pointer to host memory, or a Paddle tensor of equal shape and type.
         cuda_stream: accepted.
 
     Returns:
@@ -96,23 +96,23 @@ def feed_ndarray(dali_tensor: Any, ptr: Any, cuda_stream: Any = None) -> Any:
 
 
 def of_sequences(name: str, output: TensorListCPU | TensorListGPU, count: int, levels: int) -> Any:
-    """Return a ``DenseTensor`` of sequences: all samples joined along their first axes, with the lengths.
+    """Return a ``DenseTensor`` of sequences: all samples concatenated along their first axes, with their lengths.
 
     Args:
-        name: of the output, for errors.
+        name: name of the output, for errors.
         output: its samples; they may differ in the first ``levels`` axes.
-        count: how many of them.
-        levels: of detail: 1 for sequences, 2 for sequences of sequences.
+        count: number of samples.
+        levels: levels of detail: 1 for sequences, 2 for sequences of sequences.
 
     Raises:
-        ShapeError: samples with too few axes, or that differ in others.
+        ShapeError: samples have too few axes, or differ in other axes.
     """
     arrays = arrays_of(output.as_cpu(), count)
     if any(array.ndim < levels for array in arrays) or len({array.shape[levels:] for array in arrays}) > 1:
         shapes = sorted({array.shape for array in arrays})
         raise ShapeError(
-            f"the samples of the output {name!r} are no sequences with {levels} levels: they may differ in their first "
-            f"{levels} axes, and are {', '.join(map(str, shapes[:4]))}."
+            f"the samples of the output {name!r} are not sequences with {levels} levels: they may differ in their "
+            f"first {levels} axes; their shapes are {', '.join(map(str, shapes[:4]))}."
         )
     lengths = [
         [array.shape[level] for array in arrays for _ in range(math.prod(array.shape[:level]))]
@@ -144,7 +144,7 @@ def lod_tensor_clip(lod_tensor: Any, size: int) -> Any:
     """Return a ``DenseTensor`` of the first sequences.
 
     Args:
-        lod_tensor: of Paddle, with or without levels.
+        lod_tensor: a Paddle tensor with or without levels.
         size: number of sequences.
     """
     lengths = [np.diff(offsets).tolist() for offsets in lod_tensor.lod()]

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.base.errors import IteratorArgumentError, OutputMapError, option_error_text
 from dalify.pipeline import Pipeline
 from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.collate import COLLATIONS, Collation
@@ -91,9 +91,9 @@ class DALIRaggedIterator(DALIGenericIterator):
         tags = tuple(output_types) if output_types is not None else (self.DENSE_TAG,) * len(output_map)
         for tag in tags:
             if tag not in _OF_TAGS:
-                raise ArgumentValueError(option_error_text("output_types", tag, _OF_TAGS))
+                raise IteratorArgumentError(option_error_text("output_types", tag, _OF_TAGS))
         if len(tags) != len(output_map):
-            raise ArgumentValueError(f"output_types has {len(tags)} entries for {len(output_map)} outputs.")
+            raise OutputMapError(f"output_types has {len(tags)} entries for {len(output_map)} outputs.")
         super().__init__(
             pipelines,
             output_map,

@@ -1,4 +1,4 @@
-"""Pipelines as loaders of TensorFlow: ``DALIDataset`` is a ``tf.data.Dataset``, iterators give eager tensors."""
+"""Pipelines as TensorFlow loaders: ``DALIDataset`` is a ``tf.data.Dataset``, iterators return eager tensors."""
 
 from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.collate import Packed, Pad

@@ -25,18 +25,18 @@ tf = framework("tensorflow", plugin="tf")
 
 
 class PipelineDataset(tf.data.Dataset):  # pyright: ignore[reportUntypedBaseClass] -- the package may be absent
-    """What ``DALIDataset`` and ``experimental.DALIDatasetWithInputs`` share; see the former.
+    """The base class of ``DALIDataset`` and ``experimental.DALIDatasetWithInputs``.
 
     Args:
-        pipeline: see ``DALIDataset``, as all others.
+        pipeline: see ``DALIDataset`` for all arguments.
         output_dtypes: element types of the outputs.
         output_shapes: shapes of the outputs.
         fail_on_device_mismatch: accepted.
         inputs: datasets by the names of external sources.
-        batch_size: most samples in a batch.
-        num_threads: worker threads.
-        device_id: number of the accelerator.
-        prefetch_queue_depth: batches under way at once.
+        batch_size: maximum number of samples in a batch.
+        num_threads: number of worker threads.
+        device_id: index of the accelerator.
+        prefetch_queue_depth: number of batches in progress.
         cpu_prefetch_queue_depth: accepted.
         gpu_prefetch_queue_depth: accepted.
         exec_separated: accepted.
@@ -67,7 +67,7 @@ class PipelineDataset(tf.data.Dataset):  # pyright: ignore[reportUntypedBaseClas
         if not isinstance(pipeline, Pipeline):
             raise ArgumentTypeError(
                 f"DALIDataset needs a pipeline; got {type(pipeline).__name__}.",
-                hint="Call the function that pipeline_def has made.",
+                hint="Call the function decorated with pipeline_def.",
             )
         output_dtypes = _renamed("dtypes", dtypes, "output_dtypes", output_dtypes)
         output_shapes = _renamed("shapes", shapes, "output_shapes", output_shapes)
@@ -107,22 +107,22 @@ class PipelineDataset(tf.data.Dataset):  # pyright: ignore[reportUntypedBaseClas
 class DALIDataset(PipelineDataset):
     """A pipeline as a ``tf.data.Dataset``.
 
-    Every iterator of it has a pipeline of its own, which begins anew. It ends where the external sources of the
-    pipeline end; a pipeline of readers goes on for ever, so ``model.fit`` needs ``steps_per_epoch``, or use ``take``.
+    Every iterator creates its own pipeline, which starts at the first batch. It ends with the external sources of the
+    pipeline. A pipeline with readers is infinite, so ``model.fit`` needs ``steps_per_epoch``, or use ``take``.
 
     Args:
-        pipeline: what makes the batches; it is not run itself. Sources that are Python functions are called in the
-            thread of TensorFlow that asks for a batch.
-        output_dtypes: a type of TensorFlow, or a tuple with one for each output. None: a pipeline is run for a batch to
-            find out.
-        output_shapes: shapes of batches, or one; None in them, or in the place of one, is any extent. Dimensions of
-            extent 1 that a shape does not have are dropped: labels ``[N, 1]`` can be declared as ``[N]``.
-        fail_on_device_mismatch: accepted; batches are given out in main memory.
-        options: batch_size, num_threads, device_id, prefetch_queue_depth: in the place of the pipeline's;
+        pipeline: defines the batches; it is not run itself. Sources that are Python functions are called in the
+            TensorFlow thread that requests a batch.
+        output_dtypes: a TensorFlow type, or a tuple with one per output. None: one batch of a pipeline is computed to
+            determine them.
+        output_shapes: shapes of batches, or one shape; None is any extent or any shape. Dimensions of extent 1 that a
+            shape does not contain are removed: labels ``[N, 1]`` can be declared as ``[N]``.
+        fail_on_device_mismatch: accepted; batches are returned in host memory.
+        options: batch_size, num_threads, device_id, prefetch_queue_depth: instead of those of the pipeline;
             exec_separated, exec_dynamic, cpu_prefetch_queue_depth, gpu_prefetch_queue_depth: accepted.
 
     Raises:
-        ArgumentValueError: an external source without source, or shapes for another number of outputs.
+        ArgumentValueError: an external source has no source, or the number of shapes differs from that of outputs.
 
     Example:
         >>> dataset = DALIDataset(pipe, output_dtypes=(tf.float32, tf.int64), output_shapes=((None, 28, 28), (None,)))
@@ -139,7 +139,7 @@ class DALIDataset(PipelineDataset):
     ) -> None:
         if "input_datasets" in options:
             raise UnknownArgumentError(
-                "DALIDataset takes no input_datasets.", hint="experimental.DALIDatasetWithInputs does."
+                "DALIDataset does not accept input_datasets.", hint="experimental.DALIDatasetWithInputs does."
             )
         super().__init__(pipeline, output_dtypes, output_shapes, fail_on_device_mismatch, inputs={}, **options)
 
@@ -148,7 +148,7 @@ def _renamed(old: str, old_value: Any, new: str, value: Any) -> Any:
     if old_value is None:
         return value
     if value is not None:
-        raise ArgumentValueError(f"{old} is an old name of {new}; give one of them.")
+        raise ArgumentValueError(f"{old} is an old name of {new}; specify only one of them.")
     warn_deprecated(f"{old} is now {new}.")
     return old_value
 
@@ -166,17 +166,17 @@ def _found(first: Any) -> tuple[Any, Any]:
         running.close()
     if described is None:
         raise ArgumentValueError(
-            "the pipeline ended before its first batch: its types are not known.", hint="Give output_dtypes."
+            "the pipeline ended before its first batch, so its types are unknown.", hint="Give output_dtypes."
         )
     return tuple(dtype for dtype, _ in described), tuple(shape for _, shape in described)
 
 
 def _signature(dtypes: Any, shapes: Any, count: int) -> Any:
-    """Return the specs of the outputs: one for a single type, else a tuple."""
+    """Return the specs of the outputs: one for a single type, otherwise a tuple."""
     found = len(dtypes) if isinstance(dtypes, (tuple, list)) else 1
     if found != count:
         raise ArgumentValueError(
-            f"output_dtypes has {found} type{'s' * (found != 1)}, and the pipeline has {count} outputs."
+            f"output_dtypes has {found} type{'s' * (found != 1)}, but the pipeline has {count} outputs."
         )
     if not isinstance(dtypes, (tuple, list)):
         return tf.TensorSpec(tf.TensorShape(shapes), tf.as_dtype(dtypes))
@@ -184,14 +184,14 @@ def _signature(dtypes: Any, shapes: Any, count: int) -> Any:
         shapes = (None,) * count
     if not isinstance(shapes, (tuple, list)) or len(shapes) != count:
         raise ArgumentValueError(
-            f"output_shapes must be a tuple with a shape for each of the {count} outputs; got {shapes!r}."
+            f"output_shapes must be a tuple with one shape for each of the {count} outputs; got {shapes!r}."
         )
     pairs = zip(dtypes, shapes, strict=True)
     return tuple(tf.TensorSpec(tf.TensorShape(shape), tf.as_dtype(dtype)) for dtype, shape in pairs)
 
 
 def dataset_options() -> Any:
-    """Return options of ``tf.data`` that suit a dataset of a pipeline: nothing is tuned, the pipeline does that."""
+    """Return options of ``tf.data`` for a dataset of a pipeline, without tuning: the pipeline has its own threads."""
     options = tf.data.Options()
     options.autotune.enabled = False
     options.experimental_optimization.apply_default_optimizations = False
@@ -199,15 +199,15 @@ def dataset_options() -> Any:
 
 
 def dataset_compatible_tensorflow() -> bool:
-    """Tell whether this TensorFlow has what ``DALIDataset`` needs."""
+    """Return whether this TensorFlow supports ``DALIDataset``."""
     return True
 
 
 def dataset_inputs_compatible_tensorflow() -> bool:
-    """Tell whether this TensorFlow has what ``experimental.DALIDatasetWithInputs`` needs."""
+    """Return whether this TensorFlow supports ``experimental.DALIDatasetWithInputs``."""
     return True
 
 
 def dataset_distributed_compatible_tensorflow() -> bool:
-    """Tell whether this TensorFlow can distribute a ``DALIDataset``."""
+    """Return whether this TensorFlow can distribute a ``DALIDataset``."""
     return True

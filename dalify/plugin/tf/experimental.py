@@ -13,9 +13,9 @@ __all__ = ["DALIDatasetWithInputs", "Input"]
 
 
 class DALIDatasetWithInputs(PipelineDataset):
-    """A ``DALIDataset`` whose pipeline has external sources that other datasets feed.
+    """A ``DALIDataset`` whose pipeline has external sources that are fed by other datasets.
 
-    It ends when the first of them ends; a last batch may have fewer samples.
+    It ends with the shortest dataset; the last batch may have fewer samples.
 
     Args:
         pipeline: see ``DALIDataset``.
@@ -27,7 +27,7 @@ class DALIDatasetWithInputs(PipelineDataset):
         options: see ``DALIDataset``.
 
     Raises:
-        ArgumentValueError: names that do not fit the external sources.
+        ArgumentValueError: names do not match the external sources.
 
     Example:
         >>> pipe = training()  # has fn.external_source(name="images")

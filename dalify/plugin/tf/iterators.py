@@ -1,4 +1,4 @@
-"""Iterators like those of the other frameworks, with epochs, policies and states; DALI has none for TensorFlow."""
+"""Iterators with epochs, policies and states, as for the other frameworks; DALI has none for TensorFlow."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dalify.plugin.generic_iterator import ClassificationIterator, GenericIterat
 __all__ = ["DALIClassificationIterator", "DALIGenericIterator"]
 
 tensorflow = framework("tensorflow", plugin="tf")
-_ALIGNMENT_BYTES = 64  # kernels of TensorFlow rely on it
+_ALIGNMENT_BYTES = 64  # TensorFlow kernels require it
 
 
 class DALIGenericIterator(GenericIterator):
-    """Gives, for every batch, a list with one dictionary of TensorFlow's eager tensors per pipeline.
+    """Returns per batch a list with one dictionary of eager TensorFlow tensors per pipeline.
 
-    The tensors have the memory of the pipeline's outputs; see `GenericIterator`. For ``model.fit`` there is
+    The tensors share the memory of the pipeline's outputs; see `GenericIterator`. For ``model.fit``, use
     ``DALIDataset``.
 
     Example:
@@ -30,4 +30,4 @@ class DALIGenericIterator(GenericIterator):
 
 
 class DALIClassificationIterator(ClassificationIterator, DALIGenericIterator):
-    """A ``DALIGenericIterator`` for pipelines with two outputs, which it calls ``data`` and ``label``."""
+    """A ``DALIGenericIterator`` for pipelines with two outputs, named ``data`` and ``label``."""

@@ -1,4 +1,4 @@
-"""``DALIIterator``: the next batch of a pipeline as an operation of TensorFlow, also in its graphs."""
+"""``DALIIterator``: the next batch of a pipeline as a TensorFlow operation, also in graphs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ tf = framework("tensorflow", plugin="tf")
 
 
 def serialize_pipeline(pipeline: Pipeline) -> bytes:
-    """Return the pipeline as a text, see ``Pipeline.serialize``."""
+    """Return the pipeline as a string, see ``Pipeline.serialize``."""
     return pipeline.serialize()
 
 
@@ -26,7 +26,7 @@ def DALIIterator() -> Callable[..., list[Any]]:  # noqa: N802 -- DALI's name
 
 
 def DALIRawIterator() -> Callable[..., list[Any]]:  # noqa: N802 -- DALI's name
-    """Return the function ``DALIIteratorWrapper``, for programs that give it serialized pipelines."""
+    """Return the function ``DALIIteratorWrapper``, for programs that pass serialized pipelines."""
     return DALIIteratorWrapper
 
 
@@ -41,30 +41,31 @@ def DALIIteratorWrapper(  # noqa: N802 -- DALI's name
     exec_dynamic: bool | None = None,
     **kwargs: Any,
 ) -> list[Any]:
-    """Return the outputs of a pipeline as tensors: in a graph, each run of the session gives the next batch.
+    """Return the outputs of a pipeline as tensors: in a graph, each run of the session returns the next batch.
 
-    Called at once (eagerly), it returns the next batch of the pipeline.
+    In eager mode, it returns the next batch of the pipeline immediately.
 
     Args:
-        pipeline: which; or
-        serialized_pipeline: what ``serialize_pipeline`` returned; a new pipeline is made of it.
-        sparse: accepted where nothing in it is true.
-        shapes: of the batches, one for each output.
-        dtypes: types of TensorFlow, one for each output.
-        batch_size: of a serialized pipeline; that in the text where -1.
-        prefetch_queue_depth: of a serialized pipeline.
+        pipeline: the pipeline; or
+        serialized_pipeline: the result of ``serialize_pipeline``, from which a new pipeline is created.
+        sparse: accepted if no element is true.
+        shapes: shapes of the batches, one per output.
+        dtypes: TensorFlow types, one per output.
+        batch_size: batch size of a serialized pipeline; -1: the serialized value.
+        prefetch_queue_depth: prefetch depth of a serialized pipeline.
         exec_dynamic: accepted.
-        kwargs: num_threads, device_id: of a serialized pipeline; others are accepted.
+        kwargs: num_threads, device_id: options of a serialized pipeline; others are accepted.
 
     Raises:
-        ArgumentTypeError: neither or both of the pipelines.
-        ArgumentValueError: sparse tensors, or another number of types than outputs.
+        ArgumentTypeError: none or both of the pipelines are specified.
+        ArgumentValueError: sparse tensors are requested, or the number of types differs from that of outputs.
     """
     if (pipeline is None) == (serialized_pipeline is None):
         raise ArgumentTypeError("DALIIterator needs either pipeline=... or serialized_pipeline=....")
     if any(sparse):
         raise ArgumentValueError(
-            "DALIIterator gives no sparse tensors.", hint="Pad the samples with fn.pad, or use DALIGenericIterator."
+            "DALIIterator does not support sparse tensors.",
+            hint="Pad the samples with fn.pad, or use DALIGenericIterator.",
         )
     if pipeline is None:
         options = {name: kwargs[name] for name in ("num_threads", "device_id") if kwargs.get(name) is not None}
@@ -73,11 +74,11 @@ def DALIIteratorWrapper(  # noqa: N802 -- DALI's name
         pipeline = Pipeline.deserialize(serialized_pipeline, prefetch_queue_depth=prefetch_queue_depth, **options)
     if len(dtypes) != pipeline.num_outputs:
         raise ArgumentValueError(
-            f"dtypes has {len(dtypes)} types, and the pipeline has {pipeline.num_outputs} outputs.",
-            hint="Give dtypes=[...] with one type of TensorFlow for each output.",
+            f"dtypes has {len(dtypes)} types, but the pipeline has {pipeline.num_outputs} outputs.",
+            hint="Specify dtypes=[...] with one TensorFlow type per output.",
         )
     if shapes and len(shapes) != len(dtypes):
-        raise ArgumentValueError(f"shapes has {len(shapes)} entries, and the pipeline has {len(dtypes)} outputs.")
+        raise ArgumentValueError(f"shapes has {len(shapes)} entries, but the pipeline has {len(dtypes)} outputs.")
     wanted = [tf.TensorShape(shape) for shape in (shapes or [None] * len(dtypes))]
     fit = Fitting([tf.as_dtype(dtype) for dtype in dtypes], wanted)
     running = pipeline

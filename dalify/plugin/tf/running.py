@@ -1,4 +1,4 @@
-"""Pipelines as TensorFlow runs them: a pipeline of its own for every iterator of a dataset, fed by other datasets."""
+"""Run pipelines in TensorFlow: each iterator of a dataset has its own pipeline, which other datasets may feed."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Input:
 
     Args:
         dataset: a ``tf.data.Dataset``.
-        layout: of its samples; that of the external source where None.
-        batch: its elements are batches instead of samples; None: as the external source says.
+        layout: layout of its samples; None: that of the external source.
+        batch: whether its elements are batches instead of samples; None: as in the external source.
     """
 
     dataset: Any
@@ -36,19 +36,19 @@ class Input:
 
 
 def checked_inputs(pipeline: Pipeline, given: Mapping[str, Any]) -> dict[str, Input]:
-    """Return what feeds each external source that has no source of its own.
+    """Return the dataset for each external source without a source.
 
     Args:
-        pipeline: with the external sources.
+        pipeline: the pipeline with the external sources.
         given: datasets, or `Input` of datasets, by the names of the external sources.
 
     Raises:
-        ArgumentTypeError: no dataset.
-        ArgumentValueError: a name that the pipeline does not have, an external source without dataset, or one that has
-            a source.
+        ArgumentTypeError: a value is not a dataset.
+        ArgumentValueError: a name does not exist in the pipeline, an external source has no dataset, or it has a
+            source.
     """
     if not isinstance(given, Mapping):
-        raise ArgumentTypeError(f"input_datasets must be a dictionary by names; got {type(given).__name__}.")
+        raise ArgumentTypeError(f"input_datasets must be a dictionary with names as keys; got {type(given).__name__}.")
     nodes = pipeline.external_sources()
     open_names = {node.name: node for node in nodes if node.arguments.get("source") is None}
     for name, value in given.items():
@@ -56,7 +56,7 @@ def checked_inputs(pipeline: Pipeline, given: Mapping[str, Any]) -> dict[str, In
             known = ", ".join(repr(each) for each in open_names) or "none"
             raise ArgumentValueError(
                 f"input_datasets has {name!r}; the external sources of the pipeline that wait for data: {known}.",
-                hint="Give the external_source that name, and no source.",
+                hint="Create the external_source with that name and without a source.",
             )
         dataset = value.dataset if isinstance(value, Input) else value
         if not isinstance(dataset, tf.data.Dataset):
@@ -64,19 +64,19 @@ def checked_inputs(pipeline: Pipeline, given: Mapping[str, Any]) -> dict[str, In
     missing = [name for name in open_names if name not in given]
     if missing:
         raise ArgumentValueError(
-            f"the external_source {missing[0]!r} of the pipeline has neither source nor dataset.",
-            hint="Give it a name, and use experimental.DALIDatasetWithInputs(pipeline, input_datasets={name: ...}).",
+            f"the external_source {missing[0]!r} of the pipeline has no source and no dataset.",
+            hint="Specify its name, and use experimental.DALIDatasetWithInputs(pipeline, input_datasets={name: ...}).",
         )
     return {name: _completed(value, open_names[name]) for name, value in given.items()}
 
 
 def _completed(value: Any, node: Node) -> Input:
-    """Return the input with what the external source says about it."""
+    """Return the input with the options of the external source."""
     given = value if isinstance(value, Input) else Input(value)
     declared = node.arguments.get("layout")
     if given.layout and declared and given.layout != declared:
         raise ArgumentValueError(
-            f"the input {node.name!r} has the layout {given.layout!r}, its external_source {declared!r}."
+            f"the input {node.name!r} has the layout {given.layout!r}, but its external_source has {declared!r}."
         )
     by_batch = given.batch
     if by_batch is None:
@@ -85,11 +85,11 @@ def _completed(value: Any, node: Node) -> Input:
 
 
 class Fitting:
-    """Makes outputs what a dataset has declared.
+    """Converts outputs to the declared types and shapes of a dataset.
 
     Args:
-        dtypes: of TensorFlow, one for each output.
-        shapes: of TensorFlow, one for each output; of a batch.
+        dtypes: TensorFlow types, one per output.
+        shapes: TensorFlow shapes of batches, one per output.
     """
 
     def __init__(self, dtypes: Sequence[Any], shapes: Sequence[Any]) -> None:
@@ -100,13 +100,13 @@ class Fitting:
         """Return the arrays of a batch.
 
         Raises:
-            ArgumentValueError: another number of outputs than declared.
-            ShapeError: samples that differ in shape, or another shape than declared.
-            DTypeError: another element type than declared.
+            ArgumentValueError: the number of outputs differs from the declared one.
+            ShapeError: samples differ in shape, or the shape differs from the declared one.
+            DTypeError: the element type differs from the declared one.
         """
         if len(outputs) != len(self._dtypes):
             raise ArgumentValueError(
-                f"output_dtypes has {len(self._dtypes)} types, and the pipeline has {len(outputs)} outputs."
+                f"output_dtypes has {len(self._dtypes)} types, but the pipeline has {len(outputs)} outputs."
             )
         return tuple(self._fitted(index, output) for index, output in enumerate(outputs))
 
@@ -114,13 +114,13 @@ class Fitting:
         if not output.is_dense_tensor():
             raise ShapeError(
                 f"the samples of output {index} have different shapes and cannot be one tensor.",
-                hint="Bring them to one size in the pipeline with fn.resize, fn.crop or fn.pad.",
+                hint="Make their sizes equal in the pipeline with fn.resize, fn.crop or fn.pad.",
             )
         array = np.asarray(output.as_cpu().as_tensor())
         wanted, shape = self._dtypes[index], self._shapes[index]
         if tf.as_dtype(array.dtype) != wanted:
             raise DTypeError(
-                f"output {index} has elements of {array.dtype.name}, and output_dtypes says {wanted.name}.",
+                f"output {index} has elements of {array.dtype.name}, but output_dtypes specifies {wanted.name}.",
                 hint=f"Declare tf.{array.dtype.name}, or convert it in the pipeline with fn.cast.",
             )
         if shape.rank is None or shape.is_compatible_with(array.shape):
@@ -128,14 +128,14 @@ class Fitting:
         kept = _squeezed(array.shape, shape)
         if kept is None:
             raise ShapeError(
-                f"output {index} has the shape {array.shape}, and output_shapes says {tuple(shape)}.",
-                hint="The first dimension is that of the batch; None stands for any extent.",
+                f"output {index} has the shape {array.shape}, but output_shapes specifies {tuple(shape)}.",
+                hint="The first dimension is that of the batch; None means any extent.",
             )
         return array.reshape(kept)
 
 
 def _squeezed(shape: tuple[int, ...], wanted: Any) -> list[int] | None:
-    """Return the shape without as many dimensions of extent 1 as there are too many; None where none fits."""
+    """Return the shape without excess dimensions of extent 1; None if it does not match."""
     ones = [axis for axis, extent in enumerate(shape) if extent == 1]
     for dropped in itertools.combinations(reversed(ones), max(len(shape) - wanted.rank, 0)):
         kept = [extent for axis, extent in enumerate(shape) if axis not in dropped]
@@ -150,9 +150,9 @@ def batches(
     """Yield the batches of a new pipeline until its sources, or the datasets that feed it, end.
 
     Args:
-        make: makes the pipeline.
-        inputs: what feeds it, by the names of its external sources.
-        fit: makes outputs what the dataset has declared.
+        make: creates the pipeline.
+        inputs: datasets by the names of its external sources.
+        fit: converts outputs to the declared types and shapes.
     """
     pipeline = make()
     try:
@@ -189,7 +189,7 @@ def _until_the_end(pipeline: Pipeline, fit: Callable[[Any], tuple[Any, ...]]) ->
 
 
 def _fed(inputs: Mapping[str, Input], batch_size: int) -> Iterator[dict[str, Any]]:
-    """Yield what is fed for one batch after the other; the shortest dataset decides on the end."""
+    """Yield the fed data of one batch after the other, until the end of the shortest dataset."""
     sources = {name: _batched(name, each, batch_size) for name, each in inputs.items()}
     while True:
         batch: dict[str, Any] = {}
@@ -212,7 +212,8 @@ def _batched(name: str, given: Input, batch_size: int) -> Iterator[Any]:
         array = _array(name, element)
         if len(array) > batch_size:
             raise PipelineStateError(
-                f"the input {name!r} gave a batch of {len(array)}, and the pipeline takes at most {batch_size}."
+                f"the input {name!r} returned a batch of {len(array)} samples, but the maximum of the pipeline "
+                f"is {batch_size}."
             )
         yield array
 
@@ -220,7 +221,7 @@ def _batched(name: str, given: Input, batch_size: int) -> Iterator[Any]:
 def _array(name: str, element: Any) -> np.ndarray[Any, Any]:
     if isinstance(element, (tuple, list, dict)):
         raise ArgumentTypeError(
-            f"the dataset of the input {name!r} has elements of several tensors; an input takes one.",
-            hint="Map it to one of them, or make an external_source for each.",
+            f"the elements of the dataset for the input {name!r} have several tensors; an input needs one.",
+            hint="Map it to one of them, or create an external_source for each.",
         )
     return np.asarray(element)

@@ -12,7 +12,7 @@ import pytest
 
 from dalify import limits
 from dalify.base.errors import ArgumentTypeError, DalifyError, OperatorError, UnknownArgumentError
-from dalify.registry import COMMON_PARAMETERS, READER_PARAMETERS, Parameter, catalogue
+from dalify.registry import COMMON_PARAMETERS, RANDOM_STATE, READER_PARAMETERS, Parameter, catalogue
 from tests.operators.battery.case import SAMPLES, Case, Data, Each
 from tests.operators.battery.run_case import (
     ALL,
@@ -29,9 +29,8 @@ from tests.operators.battery.run_case import (
 @every_operator
 def test_unknown_argument(name, folder):
     case = case_of(name)
-    known = [item for item in catalogue.find(name).parameters if item not in READER_PARAMETERS] or list(
-        COMMON_PARAMETERS
-    )
+    hidden = {*READER_PARAMETERS, RANDOM_STATE.name}
+    known = [item for item in catalogue.find(name).parameters if item not in hidden] or list(COMMON_PARAMETERS)
     wrong = max(known, key=len) + "q"
     with pytest.raises(UnknownArgumentError) as caught:
         function_of(name)(*inputs_of(case, ALL, "cpu"), **{wrong: 1})

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dalify.registry import COMMON_PARAMETERS, READER_PARAMETERS, catalogue
+from dalify.registry import COMMON_PARAMETERS, RANDOM_STATE, READER_PARAMETERS, catalogue
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 from tests.operators.battery.run_case import (
     NAMES,
@@ -23,7 +23,8 @@ def _common(found: Any) -> frozenset[str]:
     """Return the arguments that an operator has for what it is, not by its signature."""
     if found.is_reader:
         return frozenset(READER_PARAMETERS)
-    return frozenset({"on_error"} if found.stand_in_function is not None else ())
+    state = {RANDOM_STATE.name} if found.is_random else set()
+    return frozenset(state | ({"on_error"} if found.stand_in_function is not None else set()))
 
 
 @every_operator

@@ -20,13 +20,13 @@ _STATE, _SOURCE = "reader", "source"
 
 
 class Reader(BaseNode[dict[str, Any]]):
-    """A reader whose epochs are those of the node; it gives dicts.
+    """A reader as a node: its epochs are those of the node, its items are dicts.
 
     Args:
         reader_type: class of the reader, ``ndd.readers.File``.
-        batch_size: of the batches; None for tensors.
-        output_names: keys of the dicts; ``data`` and ``label`` where a reader has two outputs.
-        arguments: of the reader.
+        batch_size: size of the batches; None for tensors.
+        output_names: keys of the dicts; by default ``data`` and ``label`` for a reader with two outputs.
+        arguments: arguments of the reader.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Reader(BaseNode[dict[str, Any]]):
         self._has_begun = False
 
     def reset(self, initial_state: dict[str, Any] | None = None) -> None:
-        """Begin an epoch where the reader stands, or go on with the one of a state."""
+        """Start an epoch at the position of the reader, or continue that of a state."""
         super().reset(initial_state)
         if initial_state and initial_state[_STATE] is not None:
             self._reader.set_state(initial_state[_STATE])
@@ -57,7 +57,7 @@ class Reader(BaseNode[dict[str, Any]]):
         """Return the next outputs.
 
         Raises:
-            ArgumentValueError: there are more or fewer names than outputs.
+            ArgumentValueError: the number of names differs from the number of outputs.
         """
         outputs = next(self._epoch)
         self._has_begun = True
@@ -72,7 +72,7 @@ class Reader(BaseNode[dict[str, Any]]):
         return dict(zip(self._names, outputs, strict=True))
 
     def get_state(self) -> dict[str, Any]:
-        """Return where the reader stands."""
+        """Return the position of the reader."""
         return {_STATE: str(self._reader.get_state()) if self._has_begun else None}
 
     def get_metadata(self) -> dict[str, Any]:
@@ -85,8 +85,8 @@ class DictMapper(BaseNode[dict[str, Any]]):
 
     Args:
         source: the node.
-        map_fn: from tensor or batch to tensor or batch.
-        key: of the entry.
+        map_fn: function from tensor or batch to tensor or batch.
+        key: key of the entry.
     """
 
     def __init__(self, source: BaseNode[dict[str, Any]], map_fn: Callable[[Any], Any], key: str = "data") -> None:
@@ -96,7 +96,7 @@ class DictMapper(BaseNode[dict[str, Any]]):
         self._key = key
 
     def reset(self, initial_state: dict[str, Any] | None = None) -> None:
-        """Begin the epoch of the source."""
+        """Start the epoch of the source."""
         super().reset(initial_state)
         self._source.reset(None if initial_state is None else initial_state[_SOURCE])
 
@@ -106,12 +106,12 @@ class DictMapper(BaseNode[dict[str, Any]]):
         return {**outputs, self._key: self._function(outputs[self._key])}
 
     def get_state(self) -> dict[str, Any]:
-        """Return where the source stands."""
+        """Return the position of the source."""
         return {_SOURCE: self._source.state_dict()}
 
 
 class ToTorch(BaseNode[tuple[Any, ...]]):
-    """Makes tuples of torch's tensors of the dicts of a node, in their order.
+    """Converts the dicts of a node to tuples of torch tensors, in the order of the dicts.
 
     Args:
         source: the node.
@@ -123,7 +123,7 @@ class ToTorch(BaseNode[tuple[Any, ...]]):
         self._source = source
 
     def reset(self, initial_state: dict[str, Any] | None = None) -> None:
-        """Begin the epoch of the source."""
+        """Start the epoch of the source."""
         super().reset(initial_state)
         self._source.reset(None if initial_state is None else initial_state[_SOURCE])
 
@@ -132,5 +132,5 @@ class ToTorch(BaseNode[tuple[Any, ...]]):
         return tuple(value.torch() for value in next(self._source).values())
 
     def get_state(self) -> dict[str, Any]:
-        """Return where the source stands."""
+        """Return the position of the source."""
         return {_SOURCE: self._source.state_dict()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from PIL import Image
 
 from dalify import fn
 from dalify.base.errors import ArgumentTypeError
+from dalify.base.fork_hook import Owner
 from dalify.experimental.torchvision.v2.operator import Images, check_dimensions
 from dalify.experimental.torchvision.v2.pictures import from_pixels, pixels_of, tensor_of
 from dalify.experimental.torchvision.v2.totensor import PILToTensor, ToPILImage, ToPureTensor
@@ -65,7 +65,7 @@ class Compose:
         self.active_pipeline: Pipeline | None = None
         # By layout, channels, whether the values are floats, and device: transforms depend on these.
         self._pipelines: dict[tuple[str, int, bool, str], Pipeline] = {}
-        self._process = os.getpid()
+        self._owner = Owner()
         kinds = [op for op in op_list if isinstance(op, ToPureTensor | PILToTensor | ToPILImage)]
         self._gives_images = isinstance(kinds[-1], ToPILImage) if kinds else None
 
@@ -114,8 +114,7 @@ class Compose:
         else:
             channels, is_float = batch.shape[1], batch.is_floating_point()
             device = "cpu" if batch.device.type == "cpu" else "gpu"
-        if self._process != os.getpid():  # a fork would draw what its parent draws
-            self._process = os.getpid()
+        if self._owner.take_over():  # a fork would draw what its parent draws
             self._pipelines.clear()
         key = layout, channels, is_float, device
         if key not in self._pipelines:

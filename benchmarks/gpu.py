@@ -1,0 +1,270 @@
+"""What does an accelerator do: bandwidth of kernels beside its copies, and pipelines for ResNet-50 beside torchvision?
+
+Without an accelerator all of it runs on the CPU in emulation, which shows that it works and nothing about speed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+from PIL import Image
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.common import Contender, Options, RunBatch, compare, library, photo_folder, run_pipeline
+from dalify import types
+from dalify.kernels.dispatch import reason_against
+from tests.helpers.torchvision_import import import_torchvision
+
+__all__ = ["main"]
+
+MEAN = [0.485 * 255, 0.456 * 255, 0.406 * 255]
+DEVIATION = [0.229 * 255, 0.224 * 255, 0.225 * 255]
+SIZE = 224
+BYTES_PER_GIGABYTE = 1e9
+
+Graph = Callable[[Any, Any], Any]
+
+
+def _accelerator() -> str | None:
+    """Return the type of the accelerator that torch finds."""
+    found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    return None if found is None else found.type
+
+
+def _synchronize() -> None:
+    if torch.accelerator.is_available():
+        torch.accelerator.synchronize()
+
+
+def _seconds(run: Callable[[], Any], rounds: int) -> float:
+    """Return the median duration of a function that launches work on the device."""
+    for _ in range(3 if rounds > 1 else 1):
+        run()
+    found = []
+    for _ in range(rounds):
+        _synchronize()
+        start = time.perf_counter()
+        run()
+        _synchronize()
+        found.append(time.perf_counter() - start)
+    return statistics.median(found)
+
+
+def _kernels(height: int, width: int) -> dict[str, Graph]:
+    """Return one operator each, for images that are on the device."""
+    matrix = [1.1, 0.1, -9.0, -0.1, 0.9, 7.0]
+    normalized = {"mean": MEAN, "std": DEVIATION}
+    return {
+        "crop_mirror_normalize": lambda fn, x: fn.crop_mirror_normalize(x, **normalized),
+        "resize, antialiased": lambda fn, x: fn.resize(x, size=(SIZE, SIZE)),
+        "resize, cubic": lambda fn, x: fn.resize(x, size=(SIZE, SIZE), interp_type=types.INTERP_CUBIC),
+        "random_resized_crop": lambda fn, x: fn.random_resized_crop(x, size=SIZE),
+        "color_twist": lambda fn, x: fn.color_twist(x, hue=20.0, saturation=1.2, contrast=0.9),
+        "brightness_contrast": lambda fn, x: fn.brightness_contrast(x, brightness=1.1, contrast=0.9),
+        "warp_affine": lambda fn, x: fn.warp_affine(x, matrix=matrix, fill_value=0.0),
+        "rotate": lambda fn, x: fn.rotate(x, angle=20.0, keep_size=True, fill_value=0.0),
+        "gaussian_blur": lambda fn, x: fn.gaussian_blur(x, sigma=1.0),
+        "erase": lambda fn, x: fn.erase(x, anchor=[0.2, 0.3], shape=[0.3, 0.4], normalized=True),
+        "flip": lambda fn, x: fn.flip(x, horizontal=1),
+        "cast": lambda fn, x: fn.cast(x, dtype=types.FLOAT),
+    }
+
+
+def _measured(graph: Graph, images: Any, rounds: int) -> tuple[float, int]:
+    """Return the time of a kernel for a batch that is on the device, and the bytes that it reads and writes.
+
+    A pipeline that also computes the operator is timed beside one that does not, both with images on the device.
+    """
+    lib = library("dalify")
+
+    def opened(operator: Graph | None) -> Any:
+        @lib.pipeline_def(batch_size=len(images), num_threads=1, device_id=None, prefetch_queue_depth=1)
+        def pipeline() -> Any:
+            x = lib.fn.external_source(source=lambda: images, layout="HWC", device="gpu", no_copy=True)
+            return x if operator is None else operator(lib.fn, x)
+
+        built = pipeline()
+        built.build()
+        return built
+
+    with_operator, without = opened(graph), opened(None)
+    (output,) = with_operator.run()
+    size = sum(sample.nbytes for sample in images)
+    written = sum(np.asarray(sample).nbytes for sample in output.as_cpu())
+    duration = _seconds(with_operator.run, rounds) - _seconds(without.run, rounds)
+    return max(duration, 1e-9), size + written
+
+
+def _bandwidths(options: Options, device: str) -> dict[str, Any]:
+    """Print the bandwidth of each kernel, with Triton and with torch, beside that of a copy on the device."""
+    count, height, width = (4, 40, 60) if options.is_smoke else (256, 375, 500)
+    rounds = 1 if options.is_smoke else 20
+    images = list(torch.randint(0, 256, (count, height, width, 3), dtype=torch.uint8).to(device))
+    block = torch.empty(max(count * height * width * 3 * 4, 1 << 16), dtype=torch.uint8, device=device)
+    other = torch.empty_like(block)
+    copy = 2 * block.numel() / _seconds(lambda: other.copy_(block), rounds) / BYTES_PER_GIGABYTE
+    reason = reason_against(device)
+    table = Table(title=f"{count} images {height} x {width}, GB/s read and written", title_justify="left")
+    for heading in ("", "Triton", "of a copy", "torch", "of a copy"):
+        table.add_column(heading, justify="right" if heading else "left")
+    table.add_row("copy on the device", "", "", f"{copy:,.1f}", "100 %")
+    figures: dict[str, Any] = {"copy": copy}
+    for name, graph in _kernels(height, width).items():
+        row: dict[str, float] = {}
+        for kind in ("triton", "torch"):
+            if kind == "triton" and reason is not None:
+                continue
+            with mock.patch.dict(os.environ, {"DALIFY_TRITON": "0"} if kind == "torch" else {}):
+                duration, size = _measured(graph, images, rounds)
+            row[kind] = size / duration / BYTES_PER_GIGABYTE
+        cells = [(f"{row[kind]:,.1f}", f"{row[kind] / copy:.0%}") if kind in row else ("", "") for kind in
+                 ("triton", "torch")]  # fmt: skip
+        table.add_row(name, *(cell for pair in cells for cell in pair))
+        figures[name] = row
+    Console().print(table)
+    if reason is not None:
+        print(f"no Triton kernels: {reason}")
+    return figures
+
+
+def _copies(options: Options, device: str) -> dict[str, float]:
+    """Print the bandwidth of copies from pinned memory to the device, and what a batch of photographs takes."""
+    size = 1 << 20 if options.is_smoke else 256 * 375 * 500 * 3
+    source = torch.empty(size, dtype=torch.uint8, pin_memory=device != "cpu")
+    target = torch.empty(size, dtype=torch.uint8, device=device)
+    seconds = _seconds(lambda: target.copy_(source, non_blocking=True), 1 if options.is_smoke else 20)
+    print(f"copies to the device: {size / seconds / BYTES_PER_GIGABYTE:,.1f} GB/s; {size / 1e6:,.0f} MB take "
+          f"{seconds * 1e3:.2f} ms")  # fmt: skip
+    return {"gigabytes_per_second": size / seconds / BYTES_PER_GIGABYTE}
+
+
+def _training(fn: Any, types: Any, images: Any) -> Any:
+    images = fn.random_resized_crop(images, size=SIZE, device="gpu")
+    return fn.crop_mirror_normalize(images, mean=MEAN, std=DEVIATION, mirror=fn.random.coin_flip(), device="gpu")
+
+
+def _validation(fn: Any, types: Any, images: Any) -> Any:
+    images = fn.resize(images, resize_shorter=256.0, device="gpu")
+    return fn.crop_mirror_normalize(images, crop=(SIZE, SIZE), mean=MEAN, std=DEVIATION, device="gpu")
+
+
+def _augmented(fn: Any, types: Any, images: Any) -> Any:
+    images = fn.resize(images, size=(SIZE, SIZE), device="gpu")
+    images = fn.color_twist(images, hue=fn.random.uniform(range=[-20.0, 20.0]), saturation=1.2, device="gpu")
+    images = fn.rotate(
+        images, angle=fn.random.uniform(range=[-30.0, 30.0]), keep_size=True, fill_value=0.0, device="gpu"
+    )
+    return fn.crop_mirror_normalize(images, mean=MEAN, std=DEVIATION, device="gpu")
+
+
+PIPELINES = {"ResNet-50 training": _training, "ResNet-50 validation": _validation, "color and rotation": _augmented}
+
+
+def _pipeline(
+    lib: SimpleNamespace, augment: Callable[..., Any], folder: str, decoder: str, size: int, threads: int
+) -> Any:
+    @lib.pipeline_def(batch_size=size, num_threads=threads, device_id=0, seed=1)
+    def pipeline() -> Any:
+        encoded, labels = lib.fn.readers.file(file_root=folder, random_shuffle=True, name="photos")
+        images = lib.fn.decoders.image(encoded, device=decoder)
+        return augment(lib.fn, lib.types, images if decoder == "mixed" else images.gpu()), labels.gpu()
+
+    return pipeline()
+
+
+@contextmanager
+def _on_device(root: str, **arguments: Any) -> Iterator[RunBatch]:
+    with run_pipeline(_pipeline(library(root), **arguments)) as run:
+
+        def run_batch() -> int:
+            count = run()
+            _synchronize()
+            return count
+
+        yield run_batch
+
+
+@contextmanager
+def _torchvision(folder: str, title: str, size: int, device: str) -> Iterator[RunBatch]:
+    """Decode with Pillow on the host, then torchvision v2 on the device, image by image; one thread."""
+    v2 = import_torchvision("torchvision.transforms.v2")
+    steps: dict[str, Sequence[Any]] = {
+        "ResNet-50 training": [v2.RandomResizedCrop(SIZE, antialias=True), v2.RandomHorizontalFlip()],
+        "ResNet-50 validation": [v2.Resize(256, antialias=True), v2.CenterCrop(SIZE)],
+        "color and rotation": [
+            v2.Resize((SIZE, SIZE), antialias=True),
+            v2.ColorJitter(saturation=0.2, hue=0.05),
+            v2.RandomRotation(30),
+        ],
+    }
+    means, deviations = ([value / 255 for value in values] for values in (MEAN, DEVIATION))
+    finish = [v2.ToDtype(torch.float32, scale=True), v2.Normalize(means, deviations)]
+    transform = v2.Compose([*steps[title], *finish])
+    files = sorted(Path(folder).glob("*/*.jpg"))
+    at = 0
+
+    def run_batch() -> int:
+        nonlocal at
+        images = []
+        for _ in range(size):
+            with Image.open(files[at % len(files)]) as image:
+                pixels = torch.from_numpy(np.array(image.convert("RGB")))
+            images.append(transform(pixels.to(device).permute(2, 0, 1)))
+            at += 1
+        torch.stack(images)
+        _synchronize()
+        return size
+
+    yield run_batch
+
+
+def _contenders(title: str, folder: str, device: str, size: int, threads: int) -> list[Contender]:
+    augment = PIPELINES[title]
+    has_device = device != "cpu"
+    found: list[Contender] = []
+    for root, name in (("dalify", "dalify"), ("nvidia.dali", "DALI")):
+        for decoder, where in (("cpu", "host"), ("mixed", "mixed")):
+            if root == "nvidia.dali" and not has_device:
+                continue  # its GPU operators do not run without a GPU
+            options = {"augment": augment, "folder": folder, "decoder": decoder, "size": size, "threads": threads}
+            found.append(
+                Contender(f"{name}, {where} decoding, {threads} threads", partial(_on_device, root, **options), (root,))
+            )
+    rival = partial(_torchvision, folder, title, size, device)
+    return [*found, Contender("torchvision v2, host decoding, 1 thread", rival, ("torchvision",))]
+
+
+def main(options: Options) -> None:
+    """Measure what there is, and say what it is."""
+    kind = _accelerator()
+    device = kind or "cpu"
+    if kind is None:
+        print("no device: emulation. All figures below are of this CPU; they say nothing about an accelerator.")
+    else:
+        name = torch.cuda.get_device_name() if kind == "cuda" else kind
+        print(f"device: {name}; torch {torch.__version__}; {os.cpu_count()} cores; {platform.platform()}")
+    size, threads = (4, 2) if options.is_smoke else (256, min(os.cpu_count() or 1, 16))
+    figures: dict[str, Any] = {"device": kind}
+    with mock.patch.dict(os.environ, {} if kind else {"DALIFY_DEVICE": "cpu"}):
+        figures["kernels"] = _bandwidths(options, device)
+        figures["copies"] = _copies(options, device)
+        folder = str(photo_folder(options))
+        for title in PIPELINES:
+            turns = compare(title, _contenders(title, folder, device, size, threads), options)
+            figures[title] = {name: turn.samples_per_second for name, turn in turns.items()}
+    if options.json is not None:
+        options.json.write_text(json.dumps(figures, indent=2))

@@ -1,0 +1,80 @@
+"""A mapping with a least-recently-used (LRU) limit."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable
+from operator import itemgetter
+from typing import Any, Generic, TypeVar
+
+__all__ = ["Recent"]
+
+_T = TypeVar("_T")
+
+
+class Recent(Generic[_T]):
+    """An LRU cache for several threads.
+
+    It has no lock: each access is a single operation of a dictionary. So a hit costs little more than that of a
+    dictionary, and a fork cannot leave it locked. Above the limit, the least recently used eighth is removed at once,
+    because finding it takes a pass over all values.
+
+    Args:
+        limit: maximum number of values.
+        drop: called for each value that the limit, `remove` or `clear` removes; None for nothing.
+    """
+
+    __slots__ = ("_clock", "_drop", "_entries", "_limit")
+
+    def __init__(self, limit: int, drop: Callable[[_T], object] | None = None) -> None:
+        self._limit = limit
+        self._drop = drop
+        self._entries: dict[Hashable, list[Any]] = {}  # value and time of its last use
+        self._clock = itertools.count()
+
+    def get(self, key: Hashable) -> _T | None:
+        """Return the value of a key; None if there is none."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        entry[1] = next(self._clock)
+        return entry[0]
+
+    def put(self, key: Hashable, value: _T) -> None:
+        """Store a value, which is not None."""
+        self._entries[key] = [value, next(self._clock)]
+        if len(self._entries) > self._limit:
+            uses = [(key, entry[1]) for key, entry in list(self._entries.items())]
+            uses.sort(key=itemgetter(1))
+            for old, _ in uses[: len(uses) - self._limit + self._limit // 8]:
+                self.remove(old)
+
+    def get_or_make(self, key: Hashable | None, make: Callable[[], _T]) -> tuple[_T, bool]:
+        """Return the value of a key, and whether it was cached.
+
+        Args:
+            key: the key; None for a value that is not cached.
+            make: creates the value. Threads that need the same value at once may each create it.
+        """
+        found = None if key is None else self.get(key)
+        if found is not None:
+            return found, True
+        made = make()
+        if key is not None:
+            self.put(key, made)
+        return made, False
+
+    def remove(self, key: Hashable) -> None:
+        """Remove a value if there is one."""
+        entry = self._entries.pop(key, None)
+        if entry is not None and self._drop is not None:
+            self._drop(entry[0])
+
+    def clear(self) -> None:
+        """Remove all values."""
+        for key in list(self._entries):
+            self.remove(key)
+
+    def __len__(self) -> int:
+        """Return the number of values."""
+        return len(self._entries)

@@ -1,0 +1,88 @@
+"""Exceptions of a user's function, which programs for DALI catch as ``RuntimeError``.
+
+DALI raises RuntimeError for whatever a Python function raises. Here the exception keeps its class as well, so that both
+``except RuntimeError`` and ``except`` of the user's own class work.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from dalify.base.errors import SourceError
+
+__all__ = ["as_runtime_error"]
+
+
+def as_runtime_error(error: Exception) -> Exception:
+    """Return an exception that is a RuntimeError and an instance of the exception's class.
+
+    Text, attributes, notes and traceback are those of the exception. ``StopIteration`` would silently end the loop over
+    an iterator, so it becomes a ``SourceError``, as in generators.
+
+    Args:
+        error: what the function raised; returned unchanged if it is a RuntimeError, or if its class does not allow to
+            create another instance.
+    """
+    if isinstance(error, RuntimeError):
+        return error
+    if isinstance(error, (StopIteration, StopAsyncIteration)):
+        ended = SourceError(
+            f"the function raised {type(error).__name__}.", hint="Only external sources end an epoch by it."
+        )
+        ended.__dict__.update(error.__dict__)
+        ended.__cause__ = error
+        return ended.with_traceback(error.__traceback__)
+    try:
+        made = _again(*_parts(error))
+    except Exception:  # a class with a __reduce__ or __new__ of its own
+        return error
+    made.__cause__, made.__context__ = error.__cause__, error.__context__
+    made.__suppress_context__ = error.__suppress_context__
+    return made.with_traceback(error.__traceback__)
+
+
+def _parts(error: Exception) -> tuple[type[Exception], tuple[Any, ...], dict[str, Any]]:
+    """Return class, arguments and attributes of an exception."""
+    kind = type(error)
+    arguments: tuple[Any, ...] = error.args
+    if isinstance(error, OSError) and error.filename is not None:  # which `args` lacks
+        arguments = (*error.args, error.filename)
+    state = dict(vars(error))
+    for base in kind.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(error, name):
+                state[name] = getattr(error, name)
+    for name in ("name", "path", "obj"):  # of ImportError, AttributeError and NameError
+        if isinstance(error, (ImportError, AttributeError, NameError)) and getattr(error, name, None) is not None:
+            state[name] = getattr(error, name)
+    return kind, arguments, state
+
+
+def _again(kind: type[Exception], arguments: tuple[Any, ...], state: dict[str, Any]) -> Exception:
+    made = _runtime_error(kind).__new__(_runtime_error(kind), *arguments)
+    built_in = next(base for base in kind.__mro__ if base.__module__ == "builtins")
+    built_in.__init__(made, *arguments)  # the user's __init__ may take other arguments
+    made.args = arguments[: len(made.args)] if isinstance(made, OSError) else arguments
+    for name, value in state.items():
+        setattr(made, name, value)
+    return made
+
+
+@functools.lru_cache(maxsize=256)
+def _runtime_error(kind: type[Exception]) -> type[Exception]:
+    """Return the class that derives from an exception's class and RuntimeError, with its name in tracebacks."""
+
+    def reduce(error: Exception) -> tuple[Callable[..., Exception], tuple[Any, ...]]:
+        _, arguments, state = _parts(error)
+        return _again, (
+            kind,
+            arguments,
+            {name: item for name, item in state.items() if not name.startswith("__dalify")},
+        )
+
+    bases = (RuntimeError,) if kind in RuntimeError.__mro__ else (kind, RuntimeError)
+    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__reduce__": reduce}
+    return type(kind.__name__, bases, names)

@@ -1,0 +1,137 @@
+"""The steps of operators whose GPU kernel takes all samples of a chunk in one call, whatever their shapes.
+
+On an accelerator a kernel gets `DeviceSamples`: one buffer with offsets and shapes that the host knows, so the number
+of launches does not grow with the number of samples. Where torch's CPU device stands in for the accelerator, the
+compiled kernels of the CPU compute on the memory of its tensors instead, since torch's general functions take many
+times as long there; the environment variable ``DALIFY_EMULATED_KERNELS=torch`` selects the kernels of the accelerator,
+as the tests do. `step_class` is the only place that decides.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.data import Batch, BufferPool, Spec, torch_dtype
+from dalify.data.batch import array_of, places_in_block, tensor_of
+from dalify.data.device_samples import DeviceSamples
+from dalify.executor.frame import Frame
+from dalify.executor.samples_step import SamplesStep
+from dalify.graph import Node
+from dalify.registry import Operator
+
+if TYPE_CHECKING:
+    from dalify.kernels.random.philox import SampleDraws
+
+__all__ = ["CompiledStep", "DeviceSamplesStep", "step_class"]
+
+_VARIABLE = "DALIFY_EMULATED_KERNELS"
+
+
+def step_class(operator: Operator, device: str, is_emulated: bool) -> type[SamplesStep] | None:
+    """Return the step of an operator whose kernel takes the samples of a chunk; None if it does not.
+
+    Args:
+        operator: to be computed.
+        device: of the node.
+        is_emulated: whether torch's CPU device stands in for an accelerator.
+    """
+    if device == "cpu":
+        return SamplesStep if operator.kernels["cpu"].takes_samples else None
+    compiled = operator.kernels.get("cpu")
+    if is_emulated and os.environ.get(_VARIABLE) != "torch" and compiled is not None and compiled.takes_samples:
+        return CompiledStep
+    return DeviceSamplesStep if operator.kernels["gpu"].takes_samples else None
+
+
+class DeviceSamplesStep(SamplesStep):
+    """Calls a GPU kernel once for all samples of a chunk, with `DeviceSamples` in the place of tensors."""
+
+    def _samples(self, batch: Batch) -> Any:
+        return DeviceSamples.of_batch(batch)
+
+    def _memory_of(
+        self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
+    ) -> Batch:
+        if isinstance(shapes, tuple) or spec.dtype is None:
+            return super()._memory_of(frame, output, spec, shapes, origins, count, like)
+        # Where elements correspond to those of the input, they have the same places, and the kernel can treat the
+        # buffers as wholes.
+        if like is not None and like.dense is None and np.array_equal(like.shapes, shapes):
+            offsets, size = like.offsets, like.block.numel()
+        else:
+            sizes = shapes.prod(1, dtype=np.int64)
+            ends = np.cumsum(sizes)
+            offsets, size = ends - sizes, int(ends[-1])
+        item_bytes = spec.dtype.numpy.itemsize
+        block = torch.empty(size, dtype=torch_dtype(spec.dtype), device=frame.torch_device).view(torch.uint8)
+        ragged = block, offsets * item_bytes, shapes
+        return Batch(None, None, spec.layout or "", "gpu", origins, spec.dtype, ragged)
+
+
+class CompiledStep(SamplesStep):
+    """Calls the compiled kernel of the CPU for tensors of torch's CPU device, without a copy."""
+
+    def __init__(
+        self,
+        node: Node,
+        inputs: tuple[int | None, ...],
+        outputs: tuple[int, ...],
+        argument_slots: Any,
+        device: str,
+        seed: int | None,
+        stream: int,
+    ) -> None:
+        super().__init__(node, inputs, outputs, argument_slots, "cpu", seed, stream)
+        self._pool = BufferPool()
+
+    def _groupwise(
+        self,
+        frame: Frame,
+        inputs: list[Batch | None],
+        arguments: dict[str, Any],
+        draws: SampleDraws | None,
+        count: int,
+    ) -> list[Batch]:
+        arrays = [None if batch is None else _with_arrays(batch) for batch in inputs]
+        return [_with_tensors(batch) for batch in super()._groupwise(frame, arrays, arguments, draws, count)]
+
+    def _allocate(self, frame: Frame, output: int, start: int, count: int, spec: Spec) -> Any:
+        assert spec.shape is not None, f"dalify bug: {self._operator.name} gave no shape"
+        assert spec.dtype is not None, f"dalify bug: {self._operator.name} gave no type"
+        return self._pool.empty((count, *spec.shape), spec.dtype.numpy)
+
+    def _ragged(self, frame: Frame, output: int, spec: Spec, shapes: np.ndarray[Any, Any], origins: Any) -> Batch:
+        assert spec.dtype is not None, f"dalify bug: {self._operator.name} gave no type"
+        offsets, size_bytes = places_in_block(shapes, spec.dtype.numpy.itemsize)
+        ragged = self._pool.empty((size_bytes,), np.dtype(np.uint8)), offsets, shapes
+        return Batch(None, None, spec.layout or "", "cpu", origins, spec.dtype, ragged)
+
+
+def _with_arrays(batch: Batch) -> Batch:
+    """Return a batch of torch's CPU device as one of NumPy arrays that share its memory."""
+    if batch.device == "cpu":
+        return batch
+    if batch.ragged is not None:
+        block, offsets, shapes = batch.ragged
+        ragged = block.numpy(), offsets, shapes
+        return Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, ragged)
+    if batch.dense is not None:
+        return Batch(array_of(batch.dense, batch.dtype), None, batch.layout, "cpu", batch.origins, batch.dtype)
+    samples = [array_of(sample, batch.dtype) for sample in batch.samples]
+    return Batch(None, samples, batch.layout, "cpu", batch.origins, batch.dtype)
+
+
+def _with_tensors(batch: Batch) -> Batch:
+    """Return a batch of arrays as one of torch's CPU device that shares their memory."""
+    if batch.ragged is not None:
+        block, offsets, shapes = batch.ragged
+        # torch gives an empty array of NumPy a stride that it cannot view as another type.
+        tensor = torch.from_numpy(block) if len(block) else torch.empty(0, dtype=torch.uint8)
+        ragged = tensor, offsets, shapes
+        return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
+    assert batch.dense is not None, "dalify bug: a list of results"
+    return Batch(tensor_of(batch.dense), None, batch.layout, "gpu", batch.origins, batch.dtype)

@@ -1,0 +1,148 @@
+"""Copies windows of all samples of a chunk on the device, whatever their shapes: crop, slice, borders and flip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
+from dalify.kernels.arrays.convert import saturate_cast_torch
+from dalify.kernels.arrays.grid_torch import Grid, common_unit
+from dalify.kernels.arrays.torch_unsigned import movable_torch
+from dalify.kernels.arrays.upload_torch import uploaded
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["bordered_samples_torch", "flip_samples_torch", "window_samples_torch"]
+
+
+def window_samples_torch(
+    out: DeviceSamples, x: DeviceSamples, anchor: np.ndarray, *, fill: np.ndarray | float = 0
+) -> None:
+    """`dalify.kernels.arrays.gather.copy_windows` for samples on the device.
+
+    Args:
+        out: output.
+        x: with the same number of dimensions.
+        anchor: int64 [N, dimensions]: start of the windows, which may exceed `x`.
+        fill: value outside `x`: one, or one for each index of one axis, in the shape that broadcasts to a sample.
+    """
+    if out.ndim == 0:
+        _store(out.block, x.block)
+        return
+    fills = np.asarray(fill, np.float64)
+    is_inside = bool(((anchor >= 0) & (anchor + out.shapes <= x.shapes)).all())
+    whole = ((anchor == 0) & (out.shapes == x.shapes)).all(0)
+    grid = _grid(out, x, whole if is_inside or fills.size == 1 else np.zeros(out.ndim, bool))
+    sources = [at + grid.of_sample(anchor[:, axis]) for axis, at in enumerate(grid.coordinates)]
+    index = grid.sources(x, sources if is_inside else grid.limited(x, sources))
+    _store(out.block, grid.whole(grid.read(x, index)))
+    if is_inside:
+        return
+    filling = torch.empty(fills.size, dtype=out.dtype, device=out.device)
+    saturate_cast_torch(filling, uploaded(fills.reshape(-1), out.device))
+    value = movable_torch(filling)
+    if fills.size > 1:
+        axis = int(np.argmax(fills.shape))
+        value = value.index_select(0, grid.coordinates[axis].reshape(-1).clamp(0, fills.size - 1))
+        value = value.reshape(grid.coordinates[axis].shape)
+    inside = grid.inside(x, sources)
+    target = movable_torch(out.block)
+    values = value.expand(inside.shape) if fills.size > 1 else value
+    if grid.unit > 1:
+        inside = inside.unsqueeze(-1).expand(*inside.shape, grid.unit)
+    where = grid.whole(inside)
+    other = grid.whole(values) if fills.size > 1 else values
+    target.copy_(torch.where(where, target, other))
+
+
+def bordered_samples_torch(out: DeviceSamples, x: DeviceSamples, anchor: np.ndarray, border: str) -> None:
+    """Copy windows; outside of a sample its elements are repeated.
+
+    Args:
+        out: output.
+        x: with the same number of dimensions, not empty.
+        anchor: int64 [N, dimensions]: start of the windows.
+        border: key of `dalify.kernels.arrays.gather.BORDERS`.
+    """
+    place = _BORDERS[border]
+    grid = _grid(out, x, ((anchor == 0) & (out.shapes == x.shapes)).all(0))
+    sources = [
+        place(at + grid.of_sample(anchor[:, axis]), grid.of_sample(x.shapes[:, axis]))
+        for axis, at in enumerate(grid.coordinates)
+    ]
+    _store(out.block, grid.whole(grid.read(x, grid.sources(x, grid.limited(x, sources)))))
+
+
+def flip_samples_torch(out: DeviceSamples, x: DeviceSamples, flags: Mapping[int, np.ndarray]) -> None:
+    """`dalify.kernels.arrays.gather.flip_axes` for samples on the device.
+
+    Args:
+        out: output with the shapes and element type of `x`.
+        x: samples.
+        flags: axis of a sample to [N]: non-zero reverses it.
+    """
+    reversed_axes = {axis: values != 0 for axis, values in flags.items() if values.any()}
+    if not reversed_axes:
+        out.block.copy_(x.block)
+        return
+    kept = np.array([axis not in reversed_axes for axis in range(out.ndim)])
+    grid = _grid(out, x, kept)
+    sources = list(grid.coordinates)
+    for axis, flag in reversed_axes.items():
+        extent, at = grid.of_sample(x.shapes[:, axis]), sources[axis]
+        is_reversed = grid.of_sample(flag.astype(np.int64))
+        # Without a condition: at + flag * (extent - 1 - 2 * at).
+        sources[axis] = at + is_reversed * (extent - 1 - 2 * at)
+    movable_torch(out.block).copy_(movable_torch(grid.whole(grid.read(x, grid.sources(x, sources)))))
+
+
+def _reflect(at: Tensor, extent: Tensor) -> Tensor:
+    place = at.remainder(2 * extent)
+    return torch.minimum(place, 2 * extent - 1 - place)
+
+
+def _reflect_101(at: Tensor, extent: Tensor) -> Tensor:
+    period = (2 * extent - 2).clamp(min=1)
+    place = at.remainder(period)
+    return torch.minimum(place, period - place)
+
+
+def _edge(at: Tensor, extent: Tensor) -> Tensor:
+    return torch.minimum(at.clamp(min=0), extent - 1)
+
+
+def _wrap(at: Tensor, extent: Tensor) -> Tensor:
+    return at.remainder(extent)
+
+
+# The keys and results of `dalify.kernels.arrays.gather.BORDERS`, for tensors.
+_BORDERS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "edge": _edge,
+    "clamp": _edge,
+    "reflect": _reflect,
+    "reflect_1001": _reflect,
+    "reflect_101": _reflect_101,
+    "wrap": _wrap,
+}
+
+
+def _grid(out: DeviceSamples, x: DeviceSamples, whole: np.ndarray) -> Grid:
+    """Return the grid of `out`, with the last axes that `whole` marks together as units if both buffers allow it."""
+    changed = np.flatnonzero(~whole)
+    axes = max(1, int(changed[-1]) + 1 if len(changed) else 1)
+    unit = common_unit(out, axes)
+    if unit and unit == common_unit(x, axes):
+        return Grid(out, x, axes, unit)
+    return Grid(out, x, out.ndim)
+
+
+def _store(target: Tensor, values: Tensor) -> None:
+    """Convert elements as DALI's slices do: floats are truncated to integers."""
+    values = values.reshape(target.shape)
+    cuts = values.is_floating_point() and not target.is_floating_point() and target.dtype != torch.bool
+    saturate_cast_torch(target, values.trunc() if cuts else values)

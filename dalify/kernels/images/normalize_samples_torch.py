@@ -1,0 +1,88 @@
+"""Crop, mirror, normalize and transpose all samples of a chunk on the device, whatever their shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
+from dalify.kernels.arrays.convert import saturate_cast_torch
+from dalify.kernels.arrays.grid_torch import Grid
+from dalify.kernels.arrays.upload_torch import uploaded
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["normalize_samples_torch"]
+
+
+def normalize_samples_torch(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    layout: str,
+    out_layout: str,
+    anchors: Mapping[str, np.ndarray],
+    *,
+    mirror: np.ndarray,
+    mean: Any,
+    multiplier: Any,
+    shift: float,
+    fill: np.ndarray,
+) -> None:
+    """`dalify.kernels.images.normalize_axes.normalize_axes` for samples on the device, in one pass over the results.
+
+    Args:
+        out: N samples, output, none of them empty.
+        x: N samples.
+        layout: layout of a sample of `x`.
+        out_layout: layout of a sample of `out`, a permutation of `layout`.
+        anchors: letter to int [N]: start of the windows, which may exceed `x`.
+        mirror: [N], non-zero: reverse W.
+        mean: float [N, C] or [N, 1], or a list of N such vectors.
+        multiplier: like `mean`: scale / standard deviation.
+        shift: added at the end.
+        fill: float32 [C], value of `out` outside `x`, and in channels that `x` does not have.
+    """
+    grid = Grid(out, x, out.ndim)
+    places = dict(zip(out_layout, grid.coordinates, strict=True))
+    channel = places["C"]
+    is_inside = True
+    if mirror.any():
+        width = grid.of_sample(out.shapes[:, out_layout.index("W")])
+        places["W"] = places["W"] + grid.of_sample((mirror != 0).astype(np.int64)) * (width - 1 - 2 * places["W"])
+    for axis, letter in enumerate(layout):
+        window = out.shapes[:, out_layout.index(letter)]
+        begin = anchors[letter] if letter != "C" else np.zeros(len(x), np.int64)
+        if begin.any():
+            places[letter] = places[letter] + grid.of_sample(begin)
+        is_inside = is_inside and bool(((begin >= 0) & (begin + window <= x.shapes[:, axis])).all())
+    sources = [places[letter] for letter in layout]
+    index = grid.sources(x, sources if is_inside else grid.limited(x, sources))
+    result = grid.read(x, index).to(torch.float32)
+    result = (result - _by_channel(grid, mean, channel)) * _by_channel(grid, multiplier, channel) + shift
+    if not is_inside:
+        border = uploaded(fill, out.device, np.float32)
+        other = border.index_select(0, channel.reshape(-1).clamp(0, len(fill) - 1)).reshape(channel.shape)
+        result = torch.where(grid.inside(x, sources), result, other)
+    saturate_cast_torch(out.block, grid.whole(result))
+
+
+def _by_channel(grid: Grid, values: Any, channel: Tensor) -> Tensor:
+    """Return a parameter of each element: that of its sample and channel."""
+    if isinstance(values, list):  # vectors of several lengths; one value counts for all channels
+        widest = max(len(row) for row in values)
+        table = np.stack([np.pad(row, (0, widest - len(row)), "edge") for row in values])
+    else:
+        table = np.asarray(values)
+    table = table.astype(np.float32)
+    width = table.shape[1]
+    at = channel.clamp(0, width - 1)
+    if len(table) and not (table == table[0]).all():
+        at = grid.sample * width + at
+    else:
+        table = table[:1]
+    found = uploaded(table.reshape(-1), grid.samples.device).index_select(0, at.reshape(-1))
+    return found.reshape(at.shape)

@@ -1,0 +1,88 @@
+"""Separable filters, one launch for each axis of a chunk: `dalify.kernels.images.convolve`.
+
+Values between two axes are float32, as on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.data.samples import Samples
+from dalify.kernels.triton.conversion import saturated
+from dalify.kernels.triton.launching import element_type, launch, uploaded
+from dalify.kernels.triton.package import constexpr, tl, triton
+
+__all__ = ["convolve_samples"]
+
+_BLOCK = 1024
+_FLOAT_BYTES = 4
+
+
+@triton.jit
+def _along(
+    out_at,
+    x_at,
+    described,
+    weights,
+    tiles,
+    X: constexpr,  # noqa: N803 -- constants of a kernel are upper-case in Triton
+    OUT: constexpr,  # noqa: N803
+    BLOCK: constexpr,  # noqa: N803
+):
+    program = tl.program_id(0)
+    n = program // tiles
+    size, extent = tl.load(described + n * 5), tl.load(described + n * 5 + 1)
+    stride, taps = tl.load(described + n * 5 + 2), tl.load(described + n * 5 + 3)
+    kernel = weights + tl.load(described + n * 5 + 4)
+    element = (program % tiles) * BLOCK + tl.arange(0, BLOCK)
+    is_there = element < size
+    place = (element // stride) % extent
+    x = tl.load(x_at + n).to(tl.pointer_type(X)) + element
+    total = tl.full([BLOCK], 0.0, tl.float32)
+    period = tl.maximum(2 * extent - 2, 1)
+    for k in range(0, taps):
+        # Mirrored at the border, whose pixel is not repeated; several times for kernels wider than the axis.
+        position = tl.abs(place + k - taps // 2) % period
+        position = tl.where(position < extent, position, period - position)
+        pixel = tl.load(x + (position - place) * stride, mask=is_there, other=0).to(tl.float32)
+        total += tl.load(kernel + k) * pixel
+    tl.store(tl.load(out_at + n).to(tl.pointer_type(OUT)) + element, saturated(total, OUT), mask=is_there)
+
+
+def convolve_samples(out: Samples, x: Samples, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
+    """`dalify.kernels.images.convolve.convolve_samples` for samples on a device."""
+    if not x.shapes.prod(1).any():
+        return
+    axes = len(kernels[0])
+    for number in range(axes):
+        weights = [np.asarray(of_sample[number], np.float32) for of_sample in kernels]
+        target = out if number == axes - 1 else _scratch(x)
+        _filter(target, x, weights, first_axis + number)
+        x = target
+
+
+def _scratch(x: Samples) -> Samples:
+    """Return uninitialized samples of float32 with the shapes of `x`."""
+    sizes = x.shapes.prod(1) * _FLOAT_BYTES
+    block = torch.empty(int(sizes.sum()), dtype=torch.uint8, device=x.device)
+    addresses = block.data_ptr() + np.cumsum(sizes) - sizes
+    return Samples(addresses, x.shapes, np.dtype(np.float32), block, x.device)
+
+
+def _filter(out: Samples, x: Samples, weights: list[np.ndarray], axis: int) -> None:
+    sizes = x.shapes.prod(1)
+    lengths = np.array([kernel.size for kernel in weights])
+    described = np.stack(
+        [sizes, x.extents(axis), x.shapes[:, axis + 1 :].prod(1), lengths, np.cumsum(lengths) - lengths], 1
+    ).astype(np.int32)
+    # Samples without elements have no position to divide by.
+    described[:, 1:3] = np.maximum(described[:, 1:3], 1)
+    tiles = -(-int(sizes.max()) // _BLOCK)
+    arrays = uploaded(x.device, out.addresses, x.addresses, described, np.concatenate(weights))
+    launch(
+        _along, x.device, len(x) * tiles, *arrays, tiles, X=element_type(x.dtype), OUT=element_type(out.dtype),
+        BLOCK=_BLOCK,
+    )  # fmt: skip

@@ -1,0 +1,92 @@
+"""Fills regions of samples, in the launch that copies them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.data.samples import NoDeviceKernelError, Samples
+from dalify.kernels.triton.conversion import saturated
+from dalify.kernels.triton.launching import element_type, launch, uploaded
+from dalify.kernels.triton.package import constexpr, tl, triton
+
+__all__ = ["erase_regions"]
+
+_AXES = 4
+_BLOCK = 1024
+
+
+@triton.jit
+def _erase(
+    out_at,
+    x_at,
+    extents,
+    regions,
+    fill,
+    tiles,
+    count,
+    fills,
+    X: constexpr,  # noqa: N803 -- constants of a kernel are upper-case in Triton
+    CHANNEL_AXIS: constexpr,  # noqa: N803
+    BLOCK: constexpr,  # noqa: N803
+):
+    program = tl.program_id(0)
+    n = program // tiles
+    element = (program % tiles) * BLOCK + tl.arange(0, BLOCK)
+    e = extents + n * 4
+    size1, size2, size3 = tl.load(e + 1), tl.load(e + 2), tl.load(e + 3)
+    is_there = element < tl.load(e) * size1 * size2 * size3
+    i3 = element % size3
+    i2 = (element // size3) % size2
+    i1 = (element // size3 // size2) % size1
+    i0 = element // size3 // size2 // size1
+    inside = element < 0
+    for k in range(0, count):
+        r = regions + (n * count + k) * 8
+        within = (i0 >= tl.load(r)) & (i0 < tl.load(r + 4)) & (i1 >= tl.load(r + 1)) & (i1 < tl.load(r + 5))
+        within = within & (i2 >= tl.load(r + 2)) & (i2 < tl.load(r + 6))
+        inside = inside | (within & (i3 >= tl.load(r + 3)) & (i3 < tl.load(r + 7)))
+    if CHANNEL_AXIS == 0:
+        channel = i0
+    elif CHANNEL_AXIS == 1:
+        channel = i1
+    elif CHANNEL_AXIS == 2:
+        channel = i2
+    else:
+        channel = i3
+    value = tl.load(tl.load(x_at + n).to(tl.pointer_type(X)) + element, mask=is_there & ~inside, other=0)
+    filled = tl.load(fill + n * fills + tl.minimum(channel, fills - 1), mask=is_there & inside, other=0)
+    value = tl.where(inside, saturated(filled, X), value)
+    tl.store(tl.load(out_at + n).to(tl.pointer_type(X)) + element, value, mask=is_there)
+
+
+def erase_regions(out: Samples, x: Samples, regions: np.ndarray, fill: np.ndarray, channel_axis: int) -> None:
+    """Copy samples and fill regions of them.
+
+    Args:
+        out: N samples of the shapes and dtype of `x`, output.
+        x: N samples with at most four axes.
+        regions: int [N, k, 2, axes]: starts and ends; empty where an end is not above the start.
+        fill: float [N, C], or [N, 1] for all channels.
+        channel_axis: of the samples.
+
+    Raises:
+        NoDeviceKernelError: more axes, or 32-bit integers.
+    """
+    missing = _AXES - x.ndim
+    if missing < 0 or x.dtype == np.int32:
+        raise NoDeviceKernelError
+    sizes = x.shapes.prod(1)
+    tiles = -(-int(sizes.max(initial=0)) // _BLOCK)
+    if not tiles:
+        return
+    extents = np.ones((len(x), _AXES), np.int32)
+    extents[:, missing:] = x.shapes
+    # Positions on the axes that samples do not have are 0.
+    whole = np.zeros((len(x), regions.shape[1], 2, _AXES), np.int32)
+    whole[:, :, 1] = 1
+    whole[..., missing:] = regions
+    described = uploaded(x.device, out.addresses, x.addresses, extents, whole, fill.astype(np.float32))
+    launch(
+        _erase, x.device, len(x) * tiles, *described, tiles, regions.shape[1], fill.shape[1],
+        X=element_type(x.dtype), CHANNEL_AXIS=channel_axis + missing, BLOCK=_BLOCK,
+    )  # fmt: skip

@@ -1,0 +1,16 @@
+"""The package Triton, which only the modules with kernels import; they are loaded at the first use of a kernel."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["constexpr", "tl", "triton"]
+
+triton: Any = importlib.import_module("triton")
+tl: Any = importlib.import_module("triton.language")
+if TYPE_CHECKING:
+    constexpr = Any
+else:
+    # Marks the arguments for which Triton compiles a kernel anew.
+    constexpr = tl.constexpr

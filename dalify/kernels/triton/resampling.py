@@ -1,0 +1,214 @@
+"""Resamples images through a window with separable filters, in one launch: `dalify.kernels.images.resample`.
+
+A program computes a tile of an output image. It sums over the rows of the vertical filter what the horizontal filter
+gives for each of them, so that there is no intermediate image in memory: rows that tiles share are in the cache.
+Weights are computed from the formulas of `dalify.kernels.images.resample_filters`, not stored.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.compiling import njit
+from dalify.base.errors import ShapeError
+from dalify.data.dtypes import DALIInterpType
+from dalify.data.samples import NoDeviceKernelError, Samples
+from dalify.kernels.arrays.frozen import broadcast_to
+from dalify.kernels.images.resample_filters import curve_tables, filter_radius, select_filter, tap_count
+from dalify.kernels.triton.conversion import saturated
+from dalify.kernels.triton.launching import blocks_of, element_type, launch, uploaded
+from dalify.kernels.triton.package import constexpr, tl, triton
+
+__all__ = ["resample"]
+
+_NEAREST = int(DALIInterpType.INTERP_NN)
+_LINEAR = int(DALIInterpType.INTERP_LINEAR)
+_INTEGERS = 6  # of an axis: source extent, extent, taps, start in the table of positions or -1, curve and its points
+_FLOATS = 4  # of an axis: scale, origin, radius, points of the curve per pixel
+
+_CURVES = curve_tables()
+_CURVE = np.concatenate(list(_CURVES.values()))
+_CURVE_STARTS = dict(zip(_CURVES, np.cumsum([0, *(len(curve) for curve in _CURVES.values())]).tolist(), strict=False))
+
+
+@triton.jit
+def _left(i, integers, floats, positions):
+    """Return the first pixel under the filter of output pixel i, and how far it is from the filter's left end."""
+    start = tl.load(integers + 3)
+    left = i.to(tl.float32) * tl.load(floats) + tl.load(floats + 1)
+    low = tl.ceil(left)
+    offset = low - left
+    nearest = tl.load(positions + tl.where(start >= 0, start, 0) + i, mask=(i * 0 + start) >= 0, other=0)
+    low = tl.where(start >= 0, nearest, low.to(tl.int32))
+    return low, tl.where(start >= 0, 1.0, offset)
+
+
+@triton.jit
+def _weight(from_left, integers, floats, curve):
+    """Return the weight of a pixel at a distance from the left end of the filter."""
+    points = tl.load(integers + 5)
+    if points > 0:
+        table = curve + tl.load(integers + 4)
+        place = from_left * tl.load(floats + 3)
+        is_under = (place >= 0) & (place < points - 2)
+        whole = tl.where(is_under, place, 0.0).to(tl.int32)
+        first = tl.load(table + whole)
+        slope = tl.load(table + whole + 1) - first
+        weight = tl.where(is_under, first + slope * (place - whole.to(tl.float32)), 0.0)
+    else:
+        weight = tl.maximum(1.0 - tl.abs(from_left / tl.load(floats + 2) - 1.0), 0.0)
+    return weight
+
+
+@triton.jit
+def _resample(
+    out_at,
+    x_at,
+    integers,
+    floats,
+    positions,
+    curve,
+    tiles,
+    X: constexpr,  # noqa: N803 -- constants of a kernel are upper-case in Triton
+    OUT: constexpr,  # noqa: N803
+    CHANNELS: constexpr,  # noqa: N803
+    ROWS: constexpr,  # noqa: N803
+    COLUMNS: constexpr,  # noqa: N803
+):
+    program = tl.program_id(0)
+    n = program // tiles
+    tile = program % tiles
+    int_y = integers + n.to(tl.int64) * 12
+    int_x = int_y + 6
+    float_y = floats + n.to(tl.int64) * 8
+    float_x = float_y + 4
+    height = tl.load(int_y)
+    width = tl.load(int_x)
+    rows = tl.load(int_y + 1)
+    columns = tl.load(int_x + 1) * CHANNELS
+    across = (columns + COLUMNS - 1) // COLUMNS
+    # Beyond the end, the last row and column are computed again and not stored.
+    row = (tile // across) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = (tile % across) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    is_there = (row < rows) & (column < columns)
+    low_y, offset_y = _left(tl.minimum(row, rows - 1), int_y, float_y, positions)
+    place = tl.minimum(column, columns - 1)
+    channel = place % CHANNELS
+    low_x, offset_x = _left(place // CHANNELS, int_x, float_x, positions)
+    x = tl.load(x_at + n).to(tl.pointer_type(X))
+    taps_x = tl.load(int_x + 2)
+    total = tl.full([ROWS, COLUMNS], 0.0, tl.float32)
+    total_x = tl.full([1, COLUMNS], 0.0, tl.float32)
+    for k in range(0, taps_x):
+        total_x += _weight(offset_x + k, int_x, float_x, curve)
+    total_y = tl.full([ROWS, 1], 0.0, tl.float32)
+    for j in range(0, tl.load(int_y + 2)):
+        weight_y = _weight(offset_y + j, int_y, float_y, curve)
+        total_y += weight_y
+        line = tl.minimum(tl.maximum(low_y + j, 0), height - 1) * width
+        blended = tl.full([ROWS, COLUMNS], 0.0, tl.float32)
+        for k in range(0, taps_x):
+            weight_x = _weight(offset_x + k, int_x, float_x, curve)
+            pixel = line + tl.minimum(tl.maximum(low_x + k, 0), width - 1)
+            blended += weight_x * tl.load(x + pixel * CHANNELS + channel, mask=is_there, other=0).to(tl.float32)
+        total += weight_y * blended
+    out = tl.load(out_at + n).to(tl.pointer_type(OUT))
+    tl.store(out + row * columns + column, saturated(total / (total_x * total_y), OUT), mask=is_there)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _describe(x_shapes, out_shapes, start, end, minify, magnify, antialias, integers, floats):
+    """Fill what the kernel needs to know of each axis, in the order and precision of `axis_taps`."""
+    half = np.float32(0.5)
+    for n in range(len(x_shapes)):
+        for axis in range(2):
+            n_out = out_shapes[n, axis]
+            begin, stop = start[n, axis], end[n, axis]
+            kind = select_filter(n_out, begin, stop, minify[n], magnify[n])
+            radius = filter_radius(kind, n_out, begin, stop, antialias)
+            scale = np.float32((stop - begin) / np.float32(n_out))
+            integers[n, axis, 0] = x_shapes[n, axis]
+            integers[n, axis, 1] = n_out
+            integers[n, axis, 2] = tap_count(radius)
+            integers[n, axis, 3] = -1
+            integers[n, axis, 4] = kind
+            floats[n, axis, 0] = scale
+            floats[n, axis, 1] = np.float32(begin + np.float32(np.float32(half * scale) - half - radius))
+            floats[n, axis, 2] = radius if kind != _NEAREST else np.float32(1)
+
+
+def _nearest_positions(size: int, extent: int, start: np.float32, end: np.float32, is_last: bool) -> np.ndarray:
+    """Return the nearest pixels of an axis, int32; in float32, as `axis_taps`."""
+    scale = np.float32((end - start) / np.float32(size))
+    if is_last:
+        at = (start + (np.arange(size, dtype=np.float32) + np.float32(0.5)) * scale).astype(np.float32)
+    else:
+        steps = np.full(size, scale, np.float32)
+        steps[0] = np.float32(start + np.float32(0.5) * scale)
+        at = np.add.accumulate(steps, dtype=np.float32)
+    return np.floor(at).clip(0, extent - 1).astype(np.int32)
+
+
+def resample(
+    out: Samples,
+    x: Samples,
+    start: np.ndarray,
+    end: np.ndarray,
+    *,
+    min_filter: np.ndarray | int = _LINEAR,
+    mag_filter: np.ndarray | int = _LINEAR,
+    antialias: bool = True,
+) -> None:
+    """`dalify.kernels.images.resample.resample` for images on a device.
+
+    Raises:
+        ShapeError: a sample of `x` has no pixels.
+        NoDeviceKernelError: volumes, samples with different numbers of channels, or 32-bit integers.
+    """
+    samples = len(x)
+    if x.ndim != 3 or np.int32 in (x.dtype, out.dtype):
+        raise NoDeviceKernelError
+    begin, stop = (broadcast_to(corner, (samples, 2), np.float32) for corner in (start, end))
+    minify, magnify = (broadcast_to(kinds, (samples,), np.int32) for kinds in (min_filter, mag_filter))
+    kept = np.flatnonzero(out.shapes.all(1))
+    if len(kept) < samples:
+        out, x = out.take(kept), x.take(kept)
+        begin, stop, minify, magnify = begin[kept], stop[kept], minify[kept], magnify[kept]
+        samples = len(kept)
+    if not samples:
+        return
+    if not x.shapes.all():
+        empty = int(np.flatnonzero(~x.shapes.all(1))[0])
+        shape = tuple(x.shapes[empty].tolist())
+        raise ShapeError(f"an empty image with shape {shape} cannot be resampled.", sample=int(kept[empty]))
+    channels = x.extents(2)
+    if (channels != channels[0]).any():
+        raise NoDeviceKernelError
+    integers, floats = np.zeros((samples, 2, _INTEGERS), np.int32), np.zeros((samples, 2, _FLOATS), np.float32)
+    _describe(x.shapes, out.shapes, begin, stop, minify, magnify, antialias, integers, floats)
+    positions = _place_nearest(integers, begin, stop)
+    kinds = integers[:, :, 4].copy()
+    integers[:, :, 4] = 0
+    for kind, curve in _CURVES.items():
+        integers[kinds == kind, 4:] = _CURVE_STARTS[kind], len(curve)
+        floats[kinds == kind, 3] = np.float32(len(curve) - 3) / (np.float32(2) * floats[kinds == kind, 2])
+    rows, columns, tiles = blocks_of(out.extents(0), out.extents(1) * out.extents(2))
+    targets, sources, *described = uploaded(
+        x.device, out.addresses, x.addresses, integers, floats, positions, _CURVE.astype(np.float32)
+    )
+    launch(
+        _resample, x.device, samples * tiles, targets, sources, *described, tiles, X=element_type(x.dtype),
+        OUT=element_type(out.dtype), CHANNELS=int(channels[0]), ROWS=rows, COLUMNS=columns,
+    )  # fmt: skip
+
+
+def _place_nearest(integers: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Return the table of positions of axes without interpolation, and set where each begins."""
+    tables: list[np.ndarray] = []
+    filled = 0
+    for n, axis in np.argwhere(integers[:, :, 4] == _NEAREST).tolist():
+        extent, size = integers[n, axis, :2].tolist()
+        tables.append(_nearest_positions(size, extent, start[n, axis], end[n, axis], axis == 1))
+        integers[n, axis, 3] = filled
+        filled += size
+    return np.concatenate(tables) if tables else np.zeros(1, np.int32)

@@ -1,0 +1,249 @@
+"""Copies windows of samples: crop, mirror, fill, transpose, convert and normalize in one launch.
+
+An axis of a result is described by five numbers: its extent, the extent and stride of the same axis in the source,
+and start and step of the source positions. A step of -1 mirrors. Positions outside the source get a fill value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.data.samples import NoDeviceKernelError, Samples
+from dalify.kernels.triton.conversion import saturated
+from dalify.kernels.triton.launching import blocks_of, element_type, launch, uploaded
+from dalify.kernels.triton.package import constexpr, tl, triton
+
+__all__ = ["copy_windows", "flip_axes", "normalize_samples"]
+
+_AXES = 5
+_MOST_CHANNELS = 16
+_FIELDS = 5  # extent, source extent, source stride, start, step
+
+
+@triton.jit
+def _windows(
+    out_at,
+    x_at,
+    geometry,
+    mean,
+    factor,
+    fill,
+    shift,
+    tiles,
+    out_channels,
+    X: constexpr,  # noqa: N803 -- constants of a kernel are upper-case in Triton
+    OUT: constexpr,  # noqa: N803
+    CHANNELS: constexpr,  # noqa: N803
+    CHANNEL_AXIS: constexpr,  # noqa: N803
+    NORMALIZE: constexpr,  # noqa: N803
+    ROWS: constexpr,  # noqa: N803
+    COLUMNS: constexpr,  # noqa: N803
+):
+    program = tl.program_id(0)
+    n = program // tiles
+    tile = program % tiles
+    g = geometry + n.to(tl.int64) * 25
+    size0, size1, size2, size3, size4 = tl.load(g), tl.load(g + 5), tl.load(g + 10), tl.load(g + 15), tl.load(g + 20)
+    if CHANNEL_AXIS == 4:  # the last two axes are a row, so that it is long
+        rows = size0 * size1 * size2
+        columns = size3 * CHANNELS
+    else:
+        rows = size0 * size1 * size2 * size3
+        columns = size4
+    across = (columns + COLUMNS - 1) // COLUMNS
+    row = (tile // across) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = (tile % across) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    if CHANNEL_AXIS == 4:
+        i4 = column % CHANNELS
+        i3 = column // CHANNELS
+        outer = row
+    else:
+        i4 = column
+        i3 = row % size3
+        outer = row // size3
+    i2 = outer % size2
+    i1 = (outer // size2) % size1
+    i0 = outer // size2 // size1
+    p0 = tl.load(g + 3) + tl.load(g + 4) * i0
+    p1 = tl.load(g + 8) + tl.load(g + 9) * i1
+    p2 = tl.load(g + 13) + tl.load(g + 14) * i2
+    p3 = tl.load(g + 18) + tl.load(g + 19) * i3
+    p4 = tl.load(g + 23) + tl.load(g + 24) * i4
+    inside = (p0 >= 0) & (p0 < tl.load(g + 1)) & (p1 >= 0) & (p1 < tl.load(g + 6))
+    inside = inside & (p2 >= 0) & (p2 < tl.load(g + 11)) & (p3 >= 0) & (p3 < tl.load(g + 16))
+    inside = inside & (p4 >= 0) & (p4 < tl.load(g + 21))
+    offset = p0 * tl.load(g + 2) + p1 * tl.load(g + 7) + p2 * tl.load(g + 12)
+    offset = offset + p3 * tl.load(g + 17) + p4 * tl.load(g + 22)
+    is_there = (row < rows) & (column < columns)
+    if CHANNEL_AXIS == 0:
+        channel = i0
+    elif CHANNEL_AXIS == 1:
+        channel = i1
+    elif CHANNEL_AXIS == 2:
+        channel = i2
+    elif CHANNEL_AXIS == 3:
+        channel = i3
+    else:
+        channel = i4
+    x = tl.load(x_at + n).to(tl.pointer_type(X))
+    value = tl.load(x + offset, mask=is_there & inside, other=0)
+    is_channel = channel < out_channels
+    channel = n * out_channels + tl.where(is_channel, channel, 0)
+    outside = tl.load(fill + channel)
+    if NORMALIZE:
+        value = (value.to(tl.float32) - tl.load(mean + channel)) * tl.load(factor + channel) + shift
+        value = saturated(value, OUT)
+    elif X != OUT:
+        value = saturated(value.to(tl.float32), OUT)
+    value = tl.where(inside, value, saturated(outside, OUT))
+    out = tl.load(out_at + n).to(tl.pointer_type(OUT))
+    tl.store(out + row * columns + column, value, mask=is_there)
+
+
+def _copy(
+    out: Samples,
+    x: Samples,
+    order: Sequence[int],
+    start: np.ndarray,
+    step: np.ndarray,
+    channel_axis: int,
+    fill: np.ndarray,
+    mean: np.ndarray | None = None,
+    factor: np.ndarray | None = None,
+    shift: float = 0.0,
+) -> None:
+    """Copy windows with another order of axes and element type.
+
+    Args:
+        out: N samples, output.
+        x: N samples with as many axes, at most five.
+        order: for each axis of `out` that of `x`.
+        start: int [N, axes], in the order of `out`: first position in `x`.
+        step: int [N, axes]: 1 or -1.
+        channel_axis: of `out`.
+        fill: float32 [N, C'], what is outside `x` in each channel of `out`.
+        mean: float32 [N, C'], subtracted; None to convert only. int32 values are then copied to int32 exactly.
+        factor: float32 [N, C'], multiplied with the difference.
+        shift: added at the end.
+
+    Raises:
+        NoDeviceKernelError: more than five axes, or samples with different numbers of channels.
+    """
+    count, axes = len(x), len(order)
+    if not count or not out.shapes.prod(1).any():
+        return
+    channels = out.extents(channel_axis)
+    if axes > _AXES or (channels != channels[0]).any():
+        raise NoDeviceKernelError
+    geometry = np.zeros((count, _AXES, _FIELDS), np.int32)
+    geometry[:, :, [0, 1, 4]] = 1
+    strides = np.ones((count, axes), np.int64)
+    strides[:, :-1] = np.cumprod(x.shapes[:, :0:-1], 1)[:, ::-1]
+    used, described = list(order), geometry[:, _AXES - axes :]
+    described[:, :, 0], described[:, :, 1], described[:, :, 2] = out.shapes, x.shapes[:, used], strides[:, used]
+    described[:, :, 3], described[:, :, 4] = start, step
+    place = channel_axis + _AXES - axes
+    inner = 2 if place == _AXES - 1 else 1
+    sizes = geometry[:, :, 0].astype(np.int64)
+    # A sample without elements has no extent to divide by, and no elements to store.
+    geometry[~out.shapes.all(1), :, 0] = 1
+    geometry[~out.shapes.all(1), 0, 0] = 0
+    rows, columns, tiles = blocks_of(sizes[:, :-inner].prod(1), sizes[:, -inner:].prod(1))
+    like = np.ascontiguousarray(fill, np.float32)
+    arrays = uploaded(
+        x.device, out.addresses, x.addresses, geometry, like if mean is None else mean,
+        like if factor is None else factor, like,
+    )  # fmt: skip
+    known = int(channels[0])
+    launch(
+        _windows, x.device, count * tiles, *arrays, float(shift), tiles, known, X=element_type(x.dtype),
+        OUT=element_type(out.dtype), CHANNELS=known if inner == 2 else 1, CHANNEL_AXIS=place,
+        NORMALIZE=mean is not None, ROWS=rows, COLUMNS=columns,
+    )  # fmt: skip
+
+
+def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill: np.ndarray | float = 0) -> None:
+    """`dalify.kernels.arrays.gather.copy_windows` for samples on a device.
+
+    Raises:
+        NoDeviceKernelError: see `_copy`; or a conversion, which rounds otherwise there.
+    """
+    _copy_mirrored(out, x, anchor, np.ones_like(x.shapes), np.asarray(fill, np.float64))
+
+
+def flip_axes(out: Samples, x: Samples, flags: dict[int, np.ndarray]) -> None:
+    """`dalify.kernels.arrays.gather.flip_axes` for samples on a device.
+
+    Raises:
+        NoDeviceKernelError: see `_copy`.
+    """
+    start, step = np.zeros_like(x.shapes), np.ones_like(x.shapes)
+    for axis, values in flags.items():
+        is_flipped = np.asarray(values) != 0
+        start[is_flipped, axis] = x.extents(axis)[is_flipped] - 1
+        step[is_flipped, axis] = -1
+    _copy_mirrored(out, x, start, step, np.zeros(()))
+
+
+def _copy_mirrored(out: Samples, x: Samples, start: np.ndarray, step: np.ndarray, fill: np.ndarray) -> None:
+    axes = x.ndim
+    if not axes or out.dtype != x.dtype or (x.dtype == np.int32 and fill.any()):
+        raise NoDeviceKernelError
+    long = [axis for axis, extent in enumerate(fill.shape, axes - fill.ndim) if extent > 1]
+    channel_axis = long[0] if long else axes - 1
+    channels = out.extents(channel_axis)
+    if len(long) > 1:
+        raise NoDeviceKernelError
+    if not long and (channels.max() > _MOST_CHANNELS or (channels != channels[0]).any()):
+        # The last axis has no channels; one of extent 1 takes their place.
+        out, x = out.with_axis(axes), x.with_axis(axes)
+        start, step = (np.column_stack([values, [value] * len(x)]) for values, value in ((start, 0), (step, 1)))
+        axes, channel_axis = axes + 1, axes
+    fills = np.broadcast_to(fill.reshape(-1), (len(x), int(out.extents(channel_axis)[0]))).astype(np.float32)
+    _copy(out, x, range(axes), start, step, channel_axis, fills)
+
+
+def normalize_samples(
+    out: Samples,
+    x: Samples,
+    layout: str,
+    out_layout: str,
+    anchors: Mapping[str, np.ndarray],
+    mirror: np.ndarray,
+    mean: Any,
+    std: Any,
+    options: Mapping[str, Any],
+) -> None:
+    """`dalify.kernels.images.normalize_axes.normalize_samples` for samples on a device.
+
+    Raises:
+        NoDeviceKernelError: see `_copy`.
+    """
+    if not len(x):
+        return
+    count, channels = len(x), x.extents(layout.index("C"))
+    channel_axis = out_layout.index("C")
+    if (channels != channels[0]).any():
+        raise NoDeviceKernelError
+    known, out_channels = int(channels[0]), int(out.extents(channel_axis)[0])
+    # What `x` does not have gets the fill value, so its mean and factor do not matter.
+    means, factors, fill = np.zeros((3, count, out_channels), np.float32)
+    means[:, :known] = np.stack(mean) if isinstance(mean, list) else mean
+    deviations = np.asarray(np.stack(std) if isinstance(std, list) else std, np.float32)
+    with np.errstate(divide="ignore"):
+        factors[:, :known] = np.float32(options["scale"]) / deviations
+    values = options["fill_values"]
+    fill[:, : len(values) if len(values) > 1 else out_channels] = values
+    start, step = np.zeros_like(out.shapes), np.ones_like(out.shapes)
+    for axis, letter in enumerate(out_layout):
+        if letter in anchors:
+            start[:, axis] = anchors[letter]
+        if letter == "W":
+            flags = np.asarray(mirror) != 0
+            start[:, axis] += np.where(flags, out.extents(axis) - 1, 0)
+            step[:, axis] = np.where(flags, -1, 1)
+    order = [layout.index(letter) for letter in out_layout]
+    _copy(out, x, order, start, step, channel_axis, fill, means, factors, options["shift"])

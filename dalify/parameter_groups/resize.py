@@ -1,0 +1,147 @@
+"""The size of a resize and the filters that compute it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import DTypeError
+from dalify.data.dtypes import DALIDataType, DALIInterpType
+from dalify.kernels.images.resample_axes import resample_axes
+from dalify.kernels.images.resize_geometry import (
+    ResizeGeometry,
+    check_resize_arguments,
+    chunk_geometry,
+    resize_geometry,
+)
+from dalify.registry import Parameters, PerSample, Shaping, Spec
+
+__all__ = ["Filters", "ResizeSize", "result_type"]
+
+
+@dataclass(slots=True)
+class ResizeSize(Parameters):
+    """Extents of a resized image, and the region of the source that it shows.
+
+    Attributes:
+        size: extents in pixels, one for all spatial axes or one each, outermost first; 0: computed from the others;
+            negative: mirrored.
+        resize_shorter: extent of the shortest axis in pixels; the aspect ratio is kept.
+        resize_longer: extent of the longest axis in pixels; the aspect ratio is kept.
+        resize_x: extent of W in pixels; 0: computed from the others; negative: mirrored.
+        resize_y: the same for H.
+        resize_z: the same for D.
+        max_size: maximum extents of the result, one for all axes or one each; 0 or less: no limit. Modes that keep the
+            aspect ratio still keep it.
+        mode: ``default``: missing extents are scaled like the others; ``stretch``: missing extents are not changed;
+            ``not_larger``: keep the aspect ratio, with no extent above its size; ``not_smaller``: keep it, with none
+            below.
+        roi_start: start of the source region.
+        roi_end: end of the source region in pixels, one number per spatial axis. Less than `roi_start`:
+            mirrored. Wide filters also read pixels around the region.
+        roi_relative: the region is in fractions of the extents, 0 to 1.
+        subpixel_scale: if a computed extent is not an integer, adjust the region about its center to keep the exact
+            scale.
+    """
+
+    size: Shaping[list[float]] | None = None
+    resize_shorter: Shaping[float] | None = None
+    resize_longer: Shaping[float] | None = None
+    resize_x: Shaping[float] | None = None
+    resize_y: Shaping[float] | None = None
+    resize_z: Shaping[float] | None = None
+    max_size: list[float] | None = None
+    mode: str = "default"
+    roi_start: Shaping[list[float]] | None = None
+    roi_end: Shaping[list[float]] | None = None
+    roi_relative: bool = False
+    subpixel_scale: bool = True
+
+    @property
+    def shaping(self) -> dict[str, Any]:
+        """The arguments that can vary per sample, by name."""
+        return {
+            "size": self.size,
+            "resize_shorter": self.resize_shorter,
+            "resize_longer": self.resize_longer,
+            "resize_x": self.resize_x,
+            "resize_y": self.resize_y,
+            "resize_z": self.resize_z,
+            "roi_start": self.roi_start,
+            "roi_end": self.roi_end,
+        }
+
+    def check(self) -> None:
+        """Raise ArgumentValueError if the size is not specified in exactly one way, or for an unknown mode."""
+        check_resize_arguments(mode=self.mode, **self.shaping)
+
+    def geometry(self, extents: Sequence[int]) -> ResizeGeometry:
+        """Return size and source window of one sample; see `resize_geometry`."""
+        return resize_geometry(
+            extents,
+            mode=self.mode,
+            max_size=self.max_size,
+            roi_relative=self.roi_relative,
+            subpixel_scale=self.subpixel_scale,
+            **self.shaping,
+        )
+
+    def chunk(self, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return sizes, starts and ends of the source windows of a chunk; see `chunk_geometry`."""
+        return chunk_geometry(
+            extents,
+            mode=self.mode,
+            max_size=self.max_size,
+            roi_relative=self.roi_relative,
+            subpixel_scale=self.subpixel_scale,
+            **self.shaping,
+        )
+
+
+@dataclass(slots=True)
+class Filters(Parameters):
+    """Filters of a resize.
+
+    Attributes:
+        antialias: widen the filter when downscaling, so that no pixel is skipped. Ignored by nearest-neighbor
+            interpolation.
+        interp_type: filter for downscaling and upscaling; by default INTERP_LINEAR.
+        mag_filter: filter for upscaling; by default `interp_type`.
+        min_filter: filter for downscaling; by default `interp_type`.
+    """
+
+    antialias: bool = True
+    interp_type: PerSample[DALIInterpType] | None = None
+    mag_filter: PerSample[DALIInterpType] | None = None
+    min_filter: PerSample[DALIInterpType] | None = None
+
+    def resample(self, out: Any, x: Any, layout: str, start: np.ndarray, end: np.ndarray) -> None:
+        """Fill results from windows of the sources; see `resample_axes`."""
+        kinds: dict[str, Any] = {
+            "interp_type": self.interp_type,
+            "min_filter": self.min_filter,
+            "mag_filter": self.mag_filter,
+        }
+        resample_axes(out, x, layout, start, end, antialias=self.antialias, **kinds)
+
+    def kinds(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the filters for downscaling and upscaling of `count` samples, int32 [N] each."""
+        both: Any = self.interp_type
+        if both is None:
+            both = np.full(count, int(DALIInterpType.INTERP_LINEAR), np.int32)
+        smaller, larger = (both if kind is None else kind for kind in (self.min_filter, self.mag_filter))
+        return np.asarray(smaller, np.int32), np.asarray(larger, np.int32)
+
+
+def result_type(x: Spec, dtype: DALIDataType | None) -> DALIDataType | None:
+    """Return the element type of a resized input.
+
+    Raises:
+        DTypeError: neither FLOAT nor that of the input was requested.
+    """
+    if dtype not in (None, x.dtype, DALIDataType.FLOAT):
+        raise DTypeError(f"dtype must be the element type of the input or FLOAT; got {dtype!s}.")
+    return dtype or x.dtype

@@ -1,0 +1,351 @@
+"""Operators that users add: the checks of their definition, of what their rule returns and of what their kernels write.
+
+The operators of the package are checked by tests; those of users are checked when they are defined and when they run.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import re
+import sys
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from keyword import iskeyword
+from types import FunctionType, UnionType
+from typing import Any
+
+from dalify.base.errors import DalifyError, DTypeError, OperatorDefinitionError, OperatorError, ShapeError
+from dalify.base.source_line import SourceLine
+from dalify.data.batch import array_dtype
+from dalify.data.spec import Spec
+from dalify.registry import catalogue
+from dalify.registry.operator import COMMON_PARAMETERS, Kernel, Operator
+from dalify.registry.parameters import VARIES
+
+__all__ = ["CONTEXT_NAMES", "CustomOperator"]
+
+# What kernels can request besides the arguments of the operator.
+CONTEXT_NAMES = ("spec", "specs", "out_spec", "out_specs", "count", "draws")
+_RESERVED = frozenset({*COMMON_PARAMETERS, *CONTEXT_NAMES, "memory", "batch_size", "rng", "on_error"})
+_PART = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_ELEMENTS = (bool, int, float)
+_KINDS = inspect.Parameter
+
+
+class CustomOperator(Operator):
+    """An operator that was defined outside of the package.
+
+    Args:
+        rule: the rule; its signature is the schema.
+        name: path below ``fn``: ``vignette``, ``mylab.vignette``.
+        outputs: number of outputs.
+        allocating: kernels return their results instead of filling ``out``.
+        random: kernels draw random numbers.
+
+    Attributes:
+        place: where it was defined.
+
+    Raises:
+        OperatorDefinitionError: an invalid name or signature.
+    """
+
+    def __init__(
+        self, rule: Callable[..., Any], name: str, *, outputs: int = 1, allocating: bool = False, random: bool = False
+    ) -> None:
+        if not isinstance(rule, FunctionType):
+            raise _invalid(f"an operator is defined by a function; got {rule!r}.", None)
+        self.place = SourceLine.of_code(rule.__code__)
+        _check_name(name, self.place)
+        if type(outputs) is not int or outputs < 1:
+            raise _invalid(f"outputs must be a positive integer; got {outputs!r}.", self.place)
+        _check_signature(rule, f"fn.{name}", self.place)
+        try:
+            super().__init__(rule, name=name, outputs=outputs, allocating=allocating, random=random)
+        except DalifyError as error:  # the default of a parameter
+            raise _invalid(f"fn.{name}: {error.message}", self.place) from error
+        _check_parameters(self, self.place)
+        self.old_arguments = {}
+
+    def cpu(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the CPU kernel (NumPy arrays)."""
+        self.kernels["cpu"] = self._kernel(function, "cpu")
+        return function
+
+    def gpu(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the GPU kernel (torch tensors; arguments are NumPy arrays)."""
+        self.kernels["gpu"] = self._kernel(function, "gpu")
+        return function
+
+    def prepare(self, function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+        """Attach a function that returns further per-sample arrays, before the kernels; see `Operator.prepare`."""
+        if self.kernels:
+            raise _invalid(f"attach the prepare function of {self.public_name} before its kernels.", _line(function))
+        return super().prepare(function)
+
+    def apply_rule(self, specs: Sequence[Spec | None], arguments: Mapping[str, Any]) -> tuple[Spec, ...]:
+        """Return the specs of the outputs; see `Operator.apply_rule`.
+
+        Raises:
+            DalifyError: the rule raised an exception, or did not return one Spec for each output.
+        """
+        try:
+            found = super().apply_rule(specs, arguments)
+        except DalifyError as error:
+            if error.__cause__ is None:
+                raise
+            raise self._rule_failed(error.__cause__) from error.__cause__
+        except Exception as error:  # the class of the exception says nothing about its reason
+            raise self._rule_failed(error) from error
+        if len(found) != self.outputs or not all(isinstance(item, Spec) for item in found):
+            kinds = ", ".join(type(item).__name__ for item in found) or "nothing"
+            raise OperatorError(
+                f"the rule must return {self.outputs} Spec{'' if self.outputs == 1 else 's'}; it returned {kinds}.",
+                hint=f"The rule is defined in {self.place}.",
+            )
+        is_known = all(spec is None or spec.shape is not None for spec in specs)
+        if is_known and not self.is_allocating and not any(arguments.get(name) is VARIES for name in self.shaping):
+            self._check_complete(found)
+        return found
+
+    def output_count(self, arguments: Mapping[str, Any]) -> int:
+        """Return the number of outputs; called for each use.
+
+        Raises:
+            OperatorDefinitionError: the operator has no function that computes it.
+        """
+        if not self.kernels:
+            raise OperatorDefinitionError(
+                "has no function that computes it.",
+                operator=self.public_name,
+                hint=f"Attach one with @{self.__name__}.cpu; the operator is defined in {self.place}.",
+            )
+        return super().output_count(arguments)
+
+    def _rule_failed(self, error: BaseException) -> OperatorError:
+        text = str(error).strip().rstrip(".")
+        hint = f"The rule is defined in {self.place}."
+        if isinstance(error, AssertionError) or "_Varies" in text:
+            hint += " An argument that varies per sample is VARIES in the rule; compare with `is VARIES`."
+            text = "" if isinstance(error, AssertionError) else text.replace("_Varies", "VARIES")
+        elif "NoneType" in text:
+            hint += " While the graph is built, spec.shape is None."
+        return OperatorError(f"the rule failed ({type(error).__name__}{': ' * bool(text)}{text}).", hint=hint)
+
+    def _check_complete(self, found: Sequence[Spec]) -> None:
+        """Reject specs without type or shape when samples are computed: memory is allocated by them."""
+        for index, spec in enumerate(found):
+            missing = "dtype" if spec.dtype is None else "shape" if spec.shape is None else None
+            if missing is not None:
+                raise OperatorError(
+                    f"the rule returned no {missing} for output {index}, although the inputs are known.",
+                    hint=f"The rule is defined in {self.place}. Return spec.replace({missing}=...), or declare the "
+                    "operator allocating=True.",
+                )
+
+    def _kernel(self, function: Callable[..., Any], device: str) -> Kernel:
+        line = _line(function)
+        if device in self.kernels:  # calls that are prepared already would keep the other one
+            raise _invalid(
+                f"{self.public_name} has a {device.upper()} function already.",
+                line,
+                "To change an operator, define it and its functions again, with replace=True.",
+            )
+        self._check_kernel(function, device, line)
+        own = inspect.signature(function)
+        wanted = {name for name, item in own.parameters.items() if item.kind is _KINDS.KEYWORD_ONLY}
+        added = [name for name in ("count", "out_specs") if name not in wanted]
+
+        @functools.wraps(function)
+        def checked(*arrays: Any, **named: Any) -> Any:
+            count, out_specs = named["count"], named["out_specs"]
+            for name in added:
+                del named[name]
+            try:
+                results = function(*arrays, **named)
+            except AssertionError as error:  # otherwise reported as an internal error of dalify
+                raise OperatorError(f"an assertion failed{': ' * bool(str(error))}{error}.") from error
+            if self.is_allocating:
+                return self._checked_results(results, count, out_specs)
+            if results is not None:
+                raise OperatorError(
+                    f"the {device.upper()} function returned a {type(results).__name__}; it must write its result into "
+                    f"{next(iter(own.parameters))} and return None.",
+                    hint="Write `out[...] = result`, or declare the operator allocating=True.",
+                )
+            return None
+
+        keywords = [_KINDS(name, _KINDS.KEYWORD_ONLY) for name in added]
+        checked.__signature__ = own.replace(  # pyright: ignore[reportAttributeAccessIssue]
+            parameters=[*own.parameters.values(), *keywords]
+        )
+        return Kernel(checked, device, groups=self.groups)
+
+    def _check_kernel(self, function: Callable[..., Any], device: str, line: SourceLine | None) -> None:
+        """Compare the signature of a kernel with inputs, outputs and arguments."""
+        outputs = 0 if self.is_allocating else typing.cast("int", self.outputs)
+        parameters = list(inspect.signature(function).parameters.values())
+        positional = [
+            item for item in parameters if item.kind in (_KINDS.POSITIONAL_ONLY, _KINDS.POSITIONAL_OR_KEYWORD)
+        ]
+        rest = [item for item in parameters if item.kind is _KINDS.VAR_POSITIONAL]
+        expected = ["out" if outputs == 1 else f"out{index}" for index in range(outputs)]
+        expected += ["*" * item.is_variadic + item.name for item in self.inputs]
+        minimum = sum(not name.startswith("*") for name in expected)
+        if (len(positional) != minimum and not (rest and len(positional) <= minimum)) or (
+            any(name.startswith("*") for name in expected) and not rest
+        ):
+            raise _invalid(
+                f"the {device.upper()} function of {self.public_name} must take ({', '.join(expected)}) and arguments "
+                f"after `*`; it takes ({', '.join(str(item) for item in [*positional, *rest])}).",
+                line,
+            )
+        if self.prepare_function is not None:
+            return  # it returns further arguments
+        allowed = [*self.parameters, *self.groups, *CONTEXT_NAMES]
+        for item in parameters:
+            if item.kind is _KINDS.VAR_KEYWORD or (item.kind is _KINDS.KEYWORD_ONLY and item.name not in allowed):
+                raise _invalid(
+                    f"the {device.upper()} function of {self.public_name} takes {item.name}, which is not an argument "
+                    "of the operator.",
+                    line,
+                    f"It can take, after `*`: {', '.join(allowed)}.",
+                )
+
+    def _checked_results(self, results: Any, count: int, out_specs: Sequence[Spec]) -> Any:
+        """Compare what an allocating kernel returns with the rule."""
+        found = results if isinstance(results, tuple) else (results,)
+        if len(found) != len(out_specs):
+            raise OperatorError(f"the function must return {len(out_specs)} results; it returned {len(found)}.")
+        for result, spec in zip(found, out_specs, strict=True):
+            if not isinstance(result, list) and not hasattr(result, "shape"):
+                raise OperatorError(
+                    f"the function must return an array [N, ...] or a list of N arrays; it returned a "
+                    f"{type(result).__name__}."
+                )
+            if len(result) != count:
+                raise ShapeError(f"the function returned {len(result)} samples for a group of {count}.")
+            for sample in result if isinstance(result, list) else [result]:
+                shape = tuple(sample.shape)[0 if isinstance(result, list) else 1 :]
+                if spec.ndim is not None and len(shape) != spec.ndim:
+                    raise ShapeError(f"the rule returned {spec.ndim} dimensions; the result has {len(shape)}: {shape}.")
+                if spec.dtype is not None and array_dtype(sample) is not spec.dtype:
+                    raise DTypeError(f"the rule returned {spec.dtype.name}; the result is {array_dtype(sample).name}.")
+        return results
+
+    def functions(self) -> list[Callable[..., Any]]:
+        """Return the user's functions that affect results, for keys of caches."""
+        kernels = [inspect.unwrap(kernel.function) for kernel in self.kernels.values()]
+        prepare = self.prepare_function
+        return [typing.cast("Callable[..., Any]", self.rule), *kernels, *([prepare.function] if prepare else [])]
+
+    def __reduce__(self) -> tuple[Any, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Pickle by name if the module can be imported, otherwise by the user's functions."""
+        module: Any = sys.modules.get(self.__module__)
+        is_importable = self.__module__ != "__main__" or hasattr(module, "__file__")
+        if is_importable and getattr(module, self.__name__, None) is self:
+            return _imported, (self.__module__, self.__name__)
+        options = {"outputs": self.outputs, "allocating": self.is_allocating, "random": self.is_random}
+        kernels = {device: inspect.unwrap(kernel.function) for device, kernel in self.kernels.items()}
+        prepare = self.prepare_function and (self.prepare_function.function, self.prepares_from_shapes)
+        # Evaluated: a function that is pickled by value has no names that only its annotations use.
+        hints = typing.get_type_hints(self.rule, include_extras=True)
+        return _rebuilt, (self.rule, hints, self.name, options, prepare, kernels)
+
+
+def _imported(module: str, name: str) -> CustomOperator:
+    return getattr(importlib.import_module(module), name)
+
+
+def _rebuilt(
+    rule: Callable[..., Any],
+    hints: dict[str, Any],
+    name: str,
+    options: dict[str, Any],
+    prepare: tuple[Callable[..., dict[str, Any]], bool] | None,
+    kernels: dict[str, Callable[..., Any]],
+) -> CustomOperator:
+    """Return the registered operator if it is the same, otherwise an unregistered copy."""
+    known = catalogue.added(name)
+    if isinstance(known, CustomOperator) and known.rule is rule:
+        return known
+    rule.__annotations__ = hints
+    made = CustomOperator(rule, name, **options)
+    if prepare is not None:
+        attach = made.geometry if prepare[1] else made.prepare
+        attach(prepare[0])
+    for device, function in kernels.items():
+        (made.cpu if device == "cpu" else made.gpu)(function)
+    return made
+
+
+def _invalid(message: str, line: SourceLine | None, hint: str = "") -> OperatorDefinitionError:
+    return OperatorDefinitionError(message, line=line or SourceLine.capture(), hint=hint)
+
+
+def _line(function: Callable[..., Any]) -> SourceLine | None:
+    code = getattr(function, "__code__", None)
+    return None if code is None else SourceLine.of_code(code)
+
+
+def _check_name(name: str, line: SourceLine) -> None:
+    parts = name.split(".") if isinstance(name, str) else []
+    if not parts or not all(_PART.fullmatch(part) and not iskeyword(part) for part in parts):
+        raise _invalid(
+            f"{name!r} cannot be the name of an operator.",
+            line,
+            "Use lower-case words joined by single underscores, after a namespace if you like: vignette, "
+            "mylab.lens_flare.",
+        )
+    if "readers" in parts[:-1]:
+        raise _invalid(f"{name!r} cannot be the name of an operator: namespaces called readers have readers.", line)
+
+
+def _check_signature(rule: Callable[..., Any], public_name: str, line: SourceLine) -> None:
+    """Reject inputs that are not positional-only Specs, and arguments without annotation."""
+    try:
+        hints = typing.get_type_hints(rule, include_extras=True)
+    except Exception as error:
+        raise _invalid(f"{public_name}: an annotation cannot be evaluated ({error}).", line) from error
+    for item in inspect.signature(rule).parameters.values():
+        is_spec = hints.get(item.name) is Spec or Spec in typing.get_args(hints.get(item.name))
+        if item.kind in (_KINDS.POSITIONAL_ONLY, _KINDS.VAR_POSITIONAL):
+            if not is_spec:
+                raise _invalid(f"{public_name}: annotate the input {item.name} as Spec.", line, f"{item.name}: Spec")
+            if item.default not in (_KINDS.empty, None):
+                raise _invalid(f"{public_name}: the default of the input {item.name} can only be None.", line)
+        elif item.kind is _KINDS.VAR_KEYWORD:
+            raise _invalid(f"{public_name}: list all arguments; **{item.name} is not supported.", line)
+        elif is_spec:
+            raise _invalid(
+                f"{public_name}: the input {item.name} must be positional-only.", line, "Write `/` after the inputs."
+            )
+        elif item.kind is _KINDS.POSITIONAL_OR_KEYWORD:
+            raise _invalid(
+                f"{public_name}: the argument {item.name} must be keyword-only.",
+                line,
+                "Write `*` before the arguments.",
+            )
+        elif item.name not in hints:
+            raise _invalid(
+                f"{public_name}: the argument {item.name} has no annotation.",
+                line,
+                f"For example {item.name}: int, or {item.name}: PerSample[float] = 1.0.",
+            )
+        elif item.name in _RESERVED:
+            raise _invalid(f"{public_name}: the argument name {item.name!r} has a meaning for all operators.", line)
+    result = hints.get("return", Spec)
+    is_tuple = typing.get_origin(result) is tuple
+    if result is not Spec and not is_tuple and not isinstance(result, UnionType):
+        raise _invalid(f"{public_name}: a rule returns a Spec, or a tuple of Specs; it is annotated {result!r}.", line)
+
+
+def _check_parameters(operator: Operator, line: SourceLine) -> None:
+    for item in operator.parameters.values():
+        if item.kind != "static" and item.element not in _ELEMENTS:
+            raise _invalid(
+                f"{operator.public_name}: the argument {item.name} cannot vary per sample: only bool, int, float and "
+                "lists of them can.",
+                line,
+            )

@@ -1,0 +1,51 @@
+"""What the tools that write the index of a container have in common."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from dalify.base.errors import DalifyError
+
+__all__ = ["Main", "index_tool"]
+
+
+class Main(Protocol):
+    """The main function of a tool; console scripts call it without arguments."""
+
+    def __call__(self, arguments: Sequence[str] | None = None) -> int:
+        """Return the exit status; ``arguments`` are those of the command line by default."""
+        ...
+
+
+def index_tool(program: str, container: str, write_index: Callable[[str, str], int], counted: str = "records") -> Main:
+    """Return the main function of a command-line tool, ``program FILE INDEX``.
+
+    Args:
+        program: name of the tool.
+        container: the kind of file, with an article.
+        write_index: writes the index of a file and returns how much it contains.
+        counted: what the file contains.
+    """
+
+    def main(arguments: Sequence[str] | None = None) -> int:
+        """Write an index; return the exit status.
+
+        Args:
+            arguments: command-line arguments; None: those of the process.
+        """
+        parser = argparse.ArgumentParser(prog=program, description=f"Write the index of {container}.")
+        parser.add_argument("file", help="the file to read")
+        parser.add_argument("index", help="the index file to write")
+        given = parser.parse_args(arguments)
+        try:
+            count = write_index(given.file, given.index)
+        except (DalifyError, OSError) as error:
+            print(error, file=sys.stderr)
+            return 1
+        print(f"{count} {counted}")
+        return 0
+
+    return main

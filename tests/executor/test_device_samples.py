@@ -1,0 +1,229 @@
+"""Batches of several shapes on the device: the results of each sample alone, with as many launches as for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from dalify import fn, pipeline_def, types
+from dalify.data import Batch, DALIDataType
+from dalify.data.batch import places_in_block
+from dalify.data.device_samples import DeviceSamples
+from dalify.executor.device_samples_step import CompiledStep, DeviceSamplesStep, step_class
+from dalify.registry.catalogue import find
+
+Operation = Callable[[Any], Any]
+
+MEAN, DEVIATION = [10.0, 20.0, 30.0], [4.0, 5.0, 6.0]
+
+
+def _rotation(image: Any) -> Any:
+    return fn.warp_affine(image, matrix=fn.transforms.rotation(angle=25.0, center=(9.0, 7.0)), fill_value=40)
+
+
+# Each of them with constant arguments, so that a sample has the same result alone.
+OPERATIONS: dict[str, Operation] = {
+    "cast": lambda x: fn.cast(x, dtype=types.FLOAT16),
+    "resize": lambda x: fn.resize(x, resize_shorter=17),
+    "resize to one size": lambda x: fn.resize(x, size=(20, 30), interp_type=types.INTERP_CUBIC),
+    "resize of a region, mirrored": lambda x: fn.resize(
+        x, size=20, roi_start=(0.8, 0.1), roi_end=(0.1, 0.7), roi_relative=True
+    ),
+    "resize, nearest": lambda x: fn.resize(x, resize_longer=30, interp_type=types.INTERP_NN),
+    "resize, planar": lambda x: fn.resize(fn.crop_mirror_normalize(x, dtype=types.UINT8), resize_shorter=17),
+    "normalize": lambda x: fn.crop_mirror_normalize(x, mean=MEAN, std=DEVIATION, mirror=1),
+    "normalize a crop": lambda x: fn.crop_mirror_normalize(x, crop=(8, 9), mean=MEAN, std=DEVIATION),
+    "normalize, padded": lambda x: fn.crop_mirror_normalize(
+        x,
+        crop=(30, 30),
+        out_of_bounds_policy="pad",
+        fill_values=[1.0, 2.0, 3.0],
+        mean=MEAN,
+        std=DEVIATION,
+        pad_output=True,
+        mirror=1,
+        output_layout="HWC",
+    ),
+    "color_twist": lambda x: fn.color_twist(x, hue=30.0, saturation=1.3, contrast=0.8),
+    "brightness_contrast": lambda x: fn.brightness_contrast(x, brightness=1.2, contrast=0.7, dtype=types.FLOAT),
+    "warp_affine": _rotation,
+    "warp_affine to one size": lambda x: fn.warp_affine(x, matrix=[0.8, 0.2, 1.0, -0.3, 0.9, 2.0], size=(20, 20)),
+    "rotate": lambda x: fn.rotate(x, angle=40.0, fill_value=9, interp_type=types.INTERP_NN),
+    "gaussian_blur": lambda x: fn.gaussian_blur(x, sigma=1.3),
+    "flip": lambda x: fn.flip(x, horizontal=1, vertical=1),
+    "crop": lambda x: fn.crop(x, crop=(5, 7), crop_pos_x=0.3, dtype=types.FLOAT),
+    "crop, filled": lambda x: fn.crop(x, crop=(30, 20), out_of_bounds_policy="pad", fill_values=[7.0, 8.0, 9.0]),
+    "crop, reflected": lambda x: fn.crop(x, crop=(70, 20), out_of_bounds_policy="reflect_101"),
+    "slice": lambda x: fn.slice(x, (0.1, 0.2), (0.5, 0.6), axis_names="WH"),
+}
+
+
+def images(count: int, seed: int = 0) -> list[np.ndarray[Any, Any]]:
+    """Return noise images of several sizes."""
+    random = np.random.default_rng(seed)
+    return [
+        random.integers(0, 256, (height, width, 3), np.uint8)
+        for height, width in random.integers(9, 40, (count, 2)).tolist()
+    ]
+
+
+def results(operation: Operation, given: list[Any], layout: str = "HWC", *, device: str = "gpu") -> list[Any]:
+    """Return the results of a pipeline with one operator, as arrays."""
+
+    @pipeline_def(batch_size=len(given), num_threads=1, device_id=0, seed=3)
+    def pipeline() -> Any:
+        data = fn.external_source([given], layout=layout)  # one batch: nothing is computed after it
+        return operation(data.gpu() if device == "gpu" else data)
+
+    (output,) = pipeline().run()
+    return [np.asarray(sample.as_cpu() if device == "gpu" else sample) for sample in output]
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_samples_of_several_shapes_have_the_results_of_each_alone(name: str) -> None:
+    given = images(5)
+    for sample, found in zip(given, results(OPERATIONS[name], given), strict=True):
+        (alone,) = results(OPERATIONS[name], [sample])
+        assert found.dtype == alone.dtype
+        np.testing.assert_allclose(found.astype(np.float64), alone.astype(np.float64), rtol=1e-5, atol=_step(alone))
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_device_computes_what_the_cpu_does(name: str) -> None:
+    given = images(4, seed=1)
+    expected = results(OPERATIONS[name], given, device="cpu")
+    for found, other in zip(results(OPERATIONS[name], given), expected, strict=True):
+        assert found.dtype == other.dtype
+        np.testing.assert_allclose(found.astype(np.float64), other.astype(np.float64), rtol=1e-4, atol=_step(other))
+
+
+def _step(values: np.ndarray[Any, Any]) -> float:
+    """Return the tolerance: a gray level, since sums in another order round differently."""
+    return 1.0 if values.dtype == np.uint8 else 2e-3
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.parametrize("name", ["resize", "normalize", "gaussian_blur", "flip", "cast", "crop", "slice"])
+@pytest.mark.parametrize(
+    "kind", ["five channels", "several numbers of channels", "floats", "sequences", "wide integers"]
+)
+def test_unusual_images(name: str, kind: str) -> None:
+    random = np.random.default_rng(4)
+    channels = {"five channels": [5, 5, 5], "several numbers of channels": [1, 3, 4]}.get(kind, [3, 3, 3])
+    layout = "FHWC" if kind == "sequences" else "HWC"
+    given = []
+    for n, count in enumerate(channels):
+        shape = (*([n + 1] if layout == "FHWC" else []), 11 + 3 * n, 23 - 2 * n, count)
+        values = random.integers(0, 250, shape)
+        given.append(values.astype({"floats": np.float32, "wide integers": np.uint16}.get(kind, np.uint8)))
+    operations: dict[str, Operation] = {
+        **OPERATIONS,
+        "normalize": lambda x: fn.crop_mirror_normalize(x, mean=[9.0], std=[5.0], mirror=1, output_layout=layout),
+    }
+    expected = results(operations[name], given, layout, device="cpu")
+    for found, other in zip(results(operations[name], given, layout), expected, strict=True):
+        assert (found.dtype, found.shape) == (other.dtype, other.shape)
+        np.testing.assert_allclose(found.astype(np.float64), other.astype(np.float64), rtol=1e-4, atol=1.0)
+
+
+class Launches(TorchDispatchMode):
+    """Notes the calls of torch that an accelerator would carry out."""
+
+    # They only describe memory that exists.
+    VIEWS = ("view", "reshape", "expand", "permute", "select", "slice", "unsqueeze", "as_strided", "alias", "detach")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.overloadpacket.__name__
+        if not any(name.strip("_").startswith(view) for view in self.VIEWS) and not name.startswith("empty"):
+            self.names.append(name)
+        return func(*args, **(kwargs or {}))
+
+
+def launches(operation: Operation, given: list[Any], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the calls of torch by which operators compute a batch."""
+    calls: list[list[str]] = []
+    compute = DeviceSamplesStep._groupwise
+
+    def counted(self: Any, *arguments: Any) -> Any:
+        with Launches() as mode:
+            found = compute(self, *arguments)
+        calls.append(mode.names)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DeviceSamplesStep, "_groupwise", counted)
+        results(operation, given)
+    return [name for names in calls for name in names]
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_launches_do_not_grow_with_samples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The same sizes repeat: how many taps a filter has depends on the sizes.
+    given = images(3)
+    few = launches(OPERATIONS[name], given, monkeypatch)
+    many = launches(OPERATIONS[name], given * 8, monkeypatch)
+    assert few
+    assert sorted(many) == sorted(few)
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_kernels_do_not_wait_for_the_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = launches(OPERATIONS[name], images(3), monkeypatch)
+    assert not {"_local_scalar_dense", "nonzero", "item", "is_nonzero", "equal", "masked_select"} & {*names}
+
+
+def test_samples_with_unused_elements_between_them() -> None:
+    arrays = images(3)
+    shapes = np.array([array.shape for array in arrays], np.int64)
+    offsets, size_bytes = places_in_block(shapes, 1)
+    block = torch.zeros(size_bytes, dtype=torch.uint8)
+    for array, start in zip(arrays, offsets.tolist(), strict=True):
+        block[start : start + array.size] = torch.from_numpy(array.reshape(-1))
+    batch = Batch(None, None, "HWC", "gpu", None, DALIDataType.UINT8, (block, offsets, shapes))
+    samples = DeviceSamples.of_batch(batch)
+    assert not samples.is_uniform
+    assert (offsets % 3 == 0).all()  # so that a kernel can treat the block as pixels
+    for array, tensor, view in zip(arrays, samples.tensors(), batch.samples, strict=True):
+        np.testing.assert_array_equal(tensor.numpy(), array)
+        np.testing.assert_array_equal(view.numpy(), array)
+
+
+def test_samples_of_one_shape_become_one_tensor() -> None:
+    values = torch.arange(24, dtype=torch.uint8)
+    offsets, shapes = np.array([0, 12]), np.array([[2, 3], [2, 3]])
+    batch = Batch(None, None, "HW", "gpu", None, DALIDataType.UINT8, (values, offsets, shapes))
+    dense = DeviceSamples.of_batch(batch).dense
+    assert dense is not None
+    assert dense.tolist() == [[[0, 1, 2], [3, 4, 5]], [[12, 13, 14], [15, 16, 17]]]
+
+
+def test_an_accelerator_runs_its_own_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DALIFY_EMULATED_KERNELS")
+    resize = find("resize")
+    assert step_class(resize, "gpu", is_emulated=False) is DeviceSamplesStep
+    assert step_class(resize, "gpu", is_emulated=True) is CompiledStep
+    monkeypatch.setenv("DALIFY_EMULATED_KERNELS", "torch")
+    assert step_class(resize, "gpu", is_emulated=True) is DeviceSamplesStep
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_emulation_gives_the_results_of_the_cpu(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DALIFY_EMULATED_KERNELS")
+    given = images(4)
+    expected = results(OPERATIONS[name], given, device="cpu")
+    for found, other in zip(results(OPERATIONS[name], given), expected, strict=True):
+        np.testing.assert_array_equal(found, other)

@@ -1,0 +1,53 @@
+"""The real compiler accepts every kernel, for NVIDIA and for AMD; no GPU is needed for that."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify import fn, pipeline_def
+
+PROJECT = Path(__file__).parents[3]
+
+
+def test_every_kernel_compiles_for_both_vendors(tmp_path: Path) -> None:
+    # A cache of its own: otherwise the compiler would not run again.
+    environment = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.kernels.triton.compile_kernels"],
+        cwd=PROJECT, env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    made = {tuple(line.split()) for line in done.stdout.splitlines()}
+    sources = [path.read_text() for path in PROJECT.glob("dalify/kernels/triton/*.py")]
+    launched = {name for text in sources for name in re.findall(r"launch\(\s*(_\w+),", text)}
+    assert made == {(name, kind, "True") for name in launched for kind in ("cubin", "hsaco")}
+
+
+def test_nothing_loads_triton_before_it_is_needed() -> None:
+    program = (
+        "import sys, numpy, dalify, dalify.fn as fn\n"
+        "from dalify import eager\n"
+        "eager.resize(numpy.ones((4, 4, 3), numpy.uint8), size=(2, 2))\n"
+        "print([name for name in sys.modules if name == 'triton' or name.startswith('dalify.kernels.triton.')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("value", ["0", "off"])
+def test_explain_says_which_kernels_run(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def pipeline() -> Any:
+        return fn.resize(fn.external_source(source=lambda: [np.ones((4, 4, 3), np.uint8)], layout="HWC").gpu(), size=2)
+
+    assert "Triton kernels: resize" in pipeline().explain()
+    monkeypatch.setenv("DALIFY_TRITON", value)
+    assert "torch kernels: resize (DALIFY_TRITON switches Triton off)" in pipeline().explain()

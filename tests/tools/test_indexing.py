@@ -1,0 +1,24 @@
+"""The command-line tools that write indices."""
+
+from __future__ import annotations
+
+import pytest
+
+from dalify.tools import rec2idx, tfrecord2idx, wds2idx
+from dalify.tools.indexing import index_tool
+
+
+@pytest.mark.parametrize(("tool", "name"), [(rec2idx, "rec2idx"), (tfrecord2idx, "tfrecord2idx"), (wds2idx, "wds2idx")])
+def test_the_tools_of_all_containers(tool, name, capsys, tmp_path):
+    with pytest.raises(SystemExit) as ended:
+        tool.main(["--help"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: {name} [-h] file index")
+    assert tool.main([str(tmp_path / "missing"), str(tmp_path / "index")]) == 1
+    assert "missing" in capsys.readouterr().err
+
+
+def test_what_a_tool_prints(capsys):
+    main = index_tool("tool", "a list", lambda path, index: len(path) + len(index), "letters")
+    assert main(["abc", "de"]) == 0
+    assert capsys.readouterr().out == "5 letters\n"
