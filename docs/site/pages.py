@@ -12,7 +12,7 @@ from docs.signatures import public_names
 from docs.site import api, tutorials
 from docs.site.links import rewritten
 
-__all__ = ["GUIDE", "PAGES", "navigation", "write"]
+__all__ = ["GUIDE", "PAGES", "ROOT", "navigation", "write"]
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,7 +11,7 @@ import pytest
 
 from docs.site import api, tutorials
 from docs.site.links import links_of, rewritten
-from docs.site.pages import PAGES, navigation, write
+from docs.site.pages import GUIDE, PAGES, ROOT, navigation, write
 from docs.site.tutorials import Output
 
 TUTORIAL = '''# %% [markdown]
@@ -66,6 +66,12 @@ def anchors_of(text: str) -> set[str]:
 def test_navigation_has_every_page_once(site: Path) -> None:
     listed = list(pages_of(navigation()))
     assert sorted(listed) == sorted(path.relative_to(site).as_posix() for path in site.rglob("*.md"))
+
+
+def test_every_written_page_is_in_the_navigation() -> None:
+    folder = ROOT / "docs"
+    written = {path.relative_to(ROOT).as_posix() for path in [*folder.glob("*.md"), *folder.glob("migrating/*.md")]}
+    assert written <= {path for _, _, path in GUIDE}
 
 
 def test_links_lead_to_pages_and_headings(site: Path) -> None:
