@@ -1,6 +1,6 @@
-"""What does an accelerator do: bandwidth of kernels beside its copies, and pipelines for ResNet-50 beside torchvision?
+"""Measure an accelerator: bandwidth of kernels compared with copies, and ResNet-50 pipelines compared with torchvision.
 
-Without an accelerator all of it runs on the CPU in emulation, which shows that it works and nothing about speed.
+Without an accelerator everything runs emulated on the CPU. Then the figures show only that it works.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _seconds(run: Callable[[], Any], rounds: int) -> float:
 
 
 def _kernels(height: int, width: int) -> dict[str, Graph]:
-    """Return one operator each, for images that are on the device."""
+    """Return functions with one operator each, for images on the device."""
     matrix = [1.1, 0.1, -9.0, -0.1, 0.9, 7.0]
     normalized = {"mean": MEAN, "std": DEVIATION}
     return {
@@ -85,9 +85,9 @@ def _kernels(height: int, width: int) -> dict[str, Graph]:
 
 
 def _measured(graph: Graph, images: Any, rounds: int) -> tuple[float, int]:
-    """Return the time of a kernel for a batch that is on the device, and the bytes that it reads and writes.
+    """Return the time of a kernel for a batch on the device, and the bytes that it reads and writes.
 
-    A pipeline that also computes the operator is timed beside one that does not, both with images on the device.
+    The time is the difference between pipelines with and without the operator, both with images on the device.
     """
     lib = library("dalify")
 
@@ -110,7 +110,7 @@ def _measured(graph: Graph, images: Any, rounds: int) -> tuple[float, int]:
 
 
 def _bandwidths(options: Options, device: str) -> dict[str, Any]:
-    """Print the bandwidth of each kernel, with Triton and with torch, beside that of a copy on the device."""
+    """Print the bandwidth of each kernel, with Triton and with torch, and that of a copy on the device."""
     count, height, width = (4, 40, 60) if options.is_smoke else (256, 375, 500)
     rounds = 1 if options.is_smoke else 20
     images = list(torch.randint(0, 256, (count, height, width, 3), dtype=torch.uint8).to(device))
@@ -142,7 +142,7 @@ def _bandwidths(options: Options, device: str) -> dict[str, Any]:
 
 
 def _copies(options: Options, device: str) -> dict[str, float]:
-    """Print the bandwidth of copies from pinned memory to the device, and what a batch of photographs takes."""
+    """Print the bandwidth of copies from pinned memory to the device, and the time of a batch of photographs."""
     size = 1 << 20 if options.is_smoke else 256 * 375 * 500 * 3
     source = torch.empty(size, dtype=torch.uint8, pin_memory=device != "cpu")
     target = torch.empty(size, dtype=torch.uint8, device=device)
@@ -249,11 +249,11 @@ def _contenders(title: str, folder: str, device: str, size: int, threads: int) -
 
 
 def main(options: Options) -> None:
-    """Measure what there is, and say what it is."""
+    """Print the device, and run all measurements."""
     kind = _accelerator()
     device = kind or "cpu"
     if kind is None:
-        print("no device: emulation. All figures below are of this CPU; they say nothing about an accelerator.")
+        print("no accelerator: emulated on the CPU. The figures below say nothing about an accelerator.")
     else:
         name = torch.cuda.get_device_name() if kind == "cuda" else kind
         print(f"device: {name}; torch {torch.__version__}; {os.cpu_count()} cores; {platform.platform()}")
