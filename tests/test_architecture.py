@@ -14,7 +14,7 @@ import pytest
 PROJECT = Path(__file__).parent.parent
 PACKAGE = PROJECT / "dalify"
 HEAVY_PACKAGES = ("torch", "numba", "cv2", "PIL", "scipy", "simplejpeg")
-LARGEST_FILE_LINES = 500
+LARGEST_FILE_LINES = 600
 
 # Spelled in pieces, so that this file passes its own test.
 UNFINISHED_MARKS = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK", "raise NotImplemented" + "Error"]
