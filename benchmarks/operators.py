@@ -22,7 +22,7 @@ from rich.table import Table
 
 from benchmarks.common import OURS, RIVAL, Options, library, missing_package, photo_folder, take_turn
 from dalify import types
-from dalify.registry import catalogue
+from dalify.registry import catalog
 
 __all__ = ["Task", "main", "tasks"]
 
@@ -291,7 +291,7 @@ def main(options: Options) -> None:
     for heading in ("", "dalify", "DALI", "dalify is"):
         table.add_column(heading, justify="right" if heading else "left")
     ratios: list[float] = []
-    timed = [task for task in tasks(photo_folder(options)) if task.name in (options.only or catalogue.names())]
+    timed = [task for task in tasks(photo_folder(options)) if task.name in (options.only or catalog.names())]
     if unknown := sorted(set(options.only) - {task.name for task in timed}):
         raise SystemExit(f"no task for {', '.join(unknown)}")
     for task in timed:
@@ -305,7 +305,7 @@ def main(options: Options) -> None:
         table.add_row(*row)
     console = Console()
     console.print(table)
-    if not options.only and (untimed := sorted(set(catalogue.names()) - {task.name for task in timed} - _UNTIMED)):
+    if not options.only and (untimed := sorted(set(catalog.names()) - {task.name for task in timed} - _UNTIMED)):
         console.print(f"without a task: {', '.join(name for name in untimed if not _is_internal(name))}")
     if ratios:
         console.print(f"median of {len(ratios)} ratios: {statistics.median(ratios):.2f} ×, minimum {min(ratios):.2f} ×")

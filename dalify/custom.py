@@ -23,7 +23,7 @@ from dalify import eager, fn, ops
 from dalify.base.errors import DalifyError, OperatorDefinitionError
 from dalify.base.source_line import SourceLine
 from dalify.data.spec import Spec
-from dalify.registry import VARIES, Operator, PerSample, Shaping, catalogue
+from dalify.registry import VARIES, Operator, PerSample, Shaping, catalog
 from dalify.registry.custom import CustomOperator
 
 __all__ = ["VARIES", "CustomOperator", "PerSample", "Shaping", "Spec", "operator", "remove"]
@@ -84,7 +84,7 @@ def remove(name: str | CustomOperator) -> None:
         UnknownOperatorError: there is no such operator, or it is one of dalify's.
     """
     try:
-        catalogue.remove(name.name if isinstance(name, CustomOperator) else name)
+        catalog.remove(name.name if isinstance(name, CustomOperator) else name)
     except DalifyError as error:
         error.locate(line=SourceLine.capture())
         raise
@@ -92,11 +92,11 @@ def remove(name: str | CustomOperator) -> None:
 
 def _add(rule: Callable[..., Any], name: str | None, replace: bool, **options: Any) -> CustomOperator:
     found = CustomOperator(rule, getattr(rule, "__name__", "") if name is None else name, **options)
-    known = cast("CustomOperator | None", catalogue.added(found.name))
+    known = cast("CustomOperator | None", catalog.added(found.name))
     try:
         if known is None:
             _check_members(found)
-        catalogue.add(found, replace=replace or (known is not None and known.place == found.place))
+        catalog.add(found, replace=replace or (known is not None and known.place == found.place))
     except DalifyError as error:
         error.locate(line=found.place)
         raise
@@ -105,8 +105,8 @@ def _add(rule: Callable[..., Any], name: str | None, replace: bool, **options: A
 
 def _check_members(operator: Operator) -> None:
     """Reject the name of a function or submodule of ``fn``, ``ops`` or ``eager`` that is not an operator."""
-    if catalogue.resolve(operator.name) in catalogue.names():
-        return  # the catalogue refuses it; namespaces hold the operators that were used
+    if catalog.resolve(operator.name) in catalog.names():
+        return  # the catalog refuses it; namespaces hold the operators that were used
     *path, own = operator.name.split(".")
     for root in _MODULES:
         spelled = own.replace("_", "") if root == ops.__name__ else own
@@ -114,7 +114,7 @@ def _check_members(operator: Operator) -> None:
         for member, value in [] if module is None else list(vars(module).items()):
             if (member.lower() if root == ops.__name__ else member) != spelled:
                 continue
-            if not isinstance(getattr(value, "operator", None), Operator):  # operators are compared by the catalogue
+            if not isinstance(getattr(value, "operator", None), Operator):  # operators are compared by the catalog
                 raise OperatorDefinitionError(
                     f"{operator.public_name} cannot be added: {root}.{'.'.join([*path, member])} exists and is not an "
                     "operator.",

@@ -1,11 +1,11 @@
-"""The pages of the operators, from the catalogue: a list, and a page for each. ``docs.site`` writes them."""
+"""The pages of the operators, from the catalog: a list, and a page for each. ``docs.site`` writes them."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 from typing import Any
 
-from dalify.registry import READER_PARAMETERS, Operator, Parameter, catalogue
+from dalify.registry import READER_PARAMETERS, Operator, Parameter, catalog
 from dalify.registry.legacy import LEGACY_NAMES
 from dalify.registry.schema import pascal_case
 from docs import pictures
@@ -60,7 +60,7 @@ def page() -> str:
     for family, members in families_of(names).items():
         text += f"\n## {family}\n\n| operator | devices | what it does |\n|---|---|---|\n"
         for name in members:
-            operator = catalogue.find(name)
+            operator = catalog.find(name)
             summary = _cell(documentation_of(operator.doc).summary)
             text += f"| [`fn.{name}`](operators/{name}.md) | {devices_of(operator)} | {summary} |\n"
     text += "\n## Common arguments\n\n| argument | of | meaning |\n|---|---|---|\n"
@@ -105,7 +105,7 @@ def page_of(name: str, figures: dict[str, Any]) -> str:
         name: name of the operator.
         figures: parity figures by operator.
     """
-    operator = catalogue.find(name)
+    operator = catalog.find(name)
     told = documentation_of(operator.doc)
     head, _, tail = name.rpartition(".")
     spelled = f"ops.{head}.{pascal_case(tail)}" if head else f"ops.{pascal_case(tail)}"

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DalifyError
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from tests.operators.battery.case import SAMPLES, Case
 from tests.operators.battery.cases import CASES
 from tests.operators.battery.record import Recording, fingerprint, is_compared, thinned
@@ -112,7 +112,7 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
     """Measure one operator."""
     recording = Recording(name)
     case = CASES[name]
-    has_gpu = "gpu" in catalogue.find(name).kernels
+    has_gpu = "gpu" in catalog.find(name).kernels
     dali, gpu, other = _Largest(), _Largest(), _Largest()
     types = [str(case.inputs[0].samples[0].dtype)] if case.inputs else []
     for variant in variants_of(name):
@@ -180,12 +180,12 @@ def why_not_beside_dali(name: str) -> str:
 
 def why_no_gpu(name: str) -> str:
     """Return why an operator has no GPU kernel."""
-    return "a source" if not catalogue.find(name).kernels else _NO_GPU[name]
+    return "a source" if not catalog.find(name).kernels else _NO_GPU[name]
 
 
 def why_no_other(name: str) -> str:
     """Return why there is no other reference."""
-    if catalogue.find(name).is_random:
+    if catalog.find(name).is_random:
         return "random: its tests check the distribution"
     return "in its own tests"
 
@@ -201,7 +201,7 @@ def page(figures: dict[str, dict[str, Any]]) -> str:
         if name not in figures or name not in CASES:
             continue
         found = figures[name]
-        kernels = ", ".join(sorted(catalogue.find(name).kernels)) or "cpu"
+        kernels = ", ".join(sorted(catalog.find(name).kernels)) or "cpu"
         types = "any" if len(found["types"]) >= 12 else ", ".join(found["types"]) or "no inputs"
         cells = (
             f"[`fn.{name}`](operators/{name}.md)",

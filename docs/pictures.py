@@ -19,7 +19,7 @@ from PIL import Image
 
 from dalify import types
 from dalify.base.errors import DalifyError
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from tests.helpers.photos import drawn_photo
 from tests.operators.battery.case import Case, Data
 from tests.operators.battery.cases import CASES
@@ -130,7 +130,7 @@ def main(names: list[str]) -> None:
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
-            if not has_picture(name) or name not in catalogue.names():
+            if not has_picture(name) or name not in catalog.names():
                 continue
             try:
                 picture = picture_of(name, Path(folder))

@@ -6,14 +6,14 @@ import json
 from enum import IntEnum
 from typing import Any
 
-from dalify.registry import catalogue
+from dalify.registry import catalog
 
 __all__ = ["default_text", "public_names"]
 
 
 def public_names() -> list[str]:
     """Return the names of the public operators."""
-    return [name for name in catalogue.names() if not any(part.startswith("_") for part in name.split("."))]
+    return [name for name in catalog.names() if not any(part.startswith("_") for part in name.split("."))]
 
 
 def default_text(value: Any) -> str:

@@ -39,7 +39,7 @@ def exported_names(tree: ast.Module) -> list[str] | None:
         ):
             try:
                 return list(ast.literal_eval(node.value))
-            except ValueError:  # computed, for instance from the catalogue
+            except ValueError:  # computed, for instance from the catalog
                 return None
     return None
 

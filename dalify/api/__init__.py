@@ -1,1 +1,1 @@
-"""``fn`` and ``ops``: functions and classes of operators, created from the catalogue."""
+"""``fn`` and ``ops``: functions and classes of operators, created from the catalog."""

@@ -1,4 +1,4 @@
-"""Modules whose members are operators of the catalogue: ``fn``, ``fn.readers``, ``ops`` etc.
+"""Modules whose members are operators of the catalog: ``fn``, ``fn.readers``, ``ops`` etc.
 
 The file of an operator is imported at the first access.
 """
@@ -16,14 +16,14 @@ from typing import Any
 
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import UnknownOperatorError, suggestion
-from dalify.registry import Operator, catalogue
+from dalify.registry import Operator, catalog
 from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_DEFAULTS, LEGACY_NAMES
 
 __all__ = ["Namespace", "install"]
 
 
 class Namespace(ModuleType):
-    """A module that creates its members from the catalogue.
+    """A module that creates its members from the catalog.
 
     Args:
         module: import name, e.g. ``dalify.fn.readers``.
@@ -50,21 +50,21 @@ class Namespace(ModuleType):
     def _members(self) -> dict[str, str]:
         """Return the names of all operators of this namespace, by names without case and underscores."""
         prefix: str = self._prefix
-        known = [name for name in [*LEGACY_NAMES, *HIDDEN_NAMES, *catalogue.names()] if name.startswith(prefix)]
+        known = [name for name in [*LEGACY_NAMES, *HIDDEN_NAMES, *catalog.names()] if name.startswith(prefix)]
         return {_plain(name[len(prefix) :]): name for name in known if "." not in name[len(prefix) :]}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if f"{self._prefix}{name}" in catalogue.namespaces():  # of an operator that was added later
+        if f"{self._prefix}{name}" in catalog.namespaces():  # of an operator that was added later
             return _opened(self, name)
         old = self._find(name)
-        modern = catalogue.resolve(old)
-        if modern not in catalogue.names():
+        modern = catalog.resolve(old)
+        if modern not in catalog.names():
             raise UnknownOperatorError(
                 f"{self._public}.{name} is an old name of fn.{modern}, which does not exist in this version."
             )
-        member = self._make(catalogue.find(modern), f"{self._public}.{name}")
+        member = self._make(catalog.find(modern), f"{self._public}.{name}")
         defaults = LEGACY_DEFAULTS.get(old.rpartition(".")[2])
         if defaults and modern != old:
             member = _with_defaults(member, defaults)
@@ -109,7 +109,7 @@ class Namespace(ModuleType):
             self._spell(name[len(self._prefix) :]) for name in names if not name.rpartition(".")[2].startswith("_")
         }
         prefix: str = self._prefix
-        inner = {name[len(prefix) :].partition(".")[0] for name in catalogue.namespaces() if name.startswith(prefix)}
+        inner = {name[len(prefix) :].partition(".")[0] for name in catalog.namespaces() if name.startswith(prefix)}
         own = {name for name in self.__dict__ if not name.startswith("_")}
         return sorted(spelled | own | {name for name in inner if not name.startswith("_")})
 
@@ -120,7 +120,7 @@ def _opened(parent: Namespace, name: str) -> Namespace:
         f"{parent.__name__}.{name}", f"{parent._public}.{name}", f"{parent._prefix}{name}.", parent._make, parent._spell
     )
     parent.__dict__[name] = sys.modules[space.__name__] = space
-    catalogue.watch(space._forget)
+    catalog.watch(space._forget)
     return space
 
 
@@ -158,8 +158,8 @@ def install(root: str, public: str, make: Callable[[Operator, str], Any], spell:
         the outermost namespace.
     """
     top = Namespace(root, public, "", make, spell)
-    catalogue.watch(top._forget)
-    for name in sorted(catalogue.namespaces()):
+    catalog.watch(top._forget)
+    for name in sorted(catalog.namespaces()):
         parent_name, _, own = name.rpartition(".")
         parent = sys.modules[f"{root}.{parent_name}"] if parent_name else top
         _opened(typing.cast("Namespace", parent), own)

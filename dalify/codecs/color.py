@@ -75,12 +75,12 @@ def convert_color(pixels: np.ndarray[Any, Any], output_type: DALIImageType) -> n
     if output_type == DALIImageType.ANY_DATA:
         return pixels
     if stored < 3:
-        grey = pixels[..., :1]
+        gray = pixels[..., :1]
         if output_type == DALIImageType.GRAY:
-            return grey
+            return gray
         if output_type != DALIImageType.YCbCr:
-            return np.broadcast_to(grey, (*grey.shape[:2], 3))
-        pixels = np.broadcast_to(grey, (*grey.shape[:2], 3))
+            return np.broadcast_to(gray, (*gray.shape[:2], 3))
+        pixels = np.broadcast_to(gray, (*gray.shape[:2], 3))
     if output_type == DALIImageType.RGB:
         return pixels[..., :3]
     if output_type == DALIImageType.BGR:
@@ -90,10 +90,10 @@ def convert_color(pixels: np.ndarray[Any, Any], output_type: DALIImageType) -> n
         result = np.empty((*pixels.shape[:2], 1 if is_gray else 3), np.uint8)
         (_gray_of_bytes if is_gray else _ycbcr_of_bytes)(pixels, result)
         return result
-    colours = pixels[..., :3].astype(np.float32)
+    colors = pixels[..., :3].astype(np.float32)
     if not is_gray:
-        return colours @ _YCBCR.T + _YCBCR_OFFSETS_OF_FRACTIONS
-    luma = (colours @ np.array(_LUMA, np.float32))[..., None]
+        return colors @ _YCBCR.T + _YCBCR_OFFSETS_OF_FRACTIONS
+    luma = (colors @ np.array(_LUMA, np.float32))[..., None]
     return luma if pixels.dtype.kind == "f" else np.floor(luma + np.float32(0.5)).astype(pixels.dtype)
 
 

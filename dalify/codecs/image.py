@@ -21,7 +21,7 @@ from dalify.data.dtypes import DALIDataType, DALIImageType
 __all__ = ["decode_image", "image_shape", "jpeg_color_space"]
 
 # Color spaces that libjpeg-turbo can produce directly, by output type; others are converted from RGB.
-_JPEG_COLOURS = {DALIImageType.RGB: "RGB", DALIImageType.BGR: "BGR", DALIImageType.GRAY: "GRAY"}
+_JPEG_COLORS = {DALIImageType.RGB: "RGB", DALIImageType.BGR: "BGR", DALIImageType.GRAY: "GRAY"}
 
 _LOSSLESS = 0xC3  # frame type of lossless JPEG with Huffman codes
 
@@ -127,13 +127,13 @@ def decode_image(
             and out.flags.c_contiguous
             and output_type != DALIImageType.YCbCr
         )
-        colours = jpeg_color_space(header.components, output_type)
+        colors = jpeg_color_space(header.components, output_type)
         if is_direct:
-            decode_jpeg(data, header, colours, use_fast_idct=use_fast_idct, out=out, rows=first_rows)
+            decode_jpeg(data, header, colors, use_fast_idct=use_fast_idct, out=out, rows=first_rows)
             return out
-        shape = (header.height, header.width, {"GRAY": 1, "CMYK": 4}.get(colours, 3))
+        shape = (header.height, header.width, {"GRAY": 1, "CMYK": 4}.get(colors, 3))
         memory = scratch.borrow("jpeg pixels", shape)
-        pixels = decode_jpeg(data, header, colours, use_fast_idct=use_fast_idct, out=memory, rows=y + rows)
+        pixels = decode_jpeg(data, header, colors, use_fast_idct=use_fast_idct, out=memory, rows=y + rows)
         strips = strips_of(pixels)
     stored = unorient(out, orientation)
     for top, strip in strips:
@@ -150,14 +150,14 @@ def jpeg_color_space(components: int, output_type: DALIImageType) -> str:
     """Return the color space that a JPEG is decoded to: ``RGB``, ``BGR``, ``GRAY`` or ``CMYK``."""
     if output_type == DALIImageType.ANY_DATA:
         return {1: "GRAY", 4: "CMYK"}.get(components, "RGB")
-    return _JPEG_COLOURS.get(output_type, "RGB")
+    return _JPEG_COLORS.get(output_type, "RGB")
 
 
 def _convert(
     pixels: np.ndarray[Any, Any],
     output_type: DALIImageType,
     dtype: DALIDataType,
-    has_colours: bool,
+    has_colors: bool,
     out: np.ndarray[Any, Any],
 ) -> None:
     """Convert rows of an image.
@@ -166,13 +166,13 @@ def _convert(
         pixels: pixels as stored.
         output_type: requested color space.
         dtype: requested dtype.
-        has_colours: whether the decoder has already converted the colors, except to YCbCr.
+        has_colors: whether the decoder has already converted the colors, except to YCbCr.
         out: output.
     """
     if output_type == DALIImageType.YCbCr:
         # dtypes other than uint8 keep the fractional part of the conversion.
         pixels = rescale(pixels, dtype if dtype == DALIDataType.UINT8 else DALIDataType.FLOAT)
-    if not has_colours or output_type == DALIImageType.YCbCr:
+    if not has_colors or output_type == DALIImageType.YCbCr:
         pixels = convert_color(pixels, output_type)
     rescale(pixels, dtype, out)
 

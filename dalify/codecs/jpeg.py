@@ -118,7 +118,7 @@ def read_jpeg_header(data: Bytes) -> JpegHeader:
 def decode_jpeg(
     data: Bytes,
     header: JpegHeader,
-    colours: str,
+    colors: str,
     *,
     use_fast_idct: bool = False,
     out: np.ndarray[Any, np.dtype[np.uint8]] | None = None,
@@ -129,7 +129,7 @@ def decode_jpeg(
     Args:
         data: a JPEG, 1-D uint8.
         header: header of the same data.
-        colours: ``RGB``, ``BGR``, ``GRAY`` (the stored luma) or, for four components, ``CMYK`` (0 is no ink).
+        colors: ``RGB``, ``BGR``, ``GRAY`` (the stored luma) or, for four components, ``CMYK`` (0 is no ink).
         use_fast_idct: 5 % faster, values differ by up to 5.
         out: contiguous output of at least ``height * width * channels`` bytes; allocated if None.
         rows: number of rows needed from the top; the others are undefined and, in most files, not decoded.
@@ -149,19 +149,19 @@ def decode_jpeg(
     if header.frame not in _SEQUENTIAL:
         _check_scans(data, header)
     rows = header.height if rows is None else min(rows, header.height)
-    if header.components == 4 and colours != "CMYK":
+    if header.components == 4 and colors != "CMYK":
         memory = scratch.borrow("jpeg inks", (header.height, header.width, 4))
         inks = decode_jpeg(data, header, "CMYK", use_fast_idct=use_fast_idct, out=memory, rows=rows)
-        shape = (*inks.shape[:2], 1 if colours == "GRAY" else 3)
+        shape = (*inks.shape[:2], 1 if colors == "GRAY" else 3)
         mixed = np.empty(shape, np.uint8) if out is None else out.reshape(-1)[: math.prod(shape)].reshape(shape)
-        _mix_inks(inks, colours == "BGR", mixed)
+        _mix_inks(inks, colors == "BGR", mixed)
         return mixed
     if rows < header.height:
-        found = _decode_first_rows(data, header, colours, use_fast_idct, out, rows)
+        found = _decode_first_rows(data, header, colors, use_fast_idct, out, rows)
         if found is not None:
             return found
-    pixels = _decode_whole(data, header, colours, use_fast_idct, out)[:rows]
-    if colours == "CMYK" and header.has_adobe:
+    pixels = _decode_whole(data, header, colors, use_fast_idct, out)[:rows]
+    if colors == "CMYK" and header.has_adobe:
         np.subtract(255, pixels, out=pixels)
     return pixels
 
@@ -174,14 +174,14 @@ def _check_scans(data: Bytes, header: JpegHeader) -> None:
 
 
 def _decode_whole(
-    data: Bytes, header: JpegHeader, colours: str, use_fast_idct: bool, out: np.ndarray[Any, Any] | None
+    data: Bytes, header: JpegHeader, colors: str, use_fast_idct: bool, out: np.ndarray[Any, Any] | None
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:
     try:
-        return simplejpeg.decode_jpeg(data, colours, fastdct=use_fast_idct, buffer=out)
+        return simplejpeg.decode_jpeg(data, colors, fastdct=use_fast_idct, buffer=out)
     except ValueError as error:
         reason = str(error)
     if "subsampling" in reason:
-        return _decode_by_pillow(data, header, colours, out)
+        return _decode_by_pillow(data, header, colors, out)
     # The library reports only the first warning; a harmless one may hide that the end is missing.
     if "Premature end of JPEG file" in reason or data.tobytes().rfind(_END_OF_IMAGE) < header.frame_position:
         raise DecodeError(
@@ -190,16 +190,16 @@ def _decode_whole(
         )
     try:
         # Warnings such as stray bytes between segments: all viewers show such images, and they are common.
-        return simplejpeg.decode_jpeg(data, colours, fastdct=use_fast_idct, buffer=out, strict=False)
+        return simplejpeg.decode_jpeg(data, colors, fastdct=use_fast_idct, buffer=out, strict=False)
     except ValueError as error:
         raise DecodeError(f"damaged JPEG ({header.width}x{header.height}): {error}.") from None
 
 
 def _decode_by_pillow(
-    data: Bytes, header: JpegHeader, colours: str, out: np.ndarray[Any, Any] | None
+    data: Bytes, header: JpegHeader, colors: str, out: np.ndarray[Any, Any] | None
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Decode uncommon chroma subsampling, which TurboJPEG's interface rejects but libjpeg supports."""
-    mode = {"GRAY": "L", "CMYK": "CMYK"}.get(colours, "RGB")
+    mode = {"GRAY": "L", "CMYK": "CMYK"}.get(colors, "RGB")
     shape = (header.height, header.width, {"L": 1, "CMYK": 4}.get(mode, 3))
     target = np.empty(shape, np.uint8) if out is None else out.reshape(-1)[: math.prod(shape)].reshape(shape)
     try:
@@ -207,10 +207,10 @@ def _decode_by_pillow(
         image.draft(mode, image.size)
         for top, rows in rows_of_pillow(image, mode, header.height, header.width):
             part = target[top : top + len(rows)]
-            if colours == "CMYK" and header.has_adobe:
+            if colors == "CMYK" and header.has_adobe:
                 np.subtract(255, rows, out=part)  # Pillow has undone Adobe's inversion; the caller does so again
             else:
-                part[...] = rows[..., ::-1] if colours == "BGR" else rows
+                part[...] = rows[..., ::-1] if colors == "BGR" else rows
     except MemoryError:
         raise
     except Exception as error:  # libraries raise any exception for damaged data
@@ -234,7 +234,7 @@ def _without_notes(data: Bytes) -> bytes:
 
 
 def _decode_first_rows(
-    data: Bytes, header: JpegHeader, colours: str, use_fast_idct: bool, out: np.ndarray[Any, Any] | None, rows: int
+    data: Bytes, header: JpegHeader, colors: str, use_fast_idct: bool, out: np.ndarray[Any, Any] | None, rows: int
 ) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
     """Decode a copy whose header declares fewer rows: the decoder then stops early and skips to the end marker.
 
@@ -245,17 +245,17 @@ def _decode_first_rows(
     unit = header.rows_per_unit
     if -(-height // unit) == -(-header.height // unit):
         return None
-    if header.frame not in _SEQUENTIAL or not header.is_single_scan or colours == "CMYK":
+    if header.frame not in _SEQUENTIAL or not header.is_single_scan or colors == "CMYK":
         return None
-    size = height * header.width * (1 if colours == "GRAY" else 3)
+    size = height * header.width * (1 if colors == "GRAY" else 3)
     target = np.empty(size, np.uint8) if out is None else out.reshape(-1)[:size]
-    if not decode_shortened_jpeg(data, header.frame_position, height, colours, use_fast_idct, target):
+    if not decode_shortened_jpeg(data, header.frame_position, height, colors, use_fast_idct, target):
         return None
     return target.reshape(height, header.width, -1)[:rows]
 
 
 def decode_shortened_jpeg(
-    data: Bytes, frame_position: int, height: int, colours: str, use_fast_idct: bool, out: np.ndarray[Any, Any]
+    data: Bytes, frame_position: int, height: int, colors: str, use_fast_idct: bool, out: np.ndarray[Any, Any]
 ) -> bool:
     """Decode a copy whose header declares fewer rows.
 
@@ -263,7 +263,7 @@ def decode_shortened_jpeg(
         data: a JPEG, 1-D uint8, of one sequential scan.
         frame_position: offset of the frame's contents.
         height: height to declare in the header.
-        colours: see `decode_jpeg`.
+        colors: see `decode_jpeg`.
         use_fast_idct: see `decode_jpeg`.
         out: uint8 ``[height * width * channels]``, output.
 
@@ -275,7 +275,7 @@ def decode_shortened_jpeg(
     shortened[frame_position + 1] = height >> 8
     shortened[frame_position + 2] = height & 255
     try:
-        simplejpeg.decode_jpeg(shortened, colours, fastdct=use_fast_idct, buffer=out)
+        simplejpeg.decode_jpeg(shortened, colors, fastdct=use_fast_idct, buffer=out)
     except ValueError as error:
         # All rows are decoded before the library finds the remaining rows superfluous.
         return "extraneous bytes before marker 0xd9" in str(error)

@@ -125,22 +125,16 @@ def read_png(data: Bytes) -> PngFile:
             break
     if not header:
         raise DecodeError(f"damaged PNG: the header of the {size} bytes cannot be read.")
-    width, height, bits, colour, *_, interlace = header
-    if (
-        not width
-        or not height
-        or colour not in _CHANNELS
-        or bits not in (1, 2, 4, 8, 16)
-        or (colour == 3 and bits == 16)
-    ):
+    width, height, bits, color, *_, interlace = header
+    if not width or not height or color not in _CHANNELS or bits not in (1, 2, 4, 8, 16) or (color == 3 and bits == 16):
         raise DecodeError(
-            f"damaged PNG: the header declares {width}x{height} pixels, {bits} bits and color type {colour}."
+            f"damaged PNG: the header declares {width}x{height} pixels, {bits} bits and color type {color}."
         )
     if not pixel_spans:
         raise DecodeError(f"truncated PNG: the {size} bytes contain no pixels.")
     orientation = _orientation(data, notes) if notes else 1
     return PngFile(
-        height, width, bits, _CHANNELS[colour], bool(interlace), orientation, tuple(spans), tuple(pixel_spans)
+        height, width, bits, _CHANNELS[color], bool(interlace), orientation, tuple(spans), tuple(pixel_spans)
     )
 
 

@@ -366,19 +366,19 @@ def frame_num_kind(value: object) -> str:
 
 
 def clip_outputs(
-    clip: Clip, frames: NDArray[Any], *, labelled: bool, frame_num: str, timestamps: bool
+    clip: Clip, frames: NDArray[Any], *, labeled: bool, frame_num: str, timestamps: bool
 ) -> tuple[NDArray[Any], ...]:
     """Return the outputs of a reader: frames, label int32 ``[1]``, numbers int32 ``[1]`` or ``[F]``, float64 ``[F]``.
 
     Args:
         clip: the decoded sequence.
         frames: its frames, in the output format.
-        labelled: whether there are labels.
+        labeled: whether there are labels.
         frame_num: result of ``frame_num_kind``.
         timestamps: whether to return times.
     """
     outputs: list[NDArray[Any]] = [frames]
-    if labelled:
+    if labeled:
         outputs.append(np.array([clip.label], np.int32))
     if frame_num != "none":
         numbers = clip.numbers.astype(np.int32)
@@ -389,10 +389,10 @@ def clip_outputs(
 
 
 def blank_outputs(
-    entry: VideoEntry, *, labelled: bool, frame_num: str, timestamps: bool
+    entry: VideoEntry, *, labeled: bool, frame_num: str, timestamps: bool
 ) -> tuple[NDArray[Any] | None, ...]:
     """Return placeholder outputs with the label for an unreadable sequence; see ``clip_outputs``."""
-    labels = [np.array([entry.label], np.int32)] if labelled else []
+    labels = [np.array([entry.label], np.int32)] if labeled else []
     return (None, *labels, *[None] * ((frame_num != "none") + timestamps))
 
 

@@ -27,10 +27,10 @@ def _extras(frame_num: object, timestamps: bool, file_root: str) -> tuple[str, b
 def reader_outputs(arguments: Mapping[str, Any]) -> int:
     """Return the number of outputs."""
     file_root = arguments.get("file_root", "")
-    labelled = bool(file_root or arguments.get("file_list")) or arguments.get("labels") is not None
+    labeled = bool(file_root or arguments.get("file_list")) or arguments.get("labels") is not None
     frame_num = arguments.get("enable_frame_num", "none")
     kind, timestamps = _extras(frame_num, arguments.get("enable_timestamps", False), file_root)
-    return 1 + labelled + (kind != "none") + timestamps
+    return 1 + labeled + (kind != "none") + timestamps
 
 
 def reader_specs(
@@ -102,8 +102,8 @@ def read_clip(
     """Read a sequence; the first output is the frames, uint8 ``[F, H, W, 3]``. Raises as ``VideoIndex.read``."""
     clip = entry.read()
     kind, timestamps = _extras(enable_frame_num, enable_timestamps, file_root)
-    labelled = _has_labels(file_list, file_root, labels)
-    return clip_outputs(clip, clip.frames, labelled=labelled, frame_num=kind, timestamps=timestamps)
+    labeled = _has_labels(file_list, file_root, labels)
+    return clip_outputs(clip, clip.frames, labeled=labeled, frame_num=kind, timestamps=timestamps)
 
 
 def blank_clip(
@@ -117,8 +117,8 @@ def blank_clip(
 ) -> tuple[np.ndarray[Any, Any] | None, ...]:
     """Return the outputs for an unreadable sequence: None for all except its label."""
     kind, timestamps = _extras(enable_frame_num, enable_timestamps, file_root)
-    labelled = _has_labels(file_list, file_root, labels)
-    return blank_outputs(entry, labelled=labelled, frame_num=kind, timestamps=timestamps)
+    labeled = _has_labels(file_list, file_root, labels)
+    return blank_outputs(entry, labeled=labeled, frame_num=kind, timestamps=timestamps)
 
 
 def _has_labels(file_list: str, file_root: str, labels: object) -> bool:

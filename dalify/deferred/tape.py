@@ -70,8 +70,8 @@ class Tape:
                 return computed(operator, inputs, given)
             finally:
                 RECORDER.reset(token)
-        is_relabelled = bool(given.get("layout")) and "layout" not in operator.parameters
-        use = understood(operator, inputs, given, self._read_data if is_relabelled else self._read)
+        is_relabeled = bool(given.get("layout")) and "layout" not in operator.parameters
+        use = understood(operator, inputs, given, self._read_data if is_relabeled else self._read)
         template, _ = _templates.get_or_make(use_key(use, None), lambda: Template(use.made_node()))
         call = Call(use, template, SourceLine.capture(), self)
         self._calls.add(call)

@@ -21,7 +21,7 @@ from dalify.deferred.calls import Call, copied, kind_of_result
 from dalify.eager.functions import use
 from dalify.eager.values import Deferred, shown
 from dalify.graph import Expression
-from dalify.registry import catalogue
+from dalify.registry import catalog
 
 __all__ = ["LazyBatch", "LazySample", "LazyValue", "lazy_value"]
 
@@ -141,7 +141,7 @@ class LazyBatch(LazyValue, Expression):
     is_batch = True
 
     def _apply(self, function: str, *operands: Any) -> Any:
-        return use(catalogue.find("arithmetic"), operands, {"function": function})
+        return use(catalog.find("arithmetic"), operands, {"function": function})
 
     def node(self) -> NoReturn:
         """Raise an error: a lazy batch is not a graph value.

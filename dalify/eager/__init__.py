@@ -28,7 +28,7 @@ from dalify.api.namespace import install
 from dalify.eager.functions import make_eager
 from dalify.eager.generator import get_state, seed, set_state
 from dalify.eager.values import batch, tensor
-from dalify.registry import catalogue
+from dalify.registry import catalog
 
 __all__ = ["batch", "get_state", "seed", "set_state", "tensor"]
 
@@ -37,7 +37,7 @@ _operators = install(__name__, "eager", make_eager, lambda name: name)
 
 def __getattr__(name: str) -> Any:
     member = getattr(_operators, name)
-    if name in vars(_operators) and catalogue.added(name) is None:
+    if name in vars(_operators) and catalog.added(name) is None:
         # Cached, except old names, which warn each time, and operators of users, which can be removed.
         globals()[name] = member
     return member

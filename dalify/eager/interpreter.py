@@ -23,7 +23,7 @@ from dalify.executor.frame import Frame
 from dalify.executor.steps import MergeStep, run_steps
 from dalify.graph import Branch, Edge, Node, current_branch, is_within, node_specs, recording
 from dalify.graph.watch import watched
-from dalify.registry import catalogue
+from dalify.registry import catalog
 
 __all__ = ["Interpreter", "OtherBatchSize"]
 
@@ -94,7 +94,7 @@ class Interpreter:
             raise OtherBatchSize(len(samples))
         batch = TensorListCPU(list(samples))._batch
         first = batch.samples[0]
-        node = Node(catalogue.find("_literal"), (), {"value": first, "layout": batch.layout}, line=SourceLine.capture())
+        node = Node(catalog.find("_literal"), (), {"value": first, "layout": batch.layout}, line=SourceLine.capture())
         edge = Edge(node, 0)
         self._values[edge] = batch
         return edge

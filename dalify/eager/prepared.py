@@ -27,7 +27,7 @@ from dalify.executor.plan import make_plan
 from dalify.executor.steps import run_steps
 from dalify.graph import DataNode, Edge, Graph, Node, call, entered, node_specs, recording
 from dalify.passes import Report, place
-from dalify.registry import Operator, catalogue
+from dalify.registry import Operator, catalog
 
 __all__ = ["Prepared", "fed_node", "made_node", "placeholders", "rewired", "without_aliasing"]
 
@@ -208,7 +208,7 @@ def placeholders(batches: Iterable[Batch]) -> list[Edge]:
 
 
 def _placeholder(batch: Batch) -> DataNode:
-    source = catalogue.find("external_source")
+    source = catalog.find("external_source")
     declared = {"dtype": batch.dtype, "ndim": batch.ndim, "layout": batch.layout or None}
     node = call(source, (), {**declared, "device": batch.device})
     assert isinstance(node, DataNode), "dalify bug: a source of several outputs"

@@ -21,7 +21,7 @@ from dalify.data.batch import places_in_block
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
 from dalify.executor.origins import origins_of
-from dalify.executor.steps import cause, exhausted, is_foreign, located, with_stand_ins
+from dalify.executor.steps import cause, exhausted, is_foreign, located, with_substitutes
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
 from dalify.registry import RANDOM_STATE, Kernel, Operator
@@ -113,7 +113,7 @@ class KernelStep:
         if self._missing > 0:
             inputs += [None] * self._missing
         if frame.substitutes and self.node in frame.substitutes:
-            inputs[0] = with_stand_ins(inputs[0], self.node, frame)
+            inputs[0] = with_substitutes(inputs[0], self.node, frame)
         arguments: dict[str, Any] = {}
         try:
             arguments = self._values(frame, count)

@@ -45,7 +45,7 @@ class ListedStep(KernelStep):
             _, specs = self._run_specs(inputs, {}, Wanted(None, wanted.layout), 0)
             results = self._called([], xs, named, 0, count)
             parts = results if isinstance(results, tuple) else (results,)
-            if self._operator.stand_in_function is not None:
+            if self._operator.substitute_function is not None:
                 parts = [
                     self._agreed(part, slot, frame, inputs) if spec.dtype is None or spec.ndim is None else part
                     for part, slot, spec in zip(parts, self.outputs, specs, strict=True)

@@ -65,10 +65,10 @@ class ReaderStep:
                 self._constants[name] = given[name]
             else:
                 self._arguments[name] = Argument(parameter, None if slot is not None else given[name], slot)
-        self._stand_in: Callable[[Any], Any] | None = None
-        if operator.stand_in_function is not None:
-            self._stand_in = partial(
-                operator.stand_in_function, **{name: given[name] for name in operator.stand_in_names}
+        self._substitute: Callable[[Any], Any] | None = None
+        if operator.substitute_function is not None:
+            self._substitute = partial(
+                operator.substitute_function, **{name: given[name] for name in operator.substitute_names}
             )
         self.ahead: ReadAhead | None = None
         self._read_many: Callable[..., tuple[Any, ...] | None] | None = None
@@ -172,9 +172,9 @@ class ReaderStep:
     def _blank(self, entry: Any, number: int, named: Mapping[str, Any]) -> tuple[Array, ...]:
         """Return a replacement for a bad sample: values that the reader knows, or zeros in the shape of a good one."""
         known: tuple[Array | None, ...] = (None,) * len(self.outputs)
-        if self._stand_in is not None:
+        if self._substitute is not None:
             with suppress(Exception):  # it reads the damaged data once more
-                known = self._stand_in(entry)
+                known = self._substitute(entry)
         if all(array is not None for array in known):
             return tuple(array for array in known if array is not None)
         for doubling in range(_DOUBLINGS):

@@ -112,7 +112,7 @@ class Recovery:
                 if beside:
                     self._slots[step.node] = beside
                     self._beside.add(step.node)
-                if not (operator.is_reader or operator.stand_in_function is not None):
+                if not (operator.is_reader or operator.substitute_function is not None):
                     continue
                 policy = step.node.arguments.get("on_error") or on_error
                 self._check(step.node, policy, bool(beside))

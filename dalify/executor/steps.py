@@ -36,7 +36,7 @@ __all__ = [
     "located",
     "run_steps",
     "walk",
-    "with_stand_ins",
+    "with_substitutes",
 ]
 
 
@@ -137,20 +137,20 @@ def described(error: Exception) -> str:
 def _translated(error: Exception, node: Node) -> DalifyError:
     if node.operator.is_reader:
         return ReaderError(f"the sample cannot be read ({described(error)}).")
-    if node.operator.stand_in_function is not None:
+    if node.operator.substitute_function is not None:
         return DecodeError(f"the sample cannot be decoded ({described(error)}).")
     return OperatorError(f"the operator failed ({described(error)}).")
 
 
-def with_stand_ins(batch: Batch | None, node: Node, frame: Frame) -> Batch:
+def with_substitutes(batch: Batch | None, node: Node, frame: Frame) -> Batch:
     """Return the input of a decoder, with bad samples replaced by samples that can be decoded."""
-    stand_in = node.operator.stand_in_function
+    substitute = node.operator.substitute_function
     assert batch is not None, "dalify bug: a bad sample in no batch"
-    assert stand_in is not None, "dalify bug: no stand-in for a bad sample"
+    assert substitute is not None, "dalify bug: no stand-in for a bad sample"
     bad = frame.substitutes[node]
     positions = frame.positions(node.branch).tolist()
     samples = [
-        stand_in(sample) if position in bad else sample
+        substitute(sample) if position in bad else sample
         for position, sample in zip(positions, batch.samples, strict=True)
     ]
     return Batch(None, samples, batch.layout, batch.device, batch.origins, batch.dtype)

@@ -14,7 +14,7 @@ from dalify.graph.branch import Branch, current_branch, entered
 from dalify.graph.datanode import DataNode
 from dalify.graph.node import Edge, Node
 from dalify.graph.trace import transfer
-from dalify.registry import catalogue
+from dalify.registry import catalog
 
 __all__ = ["choose"]
 
@@ -47,5 +47,5 @@ def choose(index: DataNode, sides: Sequence[Callable[[], DataNode]]) -> DataNode
     for value in values:
         with entered(value.edge.node.branch):  # outside its branch a value exists only for some samples
             edges.append(transfer(value, "gpu").edge if device == "gpu" else value.edge)
-    node = Node(catalogue.find("_conditional.join"), (index.edge, *edges), {}, device=device, branch=parent, line=line)
+    node = Node(catalog.find("_conditional.join"), (index.edge, *edges), {}, device=device, branch=parent, line=line)
     return DataNode(Edge(node, 0))

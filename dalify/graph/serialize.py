@@ -1,6 +1,6 @@
 """Conversion of graphs to JSON and back.
 
-Reading executes no code: operators are found by name in the catalogue, values are plain data.
+Reading executes no code: operators are found by name in the catalog, values are plain data.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
 from dalify.graph.branch import Branch
 from dalify.graph.graph import Graph
 from dalify.graph.node import DEVICES, Edge, Node, fresh_numbers
-from dalify.registry import Operator, catalogue
+from dalify.registry import Operator, catalog
 
 __all__ = ["FORMAT", "dumps", "from_json", "loads", "to_json"]
 
@@ -195,7 +195,7 @@ def _graph(data: dict[str, Any]) -> Graph:
         raise ValueError("the creation order of the nodes is missing")
     numbers = fresh_numbers(len(made))
     for rank, item in zip(made, data["nodes"], strict=True):
-        operator = catalogue.find(str(item["operator"]))
+        operator = catalog.find(str(item["operator"]))
         if item["device"] not in DEVICES:
             raise ValueError(f"unknown device {item['device']!r}")
         inputs = tuple(edge(value) for value in item["inputs"])
@@ -237,7 +237,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], edge: Callable[[Any
     for name, value in given.items():
         parameter = operator.parameter(name)
         if not (isinstance(value, dict) and "edge" in value):
-            arguments[name] = parameter.normalise(_decoded(value), operator.public_name)
+            arguments[name] = parameter.normalize(_decoded(value), operator.public_name)
             if operator.name == "_literal" and name == "value" and not isinstance(arguments[name], np.ndarray):
                 raise ValueError(f"the constant {arguments[name]!r} is not an array")
         elif parameter.accepts_node:

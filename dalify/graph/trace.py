@@ -32,7 +32,7 @@ from dalify.graph.node import DEVICES, Edge, Node
 from dalify.graph.specs import edge_spec
 from dalify.graph.subscript import subscript
 from dalify.graph.watch import batch_of_samples
-from dalify.registry import RANDOM_STATE, Operator, catalogue
+from dalify.registry import RANDOM_STATE, Operator, catalog
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 
 __all__ = [
@@ -300,7 +300,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
                 f"{name} is a list that contains graph nodes.", hint=f"Combine them first: {name}=fn.stack(a, b)."
             )
         else:
-            value = parameter.normalise(value, operator.public_name)
+            value = parameter.normalize(value, operator.public_name)
             if value is not None or parameter.is_required:
                 arguments[name] = value
     missing = [parameter.name for parameter in operator.parameters.values() if parameter.is_required]
@@ -329,7 +329,7 @@ def _check_device(operator: Operator, device: str, edges: Sequence[Edge | None])
 
 def apply(name: str, *inputs: Any, **arguments: Any) -> DataNode:
     """Call an operator with one output by its name."""
-    result = call(catalogue.find(name), inputs, arguments)
+    result = call(catalog.find(name), inputs, arguments)
     assert isinstance(result, DataNode), f"dalify bug: {name} does not have one output"
     return result
 
@@ -361,7 +361,7 @@ def constant(value: Any, dtype: DALIDataType | None = None, layout: str = "", de
         return transfer(value.node(), device) if device == "gpu" else value.node()
     array = constant_array(value, dtype)
     array.flags.writeable = False
-    node = Node(catalogue.find("_literal"), (), {"value": array, "layout": layout}, line=SourceLine.capture())
+    node = Node(catalog.find("_literal"), (), {"value": array, "layout": layout}, line=SourceLine.capture())
     result = DataNode(Edge(node, 0))
     return transfer(result, "gpu") if device == "gpu" else result
 
@@ -371,7 +371,7 @@ def transfer(node: DataNode, device: str) -> DataNode:
     if node.edge.device == device:
         return node
     copy = Node(
-        catalogue.find("_transfer"), (node.edge,), {}, device="mixed" if device == "gpu" else "cpu",
+        catalog.find("_transfer"), (node.edge,), {}, device="mixed" if device == "gpu" else "cpu",
         branch=current_branch(), line=SourceLine.capture(),
     )  # fmt: skip
     return DataNode(Edge(copy, 0))
@@ -400,7 +400,7 @@ def merge(
                 sides[index] = transfer(side, "gpu")
     device = sides[0].device
     node = Node(
-        catalogue.find("_conditional.merge"),
+        catalog.find("_conditional.merge"),
         (condition.edge, *(side.edge for side in sides)),
         {"variable": name, "lines": lines},
         device=device,

@@ -18,7 +18,7 @@ from dalify.plugin.pytorch.dropin.hybrid import FasterDataset
 from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
 from dalify.plugin.pytorch.dropin.loader import DataLoader, LoaderReport
 from dalify.plugin.pytorch.dropin.lowering import check_settings
-from dalify.plugin.pytorch.dropin.plan import NotRecognisedError
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 
 __all__ = ["HabanaDataLoader", "falls_back"]
 
@@ -100,7 +100,7 @@ class HabanaDataLoader(DataLoader):
             return report
         try:
             source = self._ssd_source()
-        except NotRecognisedError as error:
+        except NotRecognizedError as error:
             return replace(report, reason=error.reason, hint=error.hint)
         names = " → ".join(source.plan.names)
         return LoaderReport("full", (f"{source.description}: {names} by dalify, boxes by the program's own encoder",))
@@ -109,10 +109,10 @@ class HabanaDataLoader(DataLoader):
         """Recognize COCO with SSD's transforms; verified once for each dataset and transform.
 
         Raises:
-            NotRecognisedError: something is not recognized, or results differ.
+            NotRecognizedError: something is not recognized, or results differ.
         """
         if not self._auto_collation or self.worker_init_fn is not None or (self.timeout and not self.num_workers):
-            raise NotRecognisedError("batch_size is None, worker_init_fn is set, or timeout is set without workers")
+            raise NotRecognizedError("batch_size is None, worker_init_fn is set, or timeout is set without workers")
         check_settings()
         dataset: Any = self.dataset
         source = SsdSource(dataset)

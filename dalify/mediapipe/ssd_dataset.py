@@ -19,7 +19,7 @@ import numpy as np
 from dalify.base.optional import torch
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
-from dalify.plugin.pytorch.dropin.lowering import NotRecognisedError
+from dalify.plugin.pytorch.dropin.lowering import NotRecognizedError
 from dalify.plugin.pytorch.dropin.picture import Picture
 from dalify.plugin.pytorch.dropin.sources import FileSource, open_image
 
@@ -50,7 +50,7 @@ class SsdSource(FileSource):
             ``normalize`` and ``encoder``.
 
     Raises:
-        NotRecognisedError: an attribute is not recognized.
+        NotRecognizedError: an attribute is not recognized.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -66,10 +66,10 @@ class SsdSource(FileSource):
             self._tries = int(getattr(transform.crop, "num_cropping_iterations", 1))
             count = len(dataset.img_keys)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise NotRecognisedError(f"the dataset resembles SSD's COCODetection, but differs: {error!r}") from error
+            raise NotRecognizedError(f"the dataset resembles SSD's COCODetection, but differs: {error!r}") from error
         super().__init__(dataset, self._place, open_image, count, stages, None)
         if not self.plan.is_whole:
-            raise NotRecognisedError(self.plan.rest_reason, self.plan.rest_hint)
+            raise NotRecognizedError(self.plan.rest_reason, self.plan.rest_hint)
         first = [] if self._is_evaluation else [type(part).__name__ for part in (transform.crop, transform.hflip)]
         self.plan = replace(self.plan, is_random=not self._is_evaluation, names=(*first, *self.plan.names))
         self.description += " with boxes"
@@ -202,7 +202,7 @@ def try_out(source: SsdSource) -> None:
     """Compare some samples computed here and by the dataset, with the same random numbers.
 
     Raises:
-        NotRecognisedError: they differ, or the dataset cannot compute them.
+        NotRecognizedError: they differ, or the dataset cannot compute them.
     """
     coco = source.dataset
     count = len(coco.img_keys)
@@ -220,10 +220,10 @@ def try_out(source: SsdSource) -> None:
                 continue
         found = source.sample(index, TorchDraws(torch.Generator().manual_seed(trial), random.Random(trial)))
         if not _same(found, expected):
-            raise NotRecognisedError(
+            raise NotRecognizedError(
                 f"sample {index} of {type(coco).__name__} differs from SSD's reference implementation",
                 "The dataset's transforms have rules that dalify does not support.",
             )
         was_made = True
     if failure and not was_made:
-        raise NotRecognisedError(f"samples cannot be computed: {failure}")
+        raise NotRecognizedError(f"samples cannot be computed: {failure}")

@@ -74,4 +74,4 @@ def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, ne
     )
 
 
-_decode_for_crop.stand_in(blank_image)
+_decode_for_crop.substitute(blank_image)

@@ -72,19 +72,19 @@ def clahe(
 @clahe.cpu
 def _(out, x, *, bins, clip_limit, luma_only, tiles_x, tiles_y):
     options = {"tiles_x": tiles_x, "tiles_y": tiles_y, "clip_limit": clip_limit, "bins": min(bins, _LEVELS)}
-    plane, equalised = np.empty(x.shape[1:3], np.uint8), np.empty(x.shape[1:3], np.uint8)
+    plane, equalized = np.empty(x.shape[1:3], np.uint8), np.empty(x.shape[1:3], np.uint8)
     for source, target in zip(x, out, strict=True):
         if source.shape[2] == 1:
             equalize_plane(target[..., 0], source[..., 0], **options)
         elif luma_only:
             lab = cv2.cvtColor(source, cv2.COLOR_RGB2LAB)
-            equalize_plane(equalised, cv2.extractChannel(lab, 0, plane), **options)
-            cv2.insertChannel(equalised, lab, 0)
+            equalize_plane(equalized, cv2.extractChannel(lab, 0, plane), **options)
+            cv2.insertChannel(equalized, lab, 0)
             cv2.cvtColor(lab, cv2.COLOR_LAB2RGB, dst=target)
         else:
             for channel in range(source.shape[2]):
-                equalize_plane(equalised, cv2.extractChannel(source, channel, plane), **options)
-                cv2.insertChannel(equalised, target, channel)
+                equalize_plane(equalized, cv2.extractChannel(source, channel, plane), **options)
+                cv2.insertChannel(equalized, target, channel)
 
 
 @clahe.gpu

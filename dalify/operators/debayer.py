@@ -206,8 +206,8 @@ def _demosaic_torch(out: Tensor, x: Tensor, algorithm: str, blue: Tensor) -> Non
             torch.where(own, 4 * here, torch.where(other, corners, torch.where(rows == is_row, beside, upright)))
             for own, other, is_row in ((is_red, is_blue, False), (is_blue, is_red, True))
         )
-        grey = (red.long() * _RED + green.long() * _GREEN + blues.long() * _BLUE + (1 << 15)) >> 16
-        result = grey[..., None]
+        gray = (red.long() * _RED + green.long() * _GREEN + blues.long() * _BLUE + (1 << 15)) >> 16
+        result = gray[..., None]
     else:
         beside, upright, diagonal = (left + right + 1) >> 1, (above + below + 1) >> 1, (corners + 2) >> 2
         mean = (left + right + above + below + 2) >> 2

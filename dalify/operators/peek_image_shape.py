@@ -64,4 +64,4 @@ def _(out, encoded, *, image_type, adjust_orientation):
             raise
 
 
-peek_image_shape.stand_in(blank_image)
+peek_image_shape.substitute(blank_image)

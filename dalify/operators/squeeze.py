@@ -29,7 +29,7 @@ def squeeze(data: Spec, /, *, axes: list[int] | None = None, axis_names: str | N
         ShapeError: the extent of an axis is not 1.
 
     Example:
-        >>> grey = fn.squeeze(grey, axis_names="C")  # doctest: +SKIP
+        >>> gray = fn.squeeze(gray, axis_names="C")  # doctest: +SKIP
     """
     if axes is None and axis_names is None:
         raise ArgumentValueError("specify the axes to remove with axes or axis_names.")

@@ -11,7 +11,7 @@ from dalify.base.errors import DalifyError
 from dalify.data import Spec, array_dtype
 from dalify.graph import Edge, Graph, Node, rewrite, rule_arguments
 from dalify.passes.report import Report
-from dalify.registry import catalogue
+from dalify.registry import catalog
 
 __all__ = ["fold_constants"]
 
@@ -35,7 +35,7 @@ def fold_constants(graph: Graph, report: Report) -> Graph:
             return node
         report.note("fold_constants", f"{node!r} is the constant {np.array2string(value, threshold=6)}")
         return Node(
-            catalogue.find("_literal"), (), {"value": value}, line=node.line, name=node.name, preserve=node.preserve
+            catalog.find("_literal"), (), {"value": value}, line=node.line, name=node.name, preserve=node.preserve
         )
 
     return rewrite(graph, change)

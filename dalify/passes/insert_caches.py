@@ -8,7 +8,7 @@ from dataclasses import replace
 from dalify.base.errors import CacheError
 from dalify.graph import Edge, Graph, Node, rewrite, rule_arguments
 from dalify.passes.report import Report
-from dalify.registry import catalogue
+from dalify.registry import catalog
 
 __all__ = ["CACHE_ARGUMENTS", "insert_caches", "is_cache"]
 
@@ -44,7 +44,7 @@ def insert_caches(graph: Graph, report: Report) -> Graph:
         decoder = replace(node, arguments=arguments, device="cpu" if node.device == "mixed" else node.device)
         options = {name: given[name] for name in _OF_CACHE if given[name] != ""}
         cache = Node(
-            catalogue.find("cache"), (Edge(decoder, 0),), options, node.device, 1, branch=node.branch, line=node.line
+            catalog.find("cache"), (Edge(decoder, 0),), options, node.device, 1, branch=node.branch, line=node.line
         )
         refusal = _refusal(cache)
         if refusal is not None:
@@ -96,8 +96,8 @@ def _obstacle(node: Node) -> tuple[str, str] | None:
         return "whose samples have no identity.", "Read the data with a reader."
     if operator.is_reader:
         if operator.identity_function is None:
-            readers = [name for name in catalogue.names() if "readers." in name]
-            names = ", ".join(name for name in readers if catalogue.find(name).identity_function is not None)
+            readers = [name for name in catalog.names() if "readers." in name]
+            names = ", ".join(name for name in readers if catalog.find(name).identity_function is not None)
             return "which cannot detect whether its data have changed.", f"These readers can: {names}."
         return None
     if operator.runs_user_code and not _is_deterministic(node):

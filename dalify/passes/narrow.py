@@ -13,7 +13,7 @@ from dataclasses import replace
 from dalify.data import DALIDataType
 from dalify.graph import Edge, Graph, Node, edge_spec, rewrite
 from dalify.passes.report import Report
-from dalify.registry import catalogue
+from dalify.registry import catalog
 
 __all__ = ["narrow"]
 
@@ -42,7 +42,7 @@ def narrow(graph: Graph, report: Report, dtype: DALIDataType, count: int) -> Gra
     for edge in last:
         if edge.node.number not in direct:
             made = Node(
-                catalogue.find("_narrow"),
+                catalog.find("_narrow"),
                 (edge,),
                 {"dtype": dtype},
                 edge.device,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dalify.graph import Edge, Graph, Node, edge_spec, rewrite
-from dalify.registry import VARIES, catalogue
+from dalify.registry import VARIES, catalog
 from dalify.registry.pairs import Pair
 
 __all__ = ["join_pairs"]
@@ -50,12 +50,12 @@ def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, moves: bool)
             own = {name: own[name] for name in pair.keeps if name in own}
         taken = {name: second.arguments[name] for name in pair.takes if name in second.arguments}
         if moves:
-            return replace(node, operator=catalogue.find(pair.into), arguments={**own, **taken})
+            return replace(node, operator=catalog.find(pair.into), arguments={**own, **taken})
         # Also defaults, which may differ between the two. With the number of the second node, both draw the same random
         # numbers.
         taken = {name: taken.get(name, second.operator.parameters[name].default) for name in pair.takes}
         arguments = {**own, **taken}
-        return replace(node, operator=catalogue.find(pair.into), arguments=arguments, number=second.number)
+        return replace(node, operator=catalog.find(pair.into), arguments=arguments, number=second.number)
 
     return rewrite(graph, change) if firsts else graph
 

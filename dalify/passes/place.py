@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from dalify.graph import PREDICATE_INPUTS, Edge, Graph, Node, rewrite
 from dalify.passes.report import Report
-from dalify.registry import catalogue
+from dalify.registry import catalog
 
 __all__ = ["place"]
 
@@ -39,7 +39,7 @@ def place(graph: Graph, report: Report) -> Graph:
                 if source.device == device:
                     return source
             copy = Node(
-                catalogue.find("_transfer"),
+                catalog.find("_transfer"),
                 (edge,),
                 {},
                 "mixed" if device == "gpu" else "cpu",

@@ -14,7 +14,7 @@ from dalify.base.errors import DivergentBranchesError
 from dalify.base.source_line import SourceLine
 from dalify.graph import Branch, Edge, Graph, Node, is_within, rewrite
 from dalify.passes.report import Report
-from dalify.registry import catalogue
+from dalify.registry import catalog
 
 __all__ = ["split_branches"]
 
@@ -102,7 +102,7 @@ class _Splitter:
         if found is None:
             outer = self._reduced(edge, branch.parent, user)
             split = Node(
-                catalogue.find("_conditional.split"),
+                catalog.find("_conditional.split"),
                 (outer, branch.condition),
                 {"taken": branch.taken},
                 edge.device,

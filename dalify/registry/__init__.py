@@ -50,7 +50,7 @@ How a reader is called
     names)`` returns a tuple of arrays for each sample. Readers of many small records also have ``read_many(index,
     numbers, *, names)``, which reads a chunk in one call: it returns an array ``[N, ...]`` or a list of N arrays per
     output, or None if a sample needs special handling; ``read`` is then called for each entry and reports the failing
-    one. ``origin(entry)`` is called only on demand. ``stand_in(entry, *, names)`` returns a placeholder for a bad
+    one. ``origin(entry)`` is called only on demand. ``substitute(entry, *, names)`` returns a placeholder for a bad
     sample; None: zeros shaped like a good one.
     An index can have ``is_remote``, ``labels``, ``sources`` (for samplers), ``blocks`` (entries read together) and
     ``file_sizes`` (entries in each file of a container: ``shuffle_after_epoch`` shuffles the files).

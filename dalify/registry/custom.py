@@ -20,7 +20,7 @@ from dalify.base.errors import DalifyError, DTypeError, OperatorDefinitionError,
 from dalify.base.source_line import SourceLine
 from dalify.data.batch import array_dtype
 from dalify.data.spec import Spec
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from dalify.registry.operator import COMMON_PARAMETERS, Kernel, Operator
 from dalify.registry.parameters import VARIES
 
@@ -267,7 +267,7 @@ def _rebuilt(
     kernels: dict[str, Callable[..., Any]],
 ) -> CustomOperator:
     """Return the registered operator if it is the same, otherwise an unregistered copy."""
-    known = catalogue.added(name)
+    known = catalog.added(name)
     if isinstance(known, CustomOperator) and known.rule is rule:
         return known
     rule.__annotations__ = hints

@@ -207,8 +207,8 @@ class Operator:
         self.origin_function: Callable[[Any], str] | None = None
         self.identity_function: Callable[[Any], tuple[str, str]] | None = None
         self.identity_names: tuple[str, ...] = ()
-        self.stand_in_function: Callable[..., Any] | None = None
-        self.stand_in_names: tuple[str, ...] = ()
+        self.substitute_function: Callable[..., Any] | None = None
+        self.substitute_names: tuple[str, ...] = ()
         self.feed_function: Callable[..., Sequence[Callable[[], Sequence[Any]]]] | None = None
         self.inputs, self.parameters, self.groups = _schema_of(rule)
         if alphabetical:
@@ -394,7 +394,7 @@ class Operator:
         self.is_fed = True
         return function
 
-    def stand_in(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def substitute(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the function that returns a placeholder for a bad sample, for ``on_error="replace"``.
 
         For a reader, it receives an entry of the index and constant arguments by name, and returns a tuple of arrays
@@ -402,8 +402,8 @@ class Operator:
         of readers without this function. For a decoder, it receives an input sample that cannot be decoded and returns
         one that can. A decoder with this function accepts ``on_error``.
         """
-        self.stand_in_function = function
-        self.stand_in_names = Kernel(function, "cpu").names
+        self.substitute_function = function
+        self.substitute_names = Kernel(function, "cpu").names
         self.parameters.setdefault("on_error", READER_PARAMETERS["on_error"])
         return function
 

@@ -93,7 +93,7 @@ class Parameter:
         """Whether the argument can be a graph node."""
         return self.kind != "static"
 
-    def normalise(self, value: Any, operator: str) -> Any:
+    def normalize(self, value: Any, operator: str) -> Any:
         """Return the value in its canonical form: int, float, bool, str, enum, or a tuple of these.
 
         Raises:
@@ -231,7 +231,7 @@ def parameter_of(name: str, annotation: Any, default: Any, *, is_positional: boo
     )
     if default is NO_DEFAULT or default is None:
         return parameter
-    return replace(parameter, default=parameter.normalise(default, name))
+    return replace(parameter, default=parameter.normalize(default, name))
 
 
 def _inner(annotation: Any) -> Any:

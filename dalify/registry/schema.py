@@ -13,7 +13,7 @@ from typing import Any
 
 from dalify.base.errors import UnknownArgumentError, UnknownOperatorError, suggestion
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES, RETIRED_ARGUMENTS
 from dalify.registry.operator import Operator
 from dalify.registry.parameters import Parameter, parameter_of
@@ -252,13 +252,13 @@ class OpSchema:
 
 
 def _by_schema_name() -> dict[str, str]:
-    return _schema_names(catalogue.revision())
+    return _schema_names(catalog.revision())
 
 
 @lru_cache(maxsize=1)
 def _schema_names(_revision: int) -> dict[str, str]:
-    names = [*LEGACY_NAMES, *HIDDEN_NAMES, *catalogue.names()]
-    return {schema_name(name).lower(): name for name in names if catalogue.resolve(name) in catalogue.names()}
+    names = [*LEGACY_NAMES, *HIDDEN_NAMES, *catalog.names()]
+    return {schema_name(name).lower(): name for name in names if catalog.resolve(name) in catalog.names()}
 
 
 def get_schema(name: str) -> OpSchema:
@@ -274,7 +274,7 @@ def get_schema(name: str) -> OpSchema:
     if found is None:
         known = [schema_name(item) for item in _by_schema_name().values()]
         raise UnknownOperatorError(f"there is no operator with the schema {name!r}.{suggestion(name, known)}")
-    return OpSchema(catalogue.find(catalogue.resolve(found)), found)
+    return OpSchema(catalog.find(catalog.resolve(found)), found)
 
 
 def registered(device: str, internal: bool = False) -> list[str]:

@@ -10,7 +10,7 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
-from dalify.registry import Operator, catalogue
+from dalify.registry import Operator, catalog
 from dalify.registry.schema import pascal_case
 from docs.signatures import public_names
 from docs.stubs.functions import arguments_of, function_stub, text_of
@@ -92,7 +92,7 @@ def files() -> dict[Path, str]:
     members: dict[str, list[str]] = defaultdict(list, {"": []})
     for name in public_names():
         space, _, own = name.rpartition(".")
-        operator = catalogue.find(name)
+        operator = catalog.find(name)
         if operator.is_reader:
             members[space].append(_reader(operator, pascal_case(own)))
         elif name != "external_source" and operator.feed_function is None:

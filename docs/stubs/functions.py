@@ -1,6 +1,6 @@
 """Generate the stubs of ``dalify/fn/``, ``dalify/ops/`` and ``dalify/eager/``.
 
-Functions and classes are created from the catalogue at first access, so editors cannot find them. The stubs declare
+Functions and classes are created from the catalog at first access, so editors cannot find them. The stubs declare
 their names, arguments and types. At run time Python imports ``fn.py``: a module takes precedence over a folder of the
 same name without ``__init__.py``.
 """
@@ -14,7 +14,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from dalify.data.dtypes import DALIDataType
-from dalify.registry import Operator, Parameter, catalogue
+from dalify.registry import Operator, Parameter, catalog
 from dalify.registry.legacy import LEGACY_NAMES
 from dalify.registry.schema import pascal_case
 from docs.docstrings import documentation_of
@@ -191,12 +191,12 @@ def files() -> dict[Path, str]:
         members: dict[str, list[str]] = defaultdict(list)
         for name in public:
             space, _, own = name.rpartition(".")
-            operator = catalogue.find(name)
+            operator = catalog.find(name)
             if kind == "eager" and (operator.is_reader or name == "external_source" or operator.feed_function):
                 continue
             members[space].append(stub(operator, spell(own)))
         for old, modern in LEGACY_NAMES.items():
-            if modern in public and not (kind == "eager" and catalogue.find(modern).is_reader):
+            if modern in public and not (kind == "eager" and catalog.find(modern).is_reader):
                 members[old.rpartition(".")[0]].append(_old(kind, old, modern, spell))
         spaces = {""} | {
             ".".join(space.split(".")[:depth]) for space in members for depth in range(1, space.count(".") + 2) if space

@@ -29,7 +29,7 @@ from dalify.base.errors import (
     UnknownOperatorError,
 )
 from dalify.custom import VARIES, CustomOperator, PerSample, Shaping, Spec, operator, remove
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from dalify.registry.schema import get_schema
 
 PROJECT = Path(__file__).parents[2]
@@ -40,9 +40,9 @@ RAGGED = [image[: 3 + index] for index, image in enumerate(IMAGES)]
 @pytest.fixture(autouse=True)
 def removed_afterwards() -> Iterator[None]:
     """Remove what a test added."""
-    before = set(catalogue.names())
+    before = set(catalog.names())
     yield
-    for name in set(catalogue.names()) - before:
+    for name in set(catalog.names()) - before:
         remove(name)
 
 
@@ -393,7 +393,7 @@ def test_refused_names(name: Any, problem: str) -> None:
     with pytest.raises(OperatorDefinitionError, match=problem) as caught:
         add_vignette(name)
     assert Path(caught.value.line.filename).name == "test_custom_operators.py"
-    assert name not in [known for known in catalogue.names() if catalogue.added(known)]
+    assert name not in [known for known in catalog.names() if catalog.added(known)]
 
 
 def without_slash(images: Spec) -> Spec:
@@ -496,7 +496,7 @@ def test_adding_twice() -> None:
     first = add_vignette()
     again = add_vignette()  # the same definition, executed again
     assert first is not again
-    assert catalogue.find("vignette") is again
+    assert catalog.find("vignette") is again
     with pytest.raises(OperatorDefinitionError, match=r"fn.vignette exists already"):
 
         @operator

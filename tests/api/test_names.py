@@ -12,7 +12,7 @@ import pytest
 from dalify import backend, fn, ops, pipeline_def, plugin_manager
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, UnknownOperatorError
 from dalify.external_source import ExternalSource
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES
 
 # All names that DALI 2.4 calls deprecated and that have a modern one.
@@ -87,7 +87,7 @@ def test_old_names(old, modern):
     assert LEGACY_NAMES[old] == modern
     class_path = ".".join([*old.split(".")[:-1], old.rpartition(".")[2].replace("_", " ").title().replace(" ", "")])
     for kind, space, path in (("fn", fn, old), ("ops", ops, class_path)):
-        if modern not in catalogue.names():
+        if modern not in catalog.names():
             with pytest.raises(UnknownOperatorError, match=f"old name of fn.{modern}"):
                 member(space, path)
             continue
@@ -95,13 +95,13 @@ def test_old_names(old, modern):
             found = member(space, path)
         assert modern.rpartition(".")[2].replace("_", "") in str(caught[0].message).lower().replace("_", "")
         assert caught[0].filename == __file__
-        assert found.operator is catalogue.find(modern)
+        assert found.operator is catalog.find(modern)
 
 
 @pytest.mark.parametrize(("hidden", "modern"), HIDDEN_NAMES.items())
 def test_hidden_names(hidden, modern):
     """Nobody writes them, so nobody is warned."""
-    assert member(fn, hidden).operator is catalogue.find(modern)
+    assert member(fn, hidden).operator is catalog.find(modern)
 
 
 def test_hidden_names_are_all(oracle):

@@ -127,9 +127,9 @@ def test_a_single_pixel():
 
 
 def test_gray_contrast_of_one_channel():
-    grey = IMAGES[0][..., :1]
-    (result,) = augmented(partial(call("contrast"), augmentations), [grey])
-    expected = np.clip(grey.mean() + (grey - grey.mean()) * 1.36, 0, 255)
+    gray = IMAGES[0][..., :1]
+    (result,) = augmented(partial(call("contrast"), augmentations), [gray])
+    expected = np.clip(gray.mean() + (gray - gray.mean()) * 1.36, 0, 255)
     assert np.abs(result - expected).max() <= 0.51
 
 
@@ -145,7 +145,7 @@ def test_translation_by_the_shape_of_each_sample():
         assert (result[half:] == 50).all()
 
 
-def test_nearest_neighbour_keeps_values():
+def test_nearest_neighbor_keeps_values():
     use = partial(call("rotate", interp_type=types.INTERP_NN, fill_value=None), augmentations)
     for result, image in zip(augmented(use, IMAGES), IMAGES, strict=True):
         assert set(map(tuple, result.reshape(-1, 3))) <= set(map(tuple, image.reshape(-1, 3)))

@@ -1,4 +1,4 @@
-"""Colours and element types of decoded images."""
+"""Colors and element types of decoded images."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_a_declared_size_beyond_the_limit_is_refused(way: str, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_the_stand_in_of_a_bomb_is_small(name: str) -> None:
+def test_the_substitute_of_a_bomb_is_small(name: str) -> None:
     assert image_shape(blank_image(as_bytes_array(BOMBS[name]))) == (256, 256, 3)
 
 

@@ -15,7 +15,7 @@ import dalify.math
 from dalify import types
 from dalify.backend import GetSchema, TryGetSchema
 from dalify.base.errors import UnknownOperatorError
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from tests.compatibility.left_out import FROM_DEFAULTS, LEFT_OUT, OF_FRAMEWORKS, SCHEMA_DIFFERENCES
 from tests.compatibility.walker import Difference, same_value, walk
 
@@ -124,4 +124,4 @@ def test_schema_tells_what_the_operator_is():
     assert GetSchema("FileReader").DeprecatedInFavorOf() == "readers__File"
     assert GetSchema("readers__File").GetSupportedBackends() == ["cpu"]
     assert same_value("DALIDataType.FLOAT", types.DALIDataType.FLOAT)
-    assert len(catalogue.names()) > 100
+    assert len(catalog.names()) > 100

@@ -61,7 +61,7 @@ steps = st.one_of(
     st.tuples(st.just("arithmetic"), which, st.fixed_dictionaries({"function": st.sampled_from(ARITHMETIC)})),
     st.tuples(st.just("cat"), which, st.fixed_dictionaries({"axis": st.integers(0, 1)})),
     st.tuples(st.just("turned"), which, st.fixed_dictionaries({"seed": seeds})),
-    st.tuples(st.just("centred"), which, st.just({})),
+    st.tuples(st.just("centered"), which, st.just({})),
 )
 images_seeds = st.integers(0, 1000)
 
@@ -88,7 +88,7 @@ def _run(space: Any, images: Any, program: list[Any], each: Each, draws: dict[st
         if name == "arithmetic":
             other = _called(space, "brightness", image, brightness=0.5)
             image = _called(space, "cast", _called(space, "arithmetic", image, other, **arguments), **IMAGE)
-        elif name == "centred":
+        elif name == "centered":
             mean = _called(space, "reductions.mean", image, axes=[0, 1], keep_dims=True)
             image = _called(space, "cast", _called(space, "arithmetic", image, mean, function="sub"), **IMAGE)
         elif name == "turned":
@@ -99,8 +99,8 @@ def _run(space: Any, images: Any, program: list[Any], each: Each, draws: dict[st
         values.append(image)
     # A resize that only feeds a crop is fused with it.
     crop = {"crop": (2, 2)} if program[-1][0] == "resize" else {}
-    normalised = _called(space, "crop_mirror_normalize", values[-1], dtype=types.FLOAT, mean=[1.0, 2.0, 3.0], **crop)
-    return [*values[1:-1][-1:], normalised]
+    normalized = _called(space, "crop_mirror_normalize", values[-1], dtype=types.FLOAT, mean=[1.0, 2.0, 3.0], **crop)
+    return [*values[1:-1][-1:], normalized]
 
 
 def _images(seed: int, ragged: bool, encoded: bool) -> list[np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dalify import fn
-from dalify.registry import COMMON_PARAMETERS, READER_PARAMETERS, catalogue
+from dalify.registry import COMMON_PARAMETERS, READER_PARAMETERS, catalog
 from docs import parity, pictures
 from docs.operators import page, page_of
 from docs.shared import COMMON, READERS
@@ -66,7 +66,7 @@ def test_no_cell_of_parity_is_empty() -> None:
         name: {"types": [], "promise": parity.promise(CASES[name])} for name in NAMES if name in CASES
     }
     for name, found in figures.items():
-        if "gpu" in catalogue.find(name).kernels:  # measured wherever there is a kernel
+        if "gpu" in catalog.find(name).kernels:  # measured wherever there is a kernel
             found["gpu"] = {"variants": 1, "integers": 0}
     rows = [line for line in parity.page(figures).splitlines() if line.startswith("| ")]
     assert len(rows) > len(figures)

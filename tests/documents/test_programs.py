@@ -63,7 +63,7 @@ def test_simple_pipeline_reads_in_order(photo_list: list[tuple[Path, int]]) -> N
         with Image.open(path) as photo:
             expected = np.asarray(photo.convert("RGB")).astype(int)
         assert images.at(index).shape == expected.shape
-        # Decoders may round differently in the colour conversion.
+        # Decoders may round differently in the color conversion.
         assert np.abs(images.at(index) - expected).max() <= 4
 
 
@@ -182,7 +182,7 @@ def test_imagenet_iterator(kind: str, photos: int, imagenet_folder: Path) -> Non
         labels = data[0]["label"].squeeze().long()
         assert images.shape == (4, 3, 64, 64)
         assert images.dtype.is_floating_point
-        assert abs(float(images.mean())) < 3  # normalised: not 0 to 255 any more
+        assert abs(float(images.mean())) < 3  # normalized: not 0 to 255 any more
         labels_seen += labels.tolist()
         batches += 1
     assert batches == -(-photos // 4)

@@ -10,14 +10,14 @@ import pytest
 
 from dalify import fn, pipeline_def
 from dalify.executor.chunking import chunk_bounds, is_brief
-from dalify.registry import Kernel, catalogue
+from dalify.registry import Kernel, catalog
 
 
 @pytest.fixture
 def threads(monkeypatch):
     """The threads that flips ran in."""
     found: list[str] = []
-    operator = catalogue.find("coord_flip")
+    operator = catalog.find("coord_flip")
     original = operator.kernels["cpu"]
 
     def noted(out, x, *, flip_x, flip_y, flip_z, center_x, center_y, center_z, layout):

@@ -656,14 +656,14 @@ def test_urls_are_not_asked_again(photo_folder: Path) -> None:
         images = fn.decoders.image(encoded)
         return fn.cache(images) if is_cached else images, labels
 
-    with web_server(photo_folder) as (url, behaviour):
+    with web_server(photo_folder) as (url, behavior):
         plain, cached = (_make(run, url, is_cached, prefetch_queue_depth=1) for is_cached in (False, True))
         wanted = _batches(plain, 9)
         plain.close()
         _assert_same(_batches(cached, 4), wanted[:4])
-        asked = len(behaviour.asked)
+        asked = len(behavior.asked)
         _assert_same(_batches(cached, 5), wanted[4:])
-        assert len(behaviour.asked) == asked
+        assert len(behavior.asked) == asked
         cached.close()
 
 

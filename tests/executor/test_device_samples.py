@@ -15,7 +15,7 @@ from dalify.data import Batch, DALIDataType
 from dalify.data.batch import places_in_block
 from dalify.data.device_samples import DeviceSamples
 from dalify.executor.device_samples_step import CompiledStep, DeviceSamplesStep, step_class
-from dalify.registry.catalogue import find
+from dalify.registry.catalog import find
 
 Operation = Callable[[Any], Any]
 

@@ -10,7 +10,7 @@ import pytest
 import dalify
 from dalify import fn
 from dalify.base.errors import ShapeError
-from dalify.registry import Kernel, catalogue
+from dalify.registry import Kernel, catalog
 
 RANDOM = np.random.default_rng(0)
 
@@ -43,7 +43,7 @@ def run(samples: list[np.ndarray], *, threads: int = 1, chunks: bool = False, de
 def calls(monkeypatch):
     """The numbers of samples of kernel calls."""
     counts: list[int] = []
-    operator = catalogue.find("bb_flip")
+    operator = catalog.find("bb_flip")
     original = operator.kernels["cpu"]
 
     def counted(out, x, *, horizontal, vertical, ltrb):

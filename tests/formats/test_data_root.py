@@ -238,8 +238,8 @@ def asked(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
     (tmp_path / "served").mkdir()
     (tmp_path / "served" / "x.jpg").write_bytes(b"contents")
     storage.configure(timeout_s=5, retries=0)
-    with web_server(tmp_path / "served") as (url, behaviour):
-        yield f"{url}/x.jpg", behaviour.asked
+    with web_server(tmp_path / "served") as (url, behavior):
+        yield f"{url}/x.jpg", behavior.asked
     storage.configure()
 
 
@@ -306,7 +306,7 @@ def test_remote_data_set_with_a_list(tmp_path: Path) -> None:
     (served / "set").mkdir(parents=True)
     (served / "secret.jpg").write_bytes(b"secret")
     (served / "set" / "a.jpg").write_bytes(b"contents")
-    with web_server(served) as (url, behaviour):
+    with web_server(served) as (url, behavior):
         (served / "set" / "list.txt").write_text(f"a.jpg 0\n{url}/set/a.jpg 1\n")
         pipe = _first(fn.readers.file, {"file_list": f"{url}/set/list.txt"})
         for _ in range(2):
@@ -316,7 +316,7 @@ def test_remote_data_set_with_a_list(tmp_path: Path) -> None:
             (served / "set" / "list.txt").write_text(f"{name} 0\n")
             with pytest.raises(ReaderError, match=r"line 1: the name .* points outside"):
                 _first(fn.readers.file, {"file_list": f"{url}/set/list.txt"}).run()
-        assert not [path for path in behaviour.asked if "secret" in path]
+        assert not [path for path in behavior.asked if "secret" in path]
 
 
 @pytest.mark.parametrize("name", ["line\u2028separator.jpg", "next\x85line.jpg", "form\x0cfeed.jpg", "caf\udce9.jpg"])

@@ -26,7 +26,7 @@ from dalify.base.errors import ArgumentValueError, LimitError, ReaderError
 from dalify.formats.files import storage
 from dalify.formats.files.file_list import files_in_class_folders
 from dalify.formats.records.webdataset import write_index
-from tests.helpers.web_server import Behaviour, web_server
+from tests.helpers.web_server import Behavior, web_server
 from tests.operators.readers.datasets import DATASETS, run_reader, write_tar
 
 pytest.importorskip("aiohttp")
@@ -49,12 +49,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server(folder: Path) -> Iterator[tuple[str, Behaviour]]:
+def server(folder: Path) -> Iterator[tuple[str, Behavior]]:
     with web_server(folder) as found:
         yield found
 
 
-def test_whole_files_and_parts(folder: Path, server: tuple[str, Behaviour]) -> None:
+def test_whole_files_and_parts(folder: Path, server: tuple[str, Behavior]) -> None:
     (folder / "numbers").write_bytes(bytes(range(200)))
     (folder / "empty").write_bytes(b"")
     url, _ = server
@@ -68,7 +68,7 @@ def test_whole_files_and_parts(folder: Path, server: tuple[str, Behaviour]) -> N
         storage.read(f"{url}/numbers", 180, 50)
 
 
-def test_folders(server: tuple[str, Behaviour]) -> None:
+def test_folders(server: tuple[str, Behavior]) -> None:
     url, _ = server
     folders, files = storage.listed(url)
     assert (sorted(folders), files) == (["a", "b"], [])
@@ -93,32 +93,32 @@ def test_joined(root: str | None, name: str, expected: str) -> None:
     assert storage.joined(root, name) == expected
 
 
-def test_absent_file_is_reported_immediately(server: tuple[str, Behaviour]) -> None:
-    url, behaviour = server
+def test_absent_file_is_reported_immediately(server: tuple[str, Behavior]) -> None:
+    url, behavior = server
     storage.configure(retries=5)
     with pytest.raises(ReaderError, match=r"nowhere'.*no such file"):
         storage.read(f"{url}/nowhere")
-    assert len(behaviour.asked) == 1
+    assert len(behavior.asked) == 1
 
 
-def test_tries_again(server: tuple[str, Behaviour], monkeypatch: pytest.MonkeyPatch) -> None:
-    url, behaviour = server
+def test_tries_again(server: tuple[str, Behavior], monkeypatch: pytest.MonkeyPatch) -> None:
+    url, behavior = server
     waits: list[float] = []
     monkeypatch.setattr(storage.time, "sleep", waits.append)
     monkeypatch.setattr(storage.random, "uniform", lambda low, high: 1.0)
     storage.configure(retries=7)
-    behaviour.failures = 7
+    behavior.failures = 7
     assert storage.read(f"{url}/a/3.jpg").tolist() == [3] * 4
     assert [wait for wait in waits if wait] == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0]
-    behaviour.failures = 8
+    behavior.failures = 8
     with pytest.raises(ReaderError, match=r"503.*8 attempts, each of at most 30 s") as caught:
         storage.read(f"{url}/a/3.jpg")
     assert "Increase timeout_s or retries with storage.configure" in str(caught.value)
 
 
-def test_storage_that_stalls(server: tuple[str, Behaviour]) -> None:
-    url, behaviour = server
-    behaviour.delay_s = 60
+def test_storage_that_stalls(server: tuple[str, Behavior]) -> None:
+    url, behavior = server
+    behavior.delay_s = 60
     storage.configure(timeout_s=0.3, retries=0)
     began = time.perf_counter()
     with pytest.raises(ReaderError, match=r"one attempt, each of at most 0\.3 s"):
@@ -140,13 +140,13 @@ def test_options_out_of_range(options: dict[str, Any]) -> None:
 # -- the cache
 
 
-def test_second_time_comes_from_the_cache(tmp_path: Path, server: tuple[str, Behaviour]) -> None:
-    url, behaviour = server
+def test_second_time_comes_from_the_cache(tmp_path: Path, server: tuple[str, Behavior]) -> None:
+    url, behavior = server
     storage.configure(cache_folder=tmp_path / "cache")
     for _ in range(3):
         assert storage.read(f"{url}/a/5.jpg").tolist() == [5] * 6
         assert storage.read(f"{url}/a/5.jpg", 1, 2).tolist() == [5] * 2
-    assert len(behaviour.asked) == 2
+    assert len(behavior.asked) == 2
 
 
 def test_folder_of_the_environment_stays_when_something_else_is_configured(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_folder_of_the_environment_stays_when_something_else_is_configured(tmp_p
     assert result.stdout.split() == [str(tmp_path), "None"]
 
 
-def test_copies_without_a_cache_go_with_the_process(server: tuple[str, Behaviour]) -> None:
+def test_copies_without_a_cache_go_with_the_process(server: tuple[str, Behavior]) -> None:
     program = f"from dalify.formats.files import storage; print(storage.local_copy({server[0] + '/a/3.jpg'!r}))"
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True, timeout=60
@@ -171,8 +171,8 @@ def test_copies_without_a_cache_go_with_the_process(server: tuple[str, Behaviour
     assert not Path(result.stdout.strip()).exists()
 
 
-def test_cache_is_bounded_and_drops_what_is_oldest(tmp_path: Path, folder: Path, server: tuple[str, Behaviour]) -> None:
-    url, behaviour = server
+def test_cache_is_bounded_and_drops_what_is_oldest(tmp_path: Path, folder: Path, server: tuple[str, Behavior]) -> None:
+    url, behavior = server
     for number in range(10):
         (folder / f"{number}").write_bytes(bytes([number]) * 100)
     cache = tmp_path / "cache"
@@ -184,16 +184,16 @@ def test_cache_is_bounded_and_drops_what_is_oldest(tmp_path: Path, folder: Path,
             os.utime(path, (now - 10 * age, now - 10 * age))  # clocks of file systems are coarse
         storage.read(f"{url}/0")  # the one that is always needed
         assert sum(path.stat().st_size for path in cache.iterdir()) <= 550
-    assert behaviour.asked.count("/0") == 1
-    assert behaviour.asked.count("/1") == 1
+    assert behavior.asked.count("/0") == 1
+    assert behavior.asked.count("/1") == 1
     storage.read(f"{url}/1")
-    assert behaviour.asked.count("/1") == 2
+    assert behavior.asked.count("/1") == 2
 
 
 def test_full_disk_costs_the_cache_only(
-    tmp_path: Path, server: tuple[str, Behaviour], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, server: tuple[str, Behavior], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url, behaviour = server
+    url, behavior = server
     storage.configure(cache_folder=tmp_path / "cache")
 
     def full(self: Path, target: Path) -> Path:
@@ -203,14 +203,14 @@ def test_full_disk_costs_the_cache_only(
     with pytest.warns(UserWarning, match="no more files are written to the cache .*the disk is full"):
         assert storage.read(f"{url}/a/3.jpg").tolist() == [3] * 4
     assert storage.read(f"{url}/a/3.jpg").tolist() == [3] * 4  # reported once
-    assert len(behaviour.asked) == 2
+    assert len(behavior.asked) == 2
     assert not list((tmp_path / "cache").iterdir())
 
 
 def test_copies_of_containers_count_in_the_room_of_the_cache_and_stay_while_they_are_read(
-    tmp_path: Path, folder: Path, server: tuple[str, Behaviour]
+    tmp_path: Path, folder: Path, server: tuple[str, Behavior]
 ) -> None:
-    url, behaviour = server
+    url, behavior = server
     for name, size in (("large", 700), ("small", 200), ("other", 150)):
         (folder / name).write_bytes(bytes(size))
     cache = tmp_path / "cache"
@@ -233,7 +233,7 @@ def test_copies_of_containers_count_in_the_room_of_the_cache_and_stay_while_they
     storage.configure(cache_folder=cache, cache_bytes=1000)
     storage.read(f"{url}/small")  # the containers are no longer in use
     assert sum(_sizes(cache)) <= 1000
-    assert behaviour.asked.count("/large") == 1
+    assert behavior.asked.count("/large") == 1
 
 
 def _sizes(cache: Path) -> list[int]:
@@ -243,7 +243,7 @@ def _sizes(cache: Path) -> list[int]:
 
 
 def test_full_disk_moves_copies_of_containers(
-    tmp_path: Path, folder: Path, server: tuple[str, Behaviour], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, folder: Path, server: tuple[str, Behavior], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, _ = server
     cache = tmp_path / "cache"
@@ -272,15 +272,15 @@ def test_full_disk_moves_copies_of_containers(
 
 
 def test_large_files_are_copied_in_parts(
-    server: tuple[str, Behaviour], folder: Path, monkeypatch: pytest.MonkeyPatch
+    server: tuple[str, Behavior], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The time limit of one response is timeout_s, and memory contains one part."""
     monkeypatch.setattr(storage, "_PART_BYTES", 1000)
-    url, behaviour = server
+    url, behavior = server
     contents = np.random.default_rng(1).bytes(4500)
     (folder / "large.bin").write_bytes(contents)
     assert Path(storage.local_copy(f"{url}/large.bin")).read_bytes() == contents
-    assert len(behaviour.asked) == 5
+    assert len(behavior.asked) == 5
 
 
 def test_copies_from_servers_that_know_no_parts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,12 +299,12 @@ class _Plain(http.server.SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
-def test_local_copy(tmp_path: Path, server: tuple[str, Behaviour]) -> None:
-    url, behaviour = server
+def test_local_copy(tmp_path: Path, server: tuple[str, Behavior]) -> None:
+    url, behavior = server
     path = storage.local_copy(f"{url}/a/3.jpg")
     assert Path(path).read_bytes() == bytes([3] * 4)
     assert storage.local_copy(f"{url}/a/3.jpg") == path
-    assert len(behaviour.asked) == 1
+    assert len(behavior.asked) == 1
 
 
 # -- in a pipeline
@@ -315,7 +315,7 @@ def reading(url: str, random_shuffle: bool = False) -> Any:
     return fn.readers.file(file_root=url, name="Reader", random_shuffle=random_shuffle)
 
 
-def test_reader_gives_what_it_gives_here(folder: Path, server: tuple[str, Behaviour]) -> None:
+def test_reader_gives_what_it_gives_here(folder: Path, server: tuple[str, Behavior]) -> None:
     url, _ = server
     here, there = reading(str(folder), random_shuffle=True, seed=1), reading(url, random_shuffle=True, seed=1)
     for _ in range(5):
@@ -324,38 +324,38 @@ def test_reader_gives_what_it_gives_here(folder: Path, server: tuple[str, Behavi
                 np.testing.assert_array_equal(one.at(index), other.at(index))
 
 
-def test_reads_ahead(server: tuple[str, Behaviour]) -> None:
+def test_reads_ahead(server: tuple[str, Behavior]) -> None:
     """Requests run in parallel although only one thread computes."""
-    url, behaviour = server
+    url, behavior = server
     pipe = reading(url)
     pipe.build()
-    behaviour.asked.clear()
-    behaviour.delay_s = 0.1
+    behavior.asked.clear()
+    behavior.delay_s = 0.1
     for _ in range(3):
         pipe.run()
-    assert behaviour.largest_at_once >= 4
+    assert behavior.largest_at_once >= 4
 
 
-def test_nothing_is_read_twice(server: tuple[str, Behaviour]) -> None:
-    url, behaviour = server
+def test_nothing_is_read_twice(server: tuple[str, Behavior]) -> None:
+    url, behavior = server
     pipe = reading(url)
     pipe.build()
-    behaviour.asked.clear()
+    behavior.asked.clear()
     for _ in range(3):
         pipe.run()
     pipe.close()
     # Twelve files, and the prefetched ones of the next epoch.
-    counts = Counter(behaviour.asked)
+    counts = Counter(behavior.asked)
     assert set(counts) == {f"/{name}/{number}.jpg" for name in "ab" for number in range(6)}
     assert max(counts.values()) <= 2
-    assert len(behaviour.asked) <= 20
+    assert len(behavior.asked) <= 20
 
 
-def test_a_request_that_fails_costs_its_batch(server: tuple[str, Behaviour]) -> None:
-    url, behaviour = server
+def test_a_request_that_fails_costs_its_batch(server: tuple[str, Behavior]) -> None:
+    url, behavior = server
     pipe = reading(url, prefetch_queue_depth=1)
     pipe.build()
-    behaviour.failures = 1
+    behavior.failures = 1
     with pytest.raises(ReaderError, match=r"503") as caught:
         pipe.run()
     assert "from http://127.0.0.1" in str(caught.value)
@@ -363,7 +363,7 @@ def test_a_request_that_fails_costs_its_batch(server: tuple[str, Behaviour]) -> 
 
 
 @pytest.mark.parametrize("on_error", ["raise", "skip"])
-def test_closing_does_not_wait_for_a_storage_that_stalls(server: tuple[str, Behaviour], on_error: str) -> None:
+def test_closing_does_not_wait_for_a_storage_that_stalls(server: tuple[str, Behavior], on_error: str) -> None:
     storage.configure(timeout_s=60, retries=0)
     pipe = reading(server[0], on_error=on_error)
     pipe.build()
@@ -376,7 +376,7 @@ def test_closing_does_not_wait_for_a_storage_that_stalls(server: tuple[str, Beha
     server[1].delay_s = 0
 
 
-def test_reset_and_resume(server: tuple[str, Behaviour]) -> None:
+def test_reset_and_resume(server: tuple[str, Behavior]) -> None:
     url, _ = server
     pipe = reading(url, random_shuffle=True, seed=2)
     first = [pipe.run()[1].as_array().tolist() for _ in range(3)]
@@ -388,7 +388,7 @@ def test_reset_and_resume(server: tuple[str, Behaviour]) -> None:
     assert [pipe.run()[1].as_array().tolist() for _ in range(3)] == first
 
 
-def test_bad_file_is_skipped(folder: Path, server: tuple[str, Behaviour]) -> None:
+def test_bad_file_is_skipped(folder: Path, server: tuple[str, Behavior]) -> None:
     url, _ = server
     pipe = reading(url, on_error="skip")
     pipe.build()
@@ -445,11 +445,11 @@ def test_archives_with_an_index_are_read_in_parts(tmp_path: Path) -> None:
     folder.mkdir()
     write_tar(folder / "a.tar", [(f"{number}.txt", bytes([number]) * 100_000) for number in range(8)])
     write_index(str(folder / "a.tar"), str(folder / "a.idx"))
-    with web_server(folder) as (url, behaviour):
+    with web_server(folder) as (url, behavior):
         given = {"paths": [f"{url}/a.tar"], "index_paths": [f"{url}/a.idx"], "ext": ["txt"]}
         _, batches, _ = run_reader(dalify, "readers.webdataset", 2, batch_size=2, num_shards=2, shard_id=1, **given)
         assert [samples[0][0] for outputs in batches for samples in [outputs[0]]] == [4, 6]
-        assert behaviour.sent_bytes < 700_000
+        assert behavior.sent_bytes < 700_000
 
 
 # -- an object store

@@ -60,7 +60,7 @@ def write_video(
     pixels: str = "yuv420p",
     times_ms: Sequence[int] | None = None,
     options: dict[str, str] | None = None,
-    colour: tuple[int, int] | None = None,
+    color: tuple[int, int] | None = None,
 ) -> Path:
     """Encode a video of drawn frames.
 
@@ -74,7 +74,7 @@ def write_video(
         pixels: FFmpeg's name of the pixel format.
         times_ms: of each frame, instead of 40 ms apart.
         options: of the encoder.
-        colour: FFmpeg's numbers of the colour matrix and the range, noted in the file.
+        color: FFmpeg's numbers of the color matrix and the range, noted in the file.
     """
     av: Any = pytest.importorskip("av", reason="videos need PyAV")
     try:
@@ -94,13 +94,13 @@ def write_video(
             context.gop_size = gop
         if bframes is not None:
             context.max_b_frames = bframes
-        if colour is not None:
-            context.colorspace, context.color_range = colour
+        if color is not None:
+            context.colorspace, context.color_range = color
         for picture, time_ms in zip(drawn_frames(len(times_ms), *size), times_ms, strict=True):
             frame = av.VideoFrame.from_ndarray(picture, format="rgb24").reformat(format=pixels)
             frame.pts, frame.time_base = int(Fraction(time_ms, 1000) / unit), unit
-            if colour is not None:
-                frame.colorspace, frame.color_range = colour
+            if color is not None:
+                frame.colorspace, frame.color_range = color
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
     return path

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Behaviour", "web_server"]
+__all__ = ["Behavior", "web_server"]
 
 
-class Behaviour:
+class Behavior:
     """Behavior of the server; may be changed while it runs.
 
     Attributes:
@@ -51,13 +51,13 @@ class Behaviour:
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
-    def __init__(self, *arguments: Any, behaviour: Behaviour, **named: Any) -> None:
-        self._behaviour = behaviour
+    def __init__(self, *arguments: Any, behavior: Behavior, **named: Any) -> None:
+        self._behavior = behavior
         super().__init__(*arguments, **named)
 
     def do_GET(self) -> None:
-        with self._behaviour.counted(self.path) as fails:
-            time.sleep(self._behaviour.delay_s)
+        with self._behavior.counted(self.path) as fails:
+            time.sleep(self._behavior.delay_s)
             if fails:
                 self.send_error(503)
                 return
@@ -73,23 +73,23 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {start}-{int(start) + len(part) - 1}/{len(contents)}")
             self.end_headers()
             self.wfile.write(part)
-            self._behaviour.sent_bytes += len(part)
+            self._behavior.sent_bytes += len(part)
 
     def log_message(self, *arguments: Any) -> None:
         """Say nothing."""
 
 
 @contextmanager
-def web_server(folder: Path) -> Iterator[tuple[str, Behaviour]]:
+def web_server(folder: Path) -> Iterator[tuple[str, Behavior]]:
     """Serve a folder; yield its URL and the object that controls the behavior of the server."""
-    behaviour = Behaviour()
-    handler = functools.partial(_Handler, directory=str(folder), behaviour=behaviour)
+    behavior = Behavior()
+    handler = functools.partial(_Handler, directory=str(folder), behavior=behavior)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}", behaviour
+            yield f"http://127.0.0.1:{server.server_port}", behavior
         finally:
             server.shutdown()
             thread.join()

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from dalify.base.errors import DalifyError
-from dalify.registry import READER_PARAMETERS, Parameter, catalogue
+from dalify.registry import READER_PARAMETERS, Parameter, catalog
 from tests.helpers.guarded_memory import guard_all_memory, guarded
 from tests.operators.battery.case import SAMPLES, Case, Data, Each
 from tests.operators.battery.cases import CASES
@@ -30,7 +30,7 @@ from tests.operators.battery.run_case import NAMES, run_case
 _SHARE, _SHARES = (int(number) for number in os.environ["DALIFY_BOUNDS_SHARE"].split("/"))
 _EXAMPLES = int(os.environ["DALIFY_BOUNDS_EXAMPLES"])
 _MEMORY_BYTES = 4 << 30  # beyond what the process has when it begins: for arrays that kernels make for themselves
-_RUN = [name for name in NAMES if name in CASES and not catalogue.find(name).is_serial][_SHARE::_SHARES]
+_RUN = [name for name in NAMES if name in CASES and not catalog.find(name).is_serial][_SHARE::_SHARES]
 
 _ALL = tuple(range(SAMPLES))
 _EXTENTS = st.sampled_from([0, 1, 2, 3, 5, 16, 17, 33])
@@ -136,7 +136,7 @@ def test_the_tests_would_find_it() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_stays_within_its_arrays(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     """An index that is out of bounds is an IndexError here, and no error of ours; an address is the process's end."""
-    case, found = CASES[name], catalogue.find(name)
+    case, found = CASES[name], catalog.find(name)
     folder = tmp_path_factory.mktemp("files")
     arguments = dict(case.given(folder))
     parameters = [

@@ -19,7 +19,7 @@ def colors(red: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("shift", [0, 7, 131, 250])
-def test_hue_of_all_colours(shift):
+def test_hue_of_all_colors(shift):
     for red in range(0, 256, 1 if shift == 0 else 17):
         pixels = colors(red)
         hue, saturation, value = Image.fromarray(pixels).convert("HSV").split()

@@ -43,9 +43,9 @@ def triangle_matrix(n_in: int, n_out: int, start: float, end: float) -> np.ndarr
     radius = max(1.0, abs(scale))
     matrix = np.zeros((n_out, n_in))
     for i in range(n_out):
-        centre = start + (i + 0.5) * scale - 0.5
-        for j in range(int(np.floor(centre - radius)), int(np.ceil(centre + radius)) + 1):
-            matrix[i, min(max(j, 0), n_in - 1)] += max(0.0, 1 - abs(j - centre) / radius)
+        center = start + (i + 0.5) * scale - 0.5
+        for j in range(int(np.floor(center - radius)), int(np.ceil(center + radius)) + 1):
+            matrix[i, min(max(j, 0), n_in - 1)] += max(0.0, 1 - abs(j - center) / radius)
     return matrix / matrix.sum(1, keepdims=True)
 
 

@@ -34,7 +34,7 @@ class RandomFlipFunction(media_function):
 
 
 class ResnetPipe(MediaPipe):
-    """Program 1: a reader in slices, decoding with a random crop, flips drawn by a Python class, normalisation."""
+    """Program 1: a reader in slices, decoding with a random crop, flips drawn by a Python class, normalization."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class NewResnetPipe(MediaPipe):
 
 
 class TensorFlowPipe(MediaPipe):
-    """Program 3: centre crop, arithmetic and a transposition in place of a fused operator; bfloat16."""
+    """Program 3: center crop, arithmetic and a transposition in place of a fused operator; bfloat16."""
 
     def __init__(self, root: str, batch_size: int) -> None:
         super().__init__(device="hpu", prefetch_depth=2, batch_size=batch_size, pipe_name="tf")

@@ -123,8 +123,8 @@ class Encoder:
         out_labels[matched] = labels[box_of[matched]]
         corners = self.dboxes.clone()
         corners[matched] = boxes[box_of[matched]]
-        centre, extent = 0.5 * (corners[:, :2] + corners[:, 2:]), corners[:, 2:] - corners[:, :2]
-        return torch.cat([centre, extent], dim=1), out_labels
+        center, extent = 0.5 * (corners[:, :2] + corners[:, 2:]), corners[:, 2:] - corners[:, :2]
+        return torch.cat([center, extent], dim=1), out_labels
 
 
 class SSDTransformer:

@@ -208,10 +208,10 @@ def test_the_chain(
     caplog.set_level(logging.INFO, "dalify.dataloader")
     options = {"sampler": None, "batch_size": 4, "num_workers": 1, "pin_memory": False, "pin_memory_device": None}
     monkeypatch.setenv("DALIFY_DEVICE", "cpu")
-    grey = import_torchvision("torchvision.transforms").Grayscale(3)
+    gray = import_torchvision("torchvision.transforms").Grayscale(3)
     assert type(build_data_loader(False, "MP", dataset=folder(), **options)) is DataLoader
     assert isinstance(build_data_loader(False, dataset=folder(), **options), MediaApiDataLoader)
-    loader = build_data_loader(False, "HABANA", dataset=folder(False, grey), **options)
+    loader = build_data_loader(False, "HABANA", dataset=folder(False, gray), **options)
     assert isinstance(loader, HabanaDataLoader)
     assert loader.accelerated
     loader = build_data_loader(True, dataset=TensorDataset(torch.arange(8)), **options)
@@ -222,4 +222,4 @@ def test_the_chain(
         assert text in caplog.text
     monkeypatch.setenv("DATALOADER_FALLBACK_EN", "false")
     with pytest.raises(ArgumentValueError, match="Resize, CenterCrop"):
-        build_data_loader(False, dataset=folder(False, grey), **options)
+        build_data_loader(False, dataset=folder(False, gray), **options)

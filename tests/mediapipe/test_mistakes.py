@@ -30,7 +30,7 @@ from dalify.mediapipe.operators.cpu_nodes.cpu_nodes import media_function
 from tests.mediapipe.graphs import BATCH, FLOATS, IMAGES, PLANES, SCALES, Graph, given, run
 
 
-def normalised(**options: Any) -> Any:
+def normalized(**options: Any) -> Any:
     one = fn.Constant(constant=1.0)
     return fn.CropMirrorNorm(**options)(given(IMAGES, "CWHN"), one(), one())
 
@@ -91,8 +91,8 @@ IMAGE = {"output_format": imgtype.RGB_P, "resize": [8, 8]}
             ArgumentValueError,
             "is only for volumes",
         ),
-        (lambda: normalised(mirror=3), ArgumentValueError, "mirror must be 0 or 1; got 3"),
-        (lambda: normalised(crop_h=3), ArgumentValueError, "got crop_w=0, crop_h=3"),
+        (lambda: normalized(mirror=3), ArgumentValueError, "mirror must be 0 or 1; got 3"),
+        (lambda: normalized(crop_h=3), ArgumentValueError, "got crop_w=0, crop_h=3"),
         (
             lambda: fn.Resize(scaleDim1=0.0)(given(IMAGES, "CWHN")),
             ArgumentValueError,

@@ -49,15 +49,15 @@ def test_brightness_and_contrast(images: np.ndarray, layout: str) -> None:
 
 
 @each_order
-def test_saturation_of_none_is_grey(images: np.ndarray, layout: str) -> None:
-    grey, same = run(
+def test_saturation_of_none_is_gray(images: np.ndarray, layout: str) -> None:
+    gray, same = run(
         lambda: (
             fn.Saturation(saturation_level=0.0)(given(images, layout)),
             fn.Hue(degree=0.0)(given(images, layout)),
         )
     )
-    grey = interleaved(grey, layout).astype(int)
-    assert np.ptp(grey, axis=-1).max() <= 2
+    gray = interleaved(gray, layout).astype(int)
+    assert np.ptp(gray, axis=-1).max() <= 2
     np.testing.assert_allclose(interleaved(same, layout), IMAGES, atol=1)
 
 
@@ -355,12 +355,12 @@ def test_volumes_and_labels_are_cut_together() -> None:
         np.testing.assert_array_equal(patch[index], places[window])
         np.testing.assert_array_equal(marks[index], classes[window])
         assert (marks[index] == 2).sum() == 8
-    centre = (slice(None), slice(None), slice(2, 6), slice(2, 7), slice(2, 8))
-    np.testing.assert_array_equal(same, places[centre])
-    np.testing.assert_array_equal(same_marks, classes[centre])
-    np.testing.assert_array_equal(larger_marks, classes[centre].repeat(2, 2).repeat(2, 3).repeat(2, 4))
+    center = (slice(None), slice(None), slice(2, 6), slice(2, 7), slice(2, 8))
+    np.testing.assert_array_equal(same, places[center])
+    np.testing.assert_array_equal(same_marks, classes[center])
+    np.testing.assert_array_equal(larger_marks, classes[center].repeat(2, 2).repeat(2, 3).repeat(2, 4))
     assert larger.shape == (BATCH, 1, 8, 10, 12)
-    np.testing.assert_allclose(larger.mean(axis=(1, 2, 3, 4)), places[centre].mean(axis=(1, 2, 3, 4)), rtol=1e-3)
+    np.testing.assert_allclose(larger.mean(axis=(1, 2, 3, 4)), places[center].mean(axis=(1, 2, 3, 4)), rtol=1e-3)
     np.testing.assert_array_equal(middle[:, 0, 0, 0], places[:, 0, 3, 3, 3:9])
     np.testing.assert_array_equal(corner, places[:, :, :4, :5, :6])
 

@@ -42,7 +42,7 @@ def resized(paths: list[Path], size: list[int], **options: object) -> np.ndarray
     return np.asarray(plain().run()[0].as_tensor())
 
 
-def normalised(images: np.ndarray) -> np.ndarray:
+def normalized(images: np.ndarray) -> np.ndarray:
     return ((images.astype(np.float64) - MEAN) * INVERSE_STD).transpose(0, 3, 1, 2)
 
 
@@ -54,7 +54,7 @@ def test_resnet_evaluation(photo_folder: Path, photo_list: Files) -> None:
     labels = torch.cat([labels for _, labels in batches])
     assert labels.dtype == torch.int64
     assert labels[:12].tolist() == [label for _, label in photo_list]
-    expected = normalised(resized([path for path, _ in photo_list], [30, 30])[:, 3:27, 3:27])
+    expected = normalized(resized([path for path, _ in photo_list], [30, 30])[:, 3:27, 3:27])
     np.testing.assert_allclose(torch.cat([images for images, _ in batches])[:12], expected, atol=1e-4 + 0.02 * LEVELS)
 
 
@@ -63,7 +63,7 @@ def test_resnet_evaluation_is_close_to_pillow(photo_folder: Path, photo_list: Fi
     images, _ = next(iter(HPUResnetPytorchIterator(mediapipe=pipe)))
     for image, (path, _) in zip(images.numpy(), photo_list[:4], strict=True):
         small = np.asarray(Image.fromarray(decoded(path)).resize((30, 30), Image.Resampling.BILINEAR))
-        difference = np.abs(image - normalised(small[None, 3:27, 3:27])[0]) / INVERSE_STD.reshape(3, 1, 1)
+        difference = np.abs(image - normalized(small[None, 3:27, 3:27])[0]) / INVERSE_STD.reshape(3, 1, 1)
         assert difference.max() < 3  # of 255
 
 
@@ -106,10 +106,10 @@ def test_new_resnet(photo_folder: Path, photo_list: Files) -> None:
         height, width = image.shape[:2]
         x, y, w, h = np.rint(windows[index] * [width, height, width, height]).astype(int)
         part = Image.fromarray(image[y : y + h, x : x + w]).resize((24, 24), Image.Resampling.BILINEAR)
-        expected = normalised(np.asarray(part)[None])[0]
+        expected = normalized(np.asarray(part)[None])[0]
         expected = expected[..., ::-1] if flips[index] else expected
         difference = np.abs(images[index] - expected) / INVERSE_STD.reshape(3, 1, 1)
-        assert np.quantile(difference, 0.99) < 3  # at its border a part is decoded with other colours than the whole
+        assert np.quantile(difference, 0.99) < 3  # at its border a part is decoded with other colors than the whole
     assert set(flips.tolist()) <= {0, 1}
     iterator = CPUHPUResnetPytorchIterator(mediapipe=pipe)
     assert [batch[1].dtype for batch in iterator] == [torch.int64] * 2
@@ -204,7 +204,7 @@ def test_clip(photo_list: Files) -> None:
     size = tuple(round(extent * scale) for extent in image.size)
     small = np.asarray(image.resize(size, Image.Resampling.BICUBIC))
     top, left = (int((extent - 24) / 2 + 0.5) for extent in small.shape[:2])
-    expected = normalised(small[None, top : top + 24, left : left + 24])[0]
+    expected = normalized(small[None, top : top + 24, left : left + 24])[0]
     difference = np.abs(epochs[0][0][0][0].numpy() - expected) / INVERSE_STD.reshape(3, 1, 1)
     assert np.quantile(difference, 0.95) < 4
 
@@ -269,5 +269,5 @@ def test_an_accelerator_is_used_where_there_is_one(
     images, labels = pipe.run()
     assert images.device == "hpu"
     assert labels.device == "cpu"
-    expected = normalised(resized([path for path, _ in photo_list[:4]], [30, 30])[:, 3:27, 3:27])
+    expected = normalized(resized([path for path, _ in photo_list[:4]], [30, 30])[:, 3:27, 3:27])
     np.testing.assert_allclose(images.as_cpu().as_nparray(), expected, atol=0.05)

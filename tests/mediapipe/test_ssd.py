@@ -42,7 +42,7 @@ def inputs() -> tuple[Any, ...]:
 
 
 def anchors() -> np.ndarray:
-    """The 8732 anchors one after the other, in float64: centres and extents."""
+    """The 8732 anchors one after the other, in float64: centers and extents."""
     found = []
     sides = [21, 45, 99, 153, 207, 261, 315]
     for level, (cells, step) in enumerate(zip([38, 19, 10, 5, 3, 1], [8, 16, 32, 64, 100, 300], strict=True)):
@@ -65,8 +65,8 @@ def overlaps(box: np.ndarray, others: np.ndarray) -> np.ndarray:
     return common / ((box[2:] - box[:2]).prod() + (others[:, 2:] - others[:, :2]).prod(axis=1) - common)
 
 
-def corners(centred: np.ndarray) -> np.ndarray:
-    return np.concatenate([centred[:, :2] - centred[:, 2:] / 2, centred[:, :2] + centred[:, 2:] / 2], axis=1)
+def corners(centered: np.ndarray) -> np.ndarray:
+    return np.concatenate([centered[:, :2] - centered[:, 2:] / 2, centered[:, :2] + centered[:, 2:] / 2], axis=1)
 
 
 def test_anchors() -> None:
@@ -133,10 +133,10 @@ def test_windows() -> None:
             rounding = 1 / scale
             assert (np.array([width, height]) > 0.3 - rounding).all()
             assert 0.45 < width / height < 2.2
-            centres = (own[:, :2] + own[:, 2:]) / 2
+            centers = (own[:, :2] + own[:, 2:]) / 2
             margin = 2 * rounding.max()
-            surely = ((centres > window[:2] + margin) & (centres < window[2:] - margin)).all(axis=1)
-            perhaps = ((centres > window[:2] - margin) & (centres < window[2:] + margin)).all(axis=1)
+            surely = ((centers > window[:2] + margin) & (centers < window[2:] - margin)).all(axis=1)
+            perhaps = ((centers > window[:2] - margin) & (centers < window[2:] + margin)).all(axis=1)
             assert surely.sum() <= count <= perhaps.sum()
             assert count > 0
             assert not boxes[index, count:].any()
@@ -242,4 +242,4 @@ def test_a_program(photo_folder: Path, photo_list: list[tuple[Path, int]], coco:
         part = Image.fromarray(photo[y : y + h, x : x + w]).resize((300, 300), Image.Resampling.BILINEAR)
         expected = np.asarray(part, np.float32).transpose(2, 0, 1)
         difference = np.abs(image - (expected[..., ::-1] if flips else expected))
-        assert np.quantile(difference, 0.98) < 3  # at its border a part is decoded with other colours than the whole
+        assert np.quantile(difference, 0.98) < 3  # at its border a part is decoded with other colors than the whole

@@ -35,7 +35,7 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def coco(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """A folder of photographs and its annotations; one photograph has no box, one is grey, one is a PNG."""
+    """A folder of photographs and its annotations; one photograph has no box, one is gray, one is a PNG."""
     folder = tmp_path_factory.mktemp("coco")
     draw = np.random.default_rng(0)
     images, annotations = [], []

@@ -108,7 +108,7 @@ def test_types(device, dtype, result):
     ],
 )
 def test_ranges(device, source, target, values):
-    """Copies at the places of the samples: what conversion alone does. Long steps keep neighbours apart."""
+    """Copies at the places of the samples: what conversion alone does. Long steps keep neighbors apart."""
     sound = np.zeros(
         len(values) * 1, np.asarray(source, np.float32).dtype if isinstance(source, list) else source.dtype
     )
@@ -133,7 +133,7 @@ def test_nothing(device):
         run_dalify("audio_resample", [empty], device=device, out_length=3)
 
 
-def test_what_is_not_finite_reaches_its_neighbours_only(device):
+def test_what_is_not_finite_reaches_its_neighbors_only(device):
     spoiled = SOUNDS[0].copy()
     spoiled[700] = np.nan
     clean, ours = (run_dalify("audio_resample", [sound], device=device, scale=1.0)[0] for sound in (SOUNDS[0], spoiled))

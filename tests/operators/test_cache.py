@@ -15,11 +15,11 @@ import pytest
 import dalify
 from dalify import eager, fn, ops, pipeline_def, types
 from dalify.base.errors import ArgumentValueError, CacheError, SerializationError
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from tests.operators.readers.datasets import DATASETS
 
 IMAGES = [np.full((4, 5, 3), value, np.uint8) for value in range(3)]
-KNOWING = sorted(name for name in DATASETS if catalogue.find(name).identity_function is not None)
+KNOWING = sorted(name for name in DATASETS if catalog.find(name).identity_function is not None)
 
 
 def _built(function: Any, **options: Any) -> Any:

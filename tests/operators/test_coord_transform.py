@@ -90,7 +90,7 @@ def test_other_numbers_of_frames():
         run_dalify("coord_transform", [POINTS], layouts="FX", M=2.0)
 
 
-def test_colours(device):
+def test_colors(device):
     image = np.random.default_rng(0).integers(0, 256, (6, 7, 3), dtype=np.uint8)
     matrix = [0.5, 0.25, 0, 2, 1, 0.1, 0, 0, 1]
     assert_equals_dali("coord_transform", [image], layouts="HWC", device=device, tolerance=1e-4, M=matrix)

@@ -1,4 +1,4 @@
-"""fn.debayer beside the real DALI, and beside images whose colours are known."""
+"""fn.debayer beside the real DALI, and beside images whose colors are known."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tests.helpers.real_dali import Each
 RANDOM = np.random.default_rng(0)
 MOSAICS = [RANDOM.integers(0, 256, shape, dtype=np.uint8) for shape in ((20, 24), (34, 50), (4, 6), (6, 4))]
 POSITIONS = [[0, 0], [0, 1], [1, 0], [1, 1]]
-COLOUR = np.array([200, 100, 30])
+COLOR = np.array([200, 100, 30])
 
 
-def mosaic_of(colour: np.ndarray, height: int, width: int, position: list[int], dtype: type = np.uint8) -> np.ndarray:
-    """Return what a sensor sees of an image of one colour."""
+def mosaic_of(color: np.ndarray, height: int, width: int, position: list[int], dtype: type = np.uint8) -> np.ndarray:
+    """Return what a sensor sees of an image of one color."""
     rows, columns = np.indices((height, width)) % 2
     blue = (rows == (1 + position[0]) % 2) & (columns == (1 + position[1]) % 2)
     red = (rows != (1 + position[0]) % 2) & (columns != (1 + position[1]) % 2)
-    return np.where(blue, colour[2], np.where(red, colour[0], colour[1])).astype(dtype)
+    return np.where(blue, color[2], np.where(red, color[0], color[1])).astype(dtype)
 
 
 ALGORITHMS = ["bilinear_ocv", "edgeaware_ocv", "gray_ocv", None]
@@ -40,10 +40,10 @@ def test_algorithms(device, algorithm, dtype):
 @pytest.mark.parametrize("algorithm", ["bilinear_ocv", "edgeaware_ocv", "vng_ocv", "default_npp"])
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("shape", [(8, 10), (2, 2), (2, 8), (6, 2)])
-def test_one_colour_comes_back(device, algorithm, position, shape):
-    mosaic = mosaic_of(COLOUR, *shape, position)
+def test_one_color_comes_back(device, algorithm, position, shape):
+    mosaic = mosaic_of(COLOR, *shape, position)
     result = run_dalify("debayer", [mosaic], device=device, algorithm=algorithm, blue_position=position)[0]
-    np.testing.assert_array_equal(result, np.broadcast_to(COLOUR, (*shape, 3)))
+    np.testing.assert_array_equal(result, np.broadcast_to(COLOR, (*shape, 3)))
 
 
 def test_bends_decide_on_green(device):

@@ -15,8 +15,8 @@ SEQUENCES = [RANDOM.integers(0, 256, (3, 20, 31, 3), dtype=np.uint8)]
 
 def test_layouts(device):
     planar = [np.ascontiguousarray(image.transpose(2, 0, 1)) for image in IMAGES]
-    grey = [image[..., 0] // 3 + 20 for image in IMAGES]
-    for data, layout in ((IMAGES, "HWC"), (SEQUENCES, "FHWC"), (planar, "CHW"), (grey, "HW")):
+    gray = [image[..., 0] // 3 + 20 for image in IMAGES]
+    for data, layout in ((IMAGES, "HWC"), (SEQUENCES, "FHWC"), (planar, "CHW"), (gray, "HW")):
         assert_equals_dali("equalize", data, layouts=layout, device=device, tolerance=int(device == "gpu"))
 
 

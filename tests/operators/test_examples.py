@@ -14,7 +14,7 @@ from PIL import Image
 import dalify
 from dalify import fn, math, types
 from dalify.graph import DataNode
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from docs.docstrings import documentation_of
 from tests.helpers.photos import drawn_photo, write_photo_folder
 from tests.operators.battery.run_case import NAMES
@@ -52,7 +52,7 @@ DATA: dict[str, tuple[np.ndarray, str]] = {
     "encoded": (_jpeg(), ""),
     "files": (_jpeg(), ""),
     "frames": (SOUND[:400], ""),
-    "grey": (PHOTO[..., :1].copy(), "HWC"),
+    "gray": (PHOTO[..., :1].copy(), "HWC"),
     "data": (np.zeros(9, np.uint8), ""),
     "images": (PHOTO, "HWC"),
     "int32": (np.arange(6, dtype=np.int32), ""),
@@ -105,7 +105,7 @@ def _reads_other_files(program: str) -> bool:
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_example(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It makes a graph, which is built and run; not where it reads what is not made here."""
-    program = documentation_of(catalogue.find(name).doc).example
+    program = documentation_of(catalog.find(name).doc).example
     assert program
     monkeypatch.chdir(tmp_path)
     write_photo_folder(tmp_path / "photos", images_per_class=2)

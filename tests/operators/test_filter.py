@@ -43,8 +43,8 @@ def test_fill_value(device):
 
 def test_layouts(device):
     planar = [np.ascontiguousarray(image.transpose(2, 0, 1)) for image in IMAGES]
-    grey = [image[..., 0] for image in IMAGES]
-    for data, layout in ((planar, "CHW"), (grey, "HW")):
+    gray = [image[..., 0] for image in IMAGES]
+    for data, layout in ((planar, "CHW"), (gray, "HW")):
         assert_equals_dali("filter", data, [WIDE, TALL], layouts=[layout, ""], device=device, tolerance=1, share=1e-3)
     for filters, layout in (([WIDE], ""), ([np.stack([WIDE, WIDE * 2, WIDE / 2])], "Fab")):
         assert_equals_dali(

@@ -41,8 +41,8 @@ def test_other_layouts(device):
     assert_equals_dali("gaussian_blur", planar, layouts="CHW", device=device, tolerance=1, share=1e-3, sigma=1.0)
     assert_equals_dali("gaussian_blur", SEQUENCES, layouts="FCHW", device=device, tolerance=1, share=1e-3, sigma=1.0)
     assert_equals_dali("gaussian_blur", SEQUENCES, layouts="CFHW", device=device, tolerance=1, share=1e-3, sigma=1.0)
-    grey = [image[..., 0] for image in IMAGES]
-    assert_equals_dali("gaussian_blur", grey, layouts="HW", device=device, tolerance=1, share=1e-3, sigma=1.0)
+    gray = [image[..., 0] for image in IMAGES]
+    assert_equals_dali("gaussian_blur", gray, layouts="HW", device=device, tolerance=1, share=1e-3, sigma=1.0)
     assert_equals_dali(
         "gaussian_blur", VOLUMES, layouts="DHWC", device=device, tolerance=1, share=1e-3, sigma=[1.0, 2.0, 0.5]
     )

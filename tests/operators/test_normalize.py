@@ -58,9 +58,9 @@ def test_values_of_each_sample(device):
     def graph(dali, x):
         fn = dali.fn
         host = x if device == "cpu" or dali.__name__ != "dalify" else x.cpu()
-        centre = fn.reductions.mean(host, axes=[0, 1], keep_dims=True)
-        spread = fn.reductions.std_dev(host, centre, axes=[0, 1], keep_dims=True)
-        return [fn.normalize(x, mean=centre, stddev=spread, axes=[0, 1])]
+        center = fn.reductions.mean(host, axes=[0, 1], keep_dims=True)
+        spread = fn.reductions.std_dev(host, center, axes=[0, 1], keep_dims=True)
+        return [fn.normalize(x, mean=center, stddev=spread, axes=[0, 1])]
 
     assert_same_as_dali(graph, IMAGES, layouts="HWC", device=device, rtol=1e-4, atol=1e-5)
 

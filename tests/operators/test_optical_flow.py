@@ -49,16 +49,14 @@ def test_grids_are_means_of_pixels():
 
 
 def test_image_types():
-    colours = scene(MOTIONS)
+    colors = scene(MOTIONS)
     rng = np.random.default_rng(1)
-    colours = (colours * rng.uniform(0.5, 1, 3)).astype(np.uint8)
-    (rgb,) = run_dalify("optical_flow", [colours], layouts="FHWC")
-    (bgr,) = run_dalify(
-        "optical_flow", [np.ascontiguousarray(colours[..., ::-1])], layouts="FHWC", image_type=types.BGR
-    )
+    colors = (colors * rng.uniform(0.5, 1, 3)).astype(np.uint8)
+    (rgb,) = run_dalify("optical_flow", [colors], layouts="FHWC")
+    (bgr,) = run_dalify("optical_flow", [np.ascontiguousarray(colors[..., ::-1])], layouts="FHWC", image_type=types.BGR)
     np.testing.assert_array_equal(rgb, bgr)
-    (grey,) = run_dalify("optical_flow", [colours[..., :1]], layouts="FHWC", image_type=types.GRAY)
-    assert np.abs(grey[0, 5:-5, 5:-5] - (3, -2)).max() < 0.75
+    (gray,) = run_dalify("optical_flow", [colors[..., :1]], layouts="FHWC", image_type=types.GRAY)
+    assert np.abs(gray[0, 5:-5, 5:-5] - (3, -2)).max() < 0.75
 
 
 @pytest.mark.parametrize("grid", [1, 4, 8])

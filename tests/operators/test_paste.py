@@ -28,10 +28,10 @@ def test_images(device, arguments):
     assert_equals_dali("paste", IMAGES, layouts="HWC", device=device, fill_value=[9, 8, 7], **arguments)
 
 
-def test_grey(device):
-    grey = [image[..., :1] for image in IMAGES]
+def test_gray(device):
+    gray = [image[..., :1] for image in IMAGES]
     arguments = {"fill_value": 200, "n_channels": 1, "ratio": 2.0}
-    assert_equals_dali("paste", grey, layouts="HWC", device=device, **arguments)
+    assert_equals_dali("paste", gray, layouts="HWC", device=device, **arguments)
 
 
 def test_mistakes():

@@ -26,13 +26,13 @@ ARGUMENTS = [
 ]
 
 
-def formula(sound, *, length=512, step=256, nfft=None, power=2, centred=True, reflect=True, window=None):
+def formula(sound, *, length=512, step=256, nfft=None, power=2, centered=True, reflect=True, window=None):
     """Return [bins, frames] in float64, window by window."""
     nfft = nfft or length
     if window is None:
         window = 0.5 * (1 - np.cos(2 * np.pi * (np.arange(length) + 0.5) / length))
     x, first = sound.astype(np.float64), 0
-    if centred:
+    if centered:
         before, first = length // 2, 0
         x = np.pad(x, (before, length), mode="reflect" if reflect and len(x) > 1 else "constant")
         frames = len(sound) // step + 1
@@ -54,7 +54,7 @@ def test_formula(device, arguments):
     names = {
         "window_length": "length",
         "window_step": "step",
-        "center_windows": "centred",
+        "center_windows": "centered",
         "reflect_padding": "reflect",
         "window_fn": "window",
     }

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from dalify import fn, passes, pipeline_def, types
-from dalify.registry import catalogue
+from dalify.registry import catalog
 
 PASSES = Path(passes.__file__).parent
-DECLARED = [(name, pair) for name in catalogue.names() for pair in catalogue.find(name).pairs.items()]
+DECLARED = [(name, pair) for name in catalog.names() for pair in catalog.find(name).pairs.items()]
 
 
 def test_declared_pairs_exist() -> None:
@@ -25,9 +25,9 @@ def test_declared_pairs_exist() -> None:
 @pytest.mark.parametrize(("name", "declared"), DECLARED)
 def test_operators_of_pairs_have_the_arguments(name: str, declared: tuple) -> None:
     consumer, pair = declared
-    into = catalogue.find(pair.into)
-    assert set(pair.takes) <= set(catalogue.find(consumer).parameters) & set(into.parameters)
-    own = catalogue.find(name).parameters
+    into = catalog.find(pair.into)
+    assert set(pair.takes) <= set(catalog.find(consumer).parameters) & set(into.parameters)
+    own = catalog.find(name).parameters
     assert set(own if pair.keeps is None else pair.keeps) - {"save_attrs"} <= set(into.parameters)
 
 
@@ -36,7 +36,7 @@ def test_passes_name_no_operator_of_users(module: str) -> None:
     strings = {
         node.value for node in ast.walk(ast.parse((PASSES / module).read_text())) if isinstance(node, ast.Constant)
     }
-    public = {name for name in catalogue.names() if not name.rpartition(".")[2].startswith("_")}
+    public = {name for name in catalog.names() if not name.rpartition(".")[2].startswith("_")}
     assert not strings & public
 
 

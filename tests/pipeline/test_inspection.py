@@ -13,7 +13,7 @@ import pytest
 
 from dalify import Pipeline, StreamPolicy, fn, pipeline_def, types
 from dalify.base.errors import PipelineStateError, SerializationError
-from dalify.registry import catalogue
+from dalify.registry import catalog
 
 
 @pipeline_def(batch_size=3, num_threads=2, seed=11)
@@ -148,7 +148,7 @@ def test_operators_with_side_effects_are_refused_from_elsewhere(text: str, effec
 
 def test_every_operator_that_calls_users_or_has_effects_says_so() -> None:
     """The permissions of a serialized graph depend on properties of operators, not on their names."""
-    for operator in map(catalogue.find, catalogue.names()):
+    for operator in map(catalog.find, catalog.names()):
         if operator.runs_user_code or operator.has_side_effect:
             given = dict.fromkeys(operator.parameters, "given")
             assert operator.effect(given), operator.name

@@ -12,7 +12,7 @@ import pytest
 from dalify import eager, fn, types
 from dalify.base.errors import ArgumentTypeError, UnknownArgumentError
 from dalify.custom import VARIES, PerSample, Shaping, Spec, operator, remove
-from dalify.registry import Kernel, Parameters, catalogue
+from dalify.registry import Kernel, Parameters, catalog
 from dalify.registry.parameter_group import merged_documentation
 
 WINDOW = ["crop", "crop_d", "crop_h", "crop_pos_x", "crop_pos_y", "crop_pos_z", "crop_w", "rounding"]
@@ -130,7 +130,7 @@ def test_kernels_take_single_fields_too() -> None:
 
 @pytest.mark.parametrize("name", ["crop", "crop_mirror_normalize", "resize_crop_mirror"])
 def test_interleaved_groups_are_sorted(name: str) -> None:
-    names = list(catalogue.find(name).parameters)
+    names = list(catalog.find(name).parameters)
     assert names == sorted(names)
     assert set(WINDOW) < set(names)
 
@@ -138,7 +138,7 @@ def test_interleaved_groups_are_sorted(name: str) -> None:
 @pytest.mark.parametrize("name", ["image", "image_crop", "image_random_crop", "image_slice"])
 def test_decoders_share_options(name: str) -> None:
     """Decoders list options in one order, with one description, as before they were groups."""
-    found = catalogue.find(f"decoders.{name}")
+    found = catalog.find(f"decoders.{name}")
     names = list(found.parameters)
     first = names.index(DECODING[0])
     assert names[first : first + 5] == DECODING

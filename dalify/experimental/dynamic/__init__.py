@@ -55,7 +55,7 @@ from dalify.experimental.dynamic.streams import (
     stream,
 )
 from dalify.experimental.dynamic.tensor import Tensor
-from dalify.registry import catalogue
+from dalify.registry import catalog
 
 __all__ = [
     "Batch",
@@ -109,7 +109,7 @@ _operators = install_names(__name__)
 
 def __getattr__(name: str) -> Any:
     member = getattr(_operators, name)
-    if name in vars(_operators) and catalogue.added(name) is None:
+    if name in vars(_operators) and catalog.added(name) is None:
         # Python finds it directly next time. Old names warn each time; operators of users can be removed.
         globals()[name] = member
     return member

@@ -28,7 +28,7 @@ from dalify.experimental.dynamic.held import Held
 from dalify.experimental.dynamic.modes import EvalMode
 from dalify.experimental.dynamic.rng import RNG, get_default_rng
 from dalify.graph.constants import constant_array
-from dalify.registry import COMMON_PARAMETERS, Operator, catalogue
+from dalify.registry import COMMON_PARAMETERS, Operator, catalog
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 
 __all__ = ["Call", "apply", "checked_names", "make_dynamic", "read", "tell", "use"]
@@ -154,7 +154,7 @@ def tell(error: DalifyError, line: SourceLine | None, operator: str | None = Non
 
 def apply(name: str, *inputs: Any, **arguments: Any) -> Any:
     """Call an operator by its name."""
-    return use(catalogue.find(name), inputs, arguments)
+    return use(catalog.find(name), inputs, arguments)
 
 
 def _settled(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], int | None]:

@@ -10,7 +10,7 @@ from dalify.base.errors import UnknownOperatorError
 from dalify.experimental.dynamic.calls import make_dynamic
 from dalify.experimental.dynamic.reader import make_reader
 from dalify.experimental.dynamic.rng import RNG, get_default_rng, set_seed
-from dalify.registry import Operator, catalogue
+from dalify.registry import Operator, catalog
 from dalify.registry.schema import pascal_case
 
 __all__ = ["install_names"]
@@ -23,7 +23,7 @@ def install_names(root: str) -> Namespace:
         root: import name of the outermost one.
     """
     top = install(root, "ndd", _member, lambda name: name)
-    for name in catalogue.namespaces():
+    for name in catalog.namespaces():
         parent_name, _, own = name.rpartition(".")
         if own == "readers":  # classes: a reader has a position in its data
             readers = Namespace(f"{root}.{name}", f"ndd.{name}", f"{name}.", make_reader, pascal_case)

@@ -97,7 +97,7 @@ class ArrayRow(NamedTuple):
         """
         return self.rows.read(self.file, self.number)
 
-    def stand_in(self) -> tuple[NDArray[Any] | None, ...]:
+    def substitute(self) -> tuple[NDArray[Any] | None, ...]:
         """Return the rows of readable arrays; zeros for the others, or None for rows of variable length."""
         return tuple(map(self._held, range(len(self.rows.files[self.file].arrays))))
 
@@ -199,7 +199,7 @@ class ArrayRows(Sequence[ArrayRow]):
         row_bytes = sum(each.row_bytes for each in stored)
         if rows.min() < 0 or numbers.max() >= self._firsts[file + 1] or row_bytes * len(rows) > _MAX_BYTES:
             return None
-        are_neighbours = bool((np.diff(rows) == 1).all())
+        are_neighbors = bool((np.diff(rows) == 1).all())
         first, stop = int(rows[0]), int(rows[-1]) + 1
         try:
             return tuple(
@@ -207,7 +207,7 @@ class ArrayRows(Sequence[ArrayRow]):
                     self._listed(file, array, rows.tolist())
                     if each.dtype.kind not in "biuf"
                     else as_array(self.files[file].read(array, first, stop))
-                    if are_neighbours and each.chunk_rows == 1
+                    if are_neighbors and each.chunk_rows == 1
                     else self._gathered(file, array, rows)
                     for array, each in enumerate(stored)
                 ]

@@ -79,8 +79,8 @@ def _lay_out(descriptors: Any, offsets: Any, sizes: Any, starts: Any) -> None:
     starts[0] = 0
     for piece in range(1, sizes.size):
         step = offsets[piece] - offsets[piece - 1]
-        is_neighbour = descriptors[piece] == descriptors[piece - 1] and step % _ALIGNMENT_BYTES == 0
-        if not is_neighbour or not sizes[piece - 1] <= step <= sizes[piece - 1] + _MAX_GAP_BYTES:
+        is_neighbor = descriptors[piece] == descriptors[piece - 1] and step % _ALIGNMENT_BYTES == 0
+        if not is_neighbor or not sizes[piece - 1] <= step <= sizes[piece - 1] + _MAX_GAP_BYTES:
             step = (sizes[piece - 1] + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES
         starts[piece] = starts[piece - 1] + step
 

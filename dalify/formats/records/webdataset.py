@@ -75,7 +75,7 @@ class Sample(NamedTuple):
             for dtype, (offset, size) in zip(samples.dtypes, places, strict=True)
         )
 
-    def stand_in(self) -> tuple[NDArray[Any], ...]:
+    def substitute(self) -> tuple[NDArray[Any], ...]:
         """Return a placeholder for an unreadable sample: an empty first output, and the others if readable."""
         samples = self.samples
         first, *others = zip(samples.dtypes, samples.places[self.number].tolist(), strict=True)

@@ -66,7 +66,7 @@ class ArrowRow(NamedTuple):
                 raise ReaderError(message, hint=error.hint) from None
         return tuple(found)
 
-    def stand_in(self) -> tuple[NDArray[Any] | None, ...]:
+    def substitute(self) -> tuple[NDArray[Any] | None, ...]:
         """Return the values of readable columns; None for the others."""
         return tuple(map(self._held, range(len(self.rows.columns))))
 

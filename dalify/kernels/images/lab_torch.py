@@ -27,9 +27,9 @@ _BYTE = 0xFF
 def _table(code: int, device: str) -> Tensor:
     """Return a table from packed colors to converted packed colors; int32 words, first channel lowest."""
     words = np.arange(_COLORS, dtype="<u4")
-    colours = words.view(np.uint8).reshape(1 << 12, 1 << 12, 4)[..., :3]
+    colors = words.view(np.uint8).reshape(1 << 12, 1 << 12, 4)[..., :3]
     found = np.zeros((1 << 12, 1 << 12, 4), np.uint8)
-    found[..., :3] = cv2.cvtColor(np.ascontiguousarray(colours), code)
+    found[..., :3] = cv2.cvtColor(np.ascontiguousarray(colors), code)
     return torch.as_tensor(found.view("<i4").reshape(-1), device=device)
 
 

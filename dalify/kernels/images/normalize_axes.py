@@ -81,7 +81,7 @@ def normalize_axes(
     keeps_frames = "F" in layout and size["F"] == extents["F"] and not anchors["F"].any()
     lead = [letter for letter in layout if (letter == "C" and keeps_planes) or (letter == "F" and keeps_frames)]
     depth = [letter for letter in layout if letter in "FD" and letter not in lead]
-    colour = [] if keeps_planes else ["C"]
+    color = [] if keeps_planes else ["C"]
     copies = math.prod(extents[letter] for letter in lead)
 
     def rearranged(data: Any, have: str, want: Sequence[str]) -> Any:
@@ -98,11 +98,11 @@ def normalize_axes(
     def extent_of(extents: Mapping[str, int]) -> tuple[int, int, int]:
         return (math.prod(extents[letter] for letter in depth), extents["H"], extents["W"])
 
-    source = rearranged(x, layout, [*lead, *depth, "H", "W", *colour])
+    source = rearranged(x, layout, [*lead, *depth, "H", "W", *color])
     source = source.reshape(samples * copies, *extent_of(extents), 1 if keeps_planes else channels)
     begins = np.stack([anchors[depth[0]] if depth else np.zeros(samples, np.int64), anchors["H"], anchors["W"]], 1)
-    planes = [*lead, *colour, *depth, "H", "W"]
-    is_planar = list(out_layout) != [*lead, *depth, "H", "W", *colour] or keeps_planes
+    planes = [*lead, *color, *depth, "H", "W"]
+    is_planar = list(out_layout) != [*lead, *depth, "H", "W", *color] or keeps_planes
     is_direct = not is_planar or list(out_layout) == planes
     out_channels = 1 if keeps_planes else size["C"]
     form = (out_channels, *extent_of(size)) if is_planar else (*extent_of(size), out_channels)

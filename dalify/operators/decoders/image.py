@@ -74,7 +74,7 @@ def _(out: Samples, encoded: Samples, *, options: DecodeOptions, headers: Any) -
     decode(out, encoded, options, headers)
 
 
-image.stand_in(blank_image)
+image.substitute(blank_image)
 
 
 @image.before(

@@ -99,4 +99,4 @@ def _(out: Samples, encoded: Samples, *, options: DecodeOptions, windows: np.nda
     decode(out, encoded, options, headers, windows)
 
 
-image_crop.stand_in(blank_image)
+image_crop.substitute(blank_image)

@@ -60,4 +60,4 @@ def _(out: Samples, encoded: Samples, *, options: DecodeOptions, windows: np.nda
     decode(out, encoded, options, headers, windows)
 
 
-image_random_crop.stand_in(blank_image)
+image_random_crop.substitute(blank_image)

@@ -161,4 +161,4 @@ def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]
     return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
 
 
-image_slice.stand_in(blank_image)
+image_slice.substitute(blank_image)

@@ -136,6 +136,6 @@ def _(out, compressed, *, chunk_offsets, chunk_sizes):
             raise
 
 
-@inflate.stand_in
+@inflate.substitute
 def _(compressed):
     return _BLANK

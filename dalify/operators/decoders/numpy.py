@@ -95,6 +95,6 @@ def _(data, *, dtype, headers):
     return [np.zeros_like(like) if array is None else array for array in arrays]
 
 
-@numpy.stand_in
+@numpy.substitute
 def _(data):
     return _BLANK

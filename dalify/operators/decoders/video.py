@@ -177,7 +177,7 @@ def _(out, encoded, *, fill_value, opened):
             raise
 
 
-@video.stand_in
+@video.substitute
 def _(encoded):
     height = width = _BLANK_EXTENT
     with suppress(Exception):

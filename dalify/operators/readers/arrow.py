@@ -125,9 +125,9 @@ def _(rows: ArrowRows, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
     return rows.read_many(numbers)
 
 
-@arrow.stand_in
+@arrow.substitute
 def _(row: ArrowRow) -> tuple[np.ndarray[Any, Any] | None, ...]:
-    return row.stand_in()
+    return row.substitute()
 
 
 @arrow.origin

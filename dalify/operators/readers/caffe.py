@@ -116,6 +116,6 @@ def _(record: LmdbRecord) -> str:
     return record.origin
 
 
-@caffe.stand_in
+@caffe.substitute
 def _(record: LmdbRecord, *, image_available: bool, label_available: bool) -> tuple[np.ndarray[Any, Any], ...]:
     return (np.empty(0, np.uint8),) * image_available + (np.zeros(1, np.int32),) * label_available

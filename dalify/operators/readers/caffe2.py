@@ -189,7 +189,7 @@ def _(record: LmdbRecord) -> str:
     return record.origin
 
 
-@caffe2.stand_in
+@caffe2.substitute
 def _(
     record: LmdbRecord,
     *,

@@ -228,7 +228,7 @@ def _(
     return read_file(_path(image)), *outputs
 
 
-@coco.stand_in
+@coco.substitute
 def _(
     image: _Image,
     *,

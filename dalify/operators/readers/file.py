@@ -119,6 +119,6 @@ def _(entry: FileEntry) -> str:
     return entry.origin
 
 
-@file.stand_in
+@file.substitute
 def _(entry: FileEntry) -> tuple[np.ndarray[Any, Any], ...]:
     return np.empty(0, np.uint8), np.array([entry.label], np.int32)

@@ -73,9 +73,9 @@ def _(rows: ArrayRows, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
     return rows.read_many(numbers)
 
 
-@hdf5.stand_in
+@hdf5.substitute
 def _(row: ArrayRow) -> tuple[np.ndarray[Any, Any] | None, ...]:
-    return row.stand_in()
+    return row.substitute()
 
 
 @hdf5.origin

@@ -67,6 +67,6 @@ def _(record: Record) -> str:
     return record.origin
 
 
-@mxnet.stand_in
+@mxnet.substitute
 def _(record: Record) -> tuple[np.ndarray[Any, Any], ...]:
     return np.empty(0, np.uint8), np.zeros(1, np.float32)

@@ -165,7 +165,7 @@ def _outputs(
     return tuple(results)
 
 
-@nemo_asr.stand_in
+@nemo_asr.substitute
 def _(
     recording: Recording,
     *,

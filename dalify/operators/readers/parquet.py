@@ -84,9 +84,9 @@ def _(rows: ArrowRows, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
     return rows.read_many(numbers)
 
 
-@parquet.stand_in
+@parquet.substitute
 def _(row: ArrowRow) -> tuple[np.ndarray[Any, Any] | None, ...]:
-    return row.stand_in()
+    return row.substitute()
 
 
 @parquet.identity("columns")

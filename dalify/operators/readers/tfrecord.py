@@ -109,6 +109,6 @@ def _(record: Record) -> str:
     return record.origin
 
 
-@tfrecord.stand_in
+@tfrecord.substitute
 def _(record: Record) -> tuple[np.ndarray[Any, Any], ...]:
     return record.context.empty()

@@ -121,7 +121,7 @@ def _(
     return frames, *outputs[1:]
 
 
-video.stand_in(blank_clip)
+video.substitute(blank_clip)
 
 
 @video.origin

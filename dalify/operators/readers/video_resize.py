@@ -201,7 +201,7 @@ def _to_numbers(value: Any) -> Any:
     return tuple(value.tolist()) if np.ndim(value) else float(value)
 
 
-video_resize.stand_in(blank_clip)
+video_resize.substitute(blank_clip)
 
 
 @video_resize.origin

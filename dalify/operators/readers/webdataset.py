@@ -128,6 +128,6 @@ def _(sample: Sample) -> str:
     return sample.origin
 
 
-@webdataset.stand_in
+@webdataset.substitute
 def _(sample: Sample) -> tuple[np.ndarray[Any, Any], ...]:
-    return sample.stand_in()
+    return sample.substitute()

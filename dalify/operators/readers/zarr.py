@@ -71,9 +71,9 @@ def _(rows: ArrayRows, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
     return rows.read_many(numbers)
 
 
-@zarr.stand_in
+@zarr.substitute
 def _(row: ArrayRow) -> tuple[np.ndarray[Any, Any] | None, ...]:
-    return row.stand_in()
+    return row.substitute()
 
 
 @zarr.origin

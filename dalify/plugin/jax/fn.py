@@ -13,7 +13,7 @@ from dalify.base.errors import ArgumentTypeError, SourceError
 from dalify.base.optional import torch
 from dalify.plugin.frameworks import framework
 from dalify.plugin.jax.arrays import Division, as_jax
-from dalify.registry import catalogue
+from dalify.registry import catalog
 
 __all__ = ["jax_function"]
 
@@ -77,7 +77,7 @@ def jax_function(
         on_device = bool(batches) and not isinstance(batches[0], np.ndarray)
         return tuple(_own_part(array, on_device) for array in found)
 
-    operator = catalogue.find("_batch_function")
+    operator = catalog.find("_batch_function")
     arguments = {
         "function": on_arrays,
         "num_outputs": num_outputs,

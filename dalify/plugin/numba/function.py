@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dalify.api.functions import apply_operator
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from dalify.registry.op_spec import OpSpec
 from dalify.registry.schema import OpSchema
 
@@ -70,7 +70,7 @@ def numba_function(
         "name": name,
         "preserve": preserve,
     }
-    operator = catalogue.find("experimental._numba_batch_function" if batch_processing else _NAME)
+    operator = catalog.find("experimental._numba_batch_function" if batch_processing else _NAME)
     return apply_operator(operator, (input_0, *inputs), arguments)
 
 
@@ -131,7 +131,7 @@ class NumbaFunction:
     @property
     def schema(self) -> OpSchema:
         """What the operator takes."""
-        return OpSchema(catalogue.find(_NAME), _NAME)
+        return OpSchema(catalog.find(_NAME), _NAME)
 
     @property
     def spec(self) -> OpSpec:

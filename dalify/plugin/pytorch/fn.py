@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from dalify.api.functions import apply_operator
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from dalify.registry.op_spec import OpSpec
 from dalify.registry.schema import OpSchema
 
@@ -63,7 +63,7 @@ def torch_python_function(
         "name": name,
         "preserve": preserve,
     }
-    return apply_operator(catalogue.find("python_function"), inputs, arguments)
+    return apply_operator(catalog.find("python_function"), inputs, arguments)
 
 
 class TorchPythonFunction:
@@ -108,7 +108,7 @@ class TorchPythonFunction:
     @property
     def schema(self) -> OpSchema:
         """What the operator takes."""
-        return OpSchema(catalogue.find("python_function"), "python_function")
+        return OpSchema(catalog.find("python_function"), "python_function")
 
     @property
     def spec(self) -> OpSpec:

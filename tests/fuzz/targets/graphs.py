@@ -20,7 +20,7 @@ import dalify
 from dalify.base.errors import DalifyError
 from dalify.data.dtypes import from_numpy
 from dalify.eager.functions import make_eager
-from dalify.registry import READER_PARAMETERS, Parameter, catalogue
+from dalify.registry import READER_PARAMETERS, Parameter, catalog
 from tests.fuzz.inputs import Input
 from tests.fuzz.outcomes import OK, Outcome, of_error
 from tests.fuzz.targets.base import Target, bytes_of, same_outputs
@@ -36,7 +36,7 @@ __all__ = ["TARGETS", "GraphTarget", "program"]
 _OPERATORS = [
     name
     for name in NAMES
-    if name in CASES and not catalogue.find(name).runs_user_code and name not in ("external_source", "dump_image")
+    if name in CASES and not catalog.find(name).runs_user_code and name not in ("external_source", "dump_image")
 ]
 _CHOSEN = ((0, 1), (0, SAMPLES), (SAMPLES, 2), (3, 3))
 _INTEGERS = [-1, 0, 1, 2, 5, 7, 100, 255, 256, 4096, 65536, -(2**31), 2**31 - 1, 2**31, 2**40, -(2**63), 2**63 - 1]
@@ -61,7 +61,7 @@ def program(rng: random.Random, operators: Sequence[str] = _OPERATORS) -> Docume
     count = rng.choice((1, 1, 2, 2, 3, 4))
     for position in range(count):
         name = rng.choice(operators)
-        found, case = catalogue.find(name), CASES[name]
+        found, case = catalog.find(name), CASES[name]
         inputs = [_input(name, number, rng) for number in range(len(case.inputs))]
         if position and inputs and rng.random() < 0.7:
             inputs[0] = {"node": position - 1}
@@ -253,10 +253,10 @@ def nodes_of(document: Document) -> list[Any]:
         name = item["operator"]
         inputs = [_node_of_input(given, samples, made, mode) for given in item["inputs"]]
         keywords = {key: _argument(key, given, samples, made, mode) for key, given in item["arguments"].items()}
-        if device == "gpu" and "gpu" in catalogue.find(name).kernels:
+        if device == "gpu" and "gpu" in catalog.find(name).kernels:
             inputs = [node.gpu() for node in inputs]
             keywords["device"] = "gpu"
-        function = function_of(name) if mode == "pipeline" else make_eager(catalogue.find(name), name)
+        function = function_of(name) if mode == "pipeline" else make_eager(catalog.find(name), name)
         result = function(*inputs, **keywords)
         results = list(result.values()) if isinstance(result, dict) else result
         results = list(results) if isinstance(results, (list, tuple)) else [results]
@@ -282,7 +282,7 @@ class GraphTarget(Target):
         """Run the typical use of some operators, which loads what most share."""
         os.environ["DALIFY_DEVICE"] = "cpu"
         for name in self._operators[:: max(1, len(self._operators) // 12)]:
-            if not catalogue.find(name).is_random and not catalogue.find(name).is_reader:
+            if not catalog.find(name).is_random and not catalog.find(name).is_reader:
                 self._expected[name] = self._typical(name)
                 self._typical(name, "gpu")
         rng = random.Random(self.name)
@@ -301,7 +301,7 @@ class GraphTarget(Target):
     def mutated(self, given: Input, other: Input, rng: random.Random) -> Input:
         """Return a new graph, or the nodes of two with changes."""
         document = program(rng, self._operators)
-        if any(catalogue.find(name).is_reader for name in self._operators):
+        if any(catalog.find(name).is_reader for name in self._operators):
             document["mode"] = "pipeline"
         if rng.random() < 0.3:
             old = json.loads(given["graph.json"])
@@ -368,6 +368,6 @@ def _is_named(error: Exception) -> bool:
 
 
 TARGETS: list[Target] = [
-    GraphTarget("graphs", [name for name in _OPERATORS if not catalogue.find(name).is_reader]),
-    GraphTarget("graphs.readers", [name for name in _OPERATORS if catalogue.find(name).is_reader]),
+    GraphTarget("graphs", [name for name in _OPERATORS if not catalog.find(name).is_reader]),
+    GraphTarget("graphs.readers", [name for name in _OPERATORS if catalog.find(name).is_reader]),
 ]

@@ -73,7 +73,7 @@ class Case:
         rtol: largest difference to DALI relative to the value, and on float results also to the largest value.
         not_sample_by_sample: why one sample alone gives another result than in its batch.
         not_beside_dali: why there is nothing to compare with.
-        not_serialised: why the graph cannot be written down.
+        not_serialized: why the graph cannot be written down.
         known_late: why type and dimensions of the result are not known when the graph is built.
         share: largest fraction of the elements that may differ from DALI by more than the tolerance.
         variants: further uses by label: changes of the arguments, `GONE` for one that is left out, ``inputs`` for other
@@ -89,7 +89,7 @@ class Case:
     rtol: float = 0.0
     not_sample_by_sample: str = ""
     not_beside_dali: str = ""
-    not_serialised: str = ""
+    not_serialized: str = ""
     known_late: str = ""
     share: float = 0.0
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

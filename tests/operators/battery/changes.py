@@ -147,7 +147,7 @@ MASKED: Changes = {
 FILLS: Changes = {f"dtype={name}": {"dtype": getattr(types, name)} for name in ("UINT8", "INT64", "FLOAT16", "BOOL")}
 
 # Why results differ from DALI's.
-STRADDLES = "DALI reads three channels a step, and so mixes neighbouring pixels; beyond the end of the image at last"
+STRADDLES = "DALI reads three channels a step, and so mixes neighboring pixels; beyond the end of the image at last"
 AXES = "DALI takes the first two axes for height and width, whatever the layout says"
 OVERFLOW = "DALI adds up squares of 32 bits, which overflow"
 CONSTANT_MASK = "DALI takes notice of a mask only where it differs from sample to sample"

@@ -16,7 +16,7 @@ from dalify.data import Batch
 from dalify.data.rows import Rows
 from dalify.data.samples import Samples
 from dalify.executor.values import argument_array, constant_array
-from dalify.registry import Operator, Spec, catalogue
+from dalify.registry import Operator, Spec, catalog
 from tests.operators.battery.case import Case, Each
 
 __all__ = ["call_kernel", "why_no_direct_call"]
@@ -40,7 +40,7 @@ def call_kernel(name: str, case: Case, folder: Path, samples: Sequence[int]) -> 
         folder: for files that the arguments name.
         samples: their numbers.
     """
-    results = [_of_one(catalogue.find(name), case, folder, index) for index in samples]
+    results = [_of_one(catalog.find(name), case, folder, index) for index in samples]
     return [list(output) for output in zip(*results, strict=True)]
 
 
@@ -60,7 +60,7 @@ def _of_one(operator: Operator, case: Case, folder: Path, index: int) -> list[np
             named[parameter.name] = array
             for_rule[parameter.name] = _plain(array)
         else:
-            constant = parameter.normalise(value, operator.public_name)
+            constant = parameter.normalize(value, operator.public_name)
             is_static = parameter.kind == "static"
             named[parameter.name] = constant if is_static else constant_array(parameter, constant, 1)
             for_rule[parameter.name] = constant

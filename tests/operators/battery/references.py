@@ -66,8 +66,8 @@ def twist(
     angle = math.radians(hue)
     turn = np.array([[1, 0, 0], [0, math.cos(angle), math.sin(angle)], [0, -math.sin(angle), math.cos(angle)]])
     matrix = np.linalg.inv(YIQ) @ turn @ np.diag([1.0, saturation, saturation]) @ YIQ * value
-    colours = x.astype(np.float64) @ matrix.T
-    return to_bytes(brightness * (128 + contrast * (colours - 128)))
+    colors = x.astype(np.float64) @ matrix.T
+    return to_bytes(brightness * (128 + contrast * (colors - 128)))
 
 
 YCBCR = np.array([[0.257, 0.504, 0.098], [-0.148, -0.291, 0.439], [0.439, -0.368, -0.071]])

@@ -18,7 +18,7 @@ import dalify
 from dalify.api.functions import make_function
 from dalify.data.dtypes import from_numpy
 from dalify.pipeline import do_not_convert
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from tests.operators.battery.case import SAMPLES, Case, Data, Each
 from tests.operators.battery.cases import CASES
 
@@ -47,7 +47,7 @@ ALL = tuple(range(SAMPLES))
 _APART = ("experimental.inputs.", "cache")
 NAMES = [
     name
-    for name in catalogue.names()
+    for name in catalog.names()
     if not name.rpartition(".")[2].startswith("_") and not name.startswith(("_", *_APART))
 ]
 every_operator = pytest.mark.parametrize("name", NAMES)
@@ -55,7 +55,7 @@ every_operator = pytest.mark.parametrize("name", NAMES)
 
 def function_of(name: str) -> Callable[..., Any]:
     """Return an operator as a function, also one that users reach only by an expression."""
-    return make_function(catalogue.find(name), f"fn.{name}")
+    return make_function(catalog.find(name), f"fn.{name}")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What must hold for every operator of the catalogue, checked on the cases of `tests.operators.battery.cases`.
+"""What must hold for every operator of the catalog, checked on the cases of `tests.operators.battery.cases`.
 
 An operator file is found by itself; it needs one entry in `CASES`. Nothing here knows an operator by name.
 """
@@ -16,7 +16,7 @@ from dalify import types
 from dalify.base.errors import SerializationError
 from dalify.data.dtypes import from_numpy
 from dalify.pipeline import do_not_convert
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from tests.operators.battery.case import SAMPLES
 from tests.operators.battery.cases import CASES
 from tests.operators.battery.run_case import (
@@ -56,7 +56,7 @@ def test_batch_is_sample_by_sample(name, folder):
     whole = typical(name, folder)
     if case.not_sample_by_sample:
         pytest.skip(case.not_sample_by_sample)
-    for index in ALL[:1] if catalogue.find(name).is_random else ALL:
+    for index in ALL[:1] if catalog.find(name).is_random else ALL:
         alone = run_case(name, case, folder, (index,))
         assert_same(alone, [(layout, [samples[index]]) for layout, samples in whole])
 
@@ -76,8 +76,8 @@ def test_ragged_is_uniform(name, folder):
         pytest.skip(case.not_sample_by_sample)
     if not case.inputs:
         pytest.skip("no inputs")
-    # The odd one in the middle for kernels that take neighbours together; last for random ones, which go by position.
-    order = (*ALL, SAMPLES) if catalogue.find(name).is_random else (0, 1, SAMPLES, 2, 3, 4)
+    # The odd one in the middle for kernels that take neighbors together; last for random ones, which go by position.
+    order = (*ALL, SAMPLES) if catalog.find(name).is_random else (0, 1, SAMPLES, 2, 3, 4)
     ragged = run_case(name, case, folder, order)
     kept = [order.index(index) for index in ALL]
     assert_same([(layout, [samples[place] for place in kept]) for layout, samples in ragged], typical(name, folder))
@@ -105,7 +105,7 @@ def test_ragged_on_gpu(name, folder, gpu):
 def test_conditional(name, folder, flags):
     """Inside a branch an operator gives what it gives outside; an empty branch runs nothing."""
     case = case_of(name)
-    if case.not_sample_by_sample or catalogue.find(name).is_reader or not case.inputs:
+    if case.not_sample_by_sample or catalog.find(name).is_reader or not case.inputs:
         pytest.skip(case.not_sample_by_sample or "runs outside of branches, for whole batches")
     expected = typical(name, folder)
     samples = case.inputs[0].samples[:SAMPLES]
@@ -140,7 +140,7 @@ def test_conditional(name, folder, flags):
         chosen = [one if flag else other for flag, one, other in zip(flags, expected[0][1], samples, strict=True)]
         with built(one_side, num_threads=2) as pipe:
             assert_same(outputs_of(pipe.run()), [(layout, chosen)])
-    if not catalogue.find(name).is_random:
+    if not catalog.find(name).is_random:
         with built(both_sides, num_threads=2) as pipe:
             assert_same(outputs_of(pipe.run()), expected)
 
@@ -166,7 +166,7 @@ def test_inference(name, folder):
     case = case_of(name)
     nodes = nodes_of(name, case, ALL, folder)
     for node, (layout, samples) in zip(nodes, typical(name, folder), strict=True):
-        if not catalogue.find(name).is_serial and name != "external_source" and not case.known_late:
+        if not catalog.find(name).is_serial and name != "external_source" and not case.known_late:
             assert node.dtype is not None
             assert node.layout is not None
         assert node.dtype in (None, from_numpy(samples[0].dtype))
@@ -175,7 +175,7 @@ def test_inference(name, folder):
 
 
 @every_operator
-def test_serialised(name, folder):
+def test_serialized(name, folder):
     """A graph written down and read back gives the same."""
     case = case_of(name)
     names: list[str] = []
@@ -184,7 +184,7 @@ def test_serialised(name, folder):
         return tuple(nodes_of(name, case, ALL, folder, names=names))
 
     with built(do_not_convert(graph)) as pipe:
-        if case.not_serialised:
+        if case.not_serialized:
             with pytest.raises(SerializationError, match=re.escape(f"fn.{name}")):
                 pipe.serialize()
             return

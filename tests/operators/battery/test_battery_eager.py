@@ -14,13 +14,13 @@ from dalify import eager
 from dalify.base.errors import UnknownOperatorError
 from dalify.data import TensorCPU, TensorListCPU
 from dalify.eager.functions import make_eager
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from tests.operators.battery.case import SAMPLES, Case, Data, Each
 from tests.operators.battery.run_case import ALL, Output, assert_same, case_of, every_operator, outputs_of, run_case
 
 
 def _function(name: str) -> Any:
-    operator = catalogue.find(name)
+    operator = catalog.find(name)
     if operator.is_reader or name == "external_source":
         with pytest.raises(UnknownOperatorError, match="pipeline_def"):
             make_eager(operator, f"eager.{name}")
@@ -30,7 +30,7 @@ def _function(name: str) -> Any:
 
 def _seeded(name: str, case: Case, folder: Path) -> Case:
     """Return the case with a seed of its own: without, calls draw new numbers each time."""
-    if not catalogue.find(name).is_random:
+    if not catalog.find(name).is_random:
         return case
     return dataclasses.replace(case, arguments={**case.given(folder), "seed": 5})
 
@@ -83,7 +83,7 @@ def test_sample_is_that_of_a_pipeline(name, folder):
     if case.not_sample_by_sample:
         pytest.skip(case.not_sample_by_sample)
     whole = run_case(name, case, folder)
-    for index in ALL[:1] if catalogue.find(name).is_random else ALL:
+    for index in ALL[:1] if catalog.find(name).is_random else ALL:
         alone = _alone(name, case, folder, index)
         expected = [(layout if case.inputs else "", [samples[index]]) for layout, samples in whole]
         if not case.inputs:
@@ -100,7 +100,7 @@ def test_gives_what_it_got(name, folder):
     layouts = {data.layout for data in case.inputs}
     if not case.inputs or any(isinstance(value, Each) for value in arguments.values()) or len(layouts) > 1:
         pytest.skip("no inputs, or more than one kind of data")
-    named = {"layout": layouts.pop()} if "layout" not in catalogue.find(name).parameters else {}
+    named = {"layout": layouts.pop()} if "layout" not in catalog.find(name).parameters else {}
     arrays = [np.array(data.samples[0]) for data in case.inputs]
     before = [array.copy() for array in arrays]
     results = _listed(function(*arrays, **arguments, **named))

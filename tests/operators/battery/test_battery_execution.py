@@ -16,7 +16,7 @@ from dalify import passes
 from dalify.base.errors import DalifyError
 from dalify.graph.serialize import to_json
 from dalify.pipeline import do_not_convert
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from tests.operators.battery.case import SAMPLES
 from tests.operators.battery.direct_call import call_kernel, why_no_direct_call
 from tests.operators.battery.run_case import (
@@ -39,7 +39,7 @@ OPTIONAL_PASSES = {passes.fold_constants, passes.deduplicate, passes.push_crop, 
 @every_operator
 def test_graph_is_the_kernel(name: str, folder: Path) -> None:
     """A pipeline gives what the kernel gives that is called by hand."""
-    case, operator = case_of(name), catalogue.find(name)
+    case, operator = case_of(name), catalog.find(name)
     reason = why_no_direct_call(operator) or (case.not_sample_by_sample and "looks at the other samples")
     if reason:
         pytest.skip(reason)
@@ -65,10 +65,10 @@ def test_passes_change_nothing(name: str, folder: Path, monkeypatch: pytest.Monk
             with built(do_not_convert(graph)) as pipe:
                 return outputs_of(pipe.run())
 
-    optimised = result()
+    optimized = result()
     kept = tuple(item for item in passes.PASSES if item[0] not in OPTIONAL_PASSES)
     monkeypatch.setattr(passes, "PASSES", kept)
-    assert_same(optimised, result())
+    assert_same(optimized, result())
 
 
 @every_operator
@@ -109,8 +109,8 @@ def test_empty_batch(name: str, folder: Path) -> None:
 def test_pickled(name: str, folder: Path) -> None:
     """A graph is pickled and comes back the same, but for one that holds a user's function."""
     case = case_of(name)
-    if case.not_serialised:
-        pytest.skip(case.not_serialised)
+    if case.not_serialized:
+        pytest.skip(case.not_serialized)
     with built(do_not_convert(lambda: tuple(nodes_of(name, case, ALL, folder, names=[])))) as pipe:
         graph = pipe._built.graph
         again = pickle.loads(pickle.dumps(graph))

@@ -10,7 +10,7 @@ import numpy as np
 from dalify import eager, lazy
 from dalify.data import TensorListCPU
 from dalify.deferred.values import LazyBatch
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from tests.operators.battery.case import SAMPLES, Case, Each
 from tests.operators.battery.run_case import ALL, assert_same, case_of, every_operator, outputs_of
 from tests.operators.battery.test_battery_eager import _batch, _function, _listed, _seeded
@@ -30,7 +30,7 @@ def test_results_are_those_of_calls_at_once(name, folder):
     expected = _listed(function(*inputs, **arguments))
     with lazy(num_threads=2):
         results = _listed(function(*inputs, **arguments))
-    if catalogue.find(name).is_serial or catalogue.find(name).has_side_effect:
+    if catalog.find(name).is_serial or catalog.find(name).has_side_effect:
         assert all(isinstance(result, TensorListCPU) for result in results)
         assert_same(outputs_of(results), outputs_of(expected))
         return

@@ -12,7 +12,7 @@ import pytest
 
 from dalify import limits
 from dalify.base.errors import ArgumentTypeError, DalifyError, OperatorError, UnknownArgumentError
-from dalify.registry import COMMON_PARAMETERS, RANDOM_STATE, READER_PARAMETERS, Parameter, catalogue
+from dalify.registry import COMMON_PARAMETERS, RANDOM_STATE, READER_PARAMETERS, Parameter, catalog
 from tests.operators.battery.case import SAMPLES, Case, Data, Each
 from tests.operators.battery.run_case import (
     ALL,
@@ -30,11 +30,11 @@ from tests.operators.battery.run_case import (
 def test_unknown_argument(name, folder):
     case = case_of(name)
     hidden = {*READER_PARAMETERS, RANDOM_STATE.name}
-    known = [item for item in catalogue.find(name).parameters if item not in hidden] or list(COMMON_PARAMETERS)
+    known = [item for item in catalog.find(name).parameters if item not in hidden] or list(COMMON_PARAMETERS)
     wrong = max(known, key=len) + "q"
     with pytest.raises(UnknownArgumentError) as caught:
         function_of(name)(*inputs_of(case, ALL, "cpu"), **{wrong: 1})
-    assert catalogue.find(name).public_name in str(caught.value)
+    assert catalog.find(name).public_name in str(caught.value)
     assert repr(wrong) in str(caught.value)
     assert f"Did you mean {wrong[:-1]!r}" in str(caught.value)
 
@@ -42,17 +42,17 @@ def test_unknown_argument(name, folder):
 @every_operator
 def test_number_of_inputs(name, folder):
     case = case_of(name)
-    declared = catalogue.find(name).inputs
+    declared = catalog.find(name).inputs
     required = sum(1 for item in declared if not item.is_optional and not item.is_variadic)
     counts = [required - 1] if required else []
     if not any(item.is_variadic for item in declared):
-        positional = sum(1 for item in catalogue.find(name).parameters.values() if item.is_positional)
+        positional = sum(1 for item in catalog.find(name).parameters.values() if item.is_positional)
         counts.append(len(declared) + positional + 1)
     given = {key: value for key, value in case.given(folder).items() if not hasattr(value, "values")}
     for count in counts:
         with pytest.raises(ArgumentTypeError) as caught:
             function_of(name)(*[np.zeros((2, 2), np.float32)] * count, **given)
-        assert catalogue.find(name).public_name in str(caught.value)
+        assert catalog.find(name).public_name in str(caught.value)
 
 
 HOSTILE = {
@@ -79,7 +79,7 @@ HOSTILE = {
 @every_operator
 def test_hostile_input(name, folder, gpu):
     """Data that were not meant: a result, the same on both devices, or an error of ours that names the operator."""
-    case, found = case_of(name), catalogue.find(name)
+    case, found = case_of(name), catalog.find(name)
     if not case.inputs:
         pytest.skip("no inputs")
     failures = []
@@ -96,7 +96,7 @@ def test_hostile_input(name, folder, gpu):
                     failures.append(f"{what}: the message does not name the operator: {error}")
             except Exception as error:
                 failures.append(f"{what} on the {device}: {type(error).__name__}: {error}")
-        if len(results) == 2 and what != "not finite":  # NaN and infinity may spread to other neighbours
+        if len(results) == 2 and what != "not finite":  # NaN and infinity may spread to other neighbors
             on_cpu, on_gpu = results
             if on_cpu is None or on_gpu is None:
                 if on_cpu is not on_gpu:
@@ -141,7 +141,7 @@ def _large_values(parameter: Parameter) -> list[Any]:
 
 def _failures(name: str, folder: Path, values_of: Callable[[Parameter], list[Any]]) -> list[str]:
     """Run an operator with each value of each argument; return what came of it other than results and clear errors."""
-    case, found = case_of(name), catalogue.find(name)
+    case, found = case_of(name), catalog.find(name)
     given = case.given(folder)
     failures: list[str] = []
     for parameter in found.parameters.values():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dalify.registry import COMMON_PARAMETERS, RANDOM_STATE, READER_PARAMETERS, catalogue
+from dalify.registry import COMMON_PARAMETERS, RANDOM_STATE, READER_PARAMETERS, catalog
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 from tests.operators.battery.run_case import (
     NAMES,
@@ -24,13 +24,13 @@ def _common(found: Any) -> frozenset[str]:
     if found.is_reader:
         return frozenset(READER_PARAMETERS)
     state = {RANDOM_STATE.name} if found.is_random else set()
-    return frozenset(state | ({"on_error"} if found.stand_in_function is not None else set()))
+    return frozenset(state | ({"on_error"} if found.substitute_function is not None else set()))
 
 
 @every_operator
 def test_documentation(name):
     """The docstring says what each input and argument means, what comes out, and gives an example."""
-    found = catalogue.find(name)
+    found = catalog.find(name)
     own = [item for item in found.parameters if item not in _common(found)]
     words = [*(item.name for item in found.inputs), *own]
     sections = re.split(r"^(Args|Returns|Raises|Example):\n", found.doc, flags=re.MULTILINE)
@@ -52,7 +52,7 @@ def test_schema(name, oracle):
         theirs = operator.attrgetter(name)(oracle.fn)
     except AttributeError:
         pytest.skip("DALI has no such function")
-    found = catalogue.find(name)
+    found = catalog.find(name)
     signature = inspect.signature(theirs).parameters
     keywords = {
         item.name: item.default
@@ -100,4 +100,4 @@ def _same_default(parameter: Any, default: Any) -> bool:
 def test_tables_of_differences_are_needed(oracle):
     for key in [*DEFAULTS, *MISSING, *(item for item in OWN if item not in NAMES)]:
         name, _, argument = key.rpartition(".")
-        assert argument in catalogue.find(name).parameters or key in MISSING
+        assert argument in catalog.find(name).parameters or key in MISSING

@@ -206,7 +206,7 @@ def test_damaged_files_never_crash():
             assert sound.ndim == 2
 
 
-def test_a_stand_in_can_be_decoded():
+def test_a_substitute_can_be_decoded():
     sound, rate = codec.decode_audio(codec.silence(), np.dtype(np.float32))
     assert rate == 16000
     assert sound.shape == (1600, 1)

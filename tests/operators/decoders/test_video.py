@@ -44,12 +44,12 @@ def test_bit_for_bit_like_dali(films, name):
         {"pixels": "yuv422p"},
         {"pixels": "yuv444p"},
         {"size": (47, 63)},
-        {"colour": (1, 1)},  # BT.709, which DALI does not look at
-        {"colour": (1, 2)},  # the same, in the full range, which it does
+        {"color": (1, 1)},  # BT.709, which DALI does not look at
+        {"color": (1, 2)},  # the same, in the full range, which it does
     ],
     ids=str,
 )
-def test_colours_are_dalis(given, tmp_path):
+def test_colors_are_dalis(given, tmp_path):
     codec, options = FORMS["vp9.webm"]
     data = [contents(write_video(tmp_path / "film.webm", codec, count=4, **{**options, **given}))]
     np.testing.assert_array_equal(run_dalify("decoders.video", data)[0], run_dali("decoders.video", data)[0])
@@ -153,7 +153,7 @@ def test_only_bytes():
 def test_a_blank_film_is_within_the_limit(length: int, extents: tuple[int, int]):
     """What takes the place of a damaged film must not fail as the film did, whatever its header declares."""
     operator = importlib.import_module("dalify.operators.decoders.video").video
-    blank = operator.stand_in_function(np.zeros(9, np.uint8))
+    blank = operator.substitute_function(np.zeros(9, np.uint8))
     blank = np.concatenate([blank[:-8], np.array(extents, np.uint32).view(np.uint8)])
 
     @dalify.pipeline_def(batch_size=1, num_threads=1, limits=dalify.limits.Limits(max_sample_bytes=1 << 20))

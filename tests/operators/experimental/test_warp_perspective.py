@@ -69,8 +69,8 @@ def test_cubic_from_afar(device, border_mode):
 
 def test_layouts(device):
     planar = [np.ascontiguousarray(image.transpose(2, 0, 1)) for image in IMAGES]
-    grey = [image[..., 0] for image in IMAGES]
-    for data, layout in ((planar, "CHW"), (grey, "HW"), (SEQUENCES, "FHWC")):
+    gray = [image[..., 0] for image in IMAGES]
+    for data, layout in ((planar, "CHW"), (gray, "HW"), (SEQUENCES, "FHWC")):
         assert_equals_dali(
             "experimental.warp_perspective", data, layouts=layout, device=device, tolerance=1, matrix=MATRIX
         )

@@ -217,7 +217,7 @@ def test_a_dataset_of_hugging_face() -> None:
     shuffled = dataset.shuffle(seed=3)
     _, batches, _ = run_reader(dalify, "readers.arrow", 1, 12, source=shuffled, columns=["label"])
     assert [int(sample) for sample in batches[0][0]] == shuffled["label"][:]
-    index = dalify.registry.catalogue.find("readers.arrow").index_function(shuffled, ["label"], 1 << 20)
+    index = dalify.registry.catalog.find("readers.arrow").index_function(shuffled, ["label"], 1 << 20)
     assert index.labels.tolist() == shuffled["label"][:]
     assert [int(row.read()[0]) for row in pickle.loads(pickle.dumps(index))] == shuffled["label"][:]
     with pytest.raises(ArgumentValueError, match="transform"):

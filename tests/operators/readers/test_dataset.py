@@ -23,7 +23,7 @@ STARTS = ["fork", "spawn"]
 
 
 class Squares(Dataset):
-    """Number and square; grey pictures of that shade."""
+    """Number and square; gray pictures of that shade."""
 
     def __init__(self, count: int = 12, fails: tuple[int, ...] = ()) -> None:
         self.count = count

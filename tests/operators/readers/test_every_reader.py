@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dalify
-from dalify.registry import READER_PARAMETERS, catalogue
+from dalify.registry import READER_PARAMETERS, catalog
 from tests.operators.readers.datasets import DATASETS, Batches, run_reader
 
 COUNT = 11
@@ -25,7 +25,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any
     """The arguments of every reader, with its data written once."""
     found = {}
     for name, write in DATASETS.items():
-        if name in catalogue.names():
+        if name in catalog.names():
             found[name] = write(tmp_path_factory.mktemp(name), COUNT)
     return found
 
@@ -39,7 +39,7 @@ def arguments_of(name: str, written: dict[str, dict[str, Any]]) -> dict[str, Any
 
 
 def test_every_reader_has_data():
-    readers = [name for name in catalogue.names() if name.startswith(("readers.", "experimental.readers."))]
+    readers = [name for name in catalog.names() if name.startswith(("readers.", "experimental.readers."))]
     videos = {name for name in readers if "video" in name or name == "readers.sequence"}
     # One reads any object of Python that has a length and items: no container of its own.
     assert set(readers) - videos - {"readers.dataset"} <= set(DATASETS)
@@ -144,7 +144,7 @@ def _pipe(name: str, arguments: dict[str, Any], options: dict[str, Any]) -> Any:
 
 def given_to_the_index(operator: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     return {
-        key: parameter.normalise(arguments[key], operator.name) if key in arguments else parameter.default
+        key: parameter.normalize(arguments[key], operator.name) if key in arguments else parameter.default
         for key, parameter in operator.parameters.items()
         if key not in READER_PARAMETERS
     }
@@ -154,7 +154,7 @@ def given_to_the_index(operator: Any, arguments: dict[str, Any]) -> dict[str, An
 def test_the_index_survives_pickling_and_forks(written: dict[str, dict[str, Any]], name: str):
     """Open files and databases are neither pickled nor shared with a child that would move them."""
     arguments = {key: value(dalify) if callable(value) else value for key, value in arguments_of(name, written).items()}
-    operator = catalogue.find(name)
+    operator = catalog.find(name)
     given = given_to_the_index(operator, arguments)
     index = operator.index_function(**given)
     constants = {key: given[key] for key in operator.read_names if operator.parameters[key].kind == "static"} | {
@@ -193,7 +193,7 @@ def test_a_million_entries_would_fit(written: dict[str, dict[str, Any]], name: s
         folder = tmp_path / str(count)
         folder.mkdir()
         arguments = {key: value(dalify) if callable(value) else value for key, value in write(folder, count).items()}
-        operator = catalogue.find(name)
+        operator = catalog.find(name)
         index = operator.index_function(**given_to_the_index(operator, arguments))
         sizes.append(len(pickle.dumps(index)))
     assert (sizes[1] - sizes[0]) / 200 < 400

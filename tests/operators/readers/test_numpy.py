@@ -18,7 +18,7 @@ import dalify
 from dalify.base.errors import ArgumentValueError, DalifyError, DecodeError, IndexingError, ReaderError
 from dalify.formats.arrays.numpy_window import read_header, read_window
 from dalify.formats.files.open_files import OpenFiles
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from tests.operators.readers.datasets import run_reader
 
 ARRAY = np.arange(120, dtype=np.float32).reshape(4, 6, 5)
@@ -157,7 +157,7 @@ def test_together_is_as_one_by_one(
     paths = [tmp_path / f"{number}.npy" for number in range(16)]
     for path, (shape, name, order) in zip(paths, KINDS[kind], strict=True):
         np.save(path, random.integers(0, 100, shape).astype(name, order=cast("Any", order)))
-    operator = catalogue.find("readers.numpy")
+    operator = catalog.find("readers.numpy")
     with monkeypatch.context() as patch:
         patch.setattr(operator, "read_many_function", None)
         expected = read(dalify, *paths, **options)

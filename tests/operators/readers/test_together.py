@@ -16,7 +16,7 @@ import dalify
 from dalify import fn, tfrecord, types
 from dalify.base.errors import ReaderError
 from dalify.formats.records import webdataset as formats_webdataset
-from dalify.registry import catalogue
+from dalify.registry import catalog
 from tests.helpers.containers import (
     caffe2_record,
     caffe2_tensor,
@@ -94,7 +94,7 @@ def _run_often(pipe: dalify.Pipeline) -> None:
 
 
 def _one_by_one(reader: str, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[list[np.ndarray]]:
-    operator = catalogue.find(f"readers.{reader}")
+    operator = catalog.find(f"readers.{reader}")
     with monkeypatch.context() as patch:
         patch.setattr(operator, "read_many_function", None)
         return _samples(_pipeline(reader, arguments))
@@ -109,7 +109,7 @@ def _assert_same(ones: list[list[np.ndarray]], others: list[list[np.ndarray]]) -
 
 def _together(reader: str, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[list[np.ndarray]]:
     """Run a reader; none of its records may be read by itself."""
-    operator = catalogue.find(f"readers.{reader}")
+    operator = catalog.find(f"readers.{reader}")
 
     def read(entry: Any, **_: Any) -> Any:
         raise AssertionError("read by itself")
@@ -236,10 +236,10 @@ def test_file_that_becomes_shorter_or_longer_comes_as_it_is(tmp_path: Path) -> N
 
 
 @every_reader
-def test_stand_ins(reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_substitutes(reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One record that cannot be read costs nothing but itself."""
     arguments = _write(reader, tmp_path)
-    operator = catalogue.find(f"readers.{reader}")
+    operator = catalog.find(f"readers.{reader}")
     read = operator.read_function
     assert read is not None
     whole = _samples(_pipeline(reader, arguments))

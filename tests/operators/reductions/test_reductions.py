@@ -51,7 +51,7 @@ def test_requested_types(device):
     assert_same_as_dali(graph, SAMPLES, device=device, rtol=1e-6)
 
 
-def test_one_centre_for_several_results(device):
+def test_one_center_for_several_results(device):
     ((_, got),) = run_here(lambda dali, x: [dali.fn.reductions.variance(x, 7.0, axes=[0])], SAMPLES, device=device)
     for sample, result in zip(SAMPLES, got, strict=True):
         np.testing.assert_allclose(result, np.square(sample - 7.0).mean(axis=0), rtol=1e-6)
@@ -71,7 +71,7 @@ def test_mistakes_are_named(arguments, error, message):
         run_here(lambda dali, x: [dali.fn.reductions.sum(x, **arguments)], SAMPLES, layouts="HWC")
 
 
-def test_a_centre_that_does_not_fit():
+def test_a_center_that_does_not_fit():
     def graph(dali, x):
         return [dali.fn.reductions.variance(x, dali.fn.reductions.mean(x, axes=[0]), axes=[1])]
 

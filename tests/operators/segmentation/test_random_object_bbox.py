@@ -90,10 +90,10 @@ def test_formats():
     boxes = np.array(run_dalify(NAME, masks, format="box", **seeds))
     begin, end = run_dalify(NAME, masks, format="start_end", **seeds)
     anchor, shape = run_dalify(NAME, masks, **seeds)
-    labelled = run_dalify(NAME, masks, output_class=True, **seeds)
-    assert len(labelled) == 3
-    assert labelled[2][0].shape == ()
-    for found in (begin, anchor, labelled[0]):
+    labeled = run_dalify(NAME, masks, output_class=True, **seeds)
+    assert len(labeled) == 3
+    assert labeled[2][0].shape == ()
+    for found in (begin, anchor, labeled[0]):
         np.testing.assert_array_equal(found, boxes[:, :2])
     np.testing.assert_array_equal(end, boxes[:, 2:])
     np.testing.assert_array_equal(shape, boxes[:, 2:] - boxes[:, :2])

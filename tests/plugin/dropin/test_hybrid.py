@@ -49,7 +49,7 @@ COMPOSITIONS: dict[str, tuple[list[Any], list[str]]] = {
     "python everywhere": ([Brighten(), CROP, Brighten(), TO_TENSOR, add_noise, NORMALIZE], ["RandomResizedCrop"]),
     "arrays between": ([CROP, as_array, TO_TENSOR], ["RandomResizedCrop"]),
     "nested": ([CROP, transforms.Compose([Brighten(), transforms.Compose([FLIP, TO_TENSOR])])], ["ToTensor"]),
-    "grey": ([CROP, transforms.Grayscale(1), ImageOps.invert, TO_TENSOR], ["Grayscale", "ToTensor"]),
+    "gray": ([CROP, transforms.Grayscale(1), ImageOps.invert, TO_TENSOR], ["Grayscale", "ToTensor"]),
     "what Pillow knows": ([transforms.Resize(20), description_of], ["Resize"]),
     "what Pillow knows behind a pad": ([transforms.Pad(2), description_of], ["Pad"]),
     "rotated late": ([transforms.Resize((20, 30)), ImageOps.exif_transpose, CROP, TO_TENSOR], ["RandomResizedCrop"]),

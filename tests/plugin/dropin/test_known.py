@@ -14,7 +14,7 @@ from PIL import Image
 from dalify.plugin.pytorch import DataLoader, register_dataset
 from dalify.plugin.pytorch.dropin.datasets import find_sources, locate
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
-from dalify.plugin.pytorch.dropin.plan import NotRecognisedError
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
 from tests.helpers.torchvision_import import import_torchvision
 from tests.plugin.dropin.beside_torch import TorchLoader, same
@@ -142,7 +142,7 @@ def test_species(files, kinds):
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory) -> Path:
-    """A tree in which the second image is grey, and the third has no colours of its own."""
+    """A tree in which the second image is gray, and the third has no colors of its own."""
     root = tmp_path_factory.mktemp("mixed")
     for folder in ("101_ObjectCategories/x", "256_ObjectCategories/x", "celeba/img_align_celeba"):
         (root / folder).mkdir(parents=True)
@@ -160,7 +160,7 @@ def test_images_as_they_are(mixed, name):
     dataset = make(getattr(datasets, name), **attributes, target_type=["category"])
     beside(dataset)
     dataset.transform = transforms.Compose([transforms.RandomChoice([transforms.RandomInvert()]), TO_TENSOR])
-    with pytest.raises(NotRecognisedError, match="not all RGB"):
+    with pytest.raises(NotRecognizedError, match="not all RGB"):
         find_sources(dataset)
 
 
@@ -277,7 +277,7 @@ def registry() -> Iterator[None]:
 
 @pytest.mark.usefixtures("registry")
 def test_registered_datasets(files):
-    with pytest.raises(NotRecognisedError, match=r"Other, which is not supported"):
+    with pytest.raises(NotRecognizedError, match=r"Other, which is not supported"):
         find_sources(Other(files))
     names = [file.name for file in files]
     register_dataset(Other)(lambda dataset: (dataset.files, names))
@@ -315,7 +315,7 @@ def joint(image: Any, label: Any) -> tuple[Any, Any]:
     ],
 )
 def test_what_is_not_known(build, reason, code):
-    with pytest.raises(NotRecognisedError, match=reason) as caught:
+    with pytest.raises(NotRecognizedError, match=reason) as caught:
         find_sources(build())
     assert caught.value.code == code
 

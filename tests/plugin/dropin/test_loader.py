@@ -227,8 +227,8 @@ AFTER = [
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(BEFORE, max_size=4), st.sampled_from(GREY), st.lists(BEFORE, max_size=1), st.sampled_from(AFTER))
-def test_any_composition(folder, first, grey, second, after):
-    transform = transforms.Compose([*first, *grey, *second, *after])
+def test_any_composition(folder, first, gray, second, after):
+    transform = transforms.Compose([*first, *gray, *second, *after])
     check(datasets.ImageFolder(folder, transform), batch_size=1)
     check(cifar(transform, 12), batch_size=1, shuffle=True)
 
@@ -236,8 +236,8 @@ def test_any_composition(folder, first, grey, second, after):
 def test_single_transform_and_nested_composition(folder):
     check(datasets.ImageFolder(folder, transforms.ToTensor()), batch_size=1)
     check(mnist(transforms.PILToTensor()), batch_size=7)
-    grey = transforms.Compose([transforms.Grayscale(1), transforms.Compose([transforms.Resize((9, 8))])])
-    check(datasets.ImageFolder(folder, transforms.Compose([grey, transforms.ToTensor()])), batch_size=5)
+    gray = transforms.Compose([transforms.Grayscale(1), transforms.Compose([transforms.Resize((9, 8))])])
+    check(datasets.ImageFolder(folder, transforms.Compose([gray, transforms.ToTensor()])), batch_size=5)
 
 
 class Doubled(transforms.ToTensor):

@@ -141,7 +141,7 @@ def test_version_1_on_images_and_on_tensors(stage):
     check(v1.Compose([v1.ToTensor(), stage, v1.RandomHorizontalFlip(), normalize]))
 
 
-def colours(version: Any) -> list[Any]:
+def colors(version: Any) -> list[Any]:
     return [
         version.AutoAugment(),
         version.ColorJitter(0.4, 0.4, 0.4, 0.1),
@@ -160,20 +160,20 @@ def colours(version: Any) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("stage", colours(v1), ids=named)
+@pytest.mark.parametrize("stage", colors(v1), ids=named)
 def test_torchvision_does_the_work_version_1(stage):
     after = v1.RandomHorizontalFlip(), v1.PILToTensor(), v1.ConvertImageDtype(FLOAT)
     check(v1.Compose([v1.RandomResizedCrop(48), stage, *after, v1.RandomErasing(0.5, value="random")]))
 
 
-@pytest.mark.parametrize("stage", colours(v2), ids=named)
+@pytest.mark.parametrize("stage", colors(v2), ids=named)
 def test_torchvision_does_the_work_version_2(stage):
     after = v2.RandomCrop(30, pad_if_needed=True), v2.ToImage(), v2.ToDtype(FLOAT, scale=True)
     check(v2.Compose([v2.Resize(48), stage, *after, v2.RandomErasing(0.5, inplace=True), v2.ToPureTensor()]))
 
 
 @pytest.mark.parametrize("version", [v1, v2])
-def test_colour_by_kernels(version):
+def test_color_by_kernels(version):
     jitters = [
         version.ColorJitter(brightness=0.5),
         version.ColorJitter(contrast=(0.2, 2.5), saturation=0.9),
@@ -204,9 +204,9 @@ def test_the_limit_of_random_apply(version, probability, monkeypatch):
 def test_what_only_version_2_has():
     choice = v2.RandomChoice([v2.RandomInvert(), v2.RandomCrop(30)], p=[0.3, 0.7])
     order = v2.RandomOrder([v2.RandomSolarize(99), v2.RandomPosterize(2)])
-    colour = v2.RandomPhotometricDistort(), v2.JPEG((20, 80)), v2.RandomChannelPermutation()
+    color = v2.RandomPhotometricDistort(), v2.JPEG((20, 80)), v2.RandomChannelPermutation()
     size = v2.RandomZoomOut(), v2.RandomResize(30, 60), v2.ScaleJitter((50, 50)), v2.RandomShortestSize([30, 40], 90)
-    check(v2.Compose([choice, order, *colour, *size, v2.ToImage(), v2.ToDtype(FLOAT)]), seeds=6)
+    check(v2.Compose([choice, order, *color, *size, v2.ToImage(), v2.ToDtype(FLOAT)]), seeds=6)
     check(v2.Compose([v2.ToDtype(FLOAT), v2.ToImage(), v2.ToDtype({torch.Tensor: None, "others": FLOAT}, scale=True)]))
 
 
@@ -254,14 +254,14 @@ BEHIND = st.sampled_from(
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(ANYWHERE, max_size=3), TO_TENSOR, st.lists(st.one_of(BEHIND, ANYWHERE), max_size=3), st.booleans())
-def test_any_order_of_both_versions(before, to_tensor, behind, is_grey):
+def test_any_order_of_both_versions(before, to_tensor, behind, is_gray):
     transform = v1.Compose([*before, to_tensor, *behind])
-    channels = 1 if is_grey else 3
+    channels = 1 if is_gray else 3
     assume(lower_transform(transform, channels).is_whole)
     check(transform, channels, seeds=1)
 
 
-def test_grey_images():
+def test_gray_images():
     check(v2.Compose([v2.RGB(), v2.Resize(20), v2.ToTensor(), v1.Normalize(MEAN, DEVIATION)]), channels=1)
     check(v2.Compose([v2.ToImage(), v2.RGB(), v2.RandomHorizontalFlip(), v2.ToDtype(FLOAT)]), channels=1)
     check(v1.Compose([v1.Grayscale(3), v1.ColorJitter(0.3), v1.ToTensor()]), channels=1)

@@ -195,7 +195,7 @@ def test_errors_are_those_of_threads(ray_cluster: RayCluster, photo_folder: Path
     ray_cluster.fill_up()
 
     def fails(image: np.ndarray) -> np.ndarray:
-        raise LookupError("no such colour")
+        raise LookupError("no such color")
 
     @pipeline_def(batch_size=4, num_threads=2, seed=3)
     def pipeline():
@@ -208,7 +208,7 @@ def test_errors_are_those_of_threads(ray_cluster: RayCluster, photo_folder: Path
     notes = []
     for pipe in (pipeline(), RayPipeline(pipeline(), workers=2)):
         pipe.run()
-        with pytest.raises(LookupError, match="no such colour") as raised:
+        with pytest.raises(LookupError, match="no such color") as raised:
             pipe.run()
         notes.append(raised.value.__notes__[0])
         pipe.run()  # the next batch is the next one
@@ -225,7 +225,7 @@ def damaged(photo_folder: Path, tmp_path: Path) -> Path:
 
 
 @pipeline_def(batch_size=4, num_threads=2, seed=5)
-def labelled(folder: Path):
+def labeled(folder: Path):
     encoded, labels = fn.readers.file(file_root=str(folder), random_shuffle=True)
     return fn.decoders.image(encoded), labels
 
@@ -235,7 +235,7 @@ def test_bad_samples(ray_cluster: RayCluster, damaged: Path) -> None:
     for policy in ("skip", "replace"):
         found = []
         for make in (lambda pipe: pipe, lambda pipe: RayPipeline(pipe, workers=2)):
-            pipe = make(labelled(damaged, on_error=policy))
+            pipe = make(labeled(damaged, on_error=policy))
             mine, flags = [], []
             for _ in range(2 * EPOCH):
                 mine.append(values(pipe.run()))
@@ -250,7 +250,7 @@ def test_bad_samples(ray_cluster: RayCluster, damaged: Path) -> None:
 def test_a_damaged_sample_is_an_error_that_names_it(ray_cluster: RayCluster, damaged: Path) -> None:
     ray_cluster.fill_up()
     texts: list[list[str]] = []
-    for pipe in (labelled(damaged), RayPipeline(labelled(damaged), workers=1)):
+    for pipe in (labeled(damaged), RayPipeline(labeled(damaged), workers=1)):
         texts.append([])
         for _ in range(EPOCH):
             try:

@@ -22,9 +22,9 @@ def _has_labels(file_root: str, file_list: str, labels: object) -> bool:
 
 
 def _count(arguments: Mapping[str, Any]) -> int:
-    labelled = _has_labels(arguments.get("file_root", ""), arguments.get("file_list", ""), arguments.get("labels"))
+    labeled = _has_labels(arguments.get("file_root", ""), arguments.get("file_list", ""), arguments.get("labels"))
     numbered = frame_num_kind(arguments.get("enable_frame_num", "none")) != "none"
-    return 1 + labelled + numbered + bool(arguments.get("enable_timestamps"))
+    return 1 + labeled + numbered + bool(arguments.get("enable_timestamps"))
 
 
 @operator(outputs=_count, reader=True, needs=(av,))
@@ -160,13 +160,13 @@ def _(
     return clip_outputs(
         clip,
         clip.frames,
-        labelled=_has_labels(file_root, file_list, labels),
+        labeled=_has_labels(file_root, file_list, labels),
         frame_num=frame_num_kind(enable_frame_num),
         timestamps=enable_timestamps,
     )
 
 
-@video.stand_in
+@video.substitute
 def _(
     entry: VideoEntry,
     *,
@@ -178,7 +178,7 @@ def _(
 ) -> tuple[np.ndarray[Any, Any] | None, ...]:
     return blank_outputs(
         entry,
-        labelled=_has_labels(file_root, file_list, labels),
+        labeled=_has_labels(file_root, file_list, labels),
         frame_num=frame_num_kind(enable_frame_num),
         timestamps=enable_timestamps,
     )

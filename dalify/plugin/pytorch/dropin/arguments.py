@@ -14,10 +14,10 @@ import numpy as np
 
 from dalify.base.torchvision_rules import filter_name, integers, margins, padding_mode
 from dalify.kernels.images.pillow_color import are_pillows
-from dalify.plugin.pytorch.dropin.colour import ColorJitter, MaybeGrey, Sometimes
+from dalify.plugin.pytorch.dropin.color import ColorJitter, MaybeGray, Sometimes
 from dalify.plugin.pytorch.dropin.own import VERSION_2, Own, module_of
 from dalify.plugin.pytorch.dropin.picture import Margins
-from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Grey, Pad, RandomCrop, RandomResizedCrop, Resize, Step
+from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Gray, Pad, RandomCrop, RandomResizedCrop, Resize, Step
 
 __all__ = ["STEPS", "Setting"]
 
@@ -143,23 +143,23 @@ def _flip(axis: int) -> Callable[[Any, Setting], Step]:
     return lower
 
 
-def _grey(stage: Any, setting: Setting) -> Step:
+def _gray(stage: Any, setting: Setting) -> Step:
     _on_pillow(setting)
     if stage.num_output_channels not in (1, 3):
         raise ValueError(f"num_output_channels {stage.num_output_channels!r}")
-    return Grey(stage.num_output_channels)
+    return Gray(stage.num_output_channels)
 
 
-def _colour(stage: Any, setting: Setting) -> Step:
+def _color(stage: Any, setting: Setting) -> Step:
     _on_pillow(setting)
     if setting.channels != 1:
         raise ValueError("three channels are left alone")
-    return Grey(3)
+    return Gray(3)
 
 
-def _maybe_grey(stage: Any, setting: Setting) -> Step:
+def _maybe_gray(stage: Any, setting: Setting) -> Step:
     _on_pillow(setting)
-    return MaybeGrey(setting.channels, stage.p)
+    return MaybeGray(setting.channels, stage.p)
 
 
 def _limits(values: Any) -> tuple[float, float] | None:
@@ -190,12 +190,12 @@ def _random_apply(stage: Any, setting: Setting) -> Step:
 STEPS: dict[str, Callable[[Any, Setting], Step]] = {
     "CenterCrop": _center_crop,
     "ColorJitter": _color_jitter,
-    "Grayscale": _grey,
+    "Grayscale": _gray,
     "Pad": _pad,
-    "RGB": _colour,
+    "RGB": _color,
     "RandomApply": _random_apply,
     "RandomCrop": _random_crop,
-    "RandomGrayscale": _maybe_grey,
+    "RandomGrayscale": _maybe_gray,
     "RandomHorizontalFlip": _flip(1),
     "RandomResizedCrop": _random_resized_crop,
     "RandomVerticalFlip": _flip(0),

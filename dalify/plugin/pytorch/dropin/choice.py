@@ -15,7 +15,7 @@ from torch.utils.data.dataloader import _DatasetKind
 from dalify.plugin.pytorch.dropin.datasets import find_sources
 from dalify.plugin.pytorch.dropin.lowered import PythonStages
 from dalify.plugin.pytorch.dropin.lowering import check_settings, lower_transform
-from dalify.plugin.pytorch.dropin.plan import NotRecognisedError
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import WRAPPERS
 from dalify.plugin.pytorch.dropin.sources import Source
 
@@ -52,7 +52,7 @@ class Choice:
 
     mode: Mode
     sources: Mapping[int, Source] = field(default_factory=dict)
-    reasons: tuple[NotRecognisedError, ...] = ()
+    reasons: tuple[NotRecognizedError, ...] = ()
 
 
 def choose(loader: Any) -> Choice:
@@ -64,11 +64,11 @@ def choose(loader: Any) -> Choice:
     try:
         _check_loader(loader)
         sources = find_sources(loader.dataset)
-    except NotRecognisedError as error:
+    except NotRecognizedError as error:
         hint = error.hint + _hint_for_transform(error.code, loader.dataset)
         # Anew: its traceback would keep the caller's frames, and with them iterators that should end.
-        return Choice(Mode.TORCH, {}, (NotRecognisedError(error.reason, hint, error.code),))
-    rests = [NotRecognisedError(plan.rest_reason, plan.rest_hint, "TF01") for plan in _unfinished(sources)]
+        return Choice(Mode.TORCH, {}, (NotRecognizedError(error.reason, hint, error.code),))
+    rests = [NotRecognizedError(plan.rest_reason, plan.rest_hint, "TF01") for plan in _unfinished(sources)]
     if rests and not any(source.plan.names or _resumes(source) for source in sources.values()):
         return Choice(Mode.TORCH, {}, (rests[0],))
     reasons = [*rests, *_reasons_for_processes(loader, sources)]
@@ -84,9 +84,9 @@ def _hint_for_transform(code: str, dataset: Any) -> str:
 
 def _check_loader(loader: Any) -> None:
     if loader._dataset_kind != _DatasetKind.Map:
-        raise NotRecognisedError("the dataset is iterable", "Datasets with __getitem__ are supported.", "DS01")
+        raise NotRecognizedError("the dataset is iterable", "Datasets with __getitem__ are supported.", "DS01")
     if not loader.num_workers and loader.timeout:
-        raise NotRecognisedError("timeout is set without workers", "Omit it, or set num_workers.", "LO01")
+        raise NotRecognizedError("timeout is set without workers", "Omit it, or set num_workers.", "LO01")
     check_settings()
 
 
@@ -98,23 +98,23 @@ def _unfinished(sources: Mapping[int, Source]) -> list[Any]:
     return [source.plan for source in sources.values() if not source.plan.is_whole]
 
 
-def _reasons_for_processes(loader: Any, sources: Mapping[int, Source]) -> list[NotRecognisedError]:
+def _reasons_for_processes(loader: Any, sources: Mapping[int, Source]) -> list[NotRecognizedError]:
     """What has to run where torch runs it, though all transforms are known."""
     found = []
     if any(source.target_transform is not None for source in sources.values()):
         hint = "Convert the labels once, in the dataset, so that threads can compute the batches."
-        found.append(NotRecognisedError("the dataset has a target_transform", hint, "TF02"))
+        found.append(NotRecognizedError("the dataset has a target_transform", hint, "TF02"))
     if any(source.slow_labels for source in sources.values()):
-        found.append(NotRecognisedError("Python reads the dataset's labels from files", code="DS07"))
+        found.append(NotRecognizedError("Python reads the dataset's labels from files", code="DS07"))
     if loader.num_workers and loader.worker_init_fn is not None:
         hint = "Without it, threads compute the batches; torch.manual_seed or generator= determines the seeds."
         found.append(
-            NotRecognisedError("worker_init_fn is set, which must be called in worker processes", hint, "WI01")
+            NotRecognizedError("worker_init_fn is set, which must be called in worker processes", hint, "WI01")
         )
     if loader.num_workers > _THREADS_FOR_PYTHON and any(source.plan.asks_torchvision for source in sources.values()):
         reason = f"some transforms are torchvision's Python code, which scales to {_THREADS_FOR_PYTHON} threads only"
-        found.append(NotRecognisedError(reason, code="LO03"))
+        found.append(NotRecognizedError(reason, code="LO03"))
     if not loader._auto_collation:
         hint = "Set batch_size to compute whole batches."
-        found.append(NotRecognisedError("batch_size is None: samples are not collated", hint, "LO02"))
+        found.append(NotRecognizedError("batch_size is None: samples are not collated", hint, "LO02"))
     return found

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from dalify.plugin.pytorch.dropin.known import source_of
-from dalify.plugin.pytorch.dropin.plan import NotRecognisedError
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
 from dalify.plugin.pytorch.dropin.sources import Source
 
@@ -19,13 +19,13 @@ Located = tuple[Source, Any]
 
 
 def find_sources(dataset: Any) -> dict[int, Source]:
-    """Recognise a dataset and all that it consists of.
+    """Recognize a dataset and all that it consists of.
 
     Returns:
         By the id of each dataset that holds samples: where they lie.
 
     Raises:
-        NotRecognisedError: there is something that is not known.
+        NotRecognizedError: there is something that is not known.
     """
     if type(dataset) in DATASETS:
         return {id(dataset): source_of(dataset)}
@@ -33,10 +33,10 @@ def find_sources(dataset: Any) -> dict[int, Source]:
     reads = type(dataset).__getitem__ if hasattr(type(dataset), "__getitem__") else None
     if reads is torch.utils.data.Subset.__getitem__:
         if type(dataset).__getitems__ is not torch.utils.data.Subset.__getitems__:
-            raise NotRecognisedError(f"{type(dataset).__name__} defines its own __getitems__", code="DS03")
+            raise NotRecognizedError(f"{type(dataset).__name__} defines its own __getitems__", code="DS03")
         parts = [dataset.dataset]
     elif hasattr(dataset, "__getitems__"):
-        raise NotRecognisedError(f"{type(dataset).__name__} defines its own __getitems__", code="DS03")
+        raise NotRecognizedError(f"{type(dataset).__name__} defines its own __getitems__", code="DS03")
     elif reads is torch.utils.data.ConcatDataset.__getitem__:
         parts = list(dataset.datasets)
     else:

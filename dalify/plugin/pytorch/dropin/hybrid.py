@@ -18,7 +18,7 @@ from dalify.plugin.pytorch.dropin.collating import default_collate
 from dalify.plugin.pytorch.dropin.datasets import Watch, find_sources
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.hints import NotedCollate, note_failed_start, note_failed_worker
-from dalify.plugin.pytorch.dropin.plan import NotRecognisedError
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.samples import SampleMaker
 
 __all__ = ["ExchangedLoader", "FasterDataset", "torch_iterator"]
@@ -40,7 +40,7 @@ class FasterDataset:
         self._draws = TorchDraws(torch.default_generator)
         try:
             sources = find_sources(self.dataset)
-        except NotRecognisedError:
+        except NotRecognizedError:
             self._maker = self._watch = None
         else:
             self._maker, self._watch = SampleMaker(self.dataset, sources), Watch(sources)

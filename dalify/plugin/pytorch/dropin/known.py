@@ -1,6 +1,6 @@
 """torchvision's datasets as sources.
 
-Recognised are datasets that read as torchvision's do, whatever their class: what counts is which function
+Recognized are datasets that read as torchvision's do, whatever their class: what counts is which function
 ``dataset[index]`` calls. So subclasses are known that choose other files or labels, but not those that read otherwise.
 
 Known are ImageFolder and DatasetFolder (and with them ImageNet, EuroSAT, Country211 and all that derive from them),
@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from dalify.plugin.pytorch.dropin.plan import NotRecognisedError
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
 from dalify.plugin.pytorch.dropin.sources import ArraySource, FileSource, Lookup, Source, open_image
 
@@ -87,7 +87,7 @@ def _naturalist(dataset: Any) -> Lookup:
 def _caltech(folder: str, pattern: str) -> Callable[[Any], Lookup]:
     def lookup_of(dataset: Any) -> Lookup:
         if getattr(dataset, "target_type", ["category"]) != ["category"]:
-            raise NotRecognisedError(f"{type(dataset).__name__} returns annotations")
+            raise NotRecognizedError(f"{type(dataset).__name__} returns annotations")
 
         def lookup(index: Any) -> tuple[Any, Any]:
             label = dataset.y[index]
@@ -179,7 +179,7 @@ _FILES: dict[tuple[str, str], _Files] = {
 }
 
 
-def _grey(images: Any) -> Any:
+def _gray(images: Any) -> Any:
     return None if images is None else np.asarray(images)[..., None]
 
 
@@ -188,7 +188,7 @@ def _channels_last(images: Any) -> Any:
 
 
 def _of_tensor(images: Any) -> Any:
-    return _grey(images.numpy()) if isinstance(images, torch.Tensor) else None
+    return _gray(images.numpy()) if isinstance(images, torch.Tensor) else None
 
 
 def _short_labels(dataset: Any) -> Any:
@@ -207,16 +207,16 @@ _ARRAYS: dict[tuple[str, str], _Parts] = {
     ("mnist", "QMNIST"): lambda dataset: (_of_tensor(dataset.data), _short_labels(dataset)),
     ("svhn", "SVHN"): lambda dataset: (_channels_last(dataset.data), dataset.labels),
     ("stl10", "STL10"): lambda dataset: (_channels_last(dataset.data), dataset.labels),
-    ("usps", "USPS"): lambda dataset: (_grey(dataset.data), dataset.targets),
-    ("semeion", "SEMEION"): lambda dataset: (_grey(dataset.data), dataset.labels),
+    ("usps", "USPS"): lambda dataset: (_gray(dataset.data), dataset.targets),
+    ("semeion", "SEMEION"): lambda dataset: (_gray(dataset.data), dataset.labels),
 }
 
 
 def source_of(dataset: Any) -> Source:
-    """Recognise a dataset that holds samples itself.
+    """Recognize a dataset that holds samples itself.
 
     Raises:
-        NotRecognisedError: it is not known.
+        NotRecognizedError: it is not known.
     """
     if type(dataset) in DATASETS:
         return _registered(dataset)
@@ -231,7 +231,7 @@ def source_of(dataset: Any) -> Source:
             images, labels = parts(dataset)
             return _array_source(dataset, images, labels)
     where = f"{type(dataset).__module__}.{type(dataset).__name__}"
-    raise NotRecognisedError(
+    raise NotRecognizedError(
         f"the dataset is {where}, which is not supported",
         "Datasets that read like torchvision's are supported; add others with dalify.plugin.pytorch.register_dataset.",
         "DS02",
@@ -246,7 +246,7 @@ def _file_source(dataset: Any, kind: Any, files: _Files) -> Source:
     name = type(dataset).__name__
     for method in files.methods:
         if getattr(type(dataset), method) is not getattr(kind, method):
-            raise NotRecognisedError(f"{name} defines its own {method}", code="DS03")
+            raise NotRecognizedError(f"{name} defines its own {method}", code="DS03")
     load: Any = open_image if files.is_rgb else Image.open
     is_rgb = files.is_rgb
     if files.loader and getattr(dataset, files.loader) is None:
@@ -255,10 +255,10 @@ def _file_source(dataset: Any, kind: Any, files: _Files) -> Source:
         folders = sys.modules[_FOLDERS]
         load = getattr(dataset, files.loader)
         if load not in (folders.default_loader, folders.pil_loader):
-            raise NotRecognisedError(f"{name} has its own loader", code="DS04")
+            raise NotRecognizedError(f"{name} has its own loader", code="DS04")
         if load is folders.default_loader and sys.modules["torchvision"].get_image_backend() != "PIL":
             hint = "torchvision.set_image_backend('PIL')"
-            raise NotRecognisedError("torchvision's image backend is not PIL", hint, "DS05")
+            raise NotRecognizedError("torchvision's image backend is not PIL", hint, "DS05")
     transform, target_transform = dataset.transform, dataset.target_transform
     if files.is_joint:
         transform, target_transform = _separate(dataset)
@@ -273,7 +273,7 @@ def _separate(dataset: Any) -> tuple[Any, Any]:
     if both is None:
         return None, None
     if type(both) is not sys.modules[_VISION].StandardTransform:
-        raise NotRecognisedError(
+        raise NotRecognizedError(
             f"{type(dataset).__name__} has joint transforms of image and label",
             "Use transform= and target_transform= instead.",
             "TF03",
@@ -284,12 +284,12 @@ def _separate(dataset: Any) -> tuple[Any, Any]:
 def _array_source(dataset: Any, images: Any, labels: Any) -> Source:
     name = type(dataset).__name__
     if not isinstance(images, np.ndarray) or images.dtype != np.uint8 or images.ndim != 4:
-        raise NotRecognisedError(f"the data of {name} are not bytes of images")
+        raise NotRecognizedError(f"the data of {name} are not bytes of images")
     if images.shape[3] not in (1, 3) or 0 in images.shape[1:]:
-        raise NotRecognisedError(f"the data of {name} are not bytes of images")
+        raise NotRecognizedError(f"the data of {name} are not bytes of images")
     numbers = np.asarray(labels)
     if numbers.shape != (len(images),) or (len(images) and numbers.dtype.kind not in "iu"):
-        raise NotRecognisedError(f"the targets of {name} are not one integer per image")
+        raise NotRecognizedError(f"the targets of {name} are not one integer per image")
     return ArraySource(dataset, images, numbers.tolist(), dataset.transform, dataset.target_transform)
 
 

@@ -18,7 +18,7 @@ from dalify.plugin.pytorch.dropin.hints import NotedCollate
 from dalify.plugin.pytorch.dropin.hybrid import FasterDataset, torch_iterator
 from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
 from dalify.plugin.pytorch.dropin.lowered import PythonStages, outline
-from dalify.plugin.pytorch.dropin.plan import NotRecognisedError
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.resuming import Resumable
 
 __all__ = ["TORCH_ITERATOR", "Accelerated", "DataLoader", "LoaderReport", "explain", "make_iterator"]
@@ -102,7 +102,7 @@ def _option(loader: Any, name: str, variable: str, options: tuple[str, ...]) -> 
 
 def _choose(loader: Any) -> Choice:
     if _option(loader, "backend", "DALIFY_DATALOADER_BACKEND", _BACKENDS) == "torch":
-        return Choice(Mode.TORCH, {}, (NotRecognisedError("backend='torch' is set", "", "LO00"),))
+        return Choice(Mode.TORCH, {}, (NotRecognizedError("backend='torch' is set", "", "LO00"),))
     return choose(loader)
 
 
@@ -130,7 +130,7 @@ def make_iterator(loader: Any, get_iterator: Callable[[Any], Any] = TORCH_ITERAT
     return torch_iterator(loader, get_iterator, None)
 
 
-def _tell(loader: Any, reason: NotRecognisedError) -> None:
+def _tell(loader: Any, reason: NotRecognizedError) -> None:
     """Say once for each loader that torch does it, or refuse that."""
     if reason.code == "LO00":
         return

@@ -38,7 +38,7 @@ class PythonStages:
         self._plans: dict[tuple[int, int], Plan] = {}
 
     def parts(self, are_tensors: bool) -> list[tuple[str, bool]]:
-        """Tell who does what, where unknown transforms give colour images for images and tensors for tensors.
+        """Tell who does what, where unknown transforms give color images for images and tensors for tensors.
 
         Args:
             are_tensors: what comes to the first one are tensors.
@@ -56,7 +56,7 @@ class PythonStages:
         return found
 
     def plans(self) -> list[Plan]:
-        """What dalify does between transforms in Python, for colour images."""
+        """What dalify does between transforms in Python, for color images."""
         self.parts(are_tensors=False)
         return list(self._plans.values())
 

@@ -1,6 +1,6 @@
 """Convert torchvision's transforms to a plan, as far as they are known.
 
-Recognised are exact types, since a subclass may do anything. Geometry becomes steps. What maps single values (ToTensor,
+Recognized are exact types, since a subclass may do anything. Geometry becomes steps. What maps single values (ToTensor,
 Normalize …) becomes a table that the user's own transforms fill, so that its entries are theirs bit for bit. Most of
 the others do their work themselves, with the loader's random numbers.
 
@@ -38,9 +38,9 @@ from dalify.plugin.pytorch.dropin.own import (
     is_version_2,
     module_of,
 )
-from dalify.plugin.pytorch.dropin.plan import NotRecognisedError, Plan, Table
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan, Table
 from dalify.plugin.pytorch.dropin.registration import TRANSFORMS, WRAPPERS
-from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Grey, Pad, Resize, Step
+from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Gray, Pad, Resize, Step
 
 __all__ = ["check_settings", "lower_transform"]
 
@@ -66,7 +66,7 @@ def lower_transform(transform: Any, channels: int) -> Plan:
     for place, stage in stages:
         try:
             lowering.add(place, stage)
-        except NotRecognisedError as error:
+        except NotRecognizedError as error:
             reason, hint = error.reason, error.hint
             break
         count += 1
@@ -83,7 +83,7 @@ def lower_transform(transform: Any, channels: int) -> Plan:
         tuple(lowering.steps),
         table,
         tuple(tail),
-        any(not isinstance(step, CenterCrop | Grey | Pad | Resize) for step in lowering.steps) or bool(tail),
+        any(not isinstance(step, CenterCrop | Gray | Pad | Resize) for step in lowering.steps) or bool(tail),
         channels,
         tuple(names),
         rest,
@@ -117,7 +117,7 @@ class _Lowering:
         """Take in one more transform.
 
         Raises:
-            NotRecognisedError: it is not known, or was changed, or torchvision refuses what comes to it.
+            NotRecognizedError: it is not known, or was changed, or torchvision refuses what comes to it.
         """
         steps, tail = len(self.steps), len(self.tail)
         self._add(place, stage)
@@ -134,13 +134,13 @@ class _Lowering:
             return
         module = module_of(stage)
         if module is not None and is_changed(stage):
-            raise NotRecognisedError(f"{place} ({name}) has hooks or its own forward")
+            raise NotRecognizedError(f"{place} ({name}) has hooks or its own forward")
         container = by_python(stage) if is_pillow else None
         if container is not None:
             self.steps.append(container)
             return
         if module is None or not (name in _POINTWISE or can_own(stage, ON_PILLOW | ON_TENSORS)):
-            raise NotRecognisedError(
+            raise NotRecognizedError(
                 f"{place} is {kind.__module__}.{name}, which is not supported",
                 "Most transforms of torchvision.transforms and v2 that return one image for one image are supported.",
             )
@@ -164,11 +164,11 @@ class _Lowering:
         try:
             ramp = stage(self._ramp)
         except Exception as error:  # whatever it is, it is raised again where the user expects it
-            raise NotRecognisedError(f"{place} ({type(stage).__name__}) rejects such images: {error}") from error
+            raise NotRecognizedError(f"{place} ({type(stage).__name__}) rejects such images: {error}") from error
         if isinstance(ramp, torch.Tensor):
             kind = str(ramp.dtype).removeprefix("torch.")
             if tuple(ramp.shape) != (self._channels, 1, _LEVELS) or kind not in _TABLE_TYPES:
-                raise NotRecognisedError(f"{place} returns tensors of type {kind} and shape {tuple(ramp.shape)}")
+                raise NotRecognizedError(f"{place} returns tensors of type {kind} and shape {tuple(ramp.shape)}")
         self._ramp = ramp
         self._pointwise.append(stage)
 
@@ -183,7 +183,7 @@ class _Lowering:
 
     def _add_to_tail(self, place: str, stage: Any) -> None:
         if not can_own(stage, ON_TENSORS | _POINTWISE):
-            raise NotRecognisedError(
+            raise NotRecognizedError(
                 f"{place} ({type(stage).__name__}) works on tensors",
                 "Move it before ToTensor; it is supported on Pillow images.",
             )
@@ -201,7 +201,7 @@ class _Lowering:
         if step is None:
             if not can_own(stage, ON_PILLOW if tensor_type is None else ON_TENSORS):
                 where = "Pillow images" if tensor_type is None else "tensors"
-                raise NotRecognisedError(f"{place} ({name}) is not supported on {where}")
+                raise NotRecognizedError(f"{place} ({name}) is not supported on {where}")
             step = Own(stage, tensor_type)
         self.steps.append(step)
         channels = 3 if name == "RGB" else getattr(stage, "num_output_channels", self._channels)
@@ -262,7 +262,7 @@ def check_settings() -> None:
     """Refuse what changes torch's results for all loaders.
 
     Raises:
-        NotRecognisedError: torch's default type is not float32, in which its random numbers are other ones.
+        NotRecognizedError: torch's default type is not float32, in which its random numbers are other ones.
     """
     if torch.get_default_dtype() != torch.float32:
-        raise NotRecognisedError(f"torch's default type is {torch.get_default_dtype()}, not float32")
+        raise NotRecognizedError(f"torch's default type is {torch.get_default_dtype()}, not float32")

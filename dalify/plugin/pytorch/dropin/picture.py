@@ -131,7 +131,7 @@ class Picture:
             self._flips = (not self._flips[0], self._flips[1]) if axis == 0 else (self._flips[0], not self._flips[1])
 
     def pad(self, margins: Margins, fill: tuple[int, ...], mode: str, is_tensor: bool = False) -> None:
-        """Add margins: of one colour, or as ``np.pad`` does it, which is what torchvision calls for Pillow images."""
+        """Add margins: of one color, or as ``np.pad`` does it, which is what torchvision calls for Pillow images."""
         left, top, right, bottom = margins
         self.is_planar = self.is_planar or is_tensor  # torch's padding puts the channels one after the other
         pixels = self.settle()
@@ -156,7 +156,7 @@ class Picture:
         self._resized = size, name
         self.height, self.width = size
 
-    def grey(self, channels: int) -> None:
+    def gray(self, channels: int) -> None:
         """Turn into luma, once or three times."""
         pixels = self.settle()
         if channels == 3:
@@ -164,13 +164,13 @@ class Picture:
         if pixels.shape[2] == 1:
             self._set(np.repeat(pixels, channels, axis=2))
             return
-        grey = np.empty((self.height, self.width, channels), np.uint8)
-        luma(pixels, grey)
-        self._set(grey)
+        gray = np.empty((self.height, self.width, channels), np.uint8)
+        luma(pixels, gray)
+        self._set(gray)
 
 
 class OpenedImage:
-    """An image of Pillow that no step may touch, because it is neither RGB nor grey, or nobody knows whether it is.
+    """An image of Pillow that no step may touch, because it is neither RGB nor gray, or nobody knows whether it is.
 
     Args:
         image: as its dataset opened it; later what torchvision's transforms made of it.
@@ -217,7 +217,7 @@ class Windows:
         self.flips[:, axis] ^= is_wanted
 
     def pad(self, margins: Margins, fill: tuple[int, ...], mode: str, is_tensor: bool = False) -> None:
-        """Add margins of one colour, the same at each padding, before anything was cut off."""
+        """Add margins of one color, the same at each padding, before anything was cut off."""
         left, top, right, bottom = margins
         if mode != "constant" or self._is_cut or self.fill not in (None, fill):
             raise NoWindowError
@@ -231,7 +231,7 @@ class Windows:
         if size != (self.height, self.width):
             raise NoWindowError
 
-    def grey(self, channels: int) -> None:
-        """Refuse, but for grey pictures that stay so."""
+    def gray(self, channels: int) -> None:
+        """Refuse, but for gray pictures that stay so."""
         if (channels, self._channels) != (1, 1):
             raise NoWindowError

@@ -16,12 +16,12 @@ from dalify.plugin.pytorch.dropin.picture import NoWindowError, OpenedImage, Pic
 from dalify.plugin.pytorch.dropin.redirection import drawing_from
 from dalify.plugin.pytorch.dropin.steps import Step
 
-__all__ = ["NotRecognisedError", "Plan", "Table", "draws_per_sample", "windows_of"]
+__all__ = ["NotRecognizedError", "Plan", "Table", "draws_per_sample", "windows_of"]
 
 _Array = np.ndarray[Any, Any]
 
 
-class NotRecognisedError(Exception):
+class NotRecognizedError(Exception):
     """Something that dalify leaves to torch.
 
     Args:

@@ -19,7 +19,7 @@ from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
 from dalify.plugin.pytorch.dropin.own import PythonChoice, PythonOrder
 from dalify.plugin.pytorch.dropin.picture import OpenedImage, Picture
-from dalify.plugin.pytorch.dropin.plan import NotRecognisedError, Plan, draws_per_sample
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan, draws_per_sample
 
 __all__ = ["ArraySource", "FileSource", "Source", "open_image"]
 
@@ -51,7 +51,7 @@ class FileSource:
         is_rgb: images are opened as RGB, whatever they are.
 
     Raises:
-        NotRecognisedError: images that are not RGB would get other random numbers.
+        NotRecognizedError: images that are not RGB would get other random numbers.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class FileSource:
         self._load = load
         self._is_rgb = is_rgb
         if not is_rgb and any(isinstance(step, PythonChoice | PythonOrder) for step in self.plan.steps):
-            raise NotRecognisedError(
+            raise NotRecognizedError(
                 "images that are not all RGB are combined with transforms that draw from Python's generator"
             )
 

@@ -1,6 +1,6 @@
 """torchvision's geometric transforms as steps on a `Picture` or on `Windows`.
 
-Each follows the rules of the transform that it stands for: how sizes are rounded, where the centre is, and what is
+Each follows the rules of the transform that it stands for: how sizes are rounded, where the center is, and what is
 drawn in which order.
 """
 
@@ -13,7 +13,7 @@ from dalify.base.torchvision_rules import centered, resized
 from dalify.plugin.pytorch.dropin.draws import Draws, TorchDraws, resized_crop_window
 from dalify.plugin.pytorch.dropin.picture import Margins, NoWindowError, Picture, Windows
 
-__all__ = ["CenterCrop", "Flip", "Grey", "Pad", "RandomCrop", "RandomResizedCrop", "Resize", "Step"]
+__all__ = ["CenterCrop", "Flip", "Gray", "Pad", "RandomCrop", "RandomResizedCrop", "Resize", "Step"]
 
 Canvas = Picture | Windows
 
@@ -41,7 +41,7 @@ class Resize:
 
 @dataclass(frozen=True)
 class CenterCrop:
-    """Cut out the centre; black margins where the image is smaller."""
+    """Cut out the center; black margins where the image is smaller."""
 
     height: int
     width: int
@@ -49,7 +49,7 @@ class CenterCrop:
     is_tensor: bool = False
 
     def apply(self, canvas: Canvas, draws: Draws) -> None:
-        """Cut; a half is rounded to the even neighbour."""
+        """Cut; a half is rounded to the even neighbor."""
         wide, high = max(0, self.width - canvas.width), max(0, self.height - canvas.height)
         if wide or high:
             margins = wide // 2, high // 2, (wide + 1) // 2, (high + 1) // 2
@@ -142,11 +142,11 @@ class Flip:
 
 
 @dataclass(frozen=True)
-class Grey:
+class Gray:
     """Luma, once or three times."""
 
     channels: int
 
     def apply(self, canvas: Canvas, draws: Draws) -> None:
         """Convert."""
-        canvas.grey(self.channels)
+        canvas.gray(self.channels)

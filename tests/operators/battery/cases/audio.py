@@ -87,7 +87,7 @@ CASES: dict[str, Case] = {
         variants={
             "tf": {"layout": "tf"},
             "power=1": {"power": 1},
-            "not centred": {"center_windows": False},
+            "not centered": {"center_windows": False},
             "not reflected": {"reflect_padding": False},
             "window_fn": {"window_fn": np.hanning(200).astype(np.float32).tolist()},
             "default": {"only": True},

@@ -81,7 +81,7 @@ CASES: dict[str, Case] = {
             "fill value": {"border": "fill", "inputs": (PHOTOS, WINDOWS, Data([np.float32(9.0)[...]] * 6))},
             "valid": {"mode": "valid"},
             "anchor": {"anchor": [0, 2]},
-            "anchor, centred": {"anchor": -1},
+            "anchor, centered": {"anchor": -1},
             "negative weights": {"inputs": (PHOTOS, Data([np.float32([[0, -1, 0], [-1, 5, -1], [0, -1, 0]])] * 6))},
             "int16": {"inputs": (Data([p.astype(np.int16) * 50 for p in PHOTOS.samples], "HWC"), WINDOWS)},
         },
@@ -164,11 +164,11 @@ CASES: dict[str, Case] = {
         different={
             "beyond": WRAPS,
             "masked out": CONSTANT_MASK,
-            "one pixel": "a pixel is its own centre; DALI divides by a radius of 0",
+            "one pixel": "a pixel is its own center; DALI divides by a radius of 0",
         },
         reference=by.Reference(by.FORMULA, by.ball, share=0.01),
     ),
-    # Sines in float32 are not the same to the last bit, which may choose another neighbour.
+    # Sines in float32 are not the same to the last bit, which may choose another neighbor.
     "water": image_case(
         PHOTOS,
         share=0.02,

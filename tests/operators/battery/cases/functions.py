@@ -15,8 +15,8 @@ CASES: dict[str, Case] = {
     "tensor_subscript": exact_case(PHOTOS, items=(("slice", 2, None, 3), ("at", 1)), not_beside_dali=OUTSIDE),
     "batch_permutation": exact_case(not_beside_dali=DRAWN, not_sample_by_sample=BATCH),
     "permute_batch": exact_case(PHOTOS, indices=each([4, 3, 1, 0, 2, 2], np.int32), not_sample_by_sample=BATCH),
-    "python_function": exact_case(FLOATS, function=lambda x: x * 2, not_serialised=CODE),
-    "dl_tensor_python_function": exact_case(FLOATS, function=lambda xs: xs, not_serialised=CODE),
+    "python_function": exact_case(FLOATS, function=lambda x: x * 2, not_serialized=CODE),
+    "dl_tensor_python_function": exact_case(FLOATS, function=lambda xs: xs, not_serialized=CODE),
     "experimental.numba_function": exact_case(
         PHOTOS,
         run_fn=invert,
@@ -24,7 +24,7 @@ CASES: dict[str, Case] = {
         in_types=[types.UINT8],
         outs_ndim=[3],
         ins_ndim=[3],
-        not_serialised=CODE,
+        not_serialized=CODE,
         not_beside_dali="its experimental plugin is optional",
     ),
 }

@@ -11,7 +11,7 @@ CASES: dict[str, Case] = {
     "external_source": exact_case(
         source=lambda: PHOTOS.samples[:SAMPLES],
         layout="HWC",
-        not_serialised=CODE,
+        not_serialized=CODE,
         not_sample_by_sample="its source gives the batch",
     ),
     "experimental.readers.video": exact_case(

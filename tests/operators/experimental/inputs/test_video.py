@@ -11,7 +11,7 @@ import pytest
 
 import dalify
 from dalify.base.errors import ArgumentValueError, DecodeError, PipelineStateError, SourceError
-from dalify.registry import COMMON_PARAMETERS, catalogue
+from dalify.registry import COMMON_PARAMETERS, catalog
 from tests.helpers.videos import FORMS, plain_frames, write_video
 
 
@@ -117,7 +117,7 @@ def test_damage_is_told_and_the_pipeline_goes_on(films):
 
 def test_schema_is_dalis(oracle):
     theirs = inspect.signature(oracle.fn.experimental.inputs.video).parameters
-    ours = catalogue.find("experimental.inputs.video").parameters
+    ours = catalog.find("experimental.inputs.video").parameters
     assert set(ours) == {name for name in theirs if name not in COMMON_PARAMETERS}
     for name, parameter in ours.items():
         assert parameter.is_required or parameter.default == theirs[name].default

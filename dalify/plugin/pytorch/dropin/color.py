@@ -1,4 +1,4 @@
-"""torchvision's changes of colour as steps on a `Picture`, by Pillow's arithmetic."""
+"""torchvision's changes of color as steps on a `Picture`, by Pillow's arithmetic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.picture import NoWindowError, Picture, Windows
 from dalify.plugin.pytorch.dropin.steps import Step
 
-__all__ = ["ColorJitter", "MaybeGrey", "Sometimes"]
+__all__ = ["ColorJitter", "MaybeGray", "Sometimes"]
 
 _Array = np.ndarray[Any, Any]
 Range = tuple[float, float] | None
@@ -55,7 +55,7 @@ def _change(pixels: _Array, number: int, factor: float) -> None:
         total = luma_sum(pixels) if channels > 1 else int(pixels.sum(dtype=np.int64))
         blend_with_constant(pixels.reshape(-1), int(total / count + 0.5), single)
     elif channels == 1:
-        return  # grey has neither saturation nor hue
+        return  # gray has neither saturation nor hue
     elif number == _SATURATION:
         blend_with_luma(pixels, single)
     else:
@@ -63,7 +63,7 @@ def _change(pixels: _Array, number: int, factor: float) -> None:
 
 
 @dataclass(frozen=True)
-class MaybeGrey:
+class MaybeGray:
     """Turn into luma with a probability, with as many channels as before."""
 
     channels: int
@@ -74,7 +74,7 @@ class MaybeGrey:
         if isinstance(canvas, Windows):
             raise NoWindowError
         if draws.is_below(self.probability):
-            canvas.grey(self.channels)
+            canvas.gray(self.channels)
 
 
 @dataclass(frozen=True)
