@@ -24,7 +24,7 @@ from dalify.sources.sampler_options import SamplerOptions
 __all__ = ["main"]
 
 BATCH_SIZE = 64
-MOST_RANKS = 10_000
+MAX_RANKS = 10_000
 SIZES = (10**3, 10**5, 10**7, 10**9)
 MODES: dict[str, dict[str, Any]] = {
     "in order": {},
@@ -51,7 +51,7 @@ def main(options: Options) -> None:
         for heading in headings:
             table.add_column(heading, justify="right")
         for size in SIZES:
-            table.add_row(*_row(size, min(MOST_RANKS, size // 10), mode, rounds))
+            table.add_row(*_row(size, min(MAX_RANKS, size // 10), mode, rounds))
         Console().print(table)
     _print_all_states(rounds)
 
@@ -121,7 +121,7 @@ def _print_all_states(rounds: int) -> None:
         "seeds differ",
     ):
         table.add_column(heading, justify="right")
-    for ranks in (10, 100, 1_000, MOST_RANKS):
+    for ranks in (10, 100, 1_000, MAX_RANKS):
         size = 10**9
         lengths: list[int] = []
         for differ in (0, 1):

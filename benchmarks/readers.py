@@ -38,7 +38,7 @@ pyarrow_parquet: Any = LazyModule("pyarrow.parquet", "the benchmark of Parquet",
 zarr: Any = LazyModule("zarr", "the benchmark of Zarr", "dalify[zarr]")
 
 BATCH_SIZE = 32
-MOST_FILES = 128
+MAX_FILES = 128
 PATCH = 256
 
 
@@ -224,7 +224,7 @@ def main(options: Options) -> None:
     photos_of = photo_folder(options)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        photos = [path.read_bytes() for path in sorted(photos_of.glob("*/*.jpg"))[:MOST_FILES]]
+        photos = [path.read_bytes() for path in sorted(photos_of.glob("*/*.jpg"))[:MAX_FILES]]
         array_bytes = 512 * 512 * 4.0
         sizes = {"numpy, a patch": PATCH * PATCH * 4.0}
         sizes |= dict.fromkeys(("numpy", "hdf5", "hdf5, chunks", "zarr, chunks"), array_bytes)

@@ -33,7 +33,7 @@ _REPEAT_INTERRUPT_S = 0.01
 # After Python has finished it, a thread ends within microseconds, or when it is scheduled next.
 _LONGEST_END_S = 1.0
 _POLL_S = 0.0002
-_MOST_ENDING = 100
+_MAX_ENDING = 100
 
 
 class _State:
@@ -69,7 +69,7 @@ class _Presence:
         state = _state
         with state.forking:
             state.ending.add(self._thread)
-            if len(state.ending) > _MOST_ENDING:
+            if len(state.ending) > _MAX_ENDING:
                 state.ending = {thread for thread in state.ending if _exists(thread)}
 
 

@@ -76,12 +76,7 @@ def _runtime_error(kind: type[Exception]) -> type[Exception]:
     """Return the class that derives from an exception's class and RuntimeError, with its name in tracebacks."""
 
     def reduce(error: Exception) -> tuple[Callable[..., Exception], tuple[Any, ...]]:
-        _, arguments, state = _parts(error)
-        return _again, (
-            kind,
-            arguments,
-            {name: item for name, item in state.items() if not name.startswith("__dalify")},
-        )
+        return _again, (kind, *_parts(error)[1:])
 
     bases = (RuntimeError,) if kind in RuntimeError.__mro__ else (kind, RuntimeError)
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__reduce__": reduce}

@@ -59,11 +59,11 @@ def blank_image(data: Bytes) -> np.ndarray[Any, Any]:
     """
     limits = current()
     # It must not exceed the limits: a decoder produces at most three channels of four bytes per pixel.
-    most_pixels = max(1, min(_LARGEST_BLANK, limits.max_image_pixels, limits.max_sample_bytes // 12))
-    height = width = min(_BLANK_EXTENT, math.isqrt(most_pixels))
+    max_pixels = max(1, min(_LARGEST_BLANK, limits.max_image_pixels, limits.max_sample_bytes // 12))
+    height = width = min(_BLANK_EXTENT, math.isqrt(max_pixels))
     with suppress(Exception):
         rows, columns, _ = image_shape(data, adjust_orientation=False)
-        if rows * columns <= most_pixels:  # a damaged header may declare any size
+        if rows * columns <= max_pixels:  # a damaged header may declare any size
             height, width = rows, columns
     return np.frombuffer(bytearray(black_png(height, width)), np.uint8)
 

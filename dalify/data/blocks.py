@@ -19,9 +19,9 @@ class Blocks(NamedTuple):
     Attributes:
         entries: number of entries of each block, int64 ``[B]``.
         size_bytes: memory of each block, int64 ``[B]``.
-        most_bytes: maximum memory of blocks in use at a time.
+        max_bytes: maximum memory of blocks in use at a time.
     """
 
     entries: NDArray[np.int64]
     size_bytes: NDArray[np.int64]
-    most_bytes: int
+    max_bytes: int

@@ -57,13 +57,13 @@ class SampleFolder:
     Args:
         folder: created if missing. Only files of this class are counted or deleted.
         digest: digest of the graph that computes the samples, 32 hexadecimal digits.
-        most_bytes: maximum size of all samples in the folder, of any graph.
+        max_bytes: maximum size of all samples in the folder, of any graph.
     """
 
-    def __init__(self, folder: str, digest: str, most_bytes: int) -> None:
+    def __init__(self, folder: str, digest: str, max_bytes: int) -> None:
         self._root = Path(folder)
         self._own = self._root / digest
-        self._most_bytes = most_bytes
+        self._most_bytes = max_bytes
         self._lock_path = self._root / _LOCK_NAME
         self._used_at = self._full_at = -_RECHECK_S
         self._is_refused = False

@@ -97,12 +97,12 @@ class SampleMemory:
     """Keeps samples in memory up to a maximum size. Thread-safe and fork-safe.
 
     Args:
-        most_bytes: maximum size, including overhead.
+        max_bytes: maximum size, including overhead.
         keeps_largest: when full, replace smaller samples by a larger one; False: keep the first samples.
     """
 
-    def __init__(self, most_bytes: int, keeps_largest: bool = False) -> None:
-        self._most_bytes = most_bytes
+    def __init__(self, max_bytes: int, keeps_largest: bool = False) -> None:
+        self._most_bytes = max_bytes
         self._keeps_largest = keeps_largest
         self._lock = ForkLock()
         self._owner = Owner()
@@ -212,18 +212,18 @@ _shared: weakref.WeakValueDictionary[tuple[Any, ...], SampleMemory] = weakref.We
 _shared_lock = ForkLock()
 
 
-def shared_memory_of(digest: str, most_bytes: int, keeps_largest: bool, options: Sequence[Any] = ()) -> SampleMemory:
+def shared_memory_of(digest: str, max_bytes: int, keeps_largest: bool, options: Sequence[Any] = ()) -> SampleMemory:
     """Return the memory for samples of one graph, shared by all pipelines of the process while one exists.
 
     Args:
         digest: digest of the graph that computes the samples.
-        most_bytes: see ``SampleMemory``.
+        max_bytes: see ``SampleMemory``.
         keeps_largest: see ``SampleMemory``.
         options: further parts of the key.
     """
-    key = (digest, most_bytes, keeps_largest, *options)
+    key = (digest, max_bytes, keeps_largest, *options)
     with _shared_lock:
         found = _shared.get(key)
         if found is None:
-            found = _shared[key] = SampleMemory(most_bytes, keeps_largest)
+            found = _shared[key] = SampleMemory(max_bytes, keeps_largest)
         return found

@@ -322,8 +322,8 @@ class CacheStep:
         )
 
 
-def _memory_within(digest: str, options: tuple[bool, tuple[Any, ...]], most_bytes: int) -> SampleMemory:
-    return shared_memory_of(digest, most_bytes, *options)
+def _memory_within(digest: str, options: tuple[bool, tuple[Any, ...]], max_bytes: int) -> SampleMemory:
+    return shared_memory_of(digest, max_bytes, *options)
 
 
 def _agree(kinds: Mapping[int, dict[int, tuple[Kind, bool]]], frame: Frame) -> bool:

@@ -109,11 +109,7 @@ def hand_over(batches: list[Batch | None], event: Any, device: str | None) -> No
 def _mark_use(batches: Sequence[Batch | None], stream: Any) -> None:
     for batch in batches:
         if batch is not None and batch.device == "gpu":
-            if batch.dense is not None:
-                tensors = [batch.dense]
-            else:
-                tensors = batch.samples if batch.ragged is None else [batch.ragged[0]]
-            for tensor in tensors:
+            for tensor in batch.arrays if batch.ragged is None else [batch.ragged[0]]:
                 tensor.record_stream(stream)
 
 

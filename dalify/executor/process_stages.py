@@ -40,10 +40,10 @@ __all__ = ["ProcessOptions", "ProcessStages"]
 # Batches that consumers may hold without a copy, in addition to those in progress.
 _LENT_SLOTS = 4
 # Each needs a file descriptor and address space. With more batches in progress, finished ones are copied.
-_MOST_SLOTS = 64
+_MAX_SLOTS = 64
 # A batch during which so many workers died is an error. A batch that exceeds the time limit is tried once more.
-_MOST_DEATHS = 5
-_MOST_TIMEOUTS = 2
+_MAX_DEATHS = 5
+_MAX_TIMEOUTS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +90,8 @@ class ProcessStages:
         self._parts = parts
         self._options = options
         self._replies = Replies(parts)
-        most_slots = max(_MOST_SLOTS, 2 * options.count)
-        self._slots = [new_slot() for _ in range(min(options.under_way + _LENT_SLOTS, most_slots))]
+        max_slots = max(_MAX_SLOTS, 2 * options.count)
+        self._slots = [new_slot() for _ in range(min(options.under_way + _LENT_SLOTS, max_slots))]
         # Acquiring and releasing are single C calls, because consumers release memory in any thread at any time.
         self._free: deque[int] = deque(range(len(self._slots)))
         self._waiting: deque[_Order] = deque()
@@ -211,7 +211,7 @@ class ProcessStages:
         if token.generation < self._generation:
             self._finish(token)
             return
-        most = _MOST_DEATHS if death.timeout_s is None else _MOST_TIMEOUTS
+        most = _MAX_DEATHS if death.timeout_s is None else _MAX_TIMEOUTS
         # Errors at the start, such as those of imports, occur again; signals come from outside.
         is_hopeless = bool(death.reason) or (death.call is None and (death.code or 0) > 0)
         if token.deaths < most and not is_hopeless:

@@ -34,11 +34,11 @@ from dalify.graph import Node
 __all__ = ["BadSample", "Recovery", "valid_samples"]
 
 # If this many consecutive samples are bad, the data set is damaged, and replacements do not help.
-_MOST_ATTEMPTS = 20
+_MAX_ATTEMPTS = 20
 # Minimum number of samples for the error rate of a pipeline without readers.
 _FEWEST_SAMPLES = 100
 # Limits the memory of the record in long runs with many bad files to about 20 MB.
-_MOST_RECORDED = 50_000
+_MAX_RECORDED = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class Recovery:
             return False
         with iteration.lock:
             attempt = iteration.attempts.get(position, 0)
-            if attempt >= _MOST_ATTEMPTS or position in iteration.substitutes.get(node, ()):
+            if attempt >= _MAX_ATTEMPTS or position in iteration.substitutes.get(node, ()):
                 return False
             # A blank sample of the reader is not an image for the decoder after it, and a replacement may be the same
             # sample again: count one bad sample, not two.
@@ -227,14 +227,14 @@ class Recovery:
             self.bad_count += 1
             self._per_epoch[slot, epoch] += attempt == 0
             found.add((slot, epoch))
-        if len(self.bad_samples) > _MOST_RECORDED:
-            del self.bad_samples[: -_MOST_RECORDED // 2]
+        if len(self.bad_samples) > _MAX_RECORDED:
+            del self.bad_samples[: -_MAX_RECORDED // 2]
         for slot, epoch in sorted(found):
             self._check_rate(slot, epoch)
 
     def _text(self, text: str) -> str:
         """Return an equal stored string, because the same files are bad in each epoch."""
-        if len(self._texts) > _MOST_RECORDED:
+        if len(self._texts) > _MAX_RECORDED:
             self._texts.clear()
         return self._texts.setdefault(text, text)
 

@@ -78,7 +78,7 @@ def located(error: Exception, node: Node, sample: int | None, origin: str | None
     """
     if is_foreign(error, node):
         error = _translated(error, node)
-    elif node.operator.runs_user_code and not node.operator.is_reader and node.operator.name != "external_source":
+    elif node.operator.runs_user_code and not node.operator.is_source:
         error = as_runtime_error(error)
     if failure_context(error).failure is None:
         is_dropped = False
@@ -146,7 +146,7 @@ def with_substitutes(batch: Batch | None, node: Node, frame: Frame) -> Batch:
     """Return the input of a decoder, with bad samples replaced by samples that can be decoded."""
     substitute = node.operator.substitute_function
     assert batch is not None, "dalify bug: a bad sample in no batch"
-    assert substitute is not None, "dalify bug: no stand-in for a bad sample"
+    assert substitute is not None, "dalify bug: no substitute for a bad sample"
     bad = frame.substitutes[node]
     positions = frame.positions(node.branch).tolist()
     samples = [

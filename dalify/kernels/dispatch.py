@@ -25,7 +25,7 @@ _INTERPRETER_VARIABLE = "TRITON_INTERPRET"
 _PACKAGE = "triton"
 _DTYPES = frozenset(["uint8", "int8", "uint16", "int16", "int32", "float16", "bfloat16", "float32"])
 # Kernels compute positions within a sample in 32 bits.
-_MOST_ELEMENTS = 2**31 - 2**16
+_MAX_ELEMENTS = 2**31 - 2**16
 _LIMIT_OF_ADDRESSES = 2**31
 
 
@@ -66,7 +66,7 @@ def also_on_device(module: str) -> Callable[[Callable[..., Any]], Callable[..., 
             if not isinstance(x, Samples) or x.device is None:
                 return function(out, x, *arguments, **options)
             sizes = [samples.shapes.prod(1).max(initial=0) for samples in (out, x)]
-            if max(sizes) > _MOST_ELEMENTS or len(x) >= _LIMIT_OF_ADDRESSES or not supports([out.dtype, x.dtype]):
+            if max(sizes) > _MAX_ELEMENTS or len(x) >= _LIMIT_OF_ADDRESSES or not supports([out.dtype, x.dtype]):
                 raise NoDeviceKernelError
             return getattr(require(kernels), function.__name__)(out, x, *arguments, **options)
 

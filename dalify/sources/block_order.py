@@ -49,7 +49,7 @@ class BlockOrder:
         self._sizes = blocks.entries[order]
         self._ends = np.cumsum(self._sizes)
         self._size_bytes = blocks.size_bytes[order]
-        self._most_bytes = blocks.most_bytes
+        self._most_bytes = blocks.max_bytes
         self._min_entries = min_entries
         self._plans: dict[tuple[int, int, int], _Plan] = {}
 

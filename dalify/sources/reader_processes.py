@@ -65,7 +65,7 @@ class ReaderProcesses:
             "start_method": start_method,
             "callback_pickler": callback_pickler,
             "callback_timeout_s": callback_timeout_s,
-            "most_tasks_out": _TASKS_PER_PROCESS * count,
+            "max_tasks_out": _TASKS_PER_PROCESS * count,
         }
         self._operator = operator
         self._seed = seed

@@ -98,7 +98,7 @@ class WorkerPool:
             must be pickled, and the program's main module must be guarded by ``if __name__ == "__main__":``.
         callback_pickler: the user's ``py_callback_pickler``, see ``CallbackPickler``.
         callback_timeout_s: maximum time of a call of the user's code, in seconds; None for no limit.
-        most_tasks_out: maximum number of submitted tasks that are not completed.
+        max_tasks_out: maximum number of submitted tasks that are not completed.
 
     Raises:
         ArgumentValueError: there are no workers, or the system does not support the start method.
@@ -110,7 +110,7 @@ class WorkerPool:
         start_method: str = "fork",
         callback_pickler: Any = None,
         callback_timeout_s: float | None = None,
-        most_tasks_out: int = _MAX_TASKS_OUT,
+        max_tasks_out: int = _MAX_TASKS_OUT,
     ) -> None:
         if num_workers < 1:
             raise ArgumentValueError(f"py_num_workers must be at least 1; got {num_workers}.")
@@ -123,7 +123,7 @@ class WorkerPool:
         self.start_method = start_method
         self.pickler = CallbackPickler(callback_pickler)
         self._timeout_s = callback_timeout_s
-        self._most_tasks_out = min(most_tasks_out, _MAX_TASKS_OUT)
+        self._most_tasks_out = min(max_tasks_out, _MAX_TASKS_OUT)
         self._receivers: list[Receiver] = []
         self._workers: list[_Worker | None] = []
         self._shared_out: Connection | None = None

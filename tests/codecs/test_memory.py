@@ -12,7 +12,7 @@ _RESULT_BYTES = 3
 # Format and options of Pillow -> most bytes per pixel besides the result of 3: what the library holds, 4 of Pillow, and
 # the file where it has to be copied. JPEG 2000 holds all samples as integers of 32 bits, WebP two canvases of 4 bytes
 # where it may be animated.
-MOST_BYTES = {
+MAX_BYTES = {
     "JPEG": 0.5,
     "JPEG progressive": 3.5,
     "JPEG CMYK": 4.5,
@@ -88,8 +88,8 @@ print(os.read(reading, 99).decode())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-@pytest.mark.parametrize("name", MOST_BYTES)
+@pytest.mark.parametrize("name", MAX_BYTES)
 def test_peak_per_pixel(name: str) -> None:
     command = [sys.executable, "-c", MEASURE, name]
     child = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert json.loads(child.stdout) <= _RESULT_BYTES + MOST_BYTES[name]
+    assert json.loads(child.stdout) <= _RESULT_BYTES + MAX_BYTES[name]

@@ -25,7 +25,7 @@ __all__ = ["Campaign", "Finding", "Result"]
 _LIFETIME = 20_000
 _SHORTEST_SLICE_SECONDS, _LONGEST_SLICE_SECONDS = 5.0, 30.0
 # Deaths in a row at the very beginning: the target itself is broken.
-_MOST_DEATHS = 400
+_MAX_DEATHS = 400
 # A hang is confirmed with this multiple of the time that the target allows.
 _PATIENCE = 6
 
@@ -183,7 +183,7 @@ class Campaign:
                 self._show(self)
 
     def _wants_more(self, name: str) -> bool:
-        if name in self.result.broken or self._deaths[name] > _MOST_DEATHS:
+        if name in self.result.broken or self._deaths[name] > _MAX_DEATHS:
             return False
         return self._inputs is None or self._next[name] < self._inputs(name)
 

@@ -17,7 +17,7 @@ from tests.helpers.containers import masked_crc
 
 __all__ = ["FORMATS", "Format", "mutated_file"]
 
-_MOST_FIELDS = 600
+_MAX_FIELDS = 600
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def mutated_file(data: bytes, other: bytes, name: str, rng: random.Random) -> by
     try:
         for field in form.fields(data):
             fields.append(field)
-            if len(fields) >= _MOST_FIELDS:
+            if len(fields) >= _MAX_FIELDS:
                 break
     except (IndexError, struct.error, ValueError, OverflowError):
         pass

@@ -20,7 +20,7 @@ from dalify.executor.arena import Arena
 __all__ = ["guard_all_memory", "guarded", "guarded_empty"]
 
 _PAGE = mmap.PAGESIZE
-_MOST_BYTES = 1 << 25
+_MAX_BYTES = 1 << 25
 _NO_ACCESS = 0
 _libc = ctypes.CDLL(None, use_errno=True)
 _numbers = itertools.count()
@@ -31,7 +31,7 @@ def guarded_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[An
     size_bytes = math.prod(shape) * dtype.itemsize
     if size_bytes == 0:
         return np.empty(shape, dtype)
-    if size_bytes > _MOST_BYTES:
+    if size_bytes > _MAX_BYTES:
         raise MemoryError(f"{size_bytes} bytes are more than a test should want")
     pages = -(-size_bytes // _PAGE)
     memory = mmap.mmap(-1, (pages + 2) * _PAGE)

@@ -114,7 +114,7 @@ def test_windows() -> None:
         return fn.SSDCropWindowGen(seed=5)(*inputs())
 
     pipe = Graph(make)
-    least_overlaps, whole = [], 0
+    min_overlaps, whole = [], 0
     for _ in range(60):
         boxes, labels, lengths, windows = (output.as_nparray() for output in pipe.run())
         for index, length in enumerate(LENGTHS):
@@ -141,7 +141,7 @@ def test_windows() -> None:
             assert count > 0
             assert not boxes[index, count:].any()
             kept = np.flatnonzero(perhaps) if count == perhaps.sum() else np.flatnonzero(surely)
-            least_overlaps.append(overlaps(window, own).min())
+            min_overlaps.append(overlaps(window, own).min())
             if len(kept) != count:
                 continue
             moved = (np.clip(own[kept], window[[0, 1, 0, 1]], window[[2, 3, 2, 3]]) - window[[0, 1, 0, 1]]) / [
@@ -150,8 +150,8 @@ def test_windows() -> None:
             np.testing.assert_allclose(boxes[index, :count], moved, atol=4 * margin)
             np.testing.assert_array_equal(labels[index, :count], LABELS[index, kept])
     assert whole > 20
-    assert any(least > 0.3 for least in least_overlaps)
-    assert any(least < 0.1 for least in least_overlaps)
+    assert any(least > 0.3 for least in min_overlaps)
+    assert any(least < 0.1 for least in min_overlaps)
 
 
 def test_windows_are_distributed_as_those_of_the_reference() -> None:

@@ -103,7 +103,7 @@ def small_pictures(folder: Path) -> Any:
 
 def test_the_record_does_not_fill_the_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The latest ones are stored, all are counted and reported, and equal strings are shared."""
-    monkeypatch.setattr(recovery, "_MOST_RECORDED", 10)
+    monkeypatch.setattr(recovery, "_MAX_RECORDED", 10)
     pipe, whole = small_pictures(folder), small_pictures(folder)
     iterator = DALIGenericIterator([pipe], ["x", "y"], reader_name="Reader", auto_reset=True)
     for epoch in range(8):

@@ -15,8 +15,8 @@ from dalify.sources.sampler import Sampler
 from dalify.sources.sampler_options import SamplerOptions
 
 
-def blocks_of(sizes, most_bytes=1 << 60):
-    return Blocks(np.array(sizes, np.int64), np.full(len(sizes), 1000, np.int64), most_bytes)
+def blocks_of(sizes, max_bytes=1 << 60):
+    return Blocks(np.array(sizes, np.int64), np.full(len(sizes), 1000, np.int64), max_bytes)
 
 
 @settings(max_examples=60, deadline=None)
@@ -50,11 +50,11 @@ def test_a_window_holds_few_blocks_and_mixes_all_of_them():
 
 
 def test_memory_bounds_a_window():
-    entries = BlockOrder(blocks_of([100] * 10, most_bytes=2500), 10_000).entries(np.arange(1000), 0, 1000, 1)
+    entries = BlockOrder(blocks_of([100] * 10, max_bytes=2500), 10_000).entries(np.arange(1000), 0, 1000, 1)
     for start in range(0, 1000, 200):
         assert len(set((entries[start : start + 200] // 100).tolist())) == 2
     # A single block that is too large is a separate window.
-    entries = BlockOrder(blocks_of([100] * 10, most_bytes=10), 10_000).entries(np.arange(1000), 0, 1000, 1)
+    entries = BlockOrder(blocks_of([100] * 10, max_bytes=10), 10_000).entries(np.arange(1000), 0, 1000, 1)
     assert all(len(set((entries[start : start + 100] // 100).tolist())) == 1 for start in range(0, 1000, 100))
 
 

@@ -25,8 +25,8 @@ RANKS, FEWER = 10_000, 7_777
 SAMPLES = 10**9
 BATCH_SIZE = 64
 # A block of 4,096 entries is computed at a time, in temporaries of 32 kB.
-MOST_BYTES = 500_000
-MOST_CALLS = 2_000
+MAX_BYTES = 500_000
+MAX_CALLS = 2_000
 
 MODES: list[dict[str, Any]] = [
     {},
@@ -121,8 +121,8 @@ def test_a_rank_pays_the_same_among_many(
 ) -> None:
     few = cost(lambda: action(mode, 5, 10, 10**6))
     many = cost(lambda: action(mode, RANKS // 2, RANKS, SAMPLES))
-    assert many[0] <= min(MOST_CALLS, 2 * few[0]), (many, few)
-    assert many[1] <= min(MOST_BYTES, 2 * few[1]), (many, few)
+    assert many[0] <= min(MAX_CALLS, 2 * few[0]), (many, few)
+    assert many[1] <= min(MAX_BYTES, 2 * few[1]), (many, few)
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)

@@ -18,7 +18,7 @@ from dalify.experimental.dynamic.streams import Stream, get_current_stream, stre
 
 __all__ = ["EvalContext", "ThreadPool", "get_num_threads", "set_num_threads"]
 
-_MOST_THREADS_PER_CPU = 100
+_MAX_THREADS_PER_CPU = 100
 _VARIABLE = "DALI_NUM_THREADS"
 _local = threading.local()
 _blocks: Blocks[EvalContext] = Blocks()
@@ -57,7 +57,7 @@ def set_num_threads(n: int | None) -> None:
     if n is None:
         _chosen.clear()
         return
-    most = _MOST_THREADS_PER_CPU * (os.cpu_count() or 1)
+    most = _MAX_THREADS_PER_CPU * (os.cpu_count() or 1)
     if not _is_integer(n) or not 1 <= n <= most:
         raise ArgumentValueError(f"the number of threads must be in [1, {most}]; got {n!r}.", line=SourceLine.capture())
     _chosen[:] = [n]

@@ -26,7 +26,7 @@ _HEAD_BYTES = 128  # what numpy.save writes for arrays of a few dimensions
 _FILES_AT_ONCE = 64  # that are open
 # Arrays share memory up to this size, all of which whoever keeps one of them holds on to.
 _BLOCK_BYTES = 1 << 22
-_MOST_BYTES = 1 << 28  # of the arrays of a chunk; above, nothing is gained
+_MAX_BYTES = 1 << 28  # of the arrays of a chunk; above, nothing is gained
 
 
 @njit(nogil=True, cache=True)
@@ -122,7 +122,7 @@ def _headers(heads: NDArray[np.uint8], sizes: list[int]) -> list[NumpyHeader] | 
         is_plain = header.dtype.isnative and not (header.is_fortran and len(header.shape) > 1) and 0 not in header.shape
         if not is_plain or header.dtype != first.dtype or len(header.shape) != len(first.shape):
             return None
-    return headers if sum(sizes) <= _MOST_BYTES else None
+    return headers if sum(sizes) <= _MAX_BYTES else None
 
 
 def _memory(headers: list[NumpyHeader]) -> list[NDArray[Any]]:

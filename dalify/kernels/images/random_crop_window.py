@@ -102,7 +102,7 @@ def random_crop_windows(
 def _choose_windows(
     extents: Any,
     uniforms: Any,
-    least_area: float,
+    min_area: float,
     largest_area: float,
     min_ratio: float,
     max_ratio: float,
@@ -116,13 +116,13 @@ def _choose_windows(
         max_width = max(1, int(height * max_ratio))  # of a window of full height
         max_height = max(1, int(width / min_ratio))  # of a window of full width
         rows, columns = 0, 0
-        if height * max_width < least_area * area:
+        if height * max_width < min_area * area:
             rows, columns = height, max_width
-        elif width * max_height < least_area * area:
+        elif width * max_height < min_area * area:
             rows, columns = max_height, width
         else:
             for k in range(0, last, 2):
-                wanted = area * (least_area + uniforms[n, k] * (largest_area - least_area))
+                wanted = area * (min_area + uniforms[n, k] * (largest_area - min_area))
                 ratio = math.exp(log_least + uniforms[n, k + 1] * (log_largest - log_least))
                 columns = max(1, int(math.sqrt(wanted * ratio) + 0.5))
                 rows = max(1, int(math.sqrt(wanted / ratio) + 0.5))

@@ -19,7 +19,7 @@ from dalify.kernels.triton.package import constexpr, tl, triton
 __all__ = ["copy_windows", "flip_axes", "normalize_samples"]
 
 _AXES = 5
-_MOST_CHANNELS = 16
+_MAX_CHANNELS = 16
 _FIELDS = 5  # extent, source extent, source stride, start, step
 
 
@@ -197,7 +197,7 @@ def _copy_mirrored(out: Samples, x: Samples, start: np.ndarray, step: np.ndarray
     channels = out.extents(channel_axis)
     if len(long) > 1:
         raise NoDeviceKernelError
-    if not long and (channels.max() > _MOST_CHANNELS or (channels != channels[0]).any()):
+    if not long and (channels.max() > _MAX_CHANNELS or (channels != channels[0]).any()):
         # The last axis has no channels; one of extent 1 takes their place.
         out, x = out.with_axis(axes), x.with_axis(axes)
         start, step = (np.column_stack([values, [value] * len(x)]) for values, value in ((start, 0), (step, 1)))

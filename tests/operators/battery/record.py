@@ -26,7 +26,7 @@ from tests.operators.battery.variants import Variant, variants_of
 __all__ = ["FOLDER", "Recording", "fingerprint", "is_compared", "thinned"]
 
 FOLDER = Path(__file__).with_name("recorded")
-_MOST_ELEMENTS = 250
+_MAX_ELEMENTS = 250
 
 
 # Its case reads files of this repository, which change.
@@ -41,7 +41,7 @@ def is_compared(name: str) -> bool:
 def thinned(sample: np.ndarray) -> np.ndarray:
     """Return the elements of a sample that are recorded."""
     flat = sample.reshape(-1)
-    step = -(-flat.size // _MOST_ELEMENTS)
+    step = -(-flat.size // _MAX_ELEMENTS)
     # An odd step meets every channel of an image.
     return flat if step <= 1 else flat[:: step | 1]
 
