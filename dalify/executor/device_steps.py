@@ -22,6 +22,7 @@ from dalify.data.pool import pinned
 from dalify.executor.frame import Frame
 from dalify.executor.steps import exhausted
 from dalify.graph import Node
+from dalify.registry import Role
 
 __all__ = ["PendingCopies", "TransferStep", "device_stream", "emulated", "find_device", "hand_over", "share_fed"]
 
@@ -52,7 +53,7 @@ def find_device(device_id: int | None, node: Node) -> str:
             raise DeviceError(
                 "the GPU was asked for, but torch finds no accelerator on this machine.",
                 line=node.line,
-                operator=".gpu()" if node.operator.name == "_transfer" else node.operator.public_name,
+                operator=".gpu()" if node.role is Role.TRANSFER else node.operator.public_name,
                 hint=f"Use device='cpu', or set the environment variable {_VARIABLE}=cpu to run GPU pipelines on "
                 "the CPU.",
             )

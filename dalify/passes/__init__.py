@@ -15,7 +15,7 @@ from dalify.passes.deduplicate import deduplicate
 from dalify.passes.fold_constants import fold_constants
 from dalify.passes.fuse import fuse
 from dalify.passes.infer_specs import infer_specs
-from dalify.passes.insert_caches import CACHE_ARGUMENTS, insert_caches, is_cache
+from dalify.passes.insert_caches import CACHE_ARGUMENTS, insert_caches
 from dalify.passes.narrow import narrow
 from dalify.passes.place import place
 from dalify.passes.push_crop import push_crop
@@ -33,7 +33,6 @@ __all__ = [
     "fuse",
     "infer_specs",
     "insert_caches",
-    "is_cache",
     "narrow",
     "optimize",
     "place",

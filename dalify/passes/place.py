@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from dalify.graph import PREDICATE_INPUTS, Edge, Graph, Node, rewrite
+from dalify.graph import Edge, Graph, Node, rewrite
 from dalify.passes.report import Report
-from dalify.registry import catalog
+from dalify.registry import Role, catalog
 
 __all__ = ["place"]
-
-# Implemented by the executor, on any device.
-_STRUCTURAL = frozenset({*PREDICATE_INPUTS, "_transfer", "_literal"})
 
 
 def place(graph: Graph, report: Report) -> Graph:
@@ -33,7 +30,7 @@ def place(graph: Graph, report: Report) -> Graph:
             return edge
         found = copies.get((edge, device))
         if found is None:
-            if edge.node.operator.name == "_transfer":
+            if edge.node.role is Role.TRANSFER:
                 source = edge.node.inputs[0]
                 assert source is not None, "dalify bug: a copy of nothing"
                 if source.device == device:
@@ -51,16 +48,15 @@ def place(graph: Graph, report: Report) -> Graph:
         return found
 
     def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node | tuple[Edge, ...]:
-        name = node.operator.name
-        if name == "_transfer":
+        if node.role is Role.TRANSFER:
             source = node.inputs[0]
             assert source is not None, "dalify bug: a copy of nothing"
             return (moved(source, node.output_device),)
         device = node.device
         if node.operator.is_fed:
             return replace(node, device=node.output_device)  # fed data are copied there before a batch begins
-        if name in _STRUCTURAL:
-            return _with_inputs(node, device, moved, name)
+        if node.role.needs_no_kernel:
+            return _with_inputs(node, device, moved)
         runs_on = "cpu" if device == "mixed" else device
         if (
             device == "gpu"
@@ -72,7 +68,7 @@ def place(graph: Graph, report: Report) -> Graph:
                 report.note("place", f"{node!r} has no GPU kernel and runs on the CPU, with copies")
         if device == "cpu" and "cpu" not in node.operator.kernels and "gpu" in node.operator.kernels:
             runs_on = "gpu"
-        placed = _with_inputs(node, runs_on, moved, name)
+        placed = _with_inputs(node, runs_on, moved)
         if not node.output_count:
             return placed
         return tuple(moved(Edge(placed, output), node.output_device) for output in range(node.output_count))
@@ -80,12 +76,12 @@ def place(graph: Graph, report: Report) -> Graph:
     return rewrite(graph, change)
 
 
-def _with_inputs(node: Node, device: str, moved: Callable[[Edge, str], Edge], name: str) -> Node:
+def _with_inputs(node: Node, device: str, moved: Callable[[Edge, str], Edge]) -> Node:
     wanted = "cpu" if device == "mixed" else device
     inputs = list(node.inputs)
     for index, edge in enumerate(inputs):
         # Predicates are read on the host, on whatever device the samples are.
-        predicate = index == PREDICATE_INPUTS.get(name)
+        predicate = index == node.role.selecting_input
         if edge is not None:
             inputs[index] = moved(edge, "cpu" if predicate else wanted)
     arguments = {

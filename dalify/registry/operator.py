@@ -29,6 +29,7 @@ from dalify.registry.parameter_group import (
     parameters_of_group,
 )
 from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
+from dalify.registry.role import Role
 
 __all__ = ["COMMON_PARAMETERS", "RANDOM_STATE", "READER_PARAMETERS", "Input", "Kernel", "Operator", "operator"]
 
@@ -130,8 +131,8 @@ class Operator:
         is_listed: kernels take all samples in one call, as a list per input.
         is_ragged: kernels take samples with different first extents in one call, as ``Rows``.
         is_random: draws random numbers; takes ``seed``.
-        is_fed: the program supplies its data, with a callback or ``feed_input``.
-        is_reader: has ``index`` and ``read`` and takes the common reader arguments.
+        role: what it is for in a graph. A reader has ``index`` and ``read`` and takes the common reader arguments.
+        is_foldable: computed when the graph is built if all inputs are constants.
         is_serial: runs for one batch at a time, in order, as required by Python functions of users.
         has_side_effect: kept even if its outputs are not used.
         takes_mixed: whether the device ``mixed`` is supported: CPU inputs, GPU outputs.
@@ -159,7 +160,8 @@ class Operator:
         ragged: bool = False,
         random: bool = False,
         reader: bool = False,
-        fed: bool = False,
+        role: Role = Role.KERNEL,
+        foldable: bool = False,
         serial: bool = False,
         side_effect: bool = False,
         mixed: bool = False,
@@ -181,8 +183,8 @@ class Operator:
         self.is_listed = listed
         self.is_ragged = ragged
         self.is_random = random
-        self.is_reader = reader
-        self.is_fed = fed
+        self.role = Role.READER if reader else role
+        self.is_foldable = foldable
         self.is_serial = serial
         self.has_side_effect = side_effect
         self.takes_mixed = mixed
@@ -227,9 +229,19 @@ class Operator:
         self.__module__ = rule.__module__
 
     @property
+    def is_reader(self) -> bool:
+        """Whether it reads the entries of an index."""
+        return self.role is Role.READER
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether the program supplies its data."""
+        return self.role is Role.FED
+
+    @property
     def is_source(self) -> bool:
-        """Whether the operator produces data: a reader, or an operator that is fed."""
-        return self.is_reader or self.is_fed
+        """Whether it produces data."""
+        return self.role.is_source
 
     @property
     def public_name(self) -> str:
@@ -381,7 +393,7 @@ class Operator:
         output, an array ``[N, ...]`` or a list of N arrays.
         """
         self.feed_function = function
-        self.is_fed = True
+        self.role = Role.FED
         return function
 
     def substitute(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -494,7 +506,8 @@ def operator(
     ragged: bool = ...,
     random: bool = ...,
     reader: bool = ...,
-    fed: bool = ...,
+    role: Role = ...,
+    foldable: bool = ...,
     serial: bool = ...,
     side_effect: bool = ...,
     mixed: bool = ...,
@@ -513,8 +526,8 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
         rule: a function whose positional-only parameters are inputs (``Spec``; with default None: optional; ``*xs``:
             any number), whose other parameters are the arguments of the operator, and which returns the Spec, or tuple
             of Specs, of the outputs.
-        flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, fed, serial,
-            side_effect, mixed, user_code, needs, effect, stands_for, constructor, alphabetical,
+        flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, role,
+            foldable, serial, side_effect, mixed, user_code, needs, effect, stands_for, constructor, alphabetical,
             stores_any_float.
     """
     if rule is not None:
