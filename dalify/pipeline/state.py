@@ -78,7 +78,7 @@ def _arguments(node: Node) -> list[Any]:
     arguments = rule_arguments(node)
     if operator.is_reader:
         names = _READER_ARGUMENTS
-    elif operator.public_name == "fn.external_source":
+    elif operator.role is Role.FED and operator.feed_function is None:
         names = _SOURCE_ARGUMENTS
     else:
         # The process of a function and caching do not change results.
