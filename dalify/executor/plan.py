@@ -294,7 +294,7 @@ def _kind_of(node: Node, on_error: str) -> StageKind:
     operator = node.operator
     if operator.name == "_transfer":
         return "device"
-    if node.device == "gpu":
+    if node.device != "cpu":
         return "device"
     if operator.is_reader:
         return "segment"

@@ -8,8 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, decoder_rule
+from dalify.codecs.decode_on_device import decode_on_device
+from dalify.codecs.device_jpeg import reason_against
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.kernels.images.random_crop_window import draws_per_sample, random_crop_windows
+from dalify.parameter_groups.decoding import HardwareDecoder
 from dalify.registry import Spec, operator
 
 # Filters read at most three source pixels (Lanczos) beyond the window, times the downscaling factor.
@@ -29,6 +32,7 @@ def _decode_for_crop(
     random_area: list[float],
     random_aspect_ratio: list[float],
     size: list[int],
+    hardware: HardwareDecoder,
 ) -> Spec:
     """Decode the part of each image that a random crop reads.
 
@@ -72,6 +76,12 @@ def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, ne
         headers,
         needed=needed,
     )
+
+
+@_decode_for_crop.mixed_samples(reason_against)
+def _(out, encoded, *, output_type, adjust_orientation, hardware, headers):
+    # Whole images: to put the windows in their places would cost as much as the colors of the rest.
+    decode_on_device(out, encoded, hardware.on_device(), output_type, adjust_orientation, headers)
 
 
 _decode_for_crop.substitute(blank_image)

@@ -57,7 +57,10 @@ def _check_branches(node: Node) -> None:
 
 def _check_devices(node: Node) -> None:
     name = node.operator.name
-    assert node.device != "mixed" or name == "_transfer", f"dalify bug: {node!r} was not placed"
+    is_mixed = node.device == "mixed"
+    assert not is_mixed or name == "_transfer" or "mixed" in node.operator.kernels, (
+        f"dalify bug: {node!r} was not placed"
+    )
     if name == "_transfer":
         source = node.inputs[0]
         assert source is not None, "dalify bug: a copy of nothing"
@@ -65,7 +68,7 @@ def _check_devices(node: Node) -> None:
         return
     for index, edge in enumerate(node.inputs):
         predicate = index == PREDICATE_INPUTS.get(name)
-        wanted = "cpu" if predicate else node.device
+        wanted = "cpu" if predicate or is_mixed else node.device
         assert edge is None or edge.device == wanted, f"dalify bug: {node!r} reads {edge!r} from another device"
     structural = node.operator.is_source or name == "_literal" or name in PREDICATE_INPUTS
     assert structural or node.device in node.operator.kernels, f"dalify bug: {node!r} has no kernel where it was placed"
