@@ -6,12 +6,16 @@ does not. So errors and their samples are those of the CPU.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import of_sample
 from dalify.base.optional import torch
+from dalify.base.processors import available_processors
 from dalify.codecs.decode_batch import decode_group
 from dalify.codecs.device_jpeg import DeviceOptions, open_decoder
 from dalify.codecs.image_format import as_bytes_array
@@ -114,22 +118,46 @@ def _sent(
     staging = torch.empty(size_bytes, dtype=torch.uint8, pin_memory=out.device.type == "cuda")
     dtype = np.dtype(np.uint8)
     target = Samples(offsets + staging.data_ptr(), shapes, dtype, staging)
-    try:
-        decode_group(
-            target,
-            encoded.take(indices),
-            output_type,
-            DALIDataType.UINT8,
-            adjust_orientation,
-            use_fast_idct=False,
-            headers=headers.take(indices),
-            windows=None if windows is None else windows[indices],
-        )
-    except Exception as error:
-        sample = getattr(error, "sample", None)
-        if isinstance(sample, int):
-            of_sample(error, int(indices[sample]))
-        raise
+
+    def decode(part: Integers) -> None:
+        taken = indices[part]
+        try:
+            decode_group(
+                target.take(part),
+                encoded.take(taken),
+                output_type,
+                DALIDataType.UINT8,
+                adjust_orientation,
+                use_fast_idct=False,
+                headers=headers.take(taken),
+                windows=None if windows is None else windows[taken],
+            )
+        except Exception as error:
+            sample = getattr(error, "sample", None)
+            if isinstance(sample, int):
+                of_sample(error, int(taken[sample]))
+            raise
+
+    _in_threads(decode, len(indices))
     block = staging.to(out.device, non_blocking=True)
     sizes = shapes.prod(1).tolist()
     return [block[start : start + size] for start, size in zip(offsets.tolist(), sizes, strict=True)]
+
+
+def _in_threads(decode: Callable[[Integers], None], count: int) -> None:
+    """Call a function with the numbers 0 to `count`, divided among threads that end with the call.
+
+    The stage of the device runs on one thread of the pipeline, which must not decode the images of a batch alone.
+
+    Raises:
+        Exception: the error of the first part that failed.
+    """
+    thread_count = min(count, available_processors())
+    parts = np.array_split(np.arange(count), thread_count)
+    if thread_count < 2:
+        decode(parts[0])
+        return
+    with ThreadPoolExecutor(thread_count) as threads:
+        calls = [threads.submit(copy_context().run, decode, part) for part in parts]  # the limits are in the context
+    for call in calls:
+        call.result()
