@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import simplejpeg
 
-from dalify.base.errors import ArgumentValueError, suggestion
+from dalify.base.errors import ArgumentValueError, MissingPackageError, suggestion
 from dalify.base.optional import torch
 from dalify.codecs import nvimagecodec, torchvision_jpeg
 from dalify.codecs.image_format import Bytes
@@ -148,6 +148,8 @@ def _why_not(key: str, device: str) -> str | None:
             .opened(device, DeviceOptions())
             .decode([image], DALIImageType.RGB, None, adjust_orientation=True)
         )
+    except MissingPackageError as error:
+        return f"{error.message} {error.hint}".rstrip(".")
     except Exception as error:  # packages, drivers and libraries that do not fit raise whatever they want
         return str(error).strip().split("\n", 1)[0] or type(error).__name__
     return None if found is not None and tuple(found.shape) == (16, 24, 3) else "it does not decode a test image"

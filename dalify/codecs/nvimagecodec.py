@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NvImageCodecDecoder"]
 
-nvimgcodec: Any = LazyModule("nvidia.nvimgcodec", "decoding on the GPU", "dalify[cuda12]' or 'dalify[cuda13]")
+nvimgcodec: Any = LazyModule("nvidia.nvimgcodec", "decoding on the GPU", "dalify[cuda12]")
 
 _CUDA_DECODER = "nvjpeg_cuda_decoder"
 _HARDWARE_DECODER = "nvjpeg_hw_decoder"
