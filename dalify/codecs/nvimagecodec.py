@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalify.base.errors import DeviceError
 from dalify.base.optional import LazyModule, require, torch
 from dalify.codecs.image_format import Bytes
 from dalify.data.dtypes import DALIImageType
@@ -72,7 +73,11 @@ class NvImageCodecDecoder:
         *,
         adjust_orientation: bool,
     ) -> list[Any | None]:
-        """Decode files; see `DeviceJpegDecoder`."""
+        """Decode files; see `DeviceJpegDecoder`.
+
+        Raises:
+            DeviceError: nvImageCodec fails for all files.
+        """
         codec = self._codec
         streams: list[Any] = []
         readable: list[int] = []
@@ -90,10 +95,16 @@ class NvImageCodecDecoder:
         if not streams:
             return found
         number = 0 if self._device.type == "cpu" else torch.cuda.current_stream(self._device).cuda_stream
-        with self._lock:
-            images = self._decoder.decode(
-                streams, params=self._parameters(color, adjust_orientation), cuda_stream=number
-            )
+        parameters = self._parameters(color, adjust_orientation)
+        try:
+            with self._lock:
+                images = self._decoder.decode(streams, params=parameters, cuda_stream=number)
+        except RuntimeError as error:  # of the device: for an image that it cannot decode, nvImageCodec returns None
+            raise DeviceError(
+                f"nvImageCodec cannot decode on {self._device}: {str(error).strip().rstrip('.')}.",
+                hint="If the device has no memory left, use a smaller batch_size. Set the environment variable "
+                "DALIFY_DEVICE_DECODER=host to decode on the host.",
+            ) from error
         for index, image in zip(readable, images, strict=True):
             if image is not None:
                 found[index] = self._tensor(image)

@@ -1,4 +1,4 @@
-"""Image decoding with ``device="mixed"`` by decoders of devices, in emulation: nvImageCodec runs its CPU backend."""
+"""Image decoding with ``device="mixed"`` by nvImageCodec, which runs its CPU backend in emulation."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from dalify import Pipeline, fn, pipeline_def, types
-from dalify.base.errors import ArgumentValueError, DecodeError
+from dalify.base import optional
+from dalify.base.errors import ArgumentValueError, DecodeError, DeviceError
 from dalify.codecs import decode_on_device, device_jpeg
 from dalify.codecs.nvimagecodec import NvImageCodecDecoder
+from dalify.executor.device_steps import emulated
 from tests.helpers.photos import drawn_photo
 
 Arrays = list[np.ndarray[Any, Any]]
@@ -23,9 +26,25 @@ Arrays = list[np.ndarray[Any, Any]]
 BATCH = 5
 
 
+pytestmark = pytest.mark.gpu
+
+# Decoders of devices round colors and interpolate chroma in their own way.
+LARGEST_MEAN_ON_DEVICES = 1.0
+
+
+def assert_same(found: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> None:
+    """Check an image that a device decoded; in emulation, every value is that of the host."""
+    if emulated():
+        np.testing.assert_array_equal(found, wanted)
+    assert found.shape == wanted.shape
+    assert np.abs(found.astype(float) - wanted).mean() < LARGEST_MEAN_ON_DEVICES
+
+
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch, emulated_gpu: None) -> list[int]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Select nvImageCodec; the numbers of images that it decoded, one for each call."""
+    if not torch.cuda.is_available():
+        monkeypatch.setenv("DALIFY_DEVICE", "cpu")
     pytest.importorskip("nvidia.nvimgcodec", reason="nvImageCodec is not installed: pip install 'dalify[cuda12]'")
     monkeypatch.setenv("DALIFY_DEVICE_DECODER", "nvimgcodec")
     assert device_jpeg.chosen_decoder()[0] == "nvimgcodec"
@@ -130,7 +149,7 @@ def test_same_images_as_on_the_host(name: str, many: list[str], calls: list[int]
     for (images, labels), (expected, expected_labels) in zip(batches(ours, 3), batches(theirs, 3), strict=True):
         assert labels == expected_labels
         for found, wanted in zip(images, expected, strict=True):
-            np.testing.assert_array_equal(found, wanted)
+            assert_same(found, wanted)
     # Windows of images that are rotated are decoded on the host.
     assert sum(calls[:2]) == (8 if name in ("crop", "random crop", "slice") else 10)
 
@@ -150,9 +169,11 @@ def test_crop_that_is_fused_with_the_decoder(many: list[str], calls: list[int]) 
     for (images, _), (expected, _) in zip(batches(ours, 3), batches(theirs, 3), strict=True):
         for found, wanted in zip(images, expected, strict=True):
             # The kernels of resize for devices round differently.
-            np.testing.assert_allclose(found.astype(int), wanted, atol=1)
+            if emulated():
+                np.testing.assert_allclose(found.astype(int), wanted, atol=1)
+            assert np.abs(found.astype(float) - wanted).mean() < LARGEST_MEAN_ON_DEVICES
     assert "decodes only what" in ours.explain()
-    assert sum(calls[:3]) == 10
+    assert sum(calls[:2]) == 10
 
 
 def test_decoders_in_branches(many: list[str], calls: list[int]) -> None:
@@ -166,7 +187,7 @@ def test_decoders_in_branches(many: list[str], calls: list[int]) -> None:
     ours, theirs = (pipeline(many, device, branching) for device in ("mixed", "cpu"))
     for (images, _), (expected, _) in zip(batches(ours, 3), batches(theirs, 3), strict=True):
         for found, wanted in zip(images, expected, strict=True):
-            np.testing.assert_array_equal(found, wanted)
+            assert_same(found, wanted)
     assert calls
 
 
@@ -176,7 +197,7 @@ def test_processes_send_files(many: list[str], calls: list[int]) -> None:
     try:
         for (images, _), (expected, _) in zip(batches(ours, 2), batches(theirs, 2), strict=True):
             for found, wanted in zip(images, expected, strict=True):
-                np.testing.assert_array_equal(found, wanted)
+                assert_same(found, wanted)
     finally:
         ours.close()
     assert calls
@@ -234,7 +255,7 @@ def test_bad_samples_are_replaced_as_on_the_host(
     for (images, labels), (expected, expected_labels) in zip(batches(ours, 4), batches(theirs, 4), strict=True):
         assert labels == expected_labels
         for found, wanted in zip(images, expected, strict=True):
-            np.testing.assert_array_equal(found, wanted)
+            assert_same(found, wanted)
     assert [(bad.source, bad.error, bad.line, bad.sample) for bad in ours.bad_samples()] == [
         (bad.source, bad.error, bad.line, bad.sample) for bad in theirs.bad_samples()
     ]
@@ -258,7 +279,38 @@ def test_what_the_device_cannot_decode_is_decoded_on_the_host(
         ours, theirs = (pipeline(many, device, OPERATORS["image"]) for device in ("mixed", "cpu"))
         for (images, _), (expected, _) in zip(batches(ours, 3), batches(theirs, 3), strict=True):
             for found, wanted in zip(images, expected, strict=True):
-                np.testing.assert_array_equal(found, wanted)
+                assert_same(found, wanted)
+
+
+@pytest.mark.parametrize("failing", ["memory", "nvImageCodec"])
+def test_pipeline_is_usable_after_a_failure_of_the_device(
+    failing: str, many: list[str], calls: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = pipeline(many, "mixed", OPERATORS["image"], prefetch_queue_depth=1)
+    pipe.build()
+
+    def full(*_arguments: Any, **_options: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    class Failing:
+        def decode(self, *_arguments: Any, **_options: Any) -> Any:
+            raise RuntimeError("CUDA Runtime failure: '#2'")
+
+    with monkeypatch.context() as patch:
+        if failing == "memory":
+            patch.setattr(optional.torch, "cat", full)
+        else:
+            device = "cpu" if emulated() else "cuda:0"
+            decoder = device_jpeg.open_decoder(device, device_jpeg.DeviceOptions())
+            patch.setattr(decoder, "_decoder", Failing())
+        with pytest.raises(DeviceError) as caught:
+            pipe.run()
+    text = str(caught.value)
+    assert ("no memory left" if failing == "memory" else "nvImageCodec cannot decode on") in text
+    assert "fn.decoders.image" in text
+    assert "test_mixed.py" in text
+    assert "batch_size" in text
+    assert len(pipe.run()[0]) == BATCH
 
 
 # -- which decoder is used
@@ -301,15 +353,12 @@ def test_explain_names_the_decoder(many: list[str], calls: list[int]) -> None:
     assert "is copied to the GPU" not in text.replace("readers", "")
 
 
-@pytest.mark.usefixtures("emulated_gpu")
-def test_cached_images_are_decoded_on_the_host(
-    many: list[str], monkeypatch: pytest.MonkeyPatch, calls: list[int]
-) -> None:
+def test_cached_images_are_decoded_on_the_host(many: list[str], calls: list[int]) -> None:
     def cached(encoded: Any, device: str) -> Any:
         return fn.decoders.image(encoded, device=device, cache_type="threshold", cache_size=16)
 
     pipe, plain = pipeline(many, "mixed", cached), pipeline(many, "cpu", OPERATORS["image"])
     for (images, _), (expected, _) in zip(batches(pipe, 6), batches(plain, 6), strict=True):
         for found, wanted in zip(images, expected, strict=True):
-            np.testing.assert_array_equal(found, wanted)
+            assert_same(found, wanted)
     assert not calls
