@@ -57,7 +57,7 @@ def decode_on_device(
     Raises:
         Exception: any error of ``decode_group``.
     """
-    images: list[Any | None] = [None] * len(encoded)
+    images: list[Any] = [None] * len(encoded)
     decoder = open_decoder(str(out.device), options)
     if decoder is not None:
         taken = headers.are_ordinary()
@@ -99,7 +99,7 @@ def _are_inside(headers: JpegHeaders, windows: Integers | None) -> np.ndarray[An
     if windows is None:
         return np.ones(len(headers), np.bool_)
     extents = headers.shapes(adjust_orientation=False)[:, :2]
-    return (windows >= 0).all(1) & (windows[:, :2] + windows[:, 2:] <= extents).all(1)
+    return np.all(windows >= 0, axis=1) & np.all(windows[:, :2] + windows[:, 2:] <= extents, axis=1)
 
 
 def _sent(

@@ -178,7 +178,7 @@ def test_crop_that_is_fused_with_the_decoder(many: list[str], calls: list[int]) 
 
 def test_decoders_in_branches(many: list[str], calls: list[int]) -> None:
     def branching(encoded: Any, device: str) -> Any:
-        if fn.random.coin_flip(dtype=types.BOOL):
+        if fn.random.coin_flip(dtype=types.BOOL):  # pyright: ignore[reportGeneralTypeIssues]
             images = fn.decoders.image(encoded, device=device)
         else:
             images = fn.flip(fn.decoders.image(encoded, device=device))
@@ -245,7 +245,7 @@ def test_bad_samples_are_replaced_as_on_the_host(
     where: str, policy: str, damage: str, tmp_path: Path, calls: list[int]
 ) -> None:
     files = write(tmp_path, [jpeg(0), jpeg(1), jpeg(2), damaged(damage), jpeg(4), *(jpeg(seed) for seed in range(5))])
-    on_error = {"on_error": policy}
+    on_error: dict[str, Any] = {"on_error": policy}
 
     def decoded(encoded: Any, device: str) -> Any:
         return fn.decoders.image(encoded, device=device, **(on_error if where == "operator" else {}))
