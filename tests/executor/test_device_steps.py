@@ -124,7 +124,10 @@ def test_copies_have_a_stream_of_their_own(current: Stream, monkeypatch: pytest.
     assert entered == [copies]  # and nothing waits on the host
     assert current.waits == ["recorded"]  # the kernels' stream waits for the copy on the device
     assert marked == [current]
-    assert frame.values[1].dense.tolist() == [[0, 1, 2], [3, 4, 5]]
+    copied = frame.values[1]
+    assert copied is not None
+    assert copied.dense is not None
+    assert copied.dense.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def transfer(device: str) -> TransferStep:
@@ -289,7 +292,7 @@ def test_data_go_to_the_device_and_back_anywhere() -> None:
             data = fn.external_source(lambda: given, layout="HWC")
             flipped = returned(fn.flip(sent(data), vertical=1))
             bright = sent(fn.brightness(flipped, brightness=1.5))
-            if fn.random.coin_flip(dtype=types.BOOL):
+            if fn.random.coin_flip(dtype=types.BOOL):  # pyright: ignore[reportGeneralTypeIssues]
                 bright = fn.flip(bright)
             return returned(bright), flipped, sent(fn.cast(flipped, dtype=types.INT32))
 
