@@ -92,7 +92,7 @@ class Plan:
         )
         lines: list[str] = []
         for kind, kernels, note in ((CompiledStep, "CPU kernels", "emulation"), (DeviceSamplesStep, on_device, reason)):
-            steps = [step for stage in self.stages for step in stage.steps if isinstance(step, kind)]
+            steps = [step for stage in self.stages for step in stage.steps if type(step) is kind]
             names = ", ".join(sorted({step.node.operator.name for step in steps}))
             if names:
                 lines.append(f"{kernels}: {names}" + (f" ({note})" if note else ""))
@@ -302,7 +302,7 @@ class _Planner:
 
 def _kind_of(node: Node, on_error: str) -> StageKind:
     operator = node.operator
-    if node.role is Role.TRANSFER or node.device == "gpu":
+    if node.role is Role.TRANSFER or node.device != "cpu":
         return "device"
     if operator.is_reader:
         return "segment"

@@ -1,7 +1,7 @@
 """Assign a device to every node, and insert copies between devices.
 
-``mixed`` becomes a CPU node and a copy. A GPU node whose operator has no GPU kernel runs on the CPU, with copies; the
-report contains the reason for ``Pipeline.explain``.
+``mixed`` becomes a CPU node and a copy, unless the operator has a kernel for it that can be used. A GPU node whose
+operator has no GPU kernel runs on the CPU, with copies; the report contains the reason for ``Pipeline.explain``.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from dalify.registry import Role, catalog
 __all__ = ["place"]
 
 
-def place(graph: Graph, report: Report) -> Graph:
+def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
     """Return the graph in which every node has a kernel on its device and reads inputs from it.
 
     Args:
         graph: any graph.
         report: receives a note for every node that was moved to the CPU, and for every copy.
+        on_error: handling of bad samples for nodes that do not specify it.
     """
     copies: dict[tuple[Edge, str], Edge] = {}
 
@@ -58,6 +59,12 @@ def place(graph: Graph, report: Report) -> Graph:
         if node.role.needs_no_kernel:
             return _with_inputs(node, device, moved)
         runs_on = "cpu" if device == "mixed" else device
+        if device == "mixed" and node.operator.mixed_applies is not None:
+            policy = node.arguments.get("on_error") or on_error
+            applies, reason = node.operator.mixed_applies({**node.arguments, "on_error": policy})
+            report.note("place", f"{node!r} decodes on the {'device' if applies else 'host'} ({reason})")
+            if applies:
+                runs_on = "mixed"
         if (
             device == "gpu"
             and "gpu" not in node.operator.kernels

@@ -56,7 +56,10 @@ def _check_branches(node: Node) -> None:
 
 
 def _check_devices(node: Node) -> None:
-    assert node.device != "mixed" or node.role is Role.TRANSFER, f"dalify bug: {node!r} was not placed"
+    is_mixed = node.device == "mixed"
+    assert not is_mixed or node.role is Role.TRANSFER or "mixed" in node.operator.kernels, (
+        f"dalify bug: {node!r} was not placed"
+    )
     if node.role is Role.TRANSFER:
         source = node.inputs[0]
         assert source is not None, "dalify bug: a copy of nothing"
@@ -64,7 +67,7 @@ def _check_devices(node: Node) -> None:
         return
     for index, edge in enumerate(node.inputs):
         predicate = index == node.role.selecting_input
-        wanted = "cpu" if predicate else node.device
+        wanted = "cpu" if predicate or is_mixed else node.device
         assert edge is None or edge.device == wanted, f"dalify bug: {node!r} reads {edge!r} from another device"
     assert node.role.is_source or node.role.needs_no_kernel or node.device in node.operator.kernels, (
         f"dalify bug: {node!r} has no kernel where it was placed"

@@ -82,7 +82,7 @@ class Kernel:
 
     Args:
         function: ``f(out, ..., x, ..., *, parameters)``.
-        device: ``cpu`` or ``gpu``.
+        device: ``cpu``, ``gpu`` or ``mixed``.
         takes_samples: the function receives all samples of a chunk in one call, as `Samples`.
         groups: groups of arguments by name, which the function may declare instead of single arguments.
 
@@ -122,6 +122,7 @@ class Operator:
         old_arguments: deprecated argument names and their replacements.
         rule: the decorated function.
         kernels: by device.
+        mixed_applies: whether the kernel for ``mixed`` is used, see ``mixed_samples``; None without one.
         pairs: what the operator becomes in front of other operators, by their names; see ``before``.
         outputs: number of outputs, or a function of the constant arguments that returns it.
         is_batchwise: kernels take and return whole batches.
@@ -195,6 +196,7 @@ class Operator:
         self.constructor = constructor
         self.stores_any_float = stores_any_float
         self.kernels: dict[str, Kernel] = {}
+        self.mixed_applies: Callable[[Mapping[str, Any]], tuple[bool, str]] | None = None
         self.pairs: dict[str, Pair] = {}
         self.prepare_function: Kernel | None = None
         self.prepares_from_shapes = False
@@ -270,6 +272,23 @@ class Operator:
         """
         self.kernels["gpu"] = Kernel(function, "gpu", takes_samples=True, groups=self.groups)
         return function
+
+    def mixed_samples(
+        self, applies: Callable[[Mapping[str, Any]], tuple[bool, str]]
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Attach the kernel for the device ``mixed``: inputs are `Samples` on the host, outputs `DeviceSamples`.
+
+        Args:
+            applies: function of the constant arguments and ``on_error`` that returns whether the kernel is used, and
+                what it uses or why not, for ``explain()``. Otherwise the CPU kernel is used, and results are copied.
+        """
+
+        def attach(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.kernels["mixed"] = Kernel(function, "mixed", takes_samples=True, groups=self.groups)
+            self.mixed_applies = applies
+            return function
+
+        return attach
 
     def view(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach one kernel for all devices, of an allocating operator that returns views of its input."""
