@@ -51,7 +51,13 @@ EDGES: dict[str, Program] = {
     "fill values of added channels": _normalized(fill_values=[7, 8, 9, 10], pad_output=True, **_WIDE),
     "one fill value for added channels": _normalized(fill_values=[7], pad_output=True, **_WIDE),
     "fill values of added planes": _photo(
-        "crop_mirror_normalize", fill_values=[7, 8, 9, 10], pad_output=True, mean=[1.0], std=[2.0], mirror=1, **_WIDE
+        "crop_mirror_normalize",
+        fill_values=[7, 8, 9, 10],
+        pad_output=True,
+        mean=[1.0, 2.0, 3.0],
+        std=[2.0, 3.0, 4.0],
+        mirror=1,
+        **_WIDE,
     ),
     "crop of a clip without layout": on(_CLIPS, None, lambda dali, x: dali.fn.crop(x, crop=[3, 3])),
     "crop of a volume without layout": on(_CLIPS, None, lambda dali, x: dali.fn.crop(x, crop=[1, 3, 3])),
