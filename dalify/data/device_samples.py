@@ -99,6 +99,11 @@ class DeviceSamples:
         return self.block.device
 
     @property
+    def addresses(self) -> Integers:
+        """Address of the first element of each sample in the device's memory, int64 ``[N]``, on the host."""
+        return self.offsets * self.block.element_size() + self.block.data_ptr()
+
+    @property
     def is_uniform(self) -> bool:
         """Whether all shapes are equal."""
         return self.dense is not None or len(self) < 2 or bool((self.shapes == self.shapes[0]).all())

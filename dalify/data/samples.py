@@ -1,7 +1,7 @@
 """The samples of a chunk for compiled code: the address and the shape of each.
 
 Samples of different shapes need neither a copy into one array nor one call each: a kernel is called once and iterates
-over them (`dalify.base.array_at`). They may be in the memory of an accelerator, for Triton kernels.
+over them (`dalify.base.array_at`).
 """
 
 from __future__ import annotations
@@ -15,46 +15,34 @@ import numpy as np
 from dalify.base.small_arrays import counting, rows_at
 from dalify.data.batch import Batch, places_in_block
 
-__all__ = ["NoDeviceKernelError", "Samples"]
+__all__ = ["Samples"]
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
-
-
-class NoDeviceKernelError(Exception):
-    """No kernel computes this from addresses in the memory of an accelerator; the torch kernel has to.
-
-    Raised before anything is launched. The executor catches it, so users do not see it.
-    """
 
 
 class Samples:
     """N arrays of one element type and number of dimensions, C-contiguous.
 
     Args:
-        addresses: address of the first element of each sample, int64 ``[N]``, on the CPU.
-        shapes: shapes, int64 ``[N, ndim]``, on the CPU.
+        addresses: address of the first element of each sample, int64 ``[N]``.
+        shapes: shapes, int64 ``[N, ndim]``.
         dtype: element type.
         batch: owner of the memory.
-        device: torch device of the memory that addresses refer to; None for arrays of NumPy.
 
     Attributes:
         addresses: see above.
         shapes: see above.
         dtype: see above.
-        device: see above.
         like: an empty array, which carries the element type for compiled code.
         dense: the samples as one array ``[N, ...]`` if they are contiguous, otherwise None.
     """
 
-    __slots__ = ("_batch", "_is_uniform", "addresses", "dense", "device", "dtype", "like", "shapes")
+    __slots__ = ("_batch", "_is_uniform", "addresses", "dense", "dtype", "like", "shapes")
 
-    def __init__(
-        self, addresses: Integers, shapes: Integers, dtype: np.dtype[Any], batch: Any, device: Any = None
-    ) -> None:
+    def __init__(self, addresses: Integers, shapes: Integers, dtype: np.dtype[Any], batch: Any) -> None:
         self.addresses = addresses
         self.shapes = shapes
         self.dtype = dtype
-        self.device = device
         self.like = _like(dtype)
         self._batch = batch
         self._is_uniform: bool | None = None
@@ -63,8 +51,6 @@ class Samples:
     @staticmethod
     def of_batch(batch: Batch) -> Samples:
         """Return the samples of a batch; non-contiguous ones are copied."""
-        if batch.device == "gpu":
-            return _of_tensors(batch)
         dtype = batch.dtype.numpy
         if batch.dense is not None:
             dense = batch.dense
@@ -109,7 +95,6 @@ class Samples:
 
     def converted(self, dtype: np.dtype[Any]) -> Samples:
         """Return copies converted to another element type."""
-        self._check_on_cpu()
         found = Samples.empty(self.shapes, dtype)
         for target, values in zip(found.arrays(), self.arrays(), strict=True):
             target[...] = values
@@ -142,7 +127,7 @@ class Samples:
 
     def reshaped(self, shapes: Integers) -> Samples:
         """Return the same elements with other shapes, int64 ``[N, ...]``."""
-        return Samples(self.addresses, shapes, self.dtype, self._batch, self.device)
+        return Samples(self.addresses, shapes, self.dtype, self._batch)
 
     def with_axis(self, axis: int) -> Samples:
         """Return the same elements with a new axis of extent 1 at the given position."""
@@ -169,43 +154,20 @@ class Samples:
         first = np.repeat(np.cumsum(counts) - counts, counts)
         part = counting(len(owner)) - first
         addresses = self.addresses[owner] + part * size_bytes[owner]
-        return Samples(addresses, rows_at(self.shapes[:, axes:], owner), self.dtype, self._batch, self.device), owner
+        return Samples(addresses, rows_at(self.shapes[:, axes:], owner), self.dtype, self._batch), owner
 
     def take(self, indices: Integers) -> Samples:
         """Return some of the samples, without a copy."""
-        return Samples(self.addresses[indices], rows_at(self.shapes, indices), self.dtype, self._batch, self.device)
+        return Samples(self.addresses[indices], rows_at(self.shapes, indices), self.dtype, self._batch)
 
     def arrays(self) -> Iterator[np.ndarray[Any, Any]]:
         """Yield the samples as arrays, for code that is not compiled. They are valid as long as the memory."""
-        self._check_on_cpu()
         for address, shape in zip(self.addresses.tolist(), self.shapes.tolist(), strict=True):
             yield _array_at(address, tuple(shape), self.dtype)
-
-    def _check_on_cpu(self) -> None:
-        if self.device is not None:
-            raise NoDeviceKernelError
 
     def __repr__(self) -> str:
         """Return counts and types without data."""
         return f"Samples({len(self)} of {self.ndim} dimensions, {self.dtype})"
-
-
-def _of_tensors(batch: Batch) -> Samples:
-    """Return samples in the memory of an accelerator."""
-    dtype = batch.dtype.numpy
-    if batch.dense is not None:
-        dense = batch.dense.contiguous()
-        count, size_bytes = len(dense), math.prod(dense.shape[1:]) * dtype.itemsize
-        shapes = np.empty((count, dense.ndim - 1), np.int64)
-        shapes[:] = tuple(dense.shape[1:])
-        addresses = dense.data_ptr() + size_bytes * np.arange(count, dtype=np.int64)
-        return Samples(addresses, shapes, dtype, dense, dense.device)
-    if batch.ragged is not None:
-        block, offsets, shapes = batch.ragged
-        return Samples(offsets + block.data_ptr(), shapes, dtype, batch, block.device)
-    samples = [sample.contiguous() for sample in batch.samples]
-    addresses = np.array([sample.data_ptr() for sample in samples], np.int64)
-    return Samples(addresses, batch.shape_array(), dtype, samples, samples[0].device)
 
 
 class _Memory:

@@ -4,7 +4,8 @@ On an accelerator a kernel gets `DeviceSamples`: one buffer with offsets and sha
 of launches does not grow with the number of samples. Where torch's CPU device stands in for the accelerator, the
 compiled kernels of the CPU compute on the memory of its tensors instead, since torch's general functions take many
 times as long there; the environment variable ``DALIFY_EMULATED_KERNELS=torch`` selects the kernels of the accelerator,
-as the tests do. `step_class` is the only place that decides.
+as the tests do, and so does running Triton kernels in Triton's interpreter. `step_class` is the only place that
+decides.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.executor.frame import Frame
 from dalify.executor.samples_step import SamplesStep
 from dalify.graph import Node
+from dalify.kernels.dispatch import reason_against
 from dalify.registry import Operator
 
 if TYPE_CHECKING:
@@ -42,7 +44,8 @@ def step_class(operator: Operator, device: str, is_emulated: bool) -> type[Sampl
     if device == "cpu":
         return SamplesStep if operator.kernels["cpu"].takes_samples else None
     compiled = operator.kernels.get("cpu")
-    if is_emulated and os.environ.get(_VARIABLE) != "torch" and compiled is not None and compiled.takes_samples:
+    is_compiled = is_emulated and os.environ.get(_VARIABLE) != "torch" and reason_against("cpu") is not None
+    if is_compiled and compiled is not None and compiled.takes_samples:
         return CompiledStep
     return DeviceSamplesStep if operator.kernels["gpu"].takes_samples else None
 

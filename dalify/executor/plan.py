@@ -14,14 +14,13 @@ from typing import Any, Literal
 from dalify.executor.cache_groups import cached_nodes
 from dalify.executor.cache_step import AloneStep, CacheStep
 from dalify.executor.choice_steps import ChosenStep, JoinStep, is_choice
-from dalify.executor.device_samples_step import step_class
+from dalify.executor.device_samples_step import CompiledStep, DeviceSamplesStep, step_class
 from dalify.executor.device_steps import TransferStep, emulated
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.listed_step import ListedStep
 from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.steps import LiteralStep, MergeStep, SplitStep, Step
-from dalify.executor.triton_step import TritonStep
 from dalify.graph import Branch, Edge, Graph, Node
 from dalify.kernels.dispatch import reason_against
 from dalify.registry import RANDOM_STATE
@@ -78,17 +77,26 @@ class Plan:
     caches: list[CacheStep] = field(default_factory=list)
 
     def describe_kernels(self, device: str | None) -> list[str]:
-        """Return which kernels run the operators that have a Triton kernel, for `explain()`.
+        """Return which kernels run the operators that take all samples on the device in one call, for `explain()`.
 
         Args:
             device: torch device; None where nothing runs on one.
         """
-        steps = [step for stage in self.stages for step in stage.steps if isinstance(step, TritonStep)]
-        if not steps or device is None:
+        if device is None:
             return []
-        names = ", ".join(sorted({step.node.operator.name for step in steps}))
         reason = reason_against(device)
-        return [f"Triton kernels: {names}" if reason is None else f"torch kernels: {names} ({reason})"]
+        on_device = (
+            "Triton kernels, or torch kernels where they do not support the arguments"
+            if reason is None
+            else "torch kernels"
+        )
+        lines: list[str] = []
+        for kind, kernels, note in ((CompiledStep, "CPU kernels", "emulation"), (DeviceSamplesStep, on_device, reason)):
+            steps = [step for stage in self.stages for step in stage.steps if isinstance(step, kind)]
+            names = ", ".join(sorted({step.node.operator.name for step in steps}))
+            if names:
+                lines.append(f"{kernels}: {names}" + (f" ({note})" if note else ""))
+        return lines
 
 
 def make_plan(
@@ -239,8 +247,6 @@ class _Planner:
         seed, stream = self._seeds.get(node, (None, 0))
         step = RaggedStep if operator.is_ragged else ListedStep if operator.is_listed else KernelStep
         step = step_class(operator, node.device, emulated()) or step
-        if node.device == "gpu" and operator.triton_kernel is not None:
-            step = TritonStep
         return step(node, inputs, outputs, slots, node.device, seed, stream)
 
     def _cache_step(self, node: Node, outputs: tuple[int, ...]) -> CacheStep:

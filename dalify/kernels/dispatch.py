@@ -11,14 +11,14 @@ import importlib.util
 import os
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeVar, cast
 
 from dalify.base.optional import LazyModule, require
-from dalify.data.samples import NoDeviceKernelError, Samples
+from dalify.data.device_samples import DeviceSamples
 
-__all__ = ["also_on_device", "reason_against", "supports"]
+__all__ = ["UnsupportedError", "prefer_triton", "reason_against"]
+
+_Function = TypeVar("_Function", bound=Callable[..., None])
 
 _VARIABLE = "DALIFY_TRITON"
 _INTERPRETER_VARIABLE = "TRITON_INTERPRET"
@@ -26,7 +26,11 @@ _PACKAGE = "triton"
 _DTYPES = frozenset(["uint8", "int8", "uint16", "int16", "int32", "float16", "bfloat16", "float32"])
 # Kernels compute positions within a sample in 32 bits.
 _MAX_ELEMENTS = 2**31 - 2**16
-_LIMIT_OF_ADDRESSES = 2**31
+_LIMIT_OF_SAMPLES = 2**31
+
+
+class UnsupportedError(Exception):
+    """A Triton kernel does not support its arguments: the torch kernel has to. Raised before anything is launched."""
 
 
 def reason_against(device: str) -> str | None:
@@ -47,29 +51,40 @@ def _is_installed() -> bool:
     return importlib.util.find_spec(_PACKAGE) is not None
 
 
-def supports(dtypes: list[np.dtype[Any]]) -> bool:
-    """Return whether Triton kernels read and write these element types."""
-    return all(str(dtype) in _DTYPES for dtype in dtypes)
+def prefer_triton(module: str, name: str) -> Callable[[_Function], _Function]:
+    """Make a torch kernel run a Triton kernel instead, where there is one for its arguments.
 
-
-def also_on_device(module: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a kernel for ``(out, x, ...)`` of `Samples` run the Triton kernel of its name where they are on a device.
+    Samples that are not `DeviceSamples` are left to torch, and so is what the Triton kernel rejects with
+    `UnsupportedError`.
 
     Args:
         module: in `dalify.kernels.triton`, imported at the first use.
+        name: of the function, which has the parameters of the torch kernel.
     """
     kernels: ModuleType = LazyModule(f"dalify.kernels.triton.{module}", "running Triton kernels", "dalify[triton]")
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: _Function) -> _Function:
         @functools.wraps(function)
-        def called(out: Any, x: Any, *arguments: Any, **options: Any) -> Any:
-            if not isinstance(x, Samples) or x.device is None:
-                return function(out, x, *arguments, **options)
-            sizes = [samples.shapes.prod(1).max(initial=0) for samples in (out, x)]
-            if max(sizes) > _MAX_ELEMENTS or len(x) >= _LIMIT_OF_ADDRESSES or not supports([out.dtype, x.dtype]):
-                raise NoDeviceKernelError
-            return getattr(require(kernels), function.__name__)(out, x, *arguments, **options)
+        def called(out: Any, x: Any, *arguments: Any, **options: Any) -> None:
+            if isinstance(x, DeviceSamples) and reason_against(str(x.device)) is None and _are_supported(out, x):
+                try:
+                    getattr(require(kernels), name)(out, x, *arguments, **options)
+                except UnsupportedError:
+                    pass  # tried again for the next chunk: results must not depend on the chunks before
+                else:
+                    return
+            function(out, x, *arguments, **options)
 
-        return called
+        return cast(_Function, called)
 
     return decorate
+
+
+def _are_supported(*all_samples: DeviceSamples) -> bool:
+    """Return whether Triton kernels read and write these element types, and can compute places in the samples."""
+    return all(
+        str(samples.dtype).removeprefix("torch.") in _DTYPES
+        and len(samples) < _LIMIT_OF_SAMPLES
+        and samples.shapes.prod(1).max(initial=0) <= _MAX_ELEMENTS
+        for samples in all_samples
+    )

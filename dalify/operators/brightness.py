@@ -42,7 +42,6 @@ def brightness(
 
 
 @brightness.cpu_samples
-@brightness.triton
 def _(out, x, *, brightness, brightness_shift, spec, out_spec):
     levels_cpu(out, x, spec, out_spec, brightness=brightness, brightness_shift=brightness_shift)
 

@@ -49,7 +49,6 @@ def brightness_contrast(
 
 
 @brightness_contrast.cpu_samples
-@brightness_contrast.triton
 def _(out, x, *, brightness, brightness_shift, contrast, contrast_center, spec, out_spec):
     levels_cpu(
         out,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples, saturate_cast_torch
+from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples_torch
 from dalify.registry import Spec, operator
 
 
@@ -32,11 +32,6 @@ def _(out, x):
     saturate_cast(out, x)
 
 
-@cast.triton
-def _(out, x):
-    saturate_cast_samples(out, x)
-
-
 @cast.gpu_samples
 def _(out, x):
-    saturate_cast_torch(out.block, x.block)
+    saturate_cast_samples_torch(out, x)

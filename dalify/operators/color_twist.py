@@ -51,7 +51,6 @@ def color_twist(
 
 
 @color_twist.cpu_samples
-@color_twist.triton
 def _(out, x, *, brightness, contrast, hue, saturation, spec):
     twist_cpu(out, x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)
 

@@ -43,7 +43,6 @@ def contrast(
 
 
 @contrast.cpu_samples
-@contrast.triton
 def _(out, x, *, contrast, contrast_center, spec, out_spec):
     levels_cpu(out, x, spec, out_spec, contrast=contrast, contrast_center=contrast_center)
 

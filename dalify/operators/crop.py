@@ -70,6 +70,5 @@ def _(x: Batch, *, spec: Spec, window: CropWindow, bounds: OutOfBounds) -> dict[
 
 @crop.cpu_samples
 @crop.gpu_samples
-@crop.triton
 def _(out: Any, x: Any, *, out_spec: Spec, begin: np.ndarray, bounds: OutOfBounds) -> None:
     bounds.copy(out, x, begin, out_spec, out_spec.layout or "")

@@ -126,7 +126,6 @@ def _(
 
 @crop_mirror_normalize.cpu_samples
 @crop_mirror_normalize.gpu_samples
-@crop_mirror_normalize.triton
 def _(
     out: Any,
     x: Any,

@@ -9,8 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError
 from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import NoDeviceKernelError
-from dalify.kernels.images.erase_regions import erase_regions
+from dalify.kernels.images.erase_torch import erase_samples_torch
 from dalify.registry import PerSample, Spec, operator
 
 _MAX_COORDINATE = np.float32(2.0**62)
@@ -110,25 +109,34 @@ def _regions(anchor: Any, shape: Any, extents: np.ndarray, options: tuple[bool, 
     return np.minimum(np.clip(bounds, 0, _MAX_COORDINATE).astype(np.int64), extents)
 
 
+def _representable(values: Any, spec: Spec) -> np.ndarray:
+    """Return fill values, float64, as the element type of the data can represent them."""
+    dtype = spec.dtype
+    assert dtype is not None, "dalify bug: a kernel without the type of its input"
+    fills = np.asarray(values, np.float64)
+    if dtype.is_integer:
+        limits = np.iinfo(dtype.numpy)
+        return np.clip(np.trunc(fills), limits.min, limits.max)
+    return (fills != 0).astype(np.float64) if dtype == DALIDataType.BOOL else fills
+
+
+def _check_fills(count: int, channels: int, sample: int | None = None) -> None:
+    if count not in (1, channels):
+        raise ShapeError(f"fill_value has {count} values; the data has {channels} channels.", sample=sample)
+
+
 def _fills(values: np.ndarray, spec: Spec) -> np.ndarray:
     """Return the fill of each sample, [N, ...], shaped to be broadcast over a region."""
     dtype = spec.dtype
     assert dtype is not None, "dalify bug: a kernel without the type of its input"
     assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
-    fills = np.asarray(values, np.float64).reshape(len(values), -1)
-    if dtype.is_integer:
-        limits = np.iinfo(dtype.numpy)
-        fills = np.clip(np.trunc(fills), limits.min, limits.max)
-    elif dtype == DALIDataType.BOOL:
-        fills = fills != 0
-    fills = fills.astype(dtype.numpy)
+    fills = _representable(values, spec).reshape(len(values), -1).astype(dtype.numpy)
     axes = len(spec.shape)
     if fills.shape[1] == 1:
         return fills.reshape(-1, *[1] * axes)
     axis = spec.axis("C")
     channels = spec.shape[axis]
-    if fills.shape[1] != channels:
-        raise ShapeError(f"fill_value has {fills.shape[1]} values; the data has {channels} channels.")
+    _check_fills(fills.shape[1], channels)
     fills = fills.reshape(-1, *[1] * axis, channels, *[1] * (axes - 1 - axis))
     if axis == axes - 1 and axes > 1:  # a whole row: copying single pixels is twenty times as slow
         fills = np.repeat(fills, spec.shape[-2], axis=-2)
@@ -187,42 +195,33 @@ def _(
     )  # fmt: skip
 
 
-@erase.gpu
+@erase.gpu_samples
 def _(
     out, x, *, anchor, axes, axis_names, centered_anchor, fill_value, normalized, normalized_anchor, normalized_shape,
     shape, spec,
 ):  # fmt: skip
-    def convert(fill: np.ndarray) -> Any:
-        return x.new_tensor(fill.tolist()).reshape(fill.shape)
-
-    _erase(
-        out, x, spec, convert, anchor=anchor, axes=axes, axis_names=axis_names, shape=shape,
-        centered_anchor=centered_anchor, fill_value=fill_value, normalized=normalized,
-        normalized_anchor=normalized_anchor, normalized_shape=normalized_shape,
-    )  # fmt: skip
-
-
-@erase.triton
-def _(
-    out, x, *, anchor, axes, axis_names, centered_anchor, fill_value, normalized, normalized_anchor, normalized_shape,
-    shape, spec,
-):  # fmt: skip
-    kinds = {len(row) for values in (anchor, shape, fill_value) if isinstance(values, list) for row in values}
-    if shape is None or len(kinds) > 0 or spec.dtype == DALIDataType.BOOL:
-        raise NoDeviceKernelError  # nothing to erase, or another number of regions or values in each sample
+    if shape is None and anchor is not None:
+        raise ShapeError("anchor requires shape.")
     places = list(_axes(spec, axes, axis_names))
     options = (centered_anchor, normalized or bool(normalized_anchor), normalized or bool(normalized_shape))
-    regions = [
-        _regions(None if anchor is None else anchor[n : n + 1], shape[n : n + 1], extents[places], options)
-        for n, extents in enumerate(x.shapes)
-    ]
-    found = np.concatenate(regions)
-    whole = np.zeros((len(x), found.shape[1], 2, x.ndim), np.int64)
-    whole[:, :, 1] = x.shapes[:, None]
-    whole[..., places] = found
-    channel_axis = (spec.layout or "").find("C")
-    values = np.asarray(fill_value, np.float64).reshape(len(fill_value), -1)
-    if values.shape[1] > 1 and (channel_axis < 0 or (x.extents(channel_axis) != values.shape[1]).any()):
-        raise NoDeviceKernelError
-    fills = np.trunc(values) if spec.dtype is not None and spec.dtype.is_integer else values
-    erase_regions(out, x, whole, fills, max(channel_axis, 0))
+    found: list[np.ndarray] = []
+    for n, extents in enumerate(x.shapes):
+        sizes = np.zeros((1, 0), np.float32) if shape is None else shape[n][None]
+        try:
+            found.append(_regions(None if anchor is None else anchor[n][None], sizes, extents[places], options)[0])
+        except ShapeError as error:
+            error.sample = n
+            raise
+    regions = np.zeros((len(x), max(map(len, found)), 2, x.ndim), np.int64)  # what is not set below is empty
+    for n, of_sample in enumerate(found):
+        regions[n, : len(of_sample), 1] = x.shapes[n]
+        regions[n, : len(of_sample), :, places] = of_sample.transpose(2, 0, 1)
+    fills = [_representable(row, spec) for row in fill_value]
+    channel_axis = 0
+    if any(len(row) > 1 for row in fills):
+        channel_axis = spec.axis("C")
+        for n, row in enumerate(fills):
+            _check_fills(len(row), int(x.shapes[n, channel_axis]), sample=n)
+    count = max(map(len, fills))
+    table = np.stack([np.pad(row, (0, count - len(row)), "edge") for row in fills])
+    erase_samples_torch(out, x, regions, table, channel_axis)

@@ -49,7 +49,6 @@ def _flags(layout, horizontal, vertical, depthwise):
 
 
 @flip.cpu_samples
-@flip.triton
 def _(out, x, *, horizontal, vertical, depthwise, out_spec):
     flip_axes(out, x, _flags(out_spec.layout, horizontal, vertical, depthwise))
 

@@ -102,7 +102,6 @@ def _kernels(sigmas: np.ndarray, windows: np.ndarray) -> list[list[np.ndarray]]:
 
 @gaussian_blur.cpu_samples
 @gaussian_blur.gpu_samples
-@gaussian_blur.triton
 def _(out, x, *, sigma, window_size, spec):
     layout = spec.layout or ""
     first, axes = data_axes(layout, spec.ndim)

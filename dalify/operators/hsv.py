@@ -44,7 +44,6 @@ def hsv(
 
 
 @hsv.cpu_samples
-@hsv.triton
 def _(out, x, *, hue, saturation, value, spec):
     twist_cpu(out, x, spec, hue=hue, saturation=saturation, value=value)
 

@@ -43,7 +43,6 @@ def hue(
 
 
 @hue.cpu_samples
-@hue.triton
 def _(out, x, *, hue, spec):
     twist_cpu(out, x, spec, hue=hue)
 

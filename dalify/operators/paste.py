@@ -9,7 +9,8 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.gather import channel_fill, copy_window, copy_window_torch, copy_windows
+from dalify.kernels.arrays.gather import channel_fill, copy_windows
+from dalify.kernels.arrays.windows_torch import window_samples_torch
 from dalify.kernels.images.frames import visual_layout
 from dalify.registry import PerSample, Shaping, Spec, operator
 
@@ -68,11 +69,10 @@ def paste(
     return x.replace(shape=(height, width, n_channels))
 
 
-@paste.cpu
-@paste.gpu
-@paste.triton
-def _(out, x, *, paste_x, paste_y, fill_value):
-    anchors = np.zeros((len(paste_x), 3), np.int64)
+@paste.cpu_samples
+@paste.gpu_samples
+def _(out: Any, x: Any, *, paste_x: np.ndarray, paste_y: np.ndarray, fill_value: list[int]) -> None:
+    anchors = np.zeros((len(x), 3), np.int64)
     for axis, (name, positions) in enumerate((("paste_y", paste_y), ("paste_x", paste_x))):
         wrong = ~((positions >= 0) & (positions <= 1))
         if wrong.any():
@@ -80,11 +80,7 @@ def _(out, x, *, paste_x, paste_y, fill_value):
                 f"{name} must be between 0 and 1; got {positions[wrong][0]:g}.", sample=int(wrong.argmax())
             )
         # Negative: the canvas is a window that starts before the image.
-        if isinstance(x, Samples):
-            margin = (out.extents(axis) - x.extents(axis)).astype(np.float32)
-        else:
-            margin = np.float32(out.shape[1 + axis] - x.shape[1 + axis])
+        margin = (out.extents(axis) - x.extents(axis)).astype(np.float32)
         anchors[:, axis] = -np.trunc(positions * margin).astype(np.int64)
-    on_cpu: Any = copy_window if isinstance(x, np.ndarray) else copy_window_torch
-    copy: Any = copy_windows if isinstance(x, Samples) else on_cpu
+    copy: Any = copy_windows if isinstance(x, Samples) else window_samples_torch
     copy(out, x, anchors, fill=channel_fill(fill_value, "HWC", is_float=True))

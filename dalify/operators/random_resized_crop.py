@@ -73,6 +73,5 @@ def _(x: Batch, *, spec: Spec, draws: Any, random_crop: RandomCrop, size: tuple[
 
 @random_resized_crop.cpu_samples
 @random_resized_crop.gpu_samples
-@random_resized_crop.triton
 def _(out: Any, x: Any, *, out_spec: Spec, start: np.ndarray, end: np.ndarray, filters: Filters) -> None:
     filters.resample(out, x, out_spec.layout or "", start, end)

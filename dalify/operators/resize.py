@@ -80,7 +80,6 @@ def _(x: Batch, *, spec: Spec, target: ResizeSize, save_attrs: bool) -> dict[str
 
 @resize.cpu_samples
 @resize.gpu_samples
-@resize.triton
 def _(
     out: Any, *attributes_and_input: Any, out_spec: Spec, start: np.ndarray, end: np.ndarray, filters: Filters
 ) -> None:

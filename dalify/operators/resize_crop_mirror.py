@@ -106,6 +106,5 @@ def _(x: Batch, *, spec: Spec, window: CropWindow, target: ResizeSize, mirror: n
 
 @resize_crop_mirror.cpu_samples
 @resize_crop_mirror.gpu_samples
-@resize_crop_mirror.triton
 def _(out: Any, x: Any, *, out_spec: Spec, start: np.ndarray, end: np.ndarray, filters: Filters) -> None:
     filters.resample(out, x, out_spec.layout or "", start, end)

@@ -113,7 +113,6 @@ def _maps(angles: np.ndarray, axes: np.ndarray | None, sizes: np.ndarray, out_si
 
 
 @rotate.cpu_samples
-@rotate.triton
 def _(out, x, *, angle, axis, fill_value, interp_type, spec):
     layout = visual_layout(spec, LAYOUTS)
     angles = per_frame_of_samples(angle, x, layout, "angle")

@@ -43,7 +43,6 @@ def saturation(
 
 
 @saturation.cpu_samples
-@saturation.triton
 def _(out, x, *, saturation, spec):
     twist_cpu(out, x, spec, saturation=saturation)
 

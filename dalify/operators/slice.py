@@ -204,7 +204,6 @@ def _(
 
 @slice.cpu_samples
 @slice.gpu_samples
-@slice.triton
 def _(
     out,
     data,

@@ -72,7 +72,6 @@ def _maps(rows: np.ndarray, inverse_map: bool, axes: int) -> np.ndarray:
 
 
 @warp_affine.cpu_samples
-@warp_affine.triton
 def _(out, data, mtx, *, matrix, inverse_map, fill_value, interp_type, spec):
     layout = visual_layout(spec, LAYOUTS)
     axes = 3 if "D" in layout else 2

@@ -121,7 +121,6 @@ class Operator:
         old_arguments: deprecated argument names and their replacements.
         rule: the decorated function.
         kernels: by device.
-        triton_kernel: takes all samples of a chunk on the GPU, see ``triton``; or None.
         pairs: what the operator becomes in front of other operators, by their names; see ``before``.
         outputs: number of outputs, or a function of the constant arguments that returns it.
         is_batchwise: kernels take and return whole batches.
@@ -194,7 +193,6 @@ class Operator:
         self.constructor = constructor
         self.stores_any_float = stores_any_float
         self.kernels: dict[str, Kernel] = {}
-        self.triton_kernel: Kernel | None = None
         self.pairs: dict[str, Pair] = {}
         self.prepare_function: Kernel | None = None
         self.prepares_from_shapes = False
@@ -259,14 +257,6 @@ class Operator:
         Inputs and outputs are `DeviceSamples`: one buffer, and offsets and shapes on the host.
         """
         self.kernels["gpu"] = Kernel(function, "gpu", takes_samples=True, groups=self.groups)
-        return function
-
-    def triton(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the Triton kernel that takes all samples of a chunk in one call, as `Samples` in the device's memory.
-
-        It is used where Triton is (`dalify.kernels.dispatch`), otherwise the one attached by `gpu` or `gpu_samples`.
-        """
-        self.triton_kernel = Kernel(function, "gpu", takes_samples=True, groups=self.groups)
         return function
 
     def view(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -370,6 +370,7 @@ class WorkerPool:
         """Remove a dead worker. Its current task is lost; its other tasks are submitted again."""
         self._end_orphan(worker)
         self._take_results(worker)
+        worker.process.join(_TERMINATION_S)  # a fork server reaps a process before it tells the exit code
         with self._submitting:
             state, call = self._progress[worker.number].tolist()
             code: int | None = worker.process.exitcode

@@ -11,6 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from dalify import fn, pipeline_def, types
+from dalify.base.errors import ShapeError
 from dalify.data import Batch, DALIDataType
 from dalify.data.batch import places_in_block
 from dalify.data.device_samples import DeviceSamples
@@ -60,6 +61,12 @@ OPERATIONS: dict[str, Operation] = {
     "crop, filled": lambda x: fn.crop(x, crop=(30, 20), out_of_bounds_policy="pad", fill_values=[7.0, 8.0, 9.0]),
     "crop, reflected": lambda x: fn.crop(x, crop=(70, 20), out_of_bounds_policy="reflect_101"),
     "slice": lambda x: fn.slice(x, (0.1, 0.2), (0.5, 0.6), axis_names="WH"),
+    "paste": lambda x: fn.paste(x, ratio=1.7, paste_x=0.2, paste_y=0.9, fill_value=[7, 8, 9]),
+    "erase": lambda x: fn.erase(x, anchor=(2, 3), shape=(4, 50), axis_names="HW", fill_value=[7.0, 8.0, 9.0]),
+    "erase, two overlapping regions": lambda x: fn.erase(
+        x, anchor=(0.1, 0.2, 0.3, 0.3), shape=(0.4, 0.3, 0.5, 0.2), axes=(1, 0), normalized=True, fill_value=300.0
+    ),
+    "erase nothing": fn.erase,
 }
 
 
@@ -231,6 +238,44 @@ def test_samples_of_one_shape_become_one_tensor() -> None:
     dense = DeviceSamples.of_batch(batch).dense
     assert dense is not None
     assert dense.tolist() == [[[0, 1, 2], [3, 4, 5]], [[12, 13, 14], [15, 16, 17]]]
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint16", "float16", "float64", "bool"])
+def test_erase_with_another_number_of_regions_in_each_sample(dtype: str) -> None:
+    random = np.random.default_rng(5)
+    given = [random.integers(0, 2, (9 + n, 14 - n, 2)).astype(dtype) for n in range(4)]
+    starts = [random.integers(-3, 9, (count, 2)) for count in (0, 1, 3, 2)]
+    sizes = [random.integers(-1, 7, (count, 2)) for count in (0, 1, 3, 2)]
+
+    @pipeline_def(batch_size=4, num_threads=1, device_id=0)
+    def pipeline() -> Any:
+        data, anchor, shape = (
+            fn.external_source([[np.asarray(value) for value in values]])
+            for values in (given, *([row.reshape(-1).astype(np.float32) for row in rows] for rows in (starts, sizes)))
+        )
+        return fn.erase(
+            fn.reshape(data.gpu(), layout="HWC"), anchor=anchor, shape=shape, axes=(0, 1), fill_value=[3.0, -2.5]
+        )
+
+    (output,) = pipeline().run()
+    fill = np.array([3.0, -2.5])
+    if dtype == "bool":
+        fill = fill != 0
+    elif np.dtype(dtype).kind in "iu":
+        fill = np.trunc(fill).clip(np.iinfo(dtype).min, np.iinfo(dtype).max)
+    for sample, source, begins, extents in zip(output, given, starts, sizes, strict=True):
+        expected = source.copy()
+        for (top, left), (height, width) in zip(begins.tolist(), extents.tolist(), strict=True):
+            expected[max(top, 0) : max(top + height, 0), max(left, 0) : max(left + width, 0)] = fill.astype(dtype)
+        np.testing.assert_array_equal(np.asarray(sample.as_cpu()), expected)
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+def test_fill_values_of_erase_that_do_not_match_the_channels_name_the_sample() -> None:
+    given = [np.zeros((5, 6, channels), np.uint8) for channels in (3, 4)]
+    with pytest.raises(ShapeError, match=r"fill_value has 3 values; the data has 4 channels(?s:.*)sample 1"):
+        results(lambda x: fn.erase(x, anchor=0, shape=2, axis_names="H", fill_value=[1.0, 2.0, 3.0]), given)
 
 
 def test_an_accelerator_runs_its_own_kernels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalify.base.compiling import njit
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import is_bfloat16
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.half import bfloat16_bits, float16_bits, float32_of_float16
-from dalify.kernels.dispatch import also_on_device
+from dalify.kernels.dispatch import prefer_triton
 
 if TYPE_CHECKING:
     import torch
@@ -28,6 +29,7 @@ __all__ = [
     "round_half_away",
     "saturate_cast",
     "saturate_cast_samples",
+    "saturate_cast_samples_torch",
     "saturate_cast_torch",
     "to_uint8",
 ]
@@ -98,7 +100,6 @@ def saturate_cast(out: np.ndarray, x: np.ndarray) -> None:
         _integer_to_integer(out, x)
 
 
-@also_on_device("pointwise")
 def saturate_cast_samples(out: Samples, x: Samples) -> None:
     """Apply `saturate_cast` to each sample of a chunk."""
     for target, values in zip(out.arrays(), x.arrays(), strict=True):
@@ -146,6 +147,12 @@ _TORCH_INTEGER_BITS = {  # dtype -> (bits, signed); by name, so that this file d
     "torch.uint64": (64, False),
     "torch.int64": (64, True),
 }
+
+
+@prefer_triton("pointwise", "saturate_cast_samples")
+def saturate_cast_samples_torch(out: DeviceSamples, x: DeviceSamples) -> None:
+    """`saturate_cast` for samples on the device, which have the same places in both buffers."""
+    saturate_cast_torch(out.block, x.block)
 
 
 def saturate_cast_torch(out: torch.Tensor, x: torch.Tensor) -> None:

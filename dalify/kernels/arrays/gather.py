@@ -20,7 +20,6 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch
-from dalify.kernels.dispatch import also_on_device
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -100,7 +99,6 @@ def copy_window(out: np.ndarray, x: np.ndarray, anchor: np.ndarray, *, fill: np.
             _fill_outside(target, inside, value)
 
 
-@also_on_device("windows")
 def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill: np.ndarray | float = 0) -> None:
     """Copy a window of each sample of a chunk, with the extents of `out`.
 
@@ -266,7 +264,6 @@ def copy_bordered_window(out: Any, x: Any, anchor: np.ndarray, border: str) -> N
             _convert_torch(out[n], part)
 
 
-@also_on_device("windows")
 def flip_axes(out: Samples, x: Samples, flags: dict[int, np.ndarray]) -> None:
     """Reverse axes of each sample.
 

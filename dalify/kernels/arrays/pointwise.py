@@ -17,7 +17,7 @@ from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast_samples, saturate_cast_torch, to_uint8
 from dalify.kernels.arrays.grid_torch import Grid
 from dalify.kernels.arrays.upload_torch import uploaded
-from dalify.kernels.dispatch import also_on_device
+from dalify.kernels.dispatch import prefer_triton
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -53,7 +53,6 @@ def _look_up(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
         out[i] = table[min(np.uint64(x[i]), last)]
 
 
-@also_on_device("pointwise")
 def scale_shift(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarray) -> None:
     """Write ``x * factor + summand``, computed in float32, rounded and saturated to the dtype of `out`.
 
@@ -74,6 +73,7 @@ def scale_shift(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarra
         saturate_cast_samples(out, result)
 
 
+@prefer_triton("pointwise", "scale_shift")
 def scale_shift_torch(out: Any, x: Any, factor: np.ndarray, summand: np.ndarray) -> None:
     """`scale_shift` for tensors [N, ...] or `DeviceSamples` (`factor` and `summand` are NumPy arrays)."""
     if isinstance(x, DeviceSamples) and x.dense is None:

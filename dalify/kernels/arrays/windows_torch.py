@@ -13,6 +13,7 @@ from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.grid_torch import Grid, common_unit
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.dispatch import prefer_triton
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["bordered_samples_torch", "flip_samples_torch", "window_samples_torch"]
 
 
+@prefer_triton("windows", "copy_windows")
 def window_samples_torch(
     out: DeviceSamples, x: DeviceSamples, anchor: np.ndarray, *, fill: np.ndarray | float = 0
 ) -> None:
@@ -78,6 +80,7 @@ def bordered_samples_torch(out: DeviceSamples, x: DeviceSamples, anchor: np.ndar
     _store(out.block, grid.whole(grid.read(x, grid.sources(x, grid.limited(x, sources)))))
 
 
+@prefer_triton("windows", "flip_axes")
 def flip_samples_torch(out: DeviceSamples, x: DeviceSamples, flags: Mapping[int, np.ndarray]) -> None:
     """`dalify.kernels.arrays.gather.flip_axes` for samples on the device.
 

@@ -18,7 +18,7 @@ from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples, saturate_cast_torch, to_uint8
 from dalify.kernels.arrays.grid_torch import Grid
 from dalify.kernels.arrays.upload_torch import uploaded
-from dalify.kernels.dispatch import also_on_device
+from dalify.kernels.dispatch import prefer_triton
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -141,7 +141,6 @@ def _two_to_two(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, of
             target[first + one] = m10 * left + m11 * right + c1
 
 
-@also_on_device("pointwise")
 def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarray) -> None:
     """Write ``out[..., k] = sum_c matrix[k, c] * x[..., c] + offset[k]``, rounded and saturated to the dtype of `out`.
 
@@ -174,6 +173,7 @@ def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarra
             saturate_cast(target, result.reshape(target.shape))
 
 
+@prefer_triton("pointwise", "apply_matrix")
 def apply_matrix_torch(out: Any, x: Any, matrix: np.ndarray, offset: np.ndarray) -> None:
     """`apply_matrix` for torch tensors.
 

@@ -24,7 +24,7 @@ from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
 from dalify.kernels.arrays.grid_torch import Grid, common_unit
 from dalify.kernels.arrays.upload_torch import uploaded
-from dalify.kernels.dispatch import also_on_device
+from dalify.kernels.dispatch import prefer_triton
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -153,7 +153,6 @@ def convolve_axes(out: np.ndarray, x: np.ndarray, kernels: Sequence[Sequence[np.
         convolve_samples(Samples.of_dense(out), Samples.of_dense(x), kernels, first_axis - 1)
 
 
-@also_on_device("convolution")
 def convolve_samples(out: Samples, x: Samples, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
     """Filter each sample with one kernel per axis; OpenCV takes one image in a call.
 
@@ -193,6 +192,7 @@ def _convolve_sample(out: np.ndarray, x: np.ndarray, kernels: list[np.ndarray], 
         saturate_cast(out, x)
 
 
+@prefer_triton("convolution", "convolve_samples")
 def convolve_samples_torch(
     out: DeviceSamples, x: DeviceSamples, kernels: Sequence[Sequence[np.ndarray]], first_axis: int
 ) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
-from dalify.kernels.dispatch import also_on_device
+from dalify.kernels.dispatch import prefer_triton
 from dalify.kernels.images.crop_mirror_normalize import crop_mirror_normalize
 from dalify.kernels.images.crop_mirror_normalize_torch import crop_mirror_normalize_torch
 from dalify.kernels.images.normalize_samples_torch import normalize_samples_torch
@@ -57,15 +57,8 @@ def normalize_axes(
         normalize_samples(out, x, layout, out_layout, anchors, mirror, mean, std, options)
         return
     if isinstance(x, DeviceSamples):
-        if x.dense is None or out.dense is None:
-            fill = _fills(fill_values, int(out.extents(out_layout.index("C")).max()))
-            rows = [_multiplier(row, scale) for row in std] if isinstance(std, list) else _multiplier(std, scale)
-            normalize_samples_torch(
-                out, x, layout, out_layout, anchors, mirror=mirror, mean=mean, multiplier=rows, shift=shift, fill=fill
-            )
-            return
-        out, x = out.dense, x.dense
-        mean, std = _rows(mean), _rows(std)
+        _normalize_on_device(out, x, layout, out_layout, anchors, mirror, mean, std, options)
+        return
     size = dict(zip(out_layout, out.shape[1:], strict=True))
     extents = dict(zip(layout, x.shape[1:], strict=True))
     samples, channels = x.shape[0], extents["C"]
@@ -145,7 +138,6 @@ def _fills(values: Sequence[float], channels: int) -> np.ndarray:
     return fill
 
 
-@also_on_device("windows")
 def normalize_samples(
     out: Samples,
     x: Samples,
@@ -214,6 +206,37 @@ def normalize_samples(
         shift=options["shift"],
         fill=_fills(options["fill_values"], out_channels),
         is_planar=is_planar,
+    )
+
+
+@prefer_triton("windows", "normalize_samples")
+def _normalize_on_device(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    layout: str,
+    out_layout: str,
+    anchors: Mapping[str, np.ndarray],
+    mirror: np.ndarray,
+    mean: Any,
+    std: Any,
+    options: Mapping[str, Any],
+) -> None:
+    if x.dense is not None and out.dense is not None:
+        rows = {"mean": _rows(mean), "std": _rows(std)}
+        normalize_axes(out.dense, x.dense, layout, out_layout, anchors, mirror=mirror, **rows, **options)
+        return
+    scale = options["scale"]
+    normalize_samples_torch(
+        out,
+        x,
+        layout,
+        out_layout,
+        anchors,
+        mirror=mirror,
+        mean=mean,
+        multiplier=[_multiplier(row, scale) for row in std] if isinstance(std, list) else _multiplier(std, scale),
+        shift=options["shift"],
+        fill=_fills(options["fill_values"], int(out.extents(out_layout.index("C")).max())),
     )
 
 

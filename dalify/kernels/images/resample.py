@@ -28,7 +28,6 @@ from dalify.kernels.arrays.simd import (
     weighted_sum_of_six_taps,
     weighted_sum_of_two_taps,
 )
-from dalify.kernels.dispatch import also_on_device
 from dalify.kernels.images.resample_filters import axis_taps, filter_radius, select_filter, tap_count
 
 __all__ = ["resample"]
@@ -40,7 +39,6 @@ _FLOAT_BYTES = 4
 _BYTE = np.empty(0, np.uint8)
 
 
-@also_on_device("resampling")
 def resample(
     out: Samples,
     x: Samples,

@@ -17,6 +17,7 @@ from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.grid_torch import Grid, common_unit
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.dispatch import prefer_triton
 from dalify.kernels.images.resample_filters import axis_weights
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _NEAREST = int(DALIInterpType.INTERP_NN)
 _Taps = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
+@prefer_triton("resampling", "resample")
 def resample_samples_torch(
     out: DeviceSamples,
     x: DeviceSamples,

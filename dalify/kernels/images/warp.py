@@ -17,7 +17,6 @@ from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples, to_uint8
-from dalify.kernels.dispatch import also_on_device
 
 __all__ = ["bounded_matrix", "sample_2d", "values_outside", "warp_2d", "warp_3d"]
 
@@ -325,7 +324,6 @@ def bounded_matrix(matrix: np.ndarray) -> np.ndarray:
     return np.clip(np.nan_to_num(np.ascontiguousarray(matrix, np.float64), nan=0.0), -1e9, 1e9)
 
 
-@also_on_device("warping")
 def warp_2d(
     out: Samples, x: Samples, matrix: np.ndarray, *, nearest: bool, fill: float | Sequence[float] | None
 ) -> None:

@@ -18,6 +18,7 @@ from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.grid_torch import Grid, common_unit
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.dispatch import prefer_triton
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,6 +46,7 @@ def warp_torch(
     sample_torch(out, x, points, nearest=nearest, fill=fill)
 
 
+@prefer_triton("warping", "warp_2d")
 def warp_samples_torch(
     out: DeviceSamples,
     x: DeviceSamples,

@@ -10,15 +10,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from dalify.base.optional import torch
-from dalify.data.samples import Samples
+from dalify.data.device_samples import DeviceSamples
+from dalify.kernels.arrays.upload_torch import uploaded_together
 from dalify.kernels.triton.conversion import saturated
-from dalify.kernels.triton.launching import element_type, launch, uploaded
+from dalify.kernels.triton.launching import element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton
 
 __all__ = ["convolve_samples"]
 
 _BLOCK = 1024
-_FLOAT_BYTES = 4
 
 
 @triton.jit
@@ -52,36 +52,30 @@ def _along(
     tl.store(tl.load(out_at + n).to(tl.pointer_type(OUT)) + element, saturated(total, OUT), mask=is_there)
 
 
-def convolve_samples(out: Samples, x: Samples, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
+def convolve_samples(
+    out: DeviceSamples, x: DeviceSamples, kernels: Sequence[Sequence[np.ndarray]], first_axis: int
+) -> None:
     """`dalify.kernels.images.convolve.convolve_samples` for samples on a device."""
     if not x.shapes.prod(1).any():
         return
     axes = len(kernels[0])
     for number in range(axes):
         weights = [np.asarray(of_sample[number], np.float32) for of_sample in kernels]
-        target = out if number == axes - 1 else _scratch(x)
+        target = out if number == axes - 1 else DeviceSamples.empty(x.shapes, torch.float32, x.device)
         _filter(target, x, weights, first_axis + number)
         x = target
 
 
-def _scratch(x: Samples) -> Samples:
-    """Return uninitialized samples of float32 with the shapes of `x`."""
-    sizes = x.shapes.prod(1) * _FLOAT_BYTES
-    block = torch.empty(int(sizes.sum()), dtype=torch.uint8, device=x.device)
-    addresses = block.data_ptr() + np.cumsum(sizes) - sizes
-    return Samples(addresses, x.shapes, np.dtype(np.float32), block, x.device)
-
-
-def _filter(out: Samples, x: Samples, weights: list[np.ndarray], axis: int) -> None:
+def _filter(out: DeviceSamples, x: DeviceSamples, weights: list[np.ndarray], axis: int) -> None:
     sizes = x.shapes.prod(1)
     lengths = np.array([kernel.size for kernel in weights])
     described = np.stack(
         [sizes, x.extents(axis), x.shapes[:, axis + 1 :].prod(1), lengths, np.cumsum(lengths) - lengths], 1
     ).astype(np.int32)
-    # Samples without elements have no position to divide by.
+    # DeviceSamples without elements have no position to divide by.
     described[:, 1:3] = np.maximum(described[:, 1:3], 1)
     tiles = -(-int(sizes.max()) // _BLOCK)
-    arrays = uploaded(x.device, out.addresses, x.addresses, described, np.concatenate(weights))
+    arrays = uploaded_together(x.device, out.addresses, x.addresses, described, np.concatenate(weights))
     launch(
         _along, x.device, len(x) * tiles, *arrays, tiles, X=element_type(x.dtype), OUT=element_type(out.dtype),
         BLOCK=_BLOCK,

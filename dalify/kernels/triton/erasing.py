@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.data.samples import NoDeviceKernelError, Samples
+from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
+from dalify.kernels.arrays.upload_torch import uploaded_together
+from dalify.kernels.dispatch import UnsupportedError
 from dalify.kernels.triton.conversion import saturated
-from dalify.kernels.triton.launching import element_type, launch, uploaded
+from dalify.kernels.triton.launching import element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton
 
 __all__ = ["erase_regions"]
@@ -59,7 +62,9 @@ def _erase(
     tl.store(tl.load(out_at + n).to(tl.pointer_type(X)) + element, value, mask=is_there)
 
 
-def erase_regions(out: Samples, x: Samples, regions: np.ndarray, fill: np.ndarray, channel_axis: int) -> None:
+def erase_regions(
+    out: DeviceSamples, x: DeviceSamples, regions: np.ndarray, fill: np.ndarray, channel_axis: int
+) -> None:
     """Copy samples and fill regions of them.
 
     Args:
@@ -70,11 +75,11 @@ def erase_regions(out: Samples, x: Samples, regions: np.ndarray, fill: np.ndarra
         channel_axis: of the samples.
 
     Raises:
-        NoDeviceKernelError: more axes, or 32-bit integers.
+        UnsupportedError: more axes, or 32-bit integers.
     """
     missing = _AXES - x.ndim
-    if missing < 0 or x.dtype == np.int32:
-        raise NoDeviceKernelError
+    if missing < 0 or x.dtype == torch.int32:
+        raise UnsupportedError
     sizes = x.shapes.prod(1)
     tiles = -(-int(sizes.max(initial=0)) // _BLOCK)
     if not tiles:
@@ -85,7 +90,7 @@ def erase_regions(out: Samples, x: Samples, regions: np.ndarray, fill: np.ndarra
     whole = np.zeros((len(x), regions.shape[1], 2, _AXES), np.int32)
     whole[:, :, 1] = 1
     whole[..., missing:] = regions
-    described = uploaded(x.device, out.addresses, x.addresses, extents, whole, fill.astype(np.float32))
+    described = uploaded_together(x.device, out.addresses, x.addresses, extents, whole, fill.astype(np.float32))
     launch(
         _erase, x.device, len(x) * tiles, *described, tiles, regions.shape[1], fill.shape[1],
         X=element_type(x.dtype), CHANNEL_AXIS=channel_axis + missing, BLOCK=_BLOCK,

@@ -1,4 +1,4 @@
-"""What the hosts of all Triton kernels need: arrays on the device, element types, and the division into tiles."""
+"""What the hosts of all Triton kernels need: element types, the division into tiles, and the launch."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from dalify.base.optional import torch
+from dalify.data.dtypes import from_numpy
 from dalify.kernels.triton.package import tl
 
-__all__ = ["blocks_of", "element_type", "launch", "power_of_two", "uploaded"]
+__all__ = ["blocks_of", "element_type", "launch", "numpy_type", "power_of_two"]
 
-_ALIGNMENT_BYTES = 16
 _TILE_ELEMENTS = 1024
 
 # The interpreter replaces functions of Triton's modules while it runs a kernel, so pipelines must not run it at once.
@@ -31,35 +31,14 @@ _ELEMENT_TYPES = {
 }
 
 
-def element_type(dtype: np.dtype[Any]) -> Any:
-    """Return Triton's type for a NumPy element type."""
-    return _ELEMENT_TYPES[str(dtype)]
+def element_type(dtype: Any) -> Any:
+    """Return Triton's type for an element type of torch."""
+    return _ELEMENT_TYPES[str(dtype).removeprefix("torch.")]
 
 
-def uploaded(device: Any, *arrays: np.ndarray) -> list[Any]:
-    """Copy arrays to a device in one transfer that the host does not wait for.
-
-    Args:
-        device: torch device.
-        arrays: of int32, int64 or float32.
-
-    Returns:
-        one tensor for each.
-    """
-    sizes = [-(-array.nbytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES for array in arrays]
-    packed = torch.empty(sum(sizes) + _ALIGNMENT_BYTES, dtype=torch.uint8, pin_memory=device.type != "cpu")
-    view = packed.numpy()
-    at = 0
-    places: list[tuple[int, int]] = []
-    for array, size in zip(arrays, sizes, strict=True):
-        view[at : at + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        places.append((at, array.nbytes))
-        at += size
-    copied = packed.to(device, non_blocking=True)
-    return [
-        copied[start : start + size].view(getattr(torch, str(array.dtype)))
-        for array, (start, size) in zip(arrays, places, strict=True)
-    ]
+def numpy_type(dtype: Any) -> np.dtype[Any]:
+    """Return NumPy's type for an element type of torch."""
+    return from_numpy(str(dtype).removeprefix("torch.")).numpy
 
 
 def power_of_two(value: int) -> int:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dalify.data.samples import Samples
+from dalify.data.device_samples import DeviceSamples
+from dalify.kernels.arrays.upload_torch import uploaded_together
 from dalify.kernels.triton.conversion import saturated
-from dalify.kernels.triton.launching import element_type, launch, uploaded
+from dalify.kernels.triton.launching import element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton
 
 __all__ = ["apply_matrix", "saturate_cast_samples", "scale_shift"]
@@ -43,26 +44,26 @@ def _line(
     tl.store(tl.load(out_at + n).to(tl.pointer_type(OUT)) + place, value, mask=is_there)
 
 
-def _launch_line(out: Samples, x: Samples, factor: np.ndarray | None, summand: np.ndarray | None) -> None:
+def _launch_line(out: DeviceSamples, x: DeviceSamples, factor: np.ndarray | None, summand: np.ndarray | None) -> None:
     sizes = x.shapes.prod(1)
     tiles = -(-int(sizes.max(initial=0)) // _BLOCK)
     if not tiles:
         return
     like = np.zeros(len(x), np.float32)
     parts = [like if values is None else np.asarray(values, np.float32) for values in (factor, summand)]
-    described = uploaded(x.device, out.addresses, x.addresses, sizes.astype(np.int32), *parts)
+    described = uploaded_together(x.device, out.addresses, x.addresses, sizes.astype(np.int32), *parts)
     launch(
         _line, x.device, len(x) * tiles, *described, tiles, X=element_type(x.dtype), OUT=element_type(out.dtype),
         CONVERT=factor is None, BLOCK=_BLOCK,
     )  # fmt: skip
 
 
-def saturate_cast_samples(out: Samples, x: Samples) -> None:
+def saturate_cast_samples(out: DeviceSamples, x: DeviceSamples) -> None:
     """`dalify.kernels.arrays.convert.saturate_cast_samples` for samples on a device."""
     _launch_line(out, x, None, None)
 
 
-def scale_shift(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarray) -> None:
+def scale_shift(out: DeviceSamples, x: DeviceSamples, factor: np.ndarray, summand: np.ndarray) -> None:
     """`dalify.kernels.arrays.pointwise.scale_shift` for samples on a device."""
     _launch_line(out, x, factor, summand)
 
@@ -96,7 +97,7 @@ def _matrix(
         tl.store(out + k, saturated(value, OUT), mask=is_there)
 
 
-def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarray) -> None:
+def apply_matrix(out: DeviceSamples, x: DeviceSamples, matrix: np.ndarray, offset: np.ndarray) -> None:
     """`dalify.kernels.images.color_matrix.apply_matrix` for samples on a device."""
     outputs, inputs = matrix.shape[1:]
     pixels = x.shapes.prod(1) // inputs
@@ -104,7 +105,7 @@ def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarra
     if not tiles:
         return
     parts: list[Any] = [np.asarray(values, np.float32) for values in (matrix, offset)]
-    described = uploaded(x.device, out.addresses, x.addresses, pixels.astype(np.int32), *parts)
+    described = uploaded_together(x.device, out.addresses, x.addresses, pixels.astype(np.int32), *parts)
     launch(
         _matrix, x.device, len(x) * tiles, *described, tiles, X=element_type(x.dtype), OUT=element_type(out.dtype),
         INPUTS=inputs, OUTPUTS=outputs, BLOCK=_PIXELS,

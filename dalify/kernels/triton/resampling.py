@@ -11,12 +11,15 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.errors import ShapeError
+from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
-from dalify.data.samples import NoDeviceKernelError, Samples
 from dalify.kernels.arrays.frozen import broadcast_to
+from dalify.kernels.arrays.upload_torch import uploaded_together
+from dalify.kernels.dispatch import UnsupportedError
 from dalify.kernels.images.resample_filters import curve_tables, filter_radius, select_filter, tap_count
 from dalify.kernels.triton.conversion import saturated
-from dalify.kernels.triton.launching import blocks_of, element_type, launch, uploaded
+from dalify.kernels.triton.launching import blocks_of, element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton
 
 __all__ = ["resample"]
@@ -150,8 +153,8 @@ def _nearest_positions(size: int, extent: int, start: np.float32, end: np.float3
 
 
 def resample(
-    out: Samples,
-    x: Samples,
+    out: DeviceSamples,
+    x: DeviceSamples,
     start: np.ndarray,
     end: np.ndarray,
     *,
@@ -163,11 +166,11 @@ def resample(
 
     Raises:
         ShapeError: a sample of `x` has no pixels.
-        NoDeviceKernelError: volumes, samples with different numbers of channels, or 32-bit integers.
+        UnsupportedError: volumes, samples with different numbers of channels, or 32-bit integers.
     """
     samples = len(x)
-    if x.ndim != 3 or np.int32 in (x.dtype, out.dtype):
-        raise NoDeviceKernelError
+    if x.ndim != 3 or torch.int32 in (x.dtype, out.dtype):
+        raise UnsupportedError
     begin, stop = (broadcast_to(corner, (samples, 2), np.float32) for corner in (start, end))
     minify, magnify = (broadcast_to(kinds, (samples,), np.int32) for kinds in (min_filter, mag_filter))
     kept = np.flatnonzero(out.shapes.all(1))
@@ -183,7 +186,7 @@ def resample(
         raise ShapeError(f"an empty image with shape {shape} cannot be resampled.", sample=int(kept[empty]))
     channels = x.extents(2)
     if (channels != channels[0]).any():
-        raise NoDeviceKernelError
+        raise UnsupportedError
     integers, floats = np.zeros((samples, 2, _INTEGERS), np.int32), np.zeros((samples, 2, _FLOATS), np.float32)
     _describe(x.shapes, out.shapes, begin, stop, minify, magnify, antialias, integers, floats)
     positions = _place_nearest(integers, begin, stop)
@@ -193,7 +196,7 @@ def resample(
         integers[kinds == kind, 4:] = _CURVE_STARTS[kind], len(curve)
         floats[kinds == kind, 3] = np.float32(len(curve) - 3) / (np.float32(2) * floats[kinds == kind, 2])
     rows, columns, tiles = blocks_of(out.extents(0), out.extents(1) * out.extents(2))
-    targets, sources, *described = uploaded(
+    targets, sources, *described = uploaded_together(
         x.device, out.addresses, x.addresses, integers, floats, positions, _CURVE.astype(np.float32)
     )
     launch(

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalify.data.samples import NoDeviceKernelError, Samples
+from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
+from dalify.kernels.arrays.upload_torch import uploaded_together
+from dalify.kernels.dispatch import UnsupportedError
 from dalify.kernels.images.warp import bounded_matrix, values_outside
 from dalify.kernels.triton.conversion import saturated
-from dalify.kernels.triton.launching import blocks_of, element_type, launch, uploaded
+from dalify.kernels.triton.launching import blocks_of, element_type, launch, numpy_type
 from dalify.kernels.triton.package import constexpr, tl, triton
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 __all__ = ["warp_2d"]
 
@@ -102,26 +109,32 @@ def _warp(
 
 
 def warp_2d(
-    out: Samples, x: Samples, matrix: np.ndarray, *, nearest: bool, fill: float | Sequence[float] | None
+    out: DeviceSamples,
+    x: DeviceSamples,
+    matrix: np.ndarray | Tensor,
+    *,
+    nearest: bool,
+    fill: float | Sequence[float] | None,
 ) -> None:
     """`dalify.kernels.images.warp.warp_2d` for samples on a device.
 
     Coordinates are computed directly for every point, as in `warp_torch`.
 
     Raises:
-        NoDeviceKernelError: empty images, samples with different numbers of channels, or 32-bit integers.
+        UnsupportedError: volumes, matrices on the device, empty images, samples with different numbers of channels, or
+            32-bit integers.
     """
-    if not len(x):
-        return
+    if x.ndim != 3 or not isinstance(matrix, np.ndarray):
+        raise UnsupportedError
     channels = x.extents(2)
-    if not x.shapes.all() or (channels != channels[0]).any() or np.int32 in (x.dtype, out.dtype):
-        raise NoDeviceKernelError
+    if not x.shapes.all() or (channels != channels[0]).any() or torch.int32 in (x.dtype, out.dtype):
+        raise UnsupportedError
     count = int(channels[0])
     maps = bounded_matrix(matrix).astype(np.float32)
-    outside = values_outside(fill, out.dtype, x.dtype, count, nearest).astype(np.float32)
+    outside = values_outside(fill, numpy_type(out.dtype), numpy_type(x.dtype), count, nearest).astype(np.float32)
     extents = np.column_stack([x.shapes[:, :2], out.shapes[:, :2]]).astype(np.int32)
     rows, columns, tiles = blocks_of(out.extents(0), out.extents(1) * count)
-    described = uploaded(x.device, out.addresses, x.addresses, extents, maps, outside)
+    described = uploaded_together(x.device, out.addresses, x.addresses, extents, maps, outside)
     launch(
         _warp, x.device, len(x) * tiles, *described, tiles, X=element_type(x.dtype), OUT=element_type(out.dtype),
         CHANNELS=count, PROJECTIVE=maps.shape[1] == 3, NEAREST=nearest, BORDER=fill is None, ROWS=rows,

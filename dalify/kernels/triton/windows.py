@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from dalify.data.samples import NoDeviceKernelError, Samples
+from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
+from dalify.kernels.arrays.upload_torch import uploaded_together
+from dalify.kernels.dispatch import UnsupportedError
 from dalify.kernels.triton.conversion import saturated
-from dalify.kernels.triton.launching import blocks_of, element_type, launch, uploaded
+from dalify.kernels.triton.launching import blocks_of, element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton
 
 __all__ = ["copy_windows", "flip_axes", "normalize_samples"]
@@ -104,8 +107,8 @@ def _windows(
 
 
 def _copy(
-    out: Samples,
-    x: Samples,
+    out: DeviceSamples,
+    x: DeviceSamples,
     order: Sequence[int],
     start: np.ndarray,
     step: np.ndarray,
@@ -130,14 +133,14 @@ def _copy(
         shift: added at the end.
 
     Raises:
-        NoDeviceKernelError: more than five axes, or samples with different numbers of channels.
+        UnsupportedError: more than five axes, or samples with different numbers of channels.
     """
     count, axes = len(x), len(order)
     if not count or not out.shapes.prod(1).any():
         return
     channels = out.extents(channel_axis)
     if axes > _AXES or (channels != channels[0]).any():
-        raise NoDeviceKernelError
+        raise UnsupportedError
     geometry = np.zeros((count, _AXES, _FIELDS), np.int32)
     geometry[:, :, [0, 1, 4]] = 1
     strides = np.ones((count, axes), np.int64)
@@ -153,7 +156,7 @@ def _copy(
     geometry[~out.shapes.all(1), 0, 0] = 0
     rows, columns, tiles = blocks_of(sizes[:, :-inner].prod(1), sizes[:, -inner:].prod(1))
     like = np.ascontiguousarray(fill, np.float32)
-    arrays = uploaded(
+    arrays = uploaded_together(
         x.device, out.addresses, x.addresses, geometry, like if mean is None else mean,
         like if factor is None else factor, like,
     )  # fmt: skip
@@ -165,20 +168,20 @@ def _copy(
     )  # fmt: skip
 
 
-def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill: np.ndarray | float = 0) -> None:
+def copy_windows(out: DeviceSamples, x: DeviceSamples, anchor: np.ndarray, *, fill: np.ndarray | float = 0) -> None:
     """`dalify.kernels.arrays.gather.copy_windows` for samples on a device.
 
     Raises:
-        NoDeviceKernelError: see `_copy`; or a conversion, which rounds otherwise there.
+        UnsupportedError: see `_copy`; or a conversion, which rounds otherwise there.
     """
     _copy_mirrored(out, x, anchor, np.ones_like(x.shapes), np.asarray(fill, np.float64))
 
 
-def flip_axes(out: Samples, x: Samples, flags: dict[int, np.ndarray]) -> None:
+def flip_axes(out: DeviceSamples, x: DeviceSamples, flags: dict[int, np.ndarray]) -> None:
     """`dalify.kernels.arrays.gather.flip_axes` for samples on a device.
 
     Raises:
-        NoDeviceKernelError: see `_copy`.
+        UnsupportedError: see `_copy`.
     """
     start, step = np.zeros_like(x.shapes), np.ones_like(x.shapes)
     for axis, values in flags.items():
@@ -188,15 +191,15 @@ def flip_axes(out: Samples, x: Samples, flags: dict[int, np.ndarray]) -> None:
     _copy_mirrored(out, x, start, step, np.zeros(()))
 
 
-def _copy_mirrored(out: Samples, x: Samples, start: np.ndarray, step: np.ndarray, fill: np.ndarray) -> None:
+def _copy_mirrored(out: DeviceSamples, x: DeviceSamples, start: np.ndarray, step: np.ndarray, fill: np.ndarray) -> None:
     axes = x.ndim
-    if not axes or out.dtype != x.dtype or (x.dtype == np.int32 and fill.any()):
-        raise NoDeviceKernelError
+    if not axes or out.dtype != x.dtype or (x.dtype == torch.int32 and fill.any()):
+        raise UnsupportedError
     long = [axis for axis, extent in enumerate(fill.shape, axes - fill.ndim) if extent > 1]
     channel_axis = long[0] if long else axes - 1
     channels = out.extents(channel_axis)
     if len(long) > 1:
-        raise NoDeviceKernelError
+        raise UnsupportedError
     if not long and (channels.max() > _MAX_CHANNELS or (channels != channels[0]).any()):
         # The last axis has no channels; one of extent 1 takes their place.
         out, x = out.with_axis(axes), x.with_axis(axes)
@@ -207,8 +210,8 @@ def _copy_mirrored(out: Samples, x: Samples, start: np.ndarray, step: np.ndarray
 
 
 def normalize_samples(
-    out: Samples,
-    x: Samples,
+    out: DeviceSamples,
+    x: DeviceSamples,
     layout: str,
     out_layout: str,
     anchors: Mapping[str, np.ndarray],
@@ -220,14 +223,14 @@ def normalize_samples(
     """`dalify.kernels.images.normalize_axes.normalize_samples` for samples on a device.
 
     Raises:
-        NoDeviceKernelError: see `_copy`.
+        UnsupportedError: see `_copy`.
     """
     if not len(x):
         return
     count, channels = len(x), x.extents(layout.index("C"))
     channel_axis = out_layout.index("C")
     if (channels != channels[0]).any():
-        raise NoDeviceKernelError
+        raise UnsupportedError
     known, out_channels = int(channels[0]), int(out.extents(channel_axis)[0])
     # What `x` does not have gets the fill value, so its mean and factor do not matter.
     means, factors, fill = np.zeros((3, count, out_channels), np.float32)

@@ -50,4 +50,3 @@ assert plain_resize.prepare_function is not None
 resize.geometry(plain_resize.prepare_function.function)
 resize.cpu_samples(plain_resize.kernels["cpu"].function)
 resize.gpu_samples(plain_resize.kernels["gpu"].function)
-resize.triton(plain_resize.kernels["gpu"].function)

@@ -9,7 +9,6 @@ import importlib
 import pkgutil
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import torch
 import triton
@@ -18,7 +17,7 @@ from triton.compiler import ASTSource
 
 import dalify.kernels.triton
 from dalify import types
-from dalify.data.samples import Samples
+from dalify.data.device_samples import DeviceSamples
 
 TARGETS = {"cubin": GPUTarget("cuda", 90, 32), "hsaco": GPUTarget("hip", "gfx942", 64)}
 POINTERS = {torch.int64: "*i64", torch.int32: "*i32", torch.float32: "*fp32"}
@@ -37,11 +36,9 @@ def compile_launch(kernel: Any, device: Any, programs: int, *arguments: Any, **c
         print(kernel.__name__, result, len(compiled.asm[result]) > 0)
 
 
-def samples(dtype: Any, shape: tuple[int, ...] = (8, 6, 3)) -> Samples:
-    """Return two samples that are said to be in the memory of a device."""
-    found = Samples.of_dense(np.zeros((2, *shape), dtype))
-    found.device = torch.device("cpu")
-    return found
+def samples(dtype: str, shape: tuple[int, ...] = (8, 6, 3)) -> DeviceSamples:
+    """Return two samples in the memory of torch's CPU device."""
+    return DeviceSamples.of_dense(torch.zeros((2, *shape), dtype=getattr(torch, dtype)))
 
 
 def main() -> None:
@@ -59,9 +56,9 @@ def main() -> None:
     )  # fmt: skip
     modules["windows"].copy_windows(samples("int32"), samples("int32"), np.zeros((2, 3), np.int64))
     modules["resampling"].resample(samples("uint8", (4, 5, 3)), samples("uint8"), zeros, size, **filters)
-    modules["resampling"].resample(samples("float16", (4, 5, 3)), samples(ml_dtypes.bfloat16), zeros, size, **filters)
+    modules["resampling"].resample(samples("float16", (4, 5, 3)), samples("bfloat16"), zeros, size, **filters)
     modules["pointwise"].scale_shift(samples("int32"), samples("uint16"), ones[0], zeros[0])
-    modules["pointwise"].saturate_cast_samples(samples(ml_dtypes.bfloat16), samples("float16"))
+    modules["pointwise"].saturate_cast_samples(samples("bfloat16"), samples("float16"))
     modules["pointwise"].apply_matrix(samples("uint8"), samples("int8"), np.ones((2, 3, 3)), np.zeros((2, 3)))
     for rows, nearest, fill in ((2, False, None), (3, True, 1.0)):
         modules["warping"].warp_2d(

@@ -17,4 +17,5 @@ def triton_device(monkeypatch: pytest.MonkeyPatch) -> str:
         return "cuda"
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     monkeypatch.setenv("DALIFY_DEVICE", "cpu")
+    monkeypatch.setenv("DALIFY_EMULATED_KERNELS", "torch")  # what Triton does not support
     return "cpu"
