@@ -67,6 +67,12 @@ OPERATIONS: dict[str, Operation] = {
         x, anchor=(0.1, 0.2, 0.3, 0.3), shape=(0.4, 0.3, 0.5, 0.2), axes=(1, 0), normalized=True, fill_value=300.0
     ),
     "erase nothing": fn.erase,
+    "lookup_table": lambda x: fn.lookup_table(
+        x, keys=[0, 7, 255, 300], values=[1.5, -2.0, 70000.0, 4.0], default_value=3.25, dtype=types.FLOAT
+    ),
+    "lookup_table of unsigned integers": lambda x: fn.lookup_table(
+        x, keys=[3, 200], values=[9.0, 65000.0], default_value=1.0, dtype=types.UINT16
+    ),
 }
 
 
