@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.data.samples import Samples
 from dalify.kernels.images.color_twist import twist_cpu, twist_gpu, twist_rule
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 
 @operator
@@ -51,10 +53,21 @@ def color_twist(
 
 
 @color_twist.cpu_samples
-def _(out, x, *, brightness, contrast, hue, saturation, spec):
+def _(
+    out: Samples, x: Samples, *, brightness: Vectors, contrast: Vectors, hue: Vectors, saturation: Vectors, spec: Spec
+) -> None:
     twist_cpu(out, x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)
 
 
 @color_twist.gpu_samples
-def _(out, x, *, brightness, contrast, hue, saturation, spec):
+def _(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    *,
+    brightness: Vectors,
+    contrast: Vectors,
+    hue: Vectors,
+    saturation: Vectors,
+    spec: Spec,
+) -> None:
     twist_gpu(out, x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)

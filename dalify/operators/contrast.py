@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.images.brightness_contrast import levels_cpu, levels_gpu, levels_rule
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 
 @operator
@@ -43,10 +45,20 @@ def contrast(
 
 
 @contrast.cpu_samples
-def _(out, x, *, contrast, contrast_center, spec, out_spec):
+def _(
+    out: Samples, x: Samples, *, contrast: Vectors, contrast_center: Vectors | None, spec: Spec, out_spec: Spec
+) -> None:
     levels_cpu(out, x, spec, out_spec, contrast=contrast, contrast_center=contrast_center)
 
 
 @contrast.gpu_samples
-def _(out, x, *, contrast, contrast_center, spec, out_spec):
+def _(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    *,
+    contrast: Vectors,
+    contrast_center: Vectors | None,
+    spec: Spec,
+    out_spec: Spec,
+) -> None:
     levels_gpu(out, x, spec, out_spec, contrast=contrast, contrast_center=contrast_center)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from dalify.base.errors import LayoutError
+from dalify.data.device_samples import DeviceSamples
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.gather import flip_axes
 from dalify.kernels.arrays.windows_torch import flip_samples_torch
 from dalify.kernels.images.frames import visual_layout
@@ -49,10 +53,20 @@ def _flags(layout, horizontal, vertical, depthwise):
 
 
 @flip.cpu_samples
-def _(out, x, *, horizontal, vertical, depthwise, out_spec):
+def _(
+    out: Samples, x: Samples, *, horizontal: np.ndarray, vertical: np.ndarray, depthwise: np.ndarray, out_spec: Spec
+) -> None:
     flip_axes(out, x, _flags(out_spec.layout, horizontal, vertical, depthwise))
 
 
 @flip.gpu_samples
-def _(out, x, *, horizontal, vertical, depthwise, out_spec):
+def _(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    *,
+    horizontal: np.ndarray,
+    vertical: np.ndarray,
+    depthwise: np.ndarray,
+    out_spec: Spec,
+) -> None:
     flip_samples_torch(out, x, _flags(out_spec.layout, horizontal, vertical, depthwise))

@@ -68,7 +68,15 @@ def _table(
 
 
 @lookup_table.cpu
-def _(out, x, *, default_value, dtype, keys, values):
+def _(
+    out: np.ndarray,
+    x: np.ndarray,
+    *,
+    default_value: float,
+    dtype: DALIDataType,
+    keys: tuple[int, ...],
+    values: tuple[float, ...],
+) -> None:
     if x.dtype == np.uint8:
         table = _table(keys, values, default_value, dtype, 256)[:256]
         apply_table(out.reshape(1, -1), x.reshape(1, -1), table[None])
@@ -78,7 +86,15 @@ def _(out, x, *, default_value, dtype, keys, values):
 
 
 @lookup_table.gpu
-def _(out, x, *, default_value, dtype, keys, values):
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    default_value: float,
+    dtype: DALIDataType,
+    keys: tuple[int, ...],
+    values: tuple[float, ...],
+) -> None:
     table = torch.tensor(_table(keys, values, default_value, dtype, 1), device=x.device)
     last = len(table) - 1
     index = x.long()

@@ -11,7 +11,7 @@ from dalify.base.limits import check_shape
 from dalify.data.batch import Batch
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.arrays.gather import copy_window, copy_window_torch
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import Memory, PerSample, Spec, Vectors, operator
 
 _SMALL_BYTES = 1 << 15
 
@@ -97,9 +97,19 @@ def _padded_shapes(x: Batch, axes: Any, axis_names: str | None, shape: Any, alig
 
 @pad.cpu
 @pad.gpu
-def _(x, *, axes, axis_names, shape, align, fill_value, memory):
+def _(
+    x: Batch,
+    *,
+    axes: Vectors | None,
+    axis_names: str | None,
+    shape: Vectors | None,
+    align: Vectors | None,
+    fill_value: np.ndarray,
+    memory: Memory,
+) -> Any:
     shapes = _padded_shapes(x, axes, axis_names, shape, align)
     count = len(shapes)
+    assert x.ndim is not None, "dalify bug: a batch without a number of dimensions"
     copy: Any = copy_window if x.device == "cpu" else copy_window_torch
     # As in DALI, which truncates fractions here, unlike in other operators.
     fills = fill_value if x.dtype.is_float else np.trunc(fill_value)

@@ -63,6 +63,7 @@ How a rule is called
 """
 
 from dalify.data.spec import Spec
+from dalify.registry.kernel_types import AnySamples, Memory, Vectors
 from dalify.registry.operator import (
     COMMON_PARAMETERS,
     RANDOM_STATE,
@@ -82,8 +83,10 @@ __all__ = [
     "READER_PARAMETERS",
     "VARIES",
     "VARIES_BY_FRAME",
+    "AnySamples",
     "Input",
     "Kernel",
+    "Memory",
     "Operator",
     "Parameter",
     "Parameters",
@@ -91,5 +94,6 @@ __all__ = [
     "PerSample",
     "Shaping",
     "Spec",
+    "Vectors",
     "operator",
 ]

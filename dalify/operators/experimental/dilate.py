@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from dalify.base.optional import torch
 from dalify.kernels.images.image_planes import filter_layout
 from dalify.kernels.images.morphology import min_max_filter_cpu, min_max_filter_gpu, morphology_spec
 from dalify.registry import PerSample, Spec, operator
@@ -43,10 +46,28 @@ def dilate(
 
 
 @dilate.cpu
-def _(out, x, *, anchor, border_mode, iterations, mask_size, spec):
+def _(
+    out: np.ndarray,
+    x: np.ndarray,
+    *,
+    anchor: np.ndarray,
+    border_mode: str,
+    iterations: int,
+    mask_size: np.ndarray,
+    spec: Spec,
+) -> None:
     min_max_filter_cpu(out, x, filter_layout(spec), mask_size, anchor, border_mode, iterations, True)
 
 
 @dilate.gpu
-def _(out, x, *, anchor, border_mode, iterations, mask_size, spec):
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    anchor: np.ndarray,
+    border_mode: str,
+    iterations: int,
+    mask_size: np.ndarray,
+    spec: Spec,
+) -> None:
     min_max_filter_gpu(out, x, filter_layout(spec), mask_size, anchor, border_mode, iterations, True)

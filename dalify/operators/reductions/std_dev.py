@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from dalify.base.optional import torch
 from dalify.kernels.arrays import reduce
 from dalify.kernels.arrays.axes import check_center, chosen_axes, reduced_spec
 from dalify.kernels.arrays.reduce_torch import std_dev_torch
@@ -49,10 +52,28 @@ def std_dev(
 
 
 @std_dev.cpu
-def _(out, x, mean, *, axes, axis_names, ddof, spec):
+def _(
+    out: np.ndarray,
+    x: np.ndarray,
+    mean: np.ndarray,
+    *,
+    axes: tuple[int, ...] | None,
+    axis_names: str | None,
+    ddof: int,
+    spec: Spec,
+) -> None:
     reduce.std_dev(out, x, mean, chosen_axes(spec, axes, axis_names), ddof)
 
 
 @std_dev.gpu
-def _(out, x, mean, *, axes, axis_names, ddof, spec):
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    mean: torch.Tensor,
+    *,
+    axes: tuple[int, ...] | None,
+    axis_names: str | None,
+    ddof: int,
+    spec: Spec,
+) -> None:
     std_dev_torch(out, x, mean, chosen_axes(spec, axes, axis_names), ddof)
