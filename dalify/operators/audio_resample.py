@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
-from dalify.base.optional import torch
+from dalify.data import Array
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.audio.audio_resample import resample_audio, resample_sound_torch
 from dalify.registry import VARIES, Shaping, Spec, operator
@@ -119,26 +119,15 @@ def _with_channels(out, x):
 
 
 @audio_resample.cpu
-def _(
-    out: np.ndarray,
-    x: np.ndarray,
-    *,
-    in_rate: np.ndarray | None,
-    out_rate: np.ndarray | None,
-    scale: np.ndarray | None,
-    quality: float,
-) -> None:
-    resample_audio(*_with_channels(out, x), _steps(x, out, in_rate, out_rate, scale), quality)
-
-
 @audio_resample.gpu
 def _(
-    out: torch.Tensor,
-    x: torch.Tensor,
+    out: Array,
+    x: Array,
     *,
     in_rate: np.ndarray | None,
     out_rate: np.ndarray | None,
     scale: np.ndarray | None,
     quality: float,
 ) -> None:
-    resample_sound_torch(*_with_channels(out, x), _steps(x, out, in_rate, out_rate, scale), quality)
+    compute: Any = resample_audio if isinstance(x, np.ndarray) else resample_sound_torch
+    compute(*_with_channels(out, x), _steps(x, out, in_rate, out_rate, scale), quality)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dalify.data.device_samples import DeviceSamples
+from typing import Any
+
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.samples import Samples
 from dalify.kernels.images.color_twist import twist_cpu, twist_gpu, twist_rule
-from dalify.registry import PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 
 @operator
@@ -53,16 +54,10 @@ def color_twist(
 
 
 @color_twist.cpu_samples
-def _(
-    out: Samples, x: Samples, *, brightness: Vectors, contrast: Vectors, hue: Vectors, saturation: Vectors, spec: Spec
-) -> None:
-    twist_cpu(out, x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)
-
-
 @color_twist.gpu_samples
 def _(
-    out: DeviceSamples,
-    x: DeviceSamples,
+    out: AnySamples,
+    x: AnySamples,
     *,
     brightness: Vectors,
     contrast: Vectors,
@@ -70,4 +65,5 @@ def _(
     saturation: Vectors,
     spec: Spec,
 ) -> None:
-    twist_gpu(out, x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)
+    compute: Any = twist_cpu if isinstance(x, Samples) else twist_gpu
+    compute(out, x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)

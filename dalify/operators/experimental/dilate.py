@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from dalify.base.optional import torch
+from dalify.data import Array
 from dalify.kernels.images.image_planes import filter_layout
 from dalify.kernels.images.morphology import min_max_filter_cpu, min_max_filter_gpu, morphology_spec
 from dalify.registry import PerSample, Spec, operator
@@ -46,28 +48,9 @@ def dilate(
 
 
 @dilate.cpu
-def _(
-    out: np.ndarray,
-    x: np.ndarray,
-    *,
-    anchor: np.ndarray,
-    border_mode: str,
-    iterations: int,
-    mask_size: np.ndarray,
-    spec: Spec,
-) -> None:
-    min_max_filter_cpu(out, x, filter_layout(spec), mask_size, anchor, border_mode, iterations, True)
-
-
 @dilate.gpu
 def _(
-    out: torch.Tensor,
-    x: torch.Tensor,
-    *,
-    anchor: np.ndarray,
-    border_mode: str,
-    iterations: int,
-    mask_size: np.ndarray,
-    spec: Spec,
+    out: Array, x: Array, *, anchor: np.ndarray, border_mode: str, iterations: int, mask_size: np.ndarray, spec: Spec
 ) -> None:
-    min_max_filter_gpu(out, x, filter_layout(spec), mask_size, anchor, border_mode, iterations, True)
+    compute: Any = min_max_filter_cpu if isinstance(x, np.ndarray) else min_max_filter_gpu
+    compute(out, x, filter_layout(spec), mask_size, anchor, border_mode, iterations, True)
