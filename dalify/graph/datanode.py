@@ -8,7 +8,7 @@ from dalify.base.errors import ConditionError, PipelineStateError
 from dalify.base.not_iterable import NotIterable
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType
-from dalify.graph.watch import shown_value
+from dalify.graph.evaluator import current_evaluator
 
 if TYPE_CHECKING:
     from dalify.graph.node import Edge
@@ -331,7 +331,7 @@ class DataNode(Expression, metaclass=NotIterable):
         Raises:
             PipelineStateError: the pipeline does not run with ``debug=True``, or the run has ended.
         """
-        is_known, value = shown_value(self.edge)
+        is_known, value = current_evaluator().value(self.edge)
         if not is_known:
             raise PipelineStateError(
                 "a graph value has no value while the graph is defined.",
@@ -342,7 +342,7 @@ class DataNode(Expression, metaclass=NotIterable):
 
     def __repr__(self) -> str:
         """Return operator, device and the user's line; values only in debug mode."""
-        is_known, value = shown_value(self.edge)
+        is_known, value = current_evaluator().value(self.edge)
         if is_known:
             return f"<DataNode {self.edge.node!r}:\n{'no samples' if value is None else value}>"
         return f"<DataNode {self.edge.node!r}>"

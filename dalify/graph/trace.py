@@ -6,9 +6,7 @@ traced records nodes only to find sinks (``preserve=True``, side effects) and to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -28,10 +26,10 @@ from dalify.graph import datanode
 from dalify.graph.branch import Branch, current_branch, entered, is_within
 from dalify.graph.constants import constant_array
 from dalify.graph.datanode import DataNode, Expression
+from dalify.graph.evaluator import current_evaluator
 from dalify.graph.node import DEVICES, Edge, Node
 from dalify.graph.specs import edge_spec
 from dalify.graph.subscript import subscript
-from dalify.graph.watch import batch_of_samples
 from dalify.registry import RANDOM_STATE, Operator, catalog
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 
@@ -42,27 +40,15 @@ __all__ = [
     "constant",
     "is_promotable",
     "logical_not",
+    "make_node",
     "merge",
-    "recording",
     "split",
     "transfer",
 ]
 
-_MADE: ContextVar[list[Node] | None] = ContextVar("dalify_made_nodes", default=None)
-
-
-@contextmanager
-def recording(made: list[Node]) -> Iterator[None]:
-    """Append all nodes that are created inside the ``with`` block to ``made``."""
-    token = _MADE.set(made)
-    try:
-        yield
-    finally:
-        _MADE.reset(token)
-
 
 def call(operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> DataNode | list[DataNode] | None:
-    """Create a node for one call of an operator.
+    """Create a node for one call of an operator, and pass it to the active evaluator.
 
     Args:
         operator: the operator.
@@ -75,17 +61,40 @@ def call(operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     Raises:
         DalifyError: wrong number of inputs, unknown or unusable arguments; with the user's line.
     """
+    node = make_node(operator, inputs, arguments, current_evaluator().node_made)
+    results = [DataNode(Edge(node, output)) for output in range(node.output_count)]
+    return results[0] if len(results) == 1 else (results or None)
+
+
+def make_node(
+    operator: Operator,
+    inputs: Sequence[Any],
+    arguments: Mapping[str, Any],
+    made: Callable[[Node], None] | None = None,
+) -> Node:
+    """Return a new node for one call of an operator.
+
+    Args:
+        operator: the operator.
+        inputs: positional arguments: nodes, or numbers and arrays that become constants.
+        arguments: keyword arguments of the user.
+        made: receives the node; its errors name the call, too.
+
+    Raises:
+        DalifyError: wrong number of inputs, unknown or unusable arguments; with the user's line.
+    """
     line = SourceLine.capture()
     try:
-        return _call(operator, inputs, arguments, line)
+        node = _make_node(operator, inputs, arguments, line)
+        if made is not None:
+            made(node)
     except DalifyError as error:
         error.locate(line=line, operator=operator.public_name)
         raise
+    return node
 
 
-def _call(
-    operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any], line: SourceLine | None
-) -> DataNode | list[DataNode] | None:
+def _make_node(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any], line: SourceLine | None) -> Node:
     given = dict(given)
     name = given.pop("name", None)
     if name is not None and not isinstance(name, str):
@@ -110,7 +119,7 @@ def _call(
         branch = None
     elif operator.is_reader:
         branch = _outside(arguments)
-    node = Node(
+    return Node(
         operator,
         edges,
         arguments,
@@ -122,11 +131,6 @@ def _call(
         seed,
         preserve or operator.has_side_effect,
     )
-    made = _MADE.get()
-    if made is not None:
-        made.append(node)
-    results = [DataNode(Edge(node, output)) for output in range(node.output_count)]
-    return results[0] if len(results) == 1 else (results or None)
 
 
 def _followed(read: Sequence[Edge]) -> Branch | None:
@@ -244,7 +248,7 @@ def _is_list_of_arrays(value: Any) -> bool:
 
 def _input(operator: Operator, value: Any) -> Edge:
     if _is_list_of_arrays(value):
-        given = batch_of_samples(value)
+        given = current_evaluator().source_of(value)
         if given is None:
             raise ArgumentTypeError(
                 "a list of arrays cannot be a graph value; only debug mode accepts the samples of a batch.",
@@ -293,7 +297,11 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
                     hint=f"Compute it with device='cpu', or write {name}=value.cpu().",
                 )
             arguments[name] = value.edge
-        elif parameter.accepts_node and _is_list_of_arrays(value) and (given_batch := batch_of_samples(value)):
+        elif (
+            parameter.accepts_node
+            and _is_list_of_arrays(value)
+            and (given_batch := current_evaluator().source_of(value))
+        ):
             arguments[name] = given_batch
         elif parameter.accepts_node and _has_node(value):
             raise ArgumentTypeError(
