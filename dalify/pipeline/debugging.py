@@ -16,8 +16,8 @@ import numpy as np
 from dalify.base.errors import BatchSizeError, CheckpointError, GraphError, PipelineStateError, UnknownInputError
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
-from dalify.eager.interpreter import Interpreter, OtherBatchSize
 from dalify.graph import DataNode, Edge, Graph, Node, evaluating
+from dalify.immediate.debug import Interpreter, OtherBatchSize
 from dalify.passes import Report, narrow
 from dalify.pipeline.defining import output_edges
 from dalify.pipeline.options import PRECISIONS

@@ -18,7 +18,7 @@ ABBREVIATED = ("dropin/",)
 # Operators that the engine may know by name.
 STRUCTURAL = re.compile(r"_literal|_transfer|_conditional\.\w+|(fn\.)?external_source|cache")
 # Packages that have to treat all other operators alike.
-GENERAL = ("api", "eager", "executor", "graph", "pipeline", "registry")
+GENERAL = ("api", "executor", "graph", "immediate", "pipeline", "registry")
 
 
 def sources(*packages: str) -> list[Path]:

@@ -18,7 +18,6 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.data import Batch, BufferPool
-from dalify.eager.threads import Threads
 from dalify.executor.arena import Arena
 from dalify.executor.device_steps import find_device
 from dalify.executor.frame import Collector, Frame
@@ -26,6 +25,7 @@ from dalify.executor.packages import check_packages
 from dalify.executor.plan import make_plan
 from dalify.executor.steps import run_steps
 from dalify.graph import DataNode, Edge, Graph, Node, entered, make_node, node_specs
+from dalify.immediate.threads import Threads
 from dalify.passes import Report, place
 from dalify.registry import Operator, catalog
 

@@ -18,21 +18,21 @@ from dalify.base.optional import LazyModule
 from dalify.base.recent import Recent
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
-from dalify.deferred.calls import Call, Result, Template, copied
-from dalify.deferred.statistics import COUNTS
-from dalify.deferred.values import LazyValue, lazy_value
-from dalify.eager.functions import computed, kind_key, understood, use_key
-from dalify.eager.values import Value, value_of
 from dalify.graph import Evaluator, Immediate, evaluating
 from dalify.graph.evaluator import Compute
+from dalify.immediate.calls import computed, kind_key, understood, use_key
+from dalify.immediate.lazy.calls import Call, Result, Template, copied
+from dalify.immediate.lazy.statistics import COUNTS
+from dalify.immediate.lazy.values import LazyValue, lazy_value
+from dalify.immediate.user_data import Value, value_of
 from dalify.registry import Operator
 
 if TYPE_CHECKING:
-    from dalify.deferred import recipe
+    from dalify.immediate.lazy import recipe
     from dalify.passes import Report
 else:
     # Imported at first use: it imports the executor.
-    recipe = LazyModule("dalify.deferred.recipe", "computing what was recorded")
+    recipe = LazyModule("dalify.immediate.lazy.recipe", "computing what was recorded")
 
 __all__ = ["Recorder", "Tape"]
 

@@ -23,17 +23,17 @@ from dalify.base.recent import Recent
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
 from dalify.data.tensor import check_layout
-from dalify.eager.generator import GENERATOR, STREAM
-from dalify.eager.values import Deferred, Kind, Value, is_batch, is_value, shown, value_of
 from dalify.graph import Expression, Node, current_evaluator
+from dalify.immediate.generator import GENERATOR, STREAM
+from dalify.immediate.user_data import Deferred, Kind, Value, is_batch, is_value, shown, value_of
 from dalify.registry import Operator
 
 if TYPE_CHECKING:
-    from dalify.eager import prepared
-    from dalify.eager.threads import Threads
+    from dalify.immediate import prepared
+    from dalify.immediate.threads import Threads
 else:
     # Imported at first use: it imports the executor.
-    prepared = LazyModule("dalify.eager.prepared", "computing immediately")
+    prepared = LazyModule("dalify.immediate.prepared", "computing immediately")
 
 __all__ = [
     "Use",

@@ -11,14 +11,14 @@ from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import LazyModule
 from dalify.base.processors import available_processors
 from dalify.base.source_line import SourceLine
-from dalify.deferred.statistics import COUNTS, Statistics
 from dalify.graph import current_evaluator, evaluating
+from dalify.immediate.lazy.statistics import COUNTS, Statistics
 
 if TYPE_CHECKING:
-    from dalify.deferred import tape
+    from dalify.immediate.lazy import tape
 else:
     # Imported at first use, because `import dalify` imports this module.
-    tape = LazyModule("dalify.deferred.tape", "lazy mode")
+    tape = LazyModule("dalify.immediate.lazy.tape", "lazy mode")
 
 __all__ = ["Lazy", "lazy"]
 

@@ -15,12 +15,12 @@ import numpy as np
 from dalify.base.errors import BatchSizeError, DivergentBranchesError
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, TensorListCPU, tensor_list
-from dalify.eager.prepared import Prepared, fed_node
 from dalify.executor.arena import Arena
 from dalify.executor.choice_steps import JoinStep
 from dalify.executor.frame import Frame
 from dalify.executor.steps import MergeStep, run_steps
 from dalify.graph import Branch, Edge, Evaluator, Node, current_branch, is_within, node_specs
+from dalify.immediate.prepared import Prepared, fed_node
 from dalify.registry import catalog
 
 __all__ = ["Interpreter", "OtherBatchSize"]
