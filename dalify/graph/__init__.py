@@ -1,6 +1,6 @@
 """The graph: frozen nodes, the `DataNode` of users, specs of edges, drawing and serialization."""
 
-from dalify.graph.branch import PREDICATE_INPUTS, Branch, current_branch, entered, is_within
+from dalify.graph.branch import Branch, current_branch, entered, is_within
 from dalify.graph.choice import choose
 from dalify.graph.datanode import DataNode, apply, arithmetic, call, constant, logical_not, merge, transfer
 from dalify.graph.evaluator import Evaluator, Immediate, current_evaluator, evaluating, recording
@@ -9,9 +9,9 @@ from dalify.graph.graph import Graph, rewrite
 from dalify.graph.node import Edge, Node
 from dalify.graph.specs import edge_spec, node_specs, rule_arguments
 from dalify.graph.trace import is_promotable, make_node
+from dalify.registry import Role
 
 __all__ = [
-    "PREDICATE_INPUTS",
     "ArithmeticMixin",
     "Branch",
     "DataNode",
@@ -21,6 +21,7 @@ __all__ = [
     "Graph",
     "Immediate",
     "Node",
+    "Role",
     "apply",
     "arithmetic",
     "call",

@@ -108,7 +108,7 @@ def _(out, x, *, freq_high, freq_low, mel_formula, nfilter, normalize, sample_ra
     target, source = _samples_as_3d(out, axis), _samples_as_3d(x, axis)
     high = _high(freq_high, sample_rate)
     counts = source.extents(1)
-    for bins in np.unique(counts).tolist():
+    for bins in sorted(set(counts.tolist())):
         at = np.flatnonzero(counts == bins)
         bank = mel.bank_of(bins, nfilter, sample_rate, freq_low, high, mel_formula, normalize)
         mel.apply_bank(target.take(at), source.take(at), bank)

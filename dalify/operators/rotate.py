@@ -38,7 +38,7 @@ def rotate(
     Args:
         x: images HWC, sequences FHWC, volumes DHWC or FDHWC of any numeric type.
         angle: degrees; for volumes, the right-handed rotation around `axis`; one value per sample or per frame.
-        axis: for volumes only: direction (x, y, z), not zero; one per sample or per frame.
+        axis: for volumes, without effect on images: direction (x, y, z), not zero; one per sample or per frame.
         dtype: type of the result, the input's by default; integers are rounded half away from zero and saturated.
         fill_value: value outside the source; by default the border pixel is repeated.
         interp_type: INTERP_LINEAR or INTERP_NN.
@@ -50,7 +50,7 @@ def rotate(
 
     Raises:
         LayoutError: the layout is not supported.
-        ArgumentValueError: volumes without `axis`, images with one, a `size` of wrong length, an unsupported
+        ArgumentValueError: volumes without `axis`, a `size` of wrong length, an unsupported
             `interp_type`.
 
     Example:
@@ -70,8 +70,6 @@ def _check_layout(x: Spec, axis: Any) -> str:
         raise ArgumentValueError(
             "volumes require axis, the direction (x, y, z) to rotate around.", hint="axis=[0, 0, 1]"
         )
-    if "D" not in layout and axis is not None:
-        raise ArgumentValueError("axis is only for volumes; images rotate around their center.", hint="Omit axis.")
     return layout
 
 
@@ -99,7 +97,7 @@ def _(x, *, angle, axis, keep_size, size, spec):
     for i, shape in enumerate(x.shapes()):
         frames = frame_count(layout, shape)
         angles = per_frame(angle[i][None], frames, "angle")
-        directions = None if axis is None else per_frame(axis[i][None], frames, "axis", 3)
+        directions = None if axis is None or "D" not in layout else per_frame(axis[i][None], frames, "axis", 3)
         shapes.append(_shape_of(tuple(shape), layout, _matrices(angles, directions)))
     return {"out_shapes": np.array(shapes, np.int64)}
 
@@ -116,7 +114,7 @@ def _maps(angles: np.ndarray, axes: np.ndarray | None, sizes: np.ndarray, out_si
 def _(out, x, *, angle, axis, fill_value, interp_type, spec):
     layout = visual_layout(spec, LAYOUTS)
     angles = per_frame_of_samples(angle, x, layout, "angle")
-    axes = None if axis is None else per_frame_of_samples(axis, x, layout, "axis", 3)
+    axes = None if axis is None or "D" not in layout else per_frame_of_samples(axis, x, layout, "axis", 3)
     target, source = folded_frames(out, layout), folded_frames(x, layout)
     warp = warp_3d if "D" in layout else warp_2d
     warp(
@@ -132,7 +130,7 @@ def _(out, x, *, angle, axis, fill_value, interp_type, spec):
 def _(out, x, *, angle, axis, fill_value, interp_type, spec):
     layout = visual_layout(spec, LAYOUTS)
     angles = per_frame_of_samples(angle, x, layout, "angle")
-    axes = None if axis is None else per_frame_of_samples(axis, x, layout, "axis", 3)
+    axes = None if axis is None or "D" not in layout else per_frame_of_samples(axis, x, layout, "axis", 3)
     target, source = folded_frames(out, layout), folded_frames(x, layout)
     warp_samples_torch(
         target,
