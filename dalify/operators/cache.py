@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from dalify.base.optional import torch
 from dalify.data.sample_memory import check_cache_options
 from dalify.registry import Role, Spec, operator
 
@@ -59,5 +62,5 @@ def cache(
 
 
 @cache.view
-def _(*xs):
+def _(*xs: np.ndarray | torch.Tensor) -> Any:
     return xs

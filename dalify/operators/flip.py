@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.gather import flip_axes
 from dalify.kernels.arrays.windows_torch import flip_samples_torch
 from dalify.kernels.images.frames import visual_layout
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import AnySamples, PerSample, Spec, operator
 
 _LAYOUTS = ("HWC", "FHWC", "DHWC", "FDHWC", "CHW", "FCHW", "CDHW", "FCDHW", "CFHW", "HW", "DHW")
 
@@ -45,10 +50,15 @@ def _flags(layout, horizontal, vertical, depthwise):
 
 
 @flip.cpu_samples
-def _(out, x, *, horizontal, vertical, depthwise, out_spec):
-    flip_axes(out, x, _flags(out_spec.layout, horizontal, vertical, depthwise))
-
-
 @flip.gpu_samples
-def _(out, x, *, horizontal, vertical, depthwise, out_spec):
-    flip_samples_torch(out, x, _flags(out_spec.layout, horizontal, vertical, depthwise))
+def _(
+    out: AnySamples,
+    x: AnySamples,
+    *,
+    horizontal: np.ndarray,
+    vertical: np.ndarray,
+    depthwise: np.ndarray,
+    out_spec: Spec,
+) -> None:
+    compute: Any = flip_axes if isinstance(x, Samples) else flip_samples_torch
+    compute(out, x, _flags(out_spec.layout, horizontal, vertical, depthwise))

@@ -8,6 +8,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.arrays.pointwise import apply_table, look_up
@@ -70,7 +71,15 @@ def _table(
 
 
 @lookup_table.cpu
-def _(out, x, *, default_value, dtype, keys, values):
+def _(
+    out: np.ndarray,
+    x: np.ndarray,
+    *,
+    default_value: float,
+    dtype: DALIDataType,
+    keys: tuple[int, ...],
+    values: tuple[float, ...],
+) -> None:
     if x.dtype == np.uint8:
         table = _table(keys, values, default_value, dtype, 256)[:256]
         apply_table(out.reshape(1, -1), x.reshape(1, -1), table[None])
@@ -80,7 +89,15 @@ def _(out, x, *, default_value, dtype, keys, values):
 
 
 @lookup_table.gpu_samples
-def _(out, x, *, default_value, dtype, keys, values):
+def _(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    *,
+    default_value: float,
+    dtype: DALIDataType,
+    keys: tuple[int, ...],
+    values: tuple[float, ...],
+) -> None:
     table = uploaded(_table(keys, values, default_value, dtype, 1), out.device)
     last = len(table) - 1
     index = x.block.long()

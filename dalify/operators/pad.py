@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.arrays.gather import copy_window, copy_window_torch
 from dalify.kernels.arrays.windows_torch import window_samples_torch
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import Memory, PerSample, Spec, Vectors, operator
 
 _SMALL_BYTES = 1 << 15
 
@@ -99,9 +100,19 @@ def _padded_shapes(x: Batch, axes: Any, axis_names: str | None, shape: Any, alig
 
 @pad.cpu
 @pad.gpu
-def _(x, *, axes, axis_names, shape, align, fill_value, memory):
+def _(
+    x: Batch,
+    *,
+    axes: Vectors | None,
+    axis_names: str | None,
+    shape: Vectors | None,
+    align: Vectors | None,
+    fill_value: np.ndarray,
+    memory: Memory,
+) -> Any:
     shapes = _padded_shapes(x, axes, axis_names, shape, align)
     count = len(shapes)
+    assert x.ndim is not None, "dalify bug: a batch without a number of dimensions"
     copy: Any = copy_window if x.device == "cpu" else copy_window_torch
     # As in DALI, which truncates fractions here, unlike in other operators.
     fills = fill_value if x.dtype.is_float else np.trunc(fill_value)
@@ -109,7 +120,7 @@ def _(x, *, axes, axis_names, shape, align, fill_value, memory):
     if results is not None and x.dense is not None and (fills == fills[0]).all():
         copy(results, x.dense, np.zeros((count, x.ndim), np.int64), fill=fills[0])
         return results
-    if results is not None and x.device == "gpu" and results.numel() and (fills == fills[0]).all():
+    if results is not None and x.device == "gpu" and math.prod(results.shape) and (fills == fills[0]).all():
         target, source = DeviceSamples.of_dense(results), DeviceSamples.of_batch(x)
         window_samples_torch(target, source, np.zeros((count, x.ndim), np.int64), fill=fills[0])
         return results

@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
+from dalify.data.batch import Batch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIInterpType
+from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.kernels.images.frames import folded_frames, frame_count, per_frame, per_frame_of_samples, visual_layout
 from dalify.kernels.images.rotation import about_centers, canvas_size, rotation_matrix
 from dalify.kernels.images.warp import warp_2d, warp_3d
 from dalify.kernels.images.warp_rules import LAYOUTS, check_interpolation, spatial_size, with_size
 from dalify.kernels.images.warp_torch import warp_samples_torch
-from dalify.registry import PerSample, Shaping, operator
+from dalify.registry import PerSample, Shaping, Vectors, operator
 
 
 @operator
@@ -89,7 +92,9 @@ def _shape_of(shape: tuple[int, ...], layout: str, matrices: list[np.ndarray]) -
 
 
 @rotate.geometry
-def _(x, *, angle, axis, keep_size, size, spec):
+def _(
+    x: Batch, *, angle: Vectors, axis: Vectors | None, keep_size: bool, size: Vectors | None, spec: Spec
+) -> dict[str, Any]:
     if keep_size or size is not None:
         return {}
     layout = _check_layout(spec, axis)
@@ -111,7 +116,16 @@ def _maps(angles: np.ndarray, axes: np.ndarray | None, sizes: np.ndarray, out_si
 
 
 @rotate.cpu_samples
-def _(out, x, *, angle, axis, fill_value, interp_type, spec):
+def _(
+    out: Samples,
+    x: Samples,
+    *,
+    angle: Vectors,
+    axis: Vectors | None,
+    fill_value: float | None,
+    interp_type: DALIInterpType,
+    spec: Spec,
+) -> None:
     layout = visual_layout(spec, LAYOUTS)
     angles = per_frame_of_samples(angle, x, layout, "angle")
     axes = None if axis is None or "D" not in layout else per_frame_of_samples(axis, x, layout, "axis", 3)
@@ -127,7 +141,16 @@ def _(out, x, *, angle, axis, fill_value, interp_type, spec):
 
 
 @rotate.gpu_samples
-def _(out, x, *, angle, axis, fill_value, interp_type, spec):
+def _(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    *,
+    angle: Vectors,
+    axis: Vectors | None,
+    fill_value: float | None,
+    interp_type: DALIInterpType,
+    spec: Spec,
+) -> None:
     layout = visual_layout(spec, LAYOUTS)
     angles = per_frame_of_samples(angle, x, layout, "angle")
     axes = None if axis is None or "D" not in layout else per_frame_of_samples(axis, x, layout, "axis", 3)

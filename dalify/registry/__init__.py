@@ -63,6 +63,7 @@ How a rule is called
 """
 
 from dalify.data.spec import Spec
+from dalify.registry.kernel_types import AnySamples, Memory, Vectors
 from dalify.registry.operator import (
     COMMON_PARAMETERS,
     RANDOM_STATE,
@@ -83,8 +84,10 @@ __all__ = [
     "READER_PARAMETERS",
     "VARIES",
     "VARIES_BY_FRAME",
+    "AnySamples",
     "Input",
     "Kernel",
+    "Memory",
     "Operator",
     "Parameter",
     "Parameters",
@@ -93,5 +96,6 @@ __all__ = [
     "Role",
     "Shaping",
     "Spec",
+    "Vectors",
     "operator",
 ]

@@ -128,10 +128,20 @@ def _fills(fill_value: Any, channels: int) -> list[float]:
 
 @warp_perspective.cpu
 def _(
-    out, x, matrix_input, *, border_mode, fill_value, interp_type, inverse_map, matrix, pixel_origin, spec
-):  # fmt: skip
+    out: np.ndarray,
+    x: np.ndarray,
+    matrix_input: np.ndarray | None,
+    *,
+    border_mode: str,
+    fill_value: tuple[float, ...] | None,
+    interp_type: DALIInterpType,
+    inverse_map: bool,
+    matrix: np.ndarray | None,
+    pixel_origin: str,
+    spec: Spec,
+) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    maps = _maps(matrix_input, matrix, inverse_map, pixel_origin, frame_count(layout, spec.shape))
+    maps = _maps(matrix_input, matrix, inverse_map, pixel_origin, frame_count(layout, spec.shape or ()))
     source, target = np.ascontiguousarray(_as_images(x, layout)), _as_images(out, layout)
     nearest = interp_type == DALIInterpType.INTERP_NN
     result = target if target.flags.c_contiguous else np.empty(target.shape, target.dtype)
@@ -155,11 +165,21 @@ def _(
 
 @warp_perspective.gpu
 def _(
-    out, x, matrix_input, *, border_mode, fill_value, interp_type, inverse_map, matrix, pixel_origin, spec
-):  # fmt: skip
+    out: torch.Tensor,
+    x: torch.Tensor,
+    matrix_input: torch.Tensor | None,
+    *,
+    border_mode: str,
+    fill_value: tuple[float, ...] | None,
+    interp_type: DALIInterpType,
+    inverse_map: bool,
+    matrix: np.ndarray | None,
+    pixel_origin: str,
+    spec: Spec,
+) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     given = None if matrix_input is None else matrix_input.cpu().numpy()
-    maps = _maps(given, matrix, inverse_map, pixel_origin, frame_count(layout, spec.shape))
+    maps = _maps(given, matrix, inverse_map, pixel_origin, frame_count(layout, spec.shape or ()))
     source, target = _as_images(x, layout), _as_images(out, layout)
     nearest = interp_type == DALIInterpType.INTERP_NN
     if interp_type == DALIInterpType.INTERP_CUBIC and source.numel():
