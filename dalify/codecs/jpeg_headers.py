@@ -24,6 +24,7 @@ _HEIGHT, _WIDTH, _COMPONENTS, _BITS, _FRAME, _ORIENTATION, _ADOBE, _POSITION, _U
 _IS_KNOWN, _NOTE, _NOTES = range(10, 13)
 _COLUMNS = 13
 _SEQUENTIAL = (0xC0, 0xC1)
+_PROGRESSIVE = 0xC2
 _EXIF = b"Exif\0\0"
 
 
@@ -82,6 +83,17 @@ class JpegHeaders:
         plain = self.is_known & (table[:, _BITS] == 8)
         plain &= (table[:, _FRAME] == _SEQUENTIAL[0]) | (table[:, _FRAME] == _SEQUENTIAL[1])
         return plain & (table[:, _ORIENTATION] == 1) if adjust_orientation else plain
+
+    def are_ordinary(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Return which images are sequential or progressive, 8-bit, gray or color, bool ``[N]``."""
+        table = self._table
+        is_color = (table[:, _COMPONENTS] == 1) | (table[:, _COMPONENTS] == 3)
+        is_progressive = self.is_known & (table[:, _BITS] == 8) & (table[:, _FRAME] == _PROGRESSIVE)
+        return is_color & (self.are_plain(adjust_orientation=False) | is_progressive)
+
+    def are_upright(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Return which images need no rotation, bool ``[N]``."""
+        return self._table[:, _ORIENTATION] == 1
 
     def heights_for(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the height to declare in each header so that only the first rows are decoded, int64 ``[N]``.

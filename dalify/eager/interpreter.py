@@ -23,7 +23,7 @@ from dalify.executor.frame import Frame
 from dalify.executor.steps import MergeStep, run_steps
 from dalify.graph import Branch, Edge, Node, current_branch, is_within, node_specs, recording
 from dalify.graph.watch import watched
-from dalify.registry import catalog
+from dalify.registry import Role, catalog
 
 __all__ = ["Interpreter", "OtherBatchSize"]
 
@@ -122,16 +122,16 @@ class Interpreter:
             self._keep(node, batches)
             return
         node_specs(node)
-        if node.operator.name == "_conditional.merge":
+        if node.role is Role.MERGE:
             self._end(node, lambda mask, side: mask == (side == 0))
             return
-        if node.operator.name == "_conditional.join":
+        if node.role is Role.JOIN:
             self._end(node, lambda index, side: index == side)
             return
         positions = self._places(node.branch)
         if not len(positions):
             self._keep(node, [None] * node.output_count)
-        elif node.operator.name == "_literal":
+        elif node.role is Role.LITERAL:
             value = node.arguments["value"]
             dense = np.broadcast_to(value, (self._count, *value.shape))
             self._keep(node, [Batch(dense, None, node.arguments.get("layout", ""))])
@@ -158,12 +158,12 @@ class Interpreter:
         decision = self._within(predicate, node.branch)
         values: list[Batch | None] = [decision]
         if decision is not None:
-            numbers = _numbers(decision, node.operator.name == "_conditional.merge")
+            numbers = _numbers(decision, node.role is Role.MERGE)
             values += [self._at(edge, positions[takes(numbers, side)]) for side, edge in enumerate(sides)]
         else:
             values += [None] * len(sides)
         slots = tuple(range(len(values)))
-        step = (MergeStep if node.operator.name == "_conditional.merge" else JoinStep)(node, slots, (len(slots),))
+        step = (MergeStep if node.role is Role.MERGE else JoinStep)(node, slots, (len(slots),))
         frame = Frame([*values, None], 0, len(positions), self._number, self._count, Arena(), {}, {}, "", {})
         frame.set_positions(node.branch, positions)
         run_steps([step], frame)

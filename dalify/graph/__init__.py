@@ -1,15 +1,15 @@
 """The graph: frozen nodes, the `DataNode` of users, specs of edges, drawing and serialization."""
 
-from dalify.graph.branch import PREDICATE_INPUTS, Branch, current_branch, entered, is_within
+from dalify.graph.branch import Branch, current_branch, entered, is_within
 from dalify.graph.choice import choose
 from dalify.graph.datanode import ArithmeticMixin, DataNode, Expression, new_axis
 from dalify.graph.graph import Graph, rewrite
 from dalify.graph.node import Edge, Node
 from dalify.graph.specs import edge_spec, node_specs, rule_arguments
 from dalify.graph.trace import apply, arithmetic, call, constant, is_promotable, logical_not, merge, recording, transfer
+from dalify.registry import Role
 
 __all__ = [
-    "PREDICATE_INPUTS",
     "ArithmeticMixin",
     "Branch",
     "DataNode",
@@ -17,6 +17,7 @@ __all__ = [
     "Expression",
     "Graph",
     "Node",
+    "Role",
     "apply",
     "arithmetic",
     "call",

@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 
 from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, decoder_rule
-from dalify.data.batch import Batch
+from dalify.codecs.decode_on_device import decode_on_device
+from dalify.codecs.device_jpeg import reason_against
+from dalify.codecs.jpeg_headers import JpegHeaders
+from dalify.data import Batch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.samples import Samples
 from dalify.kernels.images.random_crop_window import draws_per_sample, random_crop_windows
-from dalify.kernels.random.philox import SampleDraws
+from dalify.parameter_groups.decoding import HardwareDecoder
 from dalify.registry import Spec, operator
 
 # Filters read at most three source pixels (Lanczos) beyond the window, times the downscaling factor.
@@ -34,6 +38,7 @@ def _decode_for_crop(
     random_area: list[float],
     random_aspect_ratio: list[float],
     size: list[int],
+    hardware: HardwareDecoder,
 ) -> Spec:
     """Decode the part of each image that a random crop reads.
 
@@ -61,10 +66,10 @@ def _(
     output_type: DALIImageType,
     adjust_orientation: bool,
     num_attempts: int,
-    random_area: tuple[float, ...],
-    random_aspect_ratio: tuple[float, ...],
-    size: tuple[int, ...],
-    draws: SampleDraws,
+    random_area: list[float],
+    random_aspect_ratio: list[float],
+    size: list[int],
+    draws: Any,
 ) -> dict[str, Any]:
     shapes, headers = decoded_shapes(encoded, output_type, adjust_orientation)
     uniforms = draws.uniform(draws_per_sample(num_attempts))
@@ -84,8 +89,8 @@ def _(
     dtype: DALIDataType,
     adjust_orientation: bool,
     use_fast_idct: bool,
-    needed: Any,
-    headers: Any,
+    needed: np.ndarray,
+    headers: JpegHeaders,
 ) -> None:
     decode_group(
         out,
@@ -97,6 +102,20 @@ def _(
         headers,
         needed=needed,
     )
+
+
+@_decode_for_crop.mixed_samples(reason_against)
+def _(
+    out: DeviceSamples,
+    encoded: Samples,
+    *,
+    output_type: DALIImageType,
+    adjust_orientation: bool,
+    hardware: HardwareDecoder,
+    headers: JpegHeaders,
+) -> None:
+    # Whole images: to put the windows in their places would cost as much as the colors of the rest.
+    decode_on_device(out, encoded, hardware.on_device(), output_type, adjust_orientation, headers)
 
 
 _decode_for_crop.substitute(blank_image)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import LayoutError
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.gather import flip_axes
 from dalify.kernels.arrays.windows_torch import flip_samples_torch
@@ -29,7 +28,7 @@ def flip(
 
     Args:
         x: images, volumes or sequences of any dtype; the layout names the axes (HWC where there is none).
-        depthwise: non-zero reverses D.
+        depthwise: non-zero reverses D; no effect without this axis.
         horizontal: non-zero reverses W.
         vertical: non-zero reverses H.
 
@@ -37,15 +36,12 @@ def flip(
         Same shape, dtype and layout.
 
     Raises:
-        LayoutError: the layout is not supported, or `depthwise` is specified and there is no D.
+        LayoutError: the layout is not supported.
 
     Example:
         >>> images = fn.flip(images, horizontal=fn.random.coin_flip())  # doctest: +SKIP
     """
-    x = x.replace(layout=visual_layout(x, _LAYOUTS))
-    if depthwise != 0 and "D" not in (x.layout or "") and isinstance(depthwise, int):
-        raise LayoutError(f"depthwise requires a D axis; the layout is {x.layout!r}.")
-    return x
+    return x.replace(layout=visual_layout(x, _LAYOUTS))
 
 
 def _flags(layout, horizontal, vertical, depthwise):

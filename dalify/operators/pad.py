@@ -65,7 +65,7 @@ def _axes_of(ndim: int, layout: str, axes: Any, axis_names: str | None) -> list[
 
 
 def _per_axis(name: str, values: Any, axes: list[int], default: int) -> list[int]:
-    numbers = [default] if values is None else [int(value) for value in values]
+    numbers = [default] if values is None or not len(values) else [int(value) for value in values]
     if len(numbers) not in (1, len(axes)):
         raise ArgumentValueError(f"{name} must be one number or {len(axes)}, one for each axis; got {len(numbers)}.")
     return numbers * len(axes) if len(numbers) == 1 else numbers

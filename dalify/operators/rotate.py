@@ -41,7 +41,7 @@ def rotate(
     Args:
         x: images HWC, sequences FHWC, volumes DHWC or FDHWC of any numeric type.
         angle: degrees; for volumes, the right-handed rotation around `axis`; one value per sample or per frame.
-        axis: for volumes only: direction (x, y, z), not zero; one per sample or per frame.
+        axis: for volumes, without effect on images: direction (x, y, z), not zero; one per sample or per frame.
         dtype: type of the result, the input's by default; integers are rounded half away from zero and saturated.
         fill_value: value outside the source; by default the border pixel is repeated.
         interp_type: INTERP_LINEAR or INTERP_NN.
@@ -53,7 +53,7 @@ def rotate(
 
     Raises:
         LayoutError: the layout is not supported.
-        ArgumentValueError: volumes without `axis`, images with one, a `size` of wrong length, an unsupported
+        ArgumentValueError: volumes without `axis`, a `size` of wrong length, an unsupported
             `interp_type`.
 
     Example:
@@ -73,8 +73,6 @@ def _check_layout(x: Spec, axis: Any) -> str:
         raise ArgumentValueError(
             "volumes require axis, the direction (x, y, z) to rotate around.", hint="axis=[0, 0, 1]"
         )
-    if "D" not in layout and axis is not None:
-        raise ArgumentValueError("axis is only for volumes; images rotate around their center.", hint="Omit axis.")
     return layout
 
 
@@ -104,7 +102,7 @@ def _(
     for i, shape in enumerate(x.shapes()):
         frames = frame_count(layout, shape)
         angles = per_frame(angle[i][None], frames, "angle")
-        directions = None if axis is None else per_frame(axis[i][None], frames, "axis", 3)
+        directions = None if axis is None or "D" not in layout else per_frame(axis[i][None], frames, "axis", 3)
         shapes.append(_shape_of(tuple(shape), layout, _matrices(angles, directions)))
     return {"out_shapes": np.array(shapes, np.int64)}
 
@@ -130,7 +128,7 @@ def _(
 ) -> None:
     layout = visual_layout(spec, LAYOUTS)
     angles = per_frame_of_samples(angle, x, layout, "angle")
-    axes = None if axis is None else per_frame_of_samples(axis, x, layout, "axis", 3)
+    axes = None if axis is None or "D" not in layout else per_frame_of_samples(axis, x, layout, "axis", 3)
     target, source = folded_frames(out, layout), folded_frames(x, layout)
     warp = warp_3d if "D" in layout else warp_2d
     warp(
@@ -155,7 +153,7 @@ def _(
 ) -> None:
     layout = visual_layout(spec, LAYOUTS)
     angles = per_frame_of_samples(angle, x, layout, "angle")
-    axes = None if axis is None else per_frame_of_samples(axis, x, layout, "axis", 3)
+    axes = None if axis is None or "D" not in layout else per_frame_of_samples(axis, x, layout, "axis", 3)
     target, source = folded_frames(out, layout), folded_frames(x, layout)
     warp_samples_torch(
         target,

@@ -75,6 +75,7 @@ from dalify.registry.operator import (
 )
 from dalify.registry.parameter_group import Parameters
 from dalify.registry.parameters import NO_DEFAULT, VARIES, VARIES_BY_FRAME, Parameter, PerFrame, PerSample, Shaping
+from dalify.registry.role import Role
 
 __all__ = [
     "COMMON_PARAMETERS",
@@ -92,6 +93,7 @@ __all__ = [
     "Parameters",
     "PerFrame",
     "PerSample",
+    "Role",
     "Shaping",
     "Spec",
     "Vectors",

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psutil
 import ray
 from ray.cluster_utils import Cluster
 
-__all__ = ["NODES", "RayCluster", "eventually", "worker_processes"]
+__all__ = ["NODES", "RayCluster", "eventually", "separate_cluster", "worker_processes"]
 
 NODES = 3
 STORE_BYTES = 80_000_000
@@ -42,6 +42,23 @@ def worker_processes() -> list[int]:
         if words[0].startswith("ray::RayWorker"):
             found.append(process.info["pid"])
     return found
+
+
+@contextmanager
+def separate_cluster() -> Iterator[Cluster]:
+    """Start another cluster, for a test that damages it: a head without CPUs, and a node with one CPU."""
+    head = {"num_cpus": 0, "object_store_memory": STORE_BYTES, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    session = cluster.head_node.get_session_dir_path()
+    try:
+        cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES)
+        yield cluster
+    finally:
+        cluster.shutdown()
+        for process in psutil.process_iter(["cmdline"]):  # without a head, some do not notice the end of their node
+            if any(session in word for word in process.info["cmdline"] or ()):
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
 
 
 class RayCluster:

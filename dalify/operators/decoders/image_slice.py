@@ -8,10 +8,12 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LayoutError, ShapeError
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
+from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.images.slice_geometry import slice_bounds
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode, decode_mixed
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -159,6 +161,21 @@ def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]
     """Return coordinates of an input as (pixels, None) or (None, fractions of the extents)."""
     values = batch.stacked()
     return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
+
+
+@image_slice.mixed_samples(reason_against)
+def _(
+    out: DeviceSamples,
+    encoded: Samples,
+    anchor: Samples | None,
+    shape_input: Samples | None,
+    *,
+    options: DecodeOptions,
+    hardware: HardwareDecoder,
+    windows: np.ndarray,
+    headers: Any,
+) -> None:
+    decode_mixed(out, encoded, options, hardware, headers, windows)
 
 
 image_slice.substitute(blank_image)

@@ -98,8 +98,8 @@ def coco(
             categories, from 1 (0 is the background).
         file_root: folder of the images.
         image_ids: also return the ID of the image.
-        images: names of the images to read, as in the file, in order, with repetitions; by default all images, in the
-            order of their IDs. (A name that is not in the file is an error; DALI skips it.)
+        images: names of the images to read, as in the file, in order, with repetitions; by default, and if empty, all
+            images, in the order of their IDs. (A name that is not in the file is an error; DALI skips it.)
         include_iscrowd: include groups of objects (``iscrowd``).
         ltrb: boxes are left, top, right, bottom; False: x, y, width, height.
         masks: deprecated form of `polygon_masks`: start and end are in coordinates instead of vertices.
@@ -187,7 +187,7 @@ def _(
             avoid_class_remapping,
             has_masks,
         )
-        found = read_annotations(annotations_file, images, options)
+        found = read_annotations(annotations_file, images or None, options)
     if not found.names:
         place = preprocessed_annotations or annotations_file
         raise ReaderError(f"{place!r} has no annotations of images that match the arguments.")

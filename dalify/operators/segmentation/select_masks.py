@@ -51,7 +51,7 @@ def select_masks(
             raise DTypeError(f"{name} must be integers; got {spec.dtype!s}.")
     if polygons.shape is not None and polygons.shape[1] != 3:
         raise ShapeError(f"polygons must have 3 columns (mask, first vertex, end); got {polygons.shape[1]}.")
-    return Spec(DALIDataType.INT32, 2, polygons.layout), Spec(vertices.dtype, 2, vertices.layout)
+    return Spec(DALIDataType.INT32, 2, ""), Spec(vertices.dtype, 2, "")
 
 
 @njit(nogil=True, cache=True)

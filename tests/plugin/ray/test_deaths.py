@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import random
@@ -18,10 +19,11 @@ from dalify.base.errors import WorkerError
 from dalify.pipeline import pipeline_def
 from tests.helpers.frameworks import imported
 from tests.helpers.photo_pipelines import EPOCH, Samples, assert_equal, batches, photos, values
+from tests.helpers.programs import LIMIT_S, running
 
 ray = imported("ray")
 from dalify.plugin.ray import RayPipeline  # noqa: E402
-from tests.helpers.ray_cluster import RayCluster, eventually, worker_processes  # noqa: E402
+from tests.helpers.ray_cluster import RayCluster, eventually, separate_cluster, worker_processes  # noqa: E402
 
 DEATHS = 20
 NODE_DEATHS = 3  # of these
@@ -191,3 +193,49 @@ def test_nothing_is_left(ray_cluster: RayCluster, photo_folder: Path) -> None:
     del pipe
     eventually(lambda: not worker_processes(), "the actors have ended")
     eventually(lambda: not any(thread.name == "dalify-ray" for thread in threading.enumerate()), "the thread has ended")
+
+
+TRAINER = """
+import json
+import sys
+import time
+from pathlib import Path
+import ray
+from tests.helpers.photo_pipelines import photos, values
+from dalify.plugin.ray import RayPipeline
+
+photo_folder, address, folder = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+ray.init(address, logging_level="ERROR", log_to_driver=False)
+pipe = RayPipeline(photos(photo_folder), workers=1)
+number = 0
+while True:
+    labels = [int(label.item()) for label in values(pipe.run())[2]]
+    number += 1
+    saved = folder / "saved"
+    saved.write_text(json.dumps({"batches": number, "labels": labels, "state": pipe.state_dict()}))
+    saved.replace(folder / "state")
+    print(number, flush=True)
+    time.sleep(0.1)
+"""
+
+
+def test_a_trainer_whose_cluster_loses_its_head_ends_and_can_be_resumed(
+    photo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_gcs_rpc_server_reconnect_timeout_s", "3")  # usually 60
+    with separate_cluster() as cluster, running(TRAINER, photo_folder, cluster.address, tmp_path) as program:
+        assert program.stdout is not None
+        assert [int(program.stdout.readline()) for _ in range(2)] == [1, 2]
+        (head,) = cluster.head_node.all_processes["gcs_server"]
+        os.kill(head.process.pid, signal.SIGKILL)
+        assert program.wait(LIMIT_S) != 0
+    last = json.loads((tmp_path / "state").read_text())
+    reference, resumed = photos(photo_folder), photos(photo_folder)
+    try:
+        seen = batches(reference, last["batches"])
+        assert [label.item() for label in seen[-1][2]] == last["labels"]
+        resumed.load_state_dict(last["state"])
+        assert_equal(batches(resumed, EPOCH), batches(reference, EPOCH))
+    finally:
+        reference.close()
+        resumed.close()
