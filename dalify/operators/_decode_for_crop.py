@@ -13,11 +13,12 @@ from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes
 from dalify.codecs.decode_on_device import decode_on_device
 from dalify.codecs.device_jpeg import reason_against
 from dalify.codecs.jpeg_headers import JpegHeaders
-from dalify.data import Batch
+from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.samples import Samples
 from dalify.kernels.images.random_crop_window import draws_per_sample, random_crop_windows
+from dalify.kernels.random.philox import SampleDraws
 from dalify.parameter_groups.decoding import HardwareDecoder
 from dalify.registry import Spec, operator
 
@@ -66,10 +67,10 @@ def _(
     output_type: DALIImageType,
     adjust_orientation: bool,
     num_attempts: int,
-    random_area: list[float],
-    random_aspect_ratio: list[float],
-    size: list[int],
-    draws: Any,
+    random_area: tuple[float, ...],
+    random_aspect_ratio: tuple[float, ...],
+    size: tuple[int, ...],
+    draws: SampleDraws,
 ) -> dict[str, Any]:
     shapes, headers = decoded_shapes(encoded, output_type, adjust_orientation)
     uniforms = draws.uniform(draws_per_sample(num_attempts))

@@ -66,7 +66,8 @@ def _(x: Batch, *, spec: Spec, window: CropWindow, bounds: OutOfBounds) -> dict[
     anchors, windows = window.windows(shapes, layout, bounds.out_of_bounds_policy)
     axes = [layout.index(letter) for letter in layout.replace("C", "")]
     begin, out_shapes = np.zeros_like(shapes), shapes.copy()
-    begin[:, axes], out_shapes[:, axes] = anchors, windows
+    for place, axis in enumerate(axes):
+        begin[:, axis], out_shapes[:, axis] = anchors[:, place], windows[:, place]
     return {"begin": begin, "out_shapes": out_shapes}
 
 

@@ -8,9 +8,12 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.arrays.pointwise import apply_table, look_up
+from dalify.kernels.arrays.torch_unsigned import movable_torch
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator
 
 _MAX_KEY = 65535
@@ -85,17 +88,18 @@ def _(
     look_up(out, x, table)
 
 
-@lookup_table.gpu
+@lookup_table.gpu_samples
 def _(
-    out: torch.Tensor,
-    x: torch.Tensor,
+    out: DeviceSamples,
+    x: DeviceSamples,
     *,
     default_value: float,
     dtype: DALIDataType,
     keys: tuple[int, ...],
     values: tuple[float, ...],
 ) -> None:
-    table = torch.tensor(_table(keys, values, default_value, dtype, 1), device=x.device)
+    table = uploaded(_table(keys, values, default_value, dtype, 1), out.device)
     last = len(table) - 1
-    index = x.long()
-    out.copy_(table[torch.where((index >= 0) & (index < last), index, last)])
+    index = x.block.long()
+    places = torch.where((index >= 0) & (index < last), index, last)
+    movable_torch(out.block).copy_(movable_torch(table).index_select(0, places))

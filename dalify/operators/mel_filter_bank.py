@@ -115,7 +115,7 @@ def _(out: Samples, x: Samples, *, filters: MelFilters, spec: Spec) -> None:
     target, source = _samples_as_3d(out, axis), _samples_as_3d(x, axis)
     high = _high(filters.freq_high, filters.sample_rate)
     counts = source.extents(1)
-    for bins in np.unique(counts).tolist():
+    for bins in sorted(set(counts.tolist())):
         at = np.flatnonzero(counts == bins)
         bank = mel.bank_of(
             bins, filters.nfilter, filters.sample_rate, filters.freq_low, high, filters.mel_formula, filters.normalize

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
 from dalify.base.limits import check_shape
 from dalify.data.batch import Batch
+from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.arrays.gather import copy_window, copy_window_torch
+from dalify.kernels.arrays.windows_torch import window_samples_torch
 from dalify.registry import Memory, PerSample, Spec, Vectors, operator
 
 _SMALL_BYTES = 1 << 15
@@ -116,6 +119,10 @@ def _(
     results = memory(0, count, shapes[0]) if len(set(shapes)) == 1 else None
     if results is not None and x.dense is not None and (fills == fills[0]).all():
         copy(results, x.dense, np.zeros((count, x.ndim), np.int64), fill=fills[0])
+        return results
+    if results is not None and x.device == "gpu" and math.prod(results.shape) and (fills == fills[0]).all():
+        target, source = DeviceSamples.of_dense(results), DeviceSamples.of_batch(x)
+        window_samples_torch(target, source, np.zeros((count, x.ndim), np.int64), fill=fills[0])
         return results
     if results is None:
         results = [memory(n, 1, extents)[0, ...] for n, extents in enumerate(shapes)]

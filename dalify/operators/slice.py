@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, option_error_text
+from dalify.base.small_arrays import places_in_rows
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -174,8 +175,9 @@ def _(
                 f"the number of coordinates must match the {places.shape[1]} axes; got {given}.",
                 hint="Specify the axes: axis_names='HW' or axes=[0].",
             )
+    at = places_in_rows(places, extents.shape[1])
     begins, ends = slice_bounds(
-        np.take_along_axis(extents, places, axis=1),
+        extents.reshape(-1)[at].reshape(places.shape),
         start=start,
         rel_start=rel_start,
         end=end,
@@ -185,8 +187,7 @@ def _(
         are_inputs=anchor is not None,
     )
     anchors, windows = np.zeros_like(extents), extents.copy()
-    np.put_along_axis(anchors, places, begins, axis=1)
-    np.put_along_axis(windows, places, ends - begins, axis=1)
+    anchors.reshape(-1)[at], windows.reshape(-1)[at] = begins.reshape(-1), (ends - begins).reshape(-1)
     outside = (anchors < 0) | (anchors + windows > extents)
     if outside.any() and out_of_bounds_policy == "error":
         n, axis = np.argwhere(outside)[0].tolist()

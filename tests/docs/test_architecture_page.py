@@ -16,7 +16,7 @@ PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 # Below these folders a file may be named without its full path.
 ABBREVIATED = ("dropin/",)
 # Packages that ask for the role of an operator, not for its name.
-GENERAL = ("api", "deferred", "eager", "executor", "frontend", "graph", "passes", "pipeline", "registry")
+GENERAL = ("api", "executor", "frontend", "graph", "immediate", "passes", "pipeline", "registry")
 
 
 def sources(*packages: str) -> list[Path]:

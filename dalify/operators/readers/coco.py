@@ -16,6 +16,7 @@ from dalify.formats.annotations.coco import Annotations, BoxOptions, read_annota
 from dalify.formats.annotations.coco_masks import pixelwise_mask, pycocotools
 from dalify.formats.annotations.coco_saved import load, save
 from dalify.formats.files.data_root import DataRoot
+from dalify.formats.files.file_list import FileList
 from dalify.formats.files.identity import file_identity
 from dalify.formats.files.storage import is_remote, joined
 from dalify.formats.files.whole_file import read_file
@@ -33,6 +34,7 @@ class _Images(Sequence[_Image]):
     def __init__(self, root: str, annotations: Annotations) -> None:
         self.root = root
         self.annotations = annotations
+        self.files = FileList([joined(root, "")], [len(annotations.names)], annotations.names)
 
     def __len__(self) -> int:
         return len(self.annotations.names)
@@ -226,6 +228,29 @@ def _(
         raise ReaderError(problem)
     outputs = _annotations(image, image_ids, masks, pixelwise_masks, polygon_masks, ratio)
     return read_file(_path(image)), *outputs
+
+
+@coco.read_many
+def _(
+    images: _Images,
+    numbers: NDArray[np.int64],
+    *,
+    image_ids: bool,
+    masks: bool,
+    pixelwise_masks: bool,
+    polygon_masks: bool,
+    ratio: bool,
+) -> tuple[Any, ...] | None:
+    if images.annotations.problems and not images.annotations.problems.keys().isdisjoint(numbers.tolist()):
+        return None
+    contents = images.files.read_many(numbers)
+    if contents is None:
+        return None
+    others = [
+        _annotations(images[number], image_ids, masks, pixelwise_masks, polygon_masks, ratio)
+        for number in numbers.tolist()
+    ]
+    return contents, *map(list, zip(*others, strict=True))
 
 
 @coco.substitute
