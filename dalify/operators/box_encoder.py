@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,22 +13,33 @@ from dalify.base.recent import Recent
 from dalify.data.dtypes import DALIDataType
 from dalify.data.rows import Rows
 from dalify.kernels.boxes.box_matching import anchor_table, match, match_on_device
-from dalify.registry import Spec, operator
+from dalify.registry import Parameters, Spec, operator
 
 
-@operator(outputs=2, ragged=True)
-def box_encoder(
-    boxes: Spec,
-    labels: Spec,
-    /,
-    *,
-    anchors: list[float],
-    criteria: float = 0.5,
-    means: list[float] = [0.0, 0.0, 0.0, 0.0],  # noqa: B006 -- the signature is the schema; the list is never mutated
-    offset: bool = False,
-    scale: float = 1.0,
-    stds: list[float] = [1.0, 1.0, 1.0, 1.0],  # noqa: B006
-) -> tuple[Spec, Spec]:
+@dataclass(slots=True)
+class Encoding(Parameters):
+    """Anchors, and how boxes are assigned to them and encoded.
+
+    Attributes:
+        anchors: boxes in the same format, concatenated.
+        criteria: threshold for the intersection over union, in [0, 1].
+        means: subtracted from the offsets, in the order x, y, w, h.
+        offset: return offsets from the anchors: ``(x - x_anchor) / w_anchor``, ``log(w / w_anchor)``, minus the means
+            and divided by `stds`.
+        scale: scales boxes and anchors before offsets are computed; it cancels out.
+        stds: divisors of the offsets.
+    """
+
+    anchors: list[float]
+    criteria: float = 0.5
+    means: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0, 0.0])
+    offset: bool = False
+    scale: float = 1.0
+    stds: list[float] = field(default_factory=lambda: [1.0, 1.0, 1.0, 1.0])
+
+
+@operator(alphabetical=True, outputs=2, ragged=True)
+def box_encoder(boxes: Spec, labels: Spec, /, *, encoding: Encoding) -> tuple[Spec, Spec]:
     """Assign bounding boxes to anchors (Liu et al., SSD: Single Shot MultiBox Detector, arXiv:1512.02325).
 
     Each anchor gets the box with the largest intersection over union if that is above `criteria`. The best anchor of
@@ -36,13 +49,6 @@ def box_encoder(
     Args:
         boxes: float32 [n, 4], left, top, right, bottom.
         labels: n integers.
-        anchors: boxes in the same format, concatenated.
-        criteria: threshold for the intersection over union, in [0, 1].
-        means: subtracted from the offsets, in the order x, y, w, h.
-        offset: return offsets from the anchors: ``(x - x_anchor) / w_anchor``, ``log(w / w_anchor)``, minus the means
-            and divided by `stds`.
-        scale: scales boxes and anchors before offsets are computed; it cancels out.
-        stds: divisors of the offsets.
 
     Returns:
         float32 [anchors, 4]: x and y of the center, width, height, or offsets; int32 [anchors] labels.
@@ -58,13 +64,15 @@ def box_encoder(
     """
     if boxes.dtype not in (None, DALIDataType.FLOAT):
         raise DTypeError(f"boxes must be float32; got {boxes.dtype!s}.", hint="fn.cast(boxes, dtype=types.FLOAT)")
-    if not anchors or len(anchors) % 4:
-        raise ArgumentValueError(f"anchors must be boxes of 4 numbers; got {len(anchors)} numbers.")
-    if not 0 <= criteria <= 1:
-        raise ArgumentValueError(f"criteria must be between 0 and 1; got {criteria:g}.")
-    if len(means) != 4 or len(stds) != 4:
-        raise ArgumentValueError(f"means and stds must have 4 numbers each; got {len(means)} and {len(stds)}.")
-    count = len(anchors) // 4
+    if not encoding.anchors or len(encoding.anchors) % 4:
+        raise ArgumentValueError(f"anchors must be boxes of 4 numbers; got {len(encoding.anchors)} numbers.")
+    if not 0 <= encoding.criteria <= 1:
+        raise ArgumentValueError(f"criteria must be between 0 and 1; got {encoding.criteria:g}.")
+    if len(encoding.means) != 4 or len(encoding.stds) != 4:
+        raise ArgumentValueError(
+            f"means and stds must have 4 numbers each; got {len(encoding.means)} and {len(encoding.stds)}."
+        )
+    count = len(encoding.anchors) // 4
     if boxes.shape is not None and labels.shape is not None:
         if len(boxes.shape) != 2 or boxes.shape[1] != 4:
             raise ShapeError(f"boxes must be [n, 4]; got {boxes.shape}.")
@@ -76,7 +84,7 @@ def box_encoder(
 _tables: Recent[tuple[Any, np.ndarray]] = Recent(16)
 
 
-def _table_of(anchors: tuple[float, ...]) -> np.ndarray:
+def _table_of(anchors: Sequence[float]) -> np.ndarray:
     """Return the table of a tuple of anchors, cached by identity: each step passes the same large tuple."""
     found = _tables.get(id(anchors))
     if found is None or found[0] is not anchors:
@@ -86,50 +94,27 @@ def _table_of(anchors: tuple[float, ...]) -> np.ndarray:
     return found[1]
 
 
-def _encode(kernel: Any, outs: tuple[Any, Any], boxes: Any, labels: Any, **given: Any) -> None:
-    means, stds = np.array(given["means"], np.float32), np.array(given["stds"], np.float32)
+def _encode(kernel: Any, outs: tuple[Rows, Rows], boxes: Rows, labels: Rows, encoding: Encoding) -> None:
     out, out_labels = (rows.dense() for rows in outs)
     kernel(
-        out, out_labels, boxes, labels.values.reshape(-1), _table_of(given["anchors"]), criteria=given["criteria"],
-        offset=given["offset"], scale=given["scale"], means=means, stds=stds,
-    )  # fmt: skip
+        out,
+        out_labels,
+        boxes,
+        labels.values.reshape(-1),
+        _table_of(encoding.anchors),
+        criteria=encoding.criteria,
+        offset=encoding.offset,
+        scale=encoding.scale,
+        means=np.array(encoding.means, np.float32),
+        stds=np.array(encoding.stds, np.float32),
+    )
 
 
 @box_encoder.cpu
-def _(
-    out_boxes: Rows,
-    out_labels: Rows,
-    boxes: Rows,
-    labels: Rows,
-    *,
-    anchors: tuple[float, ...],
-    criteria: float,
-    means: tuple[float, ...],
-    offset: bool,
-    scale: float,
-    stds: tuple[float, ...],
-) -> None:
-    _encode(
-        match, (out_boxes, out_labels), boxes, labels, anchors=anchors, criteria=criteria, means=means, offset=offset,
-        scale=scale, stds=stds,
-    )  # fmt: skip
+def _(out_boxes: Rows, out_labels: Rows, boxes: Rows, labels: Rows, *, encoding: Encoding) -> None:
+    _encode(match, (out_boxes, out_labels), boxes, labels, encoding)
 
 
 @box_encoder.gpu
-def _(
-    out_boxes: Rows,
-    out_labels: Rows,
-    boxes: Rows,
-    labels: Rows,
-    *,
-    anchors: tuple[float, ...],
-    criteria: float,
-    means: tuple[float, ...],
-    offset: bool,
-    scale: float,
-    stds: tuple[float, ...],
-) -> None:
-    _encode(
-        match_on_device, (out_boxes, out_labels), boxes, labels, anchors=anchors, criteria=criteria, means=means,
-        offset=offset, scale=scale, stds=stds,
-    )  # fmt: skip
+def _(out_boxes: Rows, out_labels: Rows, boxes: Rows, labels: Rows, *, encoding: Encoding) -> None:
+    _encode(match_on_device, (out_boxes, out_labels), boxes, labels, encoding)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,21 +12,33 @@ from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.audio import mel
-from dalify.registry import Spec, operator
+from dalify.registry import Parameters, Spec, operator
 
 
-@operator
-def mel_filter_bank(
-    x: Spec,
-    /,
-    *,
-    freq_high: float = 0.0,
-    freq_low: float = 0.0,
-    mel_formula: str = "slaney",
-    nfilter: int = 128,
-    normalize: bool = True,
-    sample_rate: float = 44100.0,
-) -> Spec:
+@dataclass(slots=True)
+class MelFilters(Parameters):
+    """The filters of a mel filter bank.
+
+    Attributes:
+        freq_high: upper limit of the last filter in Hz, at most `sample_rate`; 0: half the sample rate.
+        freq_low: lower limit of the first filter in Hz.
+        mel_formula: "slaney", linear up to 1000 Hz (``3 f / 200``) and logarithmic above (27 mels for a factor of
+            6.4), or "htk", ``2595 log10(1 + f / 700)``.
+        nfilter: number of filters.
+        normalize: filters have area 1 in Hz (height ``2 / width``); False: height 1.
+        sample_rate: sampling rate of the audio in Hz.
+    """
+
+    freq_high: float = 0.0
+    freq_low: float = 0.0
+    mel_formula: str = "slaney"
+    nfilter: int = 128
+    normalize: bool = True
+    sample_rate: float = 44100.0
+
+
+@operator(alphabetical=True)
+def mel_filter_bank(x: Spec, /, *, filters: MelFilters) -> Spec:
     """Apply a bank of triangular filters to a spectrum, equally spaced on the mel scale.
 
     Filter m rises from corner m to corner m + 1 and falls to corner m + 2. Corners are equally spaced in mel between
@@ -34,13 +47,6 @@ def mel_filter_bank(
     Args:
         x: float32 spectra; frequencies, from 0 to half the sample rate, are along the axis "f" of the layout, or
             without a layout along the second to last axis (the only axis of one-dimensional data).
-        freq_high: upper limit of the last filter in Hz, at most `sample_rate`; 0: half the sample rate.
-        freq_low: lower limit of the first filter in Hz.
-        mel_formula: "slaney", linear up to 1000 Hz (``3 f / 200``) and logarithmic above (27 mels for a factor of
-            6.4), or "htk", ``2595 log10(1 + f / 700)``.
-        nfilter: number of filters.
-        normalize: filters have area 1 in Hz (height ``2 / width``); False: height 1.
-        sample_rate: sampling rate of the audio in Hz.
 
     Returns:
         Same layout, `nfilter` along the frequency axis.
@@ -53,26 +59,26 @@ def mel_filter_bank(
     Example:
         >>> mel = fn.mel_filter_bank(spectrum, nfilter=80, sample_rate=16000.0)  # doctest: +SKIP
     """
-    if mel_formula not in mel.MEL_FORMULAS:
-        raise ArgumentValueError(option_error_text("mel_formula", mel_formula, mel.MEL_FORMULAS))
-    if nfilter < 1:
-        raise ArgumentValueError(f"nfilter must be at least 1; got {nfilter}.")
-    if not 0 < sample_rate < math.inf:
-        raise ArgumentValueError(f"sample_rate must be positive; got {sample_rate:g}.")
-    if not 0 <= freq_low < math.inf:
-        raise ArgumentValueError(f"freq_low must not be negative; got {freq_low:g}.")
-    high = _high(freq_high, sample_rate)
-    if not freq_low < high <= sample_rate:
+    if filters.mel_formula not in mel.MEL_FORMULAS:
+        raise ArgumentValueError(option_error_text("mel_formula", filters.mel_formula, mel.MEL_FORMULAS))
+    if filters.nfilter < 1:
+        raise ArgumentValueError(f"nfilter must be at least 1; got {filters.nfilter}.")
+    if not 0 < filters.sample_rate < math.inf:
+        raise ArgumentValueError(f"sample_rate must be positive; got {filters.sample_rate:g}.")
+    if not 0 <= filters.freq_low < math.inf:
+        raise ArgumentValueError(f"freq_low must not be negative; got {filters.freq_low:g}.")
+    high = _high(filters.freq_high, filters.sample_rate)
+    if not filters.freq_low < high <= filters.sample_rate:
         raise ArgumentValueError(
-            f"freq_high must be between freq_low, {freq_low:g} Hz, and sample_rate, {sample_rate:g} Hz; got "
-            f"{high:g} Hz{' (half the sample rate)' if freq_high <= 0 else ''}."
+            f"freq_high must be between freq_low, {filters.freq_low:g} Hz, and sample_rate, "
+            f"{filters.sample_rate:g} Hz; got {high:g} Hz{' (half the sample rate)' if filters.freq_high <= 0 else ''}."
         )
     if x.dtype not in (None, DALIDataType.FLOAT):
         raise DTypeError(f"spectra must be float32; got {x.dtype!s}.", hint="fn.cast(spectrum, dtype=types.FLOAT)")
     axis = _axis(x)
     if x.shape is None:
         return x
-    return x.replace(shape=(*x.shape[:axis], nfilter, *x.shape[axis + 1 :]))
+    return x.replace(shape=(*x.shape[:axis], filters.nfilter, *x.shape[axis + 1 :]))
 
 
 def _high(freq_high: float, sample_rate: float) -> float:
@@ -104,42 +110,30 @@ def _samples_as_3d(samples: Samples, axis: int) -> Samples:
 
 
 @mel_filter_bank.cpu_samples
-def _(
-    out: Samples,
-    x: Samples,
-    *,
-    freq_high: float,
-    freq_low: float,
-    mel_formula: str,
-    nfilter: int,
-    normalize: bool,
-    sample_rate: float,
-    spec: Spec,
-) -> None:
+def _(out: Samples, x: Samples, *, filters: MelFilters, spec: Spec) -> None:
     axis = _axis(spec)
     target, source = _samples_as_3d(out, axis), _samples_as_3d(x, axis)
-    high = _high(freq_high, sample_rate)
+    high = _high(filters.freq_high, filters.sample_rate)
     counts = source.extents(1)
     for bins in sorted(set(counts.tolist())):
         at = np.flatnonzero(counts == bins)
-        bank = mel.bank_of(bins, nfilter, sample_rate, freq_low, high, mel_formula, normalize)
+        bank = mel.bank_of(
+            bins, filters.nfilter, filters.sample_rate, filters.freq_low, high, filters.mel_formula, filters.normalize
+        )
         mel.apply_bank(target.take(at), source.take(at), bank)
 
 
 @mel_filter_bank.gpu
-def _(
-    out: torch.Tensor,
-    x: torch.Tensor,
-    *,
-    freq_high: float,
-    freq_low: float,
-    mel_formula: str,
-    nfilter: int,
-    normalize: bool,
-    sample_rate: float,
-    spec: Spec,
-) -> None:
+def _(out: torch.Tensor, x: torch.Tensor, *, filters: MelFilters, spec: Spec) -> None:
     target, source = _as_3d(out, x, spec)
-    high = _high(freq_high, sample_rate)
-    bank = mel.bank_of(source.shape[1], nfilter, sample_rate, freq_low, high, mel_formula, normalize)
-    mel.apply_bank_torch(target, source, mel.matrix_of(bank, nfilter))
+    high = _high(filters.freq_high, filters.sample_rate)
+    bank = mel.bank_of(
+        source.shape[1],
+        filters.nfilter,
+        filters.sample_rate,
+        filters.freq_low,
+        high,
+        filters.mel_formula,
+        filters.normalize,
+    )
+    mel.apply_bank_torch(target, source, mel.matrix_of(bank, filters.nfilter))

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.audio.loudness import nonsilent_regions
-from dalify.registry import Spec, operator
+from dalify.registry import Parameters, Spec, operator
 
 _OTHER_TYPES = (DALIDataType.BOOL, DALIDataType.FLOAT16, DALIDataType.FLOAT64)
 
 
-@operator(outputs=2)
-def nonsilent_region(
-    x: Spec,
-    /,
-    *,
-    cutoff_db: float = -60.0,
-    reference_power: float = 0.0,
-    reset_interval: int = 8192,
-    window_length: int = 2048,
-) -> tuple[Spec, Spec]:
+@dataclass(slots=True)
+class Silence(Parameters):
+    """What counts as silence.
+
+    Attributes:
+        cutoff_db: threshold in dB; windows below it are silent.
+        reference_power: power of 0 dB; 0, the default, uses the power of the loudest window.
+        reset_interval: number of samples after which the sliding sum of floats is recomputed, a multiple of
+            `window_length`; -1: never. Ignored for integers.
+        window_length: number of samples of a window; shorter audio is one window.
+    """
+
+    cutoff_db: float = -60.0
+    reference_power: float = 0.0
+    reset_interval: int = 8192
+    window_length: int = 2048
+
+
+@operator(alphabetical=True, outputs=2)
+def nonsilent_region(x: Spec, /, *, silence: Silence) -> tuple[Spec, Spec]:
     """Find the non-silent region of audio: from the first to the last window above a threshold.
 
     The power of a window is the mean of the squares of its samples. It is not silent if
@@ -31,11 +42,6 @@ def nonsilent_region(
 
     Args:
         x: mono audio, ``[samples]``, of FLOAT or any integer type.
-        cutoff_db: threshold in dB; windows below it are silent.
-        reference_power: power of 0 dB; 0, the default, uses the power of the loudest window.
-        reset_interval: number of samples after which the sliding sum of floats is recomputed, a multiple of
-            `window_length`; -1: never. Ignored for integers.
-        window_length: number of samples of a window; shorter audio is one window.
 
     Returns:
         index of the first non-silent sample, and the length of the region, both int32; 0 and 0 for silent or empty
@@ -50,16 +56,19 @@ def nonsilent_region(
         >>> begin, length = fn.nonsilent_region(audio, cutoff_db=-40.0)  # doctest: +SKIP
         >>> audio = fn.slice(audio, begin, length, axes=[0])  # doctest: +SKIP
     """
-    if window_length < 1:
-        raise ArgumentValueError(f"window_length must be at least 1; got {window_length}.")
-    if not 0 <= reference_power < math.inf:
-        raise ArgumentValueError(f"reference_power must be finite and not negative; got {reference_power:g}.")
-    if math.isnan(cutoff_db):
+    if silence.window_length < 1:
+        raise ArgumentValueError(f"window_length must be at least 1; got {silence.window_length}.")
+    if not 0 <= silence.reference_power < math.inf:
+        raise ArgumentValueError(f"reference_power must be finite and not negative; got {silence.reference_power:g}.")
+    if math.isnan(silence.cutoff_db):
         raise ArgumentValueError("cutoff_db must be a number; got NaN.")
     is_float = x.dtype in (None, DALIDataType.FLOAT)
-    if reset_interval != -1 and (reset_interval < 1 or (is_float and reset_interval % window_length)):
+    if silence.reset_interval != -1 and (
+        silence.reset_interval < 1 or (is_float and silence.reset_interval % silence.window_length)
+    ):
         raise ArgumentValueError(
-            f"reset_interval must be -1 or a positive multiple of window_length, {window_length}; got {reset_interval}."
+            f"reset_interval must be -1 or a positive multiple of window_length, {silence.window_length}; "
+            f"got {silence.reset_interval}."
         )
     if x.dtype in _OTHER_TYPES:
         raise DTypeError(f"audio must be FLOAT or integers; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.FLOAT)")
@@ -73,45 +82,27 @@ def nonsilent_region(
 
 
 @nonsilent_region.cpu_samples
-def _(
-    begin: Samples,
-    length: Samples,
-    x: Samples,
-    *,
-    cutoff_db: float,
-    reference_power: float,
-    reset_interval: int,
-    window_length: int,
-) -> None:
+def _(begin: Samples, length: Samples, x: Samples, *, silence: Silence) -> None:
     assert begin.dense is not None, "dalify bug: numbers that are not in one array"
     assert length.dense is not None, "dalify bug: numbers that are not in one array"
     begin.dense[...], length.dense[...] = nonsilent_regions(
         x,
-        cutoff_db=cutoff_db,
-        reference_power=reference_power,
-        reset_interval=reset_interval,
-        window_length=window_length,
+        cutoff_db=silence.cutoff_db,
+        reference_power=silence.reference_power,
+        reset_interval=silence.reset_interval,
+        window_length=silence.window_length,
     )
 
 
 @nonsilent_region.gpu
-def _(
-    begin: torch.Tensor,
-    length: torch.Tensor,
-    x: torch.Tensor,
-    *,
-    cutoff_db: float,
-    reference_power: float,
-    reset_interval: int,
-    window_length: int,
-) -> None:
+def _(begin: torch.Tensor, length: torch.Tensor, x: torch.Tensor, *, silence: Silence) -> None:
     # On the CPU, as in DALI: a sliding sum is sequential, and the results must be the same on both devices.
     regions = nonsilent_regions(
         Samples.of_dense(x.cpu().contiguous().numpy()),
-        cutoff_db=cutoff_db,
-        reference_power=reference_power,
-        reset_interval=reset_interval,
-        window_length=window_length,
+        cutoff_db=silence.cutoff_db,
+        reference_power=silence.reference_power,
+        reset_interval=silence.reset_interval,
+        window_length=silence.window_length,
     )
     for target, values in zip((begin, length), regions, strict=True):
         target.copy_(torch.from_numpy(values))

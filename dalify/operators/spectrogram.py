@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,32 +13,16 @@ from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.audio import spectrum
-from dalify.registry import Spec, operator
+from dalify.registry import Parameters, Spec, operator
 
 _LAYOUTS = ("ft", "tf")
 
 
-@operator
-def spectrogram(
-    x: Spec,
-    /,
-    *,
-    center_windows: bool = True,
-    layout: str = "ft",
-    nfft: int | None = None,
-    power: int = 2,
-    reflect_padding: bool = True,
-    window_fn: list[float] | None = None,
-    window_length: int = 512,
-    window_step: int = 256,
-) -> Spec:
-    """Compute the spectra of overlapping windows of audio: the short-time Fourier transform.
+@dataclass(slots=True)
+class Windows(Parameters):
+    """The windows of a spectrogram, and the form of the result.
 
-    Bin k of a window that starts at sample b is ``|sum over n of w[n] * x[b + n] * exp(-2 pi i k n / nfft)|**power``,
-    the frequency ``k * sample_rate / nfft``.
-
-    Args:
-        x: mono audio, float32 ``[samples]``; further axes must have extent 1.
+    Attributes:
         center_windows: window t is centered at sample ``t * window_step``, and the first and last extend outside
             the audio; False: it starts there, and all windows are inside (except a single window that is shorter by
             less than a step, which is zero-padded).
@@ -51,6 +35,27 @@ def spectrogram(
             ``(1 - cos(2 pi (n + 1/2) / window_length)) / 2``.
         window_length: number of samples of a window.
         window_step: number of samples from one window to the next.
+    """
+
+    center_windows: bool = True
+    layout: str = "ft"
+    nfft: int | None = None
+    power: int = 2
+    reflect_padding: bool = True
+    window_fn: list[float] | None = None
+    window_length: int = 512
+    window_step: int = 256
+
+
+@operator(alphabetical=True)
+def spectrogram(x: Spec, /, *, windows: Windows) -> Spec:
+    """Compute the spectra of overlapping windows of audio: the short-time Fourier transform.
+
+    Bin k of a window that starts at sample b is ``|sum over n of w[n] * x[b + n] * exp(-2 pi i k n / nfft)|**power``,
+    the frequency ``k * sample_rate / nfft``.
+
+    Args:
+        x: mono audio, float32 ``[samples]``; further axes must have extent 1.
 
     Returns:
         float32, ``nfft // 2 + 1`` frequencies and ``samples // window_step + 1`` windows (without `center_windows`
@@ -64,25 +69,25 @@ def spectrogram(
     Example:
         >>> spectrum = fn.spectrogram(audio, nfft=512, window_length=400, window_step=160)  # doctest: +SKIP
     """
-    if layout not in _LAYOUTS:
-        raise ArgumentValueError(option_error_text("layout", layout, _LAYOUTS))
-    if power not in (1, 2):
-        raise ArgumentValueError(f"power must be 1 (magnitude) or 2 (its square); got {power}.")
-    for name, value in (("window_length", window_length), ("window_step", window_step)):
+    if windows.layout not in _LAYOUTS:
+        raise ArgumentValueError(option_error_text("layout", windows.layout, _LAYOUTS))
+    if windows.power not in (1, 2):
+        raise ArgumentValueError(f"power must be 1 (magnitude) or 2 (its square); got {windows.power}.")
+    for name, value in (("window_length", windows.window_length), ("window_step", windows.window_step)):
         if value < 1:
             raise ArgumentValueError(f"{name} must be at least 1; got {value}.")
-    length = window_length if nfft is None else nfft
-    if length < window_length:
-        raise ArgumentValueError(f"nfft must be at least window_length, {window_length}; got {nfft}.")
-    if window_fn and len(window_fn) != window_length:
+    length = windows.window_length if windows.nfft is None else windows.nfft
+    if length < windows.window_length:
+        raise ArgumentValueError(f"nfft must be at least window_length, {windows.window_length}; got {windows.nfft}.")
+    if windows.window_fn and len(windows.window_fn) != windows.window_length:
         raise ArgumentValueError(
-            f"window_fn must have window_length={window_length} entries; got {len(window_fn)}.",
+            f"window_fn must have window_length={windows.window_length} entries; got {len(windows.window_fn)}.",
         )
     if x.dtype not in (None, DALIDataType.FLOAT):
         raise DTypeError(f"audio must be float32; got {x.dtype!s}.", hint="fn.cast(audio, dtype=types.FLOAT)")
     if x.ndim == 0:
         raise ShapeError("audio must have an axis of samples; got scalars.")
-    result = Spec(DALIDataType.FLOAT, 2, layout, device=x.device)
+    result = Spec(DALIDataType.FLOAT, 2, windows.layout, device=x.device)
     if x.shape is None:
         return result
     if sum(1 for extent in x.shape if extent != 1) > 1:
@@ -90,13 +95,15 @@ def spectrogram(
             f"audio must have one channel; got the shape {x.shape}.",
             hint="Mix the channels with fn.decoders.audio(…, downmix=True) or fn.reductions.mean.",
         )
-    frames = spectrum.frame_count(math.prod(x.shape), window_length, window_step, center_windows)
+    frames = spectrum.frame_count(
+        math.prod(x.shape), windows.window_length, windows.window_step, windows.center_windows
+    )
     extents = {"f": length // 2 + 1, "t": frames}
-    return result.replace(shape=(extents[layout[0]], extents[layout[1]]))
+    return result.replace(shape=(extents[windows.layout[0]], extents[windows.layout[1]]))
 
 
 @functools.lru_cache(maxsize=64)
-def _window(window_fn: Sequence[float] | None, length: int) -> np.ndarray:
+def _window(window_fn: tuple[float, ...], length: int) -> np.ndarray:
     if window_fn:
         return np.array(window_fn, np.float32)
     # Sampled at half-integers, as in DALI: symmetric, and no weight is 0.
@@ -104,54 +111,30 @@ def _window(window_fn: Sequence[float] | None, length: int) -> np.ndarray:
 
 
 @spectrogram.cpu_samples
-def _(
-    out: Samples,
-    x: Samples,
-    *,
-    center_windows: bool,
-    layout: str,
-    nfft: int | None,
-    power: int,
-    reflect_padding: bool,
-    window_fn: tuple[float, ...] | None,
-    window_length: int,
-    window_step: int,
-) -> None:
+def _(out: Samples, x: Samples, *, windows: Windows) -> None:
     spectrum.spectrogram(
         out,
         x,
-        _window(window_fn, window_length),
-        step=window_step,
-        length=window_length if nfft is None else nfft,
-        is_centered=center_windows,
-        is_reflected=reflect_padding,
-        power=power,
-        has_frames_first=layout == "tf",
+        _window(tuple(windows.window_fn or ()), windows.window_length),
+        step=windows.window_step,
+        length=windows.window_length if windows.nfft is None else windows.nfft,
+        is_centered=windows.center_windows,
+        is_reflected=windows.reflect_padding,
+        power=windows.power,
+        has_frames_first=windows.layout == "tf",
     )
 
 
 @spectrogram.gpu
-def _(
-    out: torch.Tensor,
-    x: torch.Tensor,
-    *,
-    center_windows: bool,
-    layout: str,
-    nfft: int | None,
-    power: int,
-    reflect_padding: bool,
-    window_fn: tuple[float, ...] | None,
-    window_length: int,
-    window_step: int,
-) -> None:
+def _(out: torch.Tensor, x: torch.Tensor, *, windows: Windows) -> None:
     spectrum.spectrogram_torch(
         out,
         x.reshape(len(x), -1),
-        _window(window_fn, window_length),
-        step=window_step,
-        length=window_length if nfft is None else nfft,
-        is_centered=center_windows,
-        is_reflected=reflect_padding,
-        power=power,
-        has_frames_first=layout == "tf",
+        _window(tuple(windows.window_fn or ()), windows.window_length),
+        step=windows.window_step,
+        length=windows.window_length if windows.nfft is None else windows.nfft,
+        is_centered=windows.center_windows,
+        is_reflected=windows.reflect_padding,
+        power=windows.power,
+        has_frames_first=windows.layout == "tf",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,23 +11,39 @@ import numpy as np
 from dalify.data import Array
 from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.images.displacement_warp import displace_cpu, displace_gpu, displaced_spec, water_maps
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import Parameters, PerSample, Spec, operator
 
 
-@operator
+@dataclass(slots=True)
+class Waves(Parameters):
+    """The waves on the water.
+
+    Attributes:
+        ampl_x: amplitude of the waves along x, pixels.
+        ampl_y: amplitude of the waves along y, pixels.
+        freq_x: frequency of the waves along x, radians per pixel of y; by default a wave is 128 pixels long.
+        freq_y: frequency of the waves along y, radians per pixel of x.
+        phase_x: phase of the waves along x, radians.
+        phase_y: phase of the waves along y, radians.
+    """
+
+    ampl_x: float = 10.0
+    ampl_y: float = 10.0
+    freq_x: float = 2 * math.pi / 128
+    freq_y: float = 2 * math.pi / 128
+    phase_x: float = 0.0
+    phase_y: float = 0.0
+
+
+@operator(alphabetical=True)
 def water(
     x: Spec,
     /,
     *,
-    ampl_x: float = 10.0,
-    ampl_y: float = 10.0,
+    waves: Waves,
     fill_value: float = 0.0,
-    freq_x: float = 2 * math.pi / 128,
-    freq_y: float = 2 * math.pi / 128,
     interp_type: DALIInterpType = DALIInterpType.INTERP_NN,
     mask: PerSample[int] = 1,
-    phase_x: float = 0.0,
-    phase_y: float = 0.0,
 ) -> Spec:
     """Distort images as if seen through moving water.
 
@@ -35,15 +52,9 @@ def water(
 
     Args:
         x: images HWC of any numeric type.
-        ampl_x: amplitude of the waves along x, pixels.
-        ampl_y: amplitude of the waves along y, pixels.
         fill_value: value outside the image.
-        freq_x: frequency of the waves along x, radians per pixel of y; by default a wave is 128 pixels long.
-        freq_y: frequency of the waves along y, radians per pixel of x.
         interp_type: INTERP_NN or INTERP_LINEAR.
         mask: 0 leaves the image unchanged.
-        phase_x: phase of the waves along x, radians.
-        phase_y: phase of the waves along y, radians.
 
     Returns:
         Same shape, type and layout.
@@ -60,20 +71,8 @@ def water(
 
 @water.cpu
 @water.gpu
-def _(
-    out: Array,
-    x: Array,
-    *,
-    ampl_x: float,
-    ampl_y: float,
-    fill_value: float,
-    freq_x: float,
-    freq_y: float,
-    interp_type: DALIInterpType,
-    mask: np.ndarray,
-    phase_x: float,
-    phase_y: float,
-) -> None:
+def _(out: Array, x: Array, *, waves: Waves, fill_value: float, interp_type: DALIInterpType, mask: np.ndarray) -> None:
     compute: Any = displace_cpu if isinstance(x, np.ndarray) else displace_gpu
-    maps = water_maps(x.shape[1], x.shape[2], (ampl_x, ampl_y), (freq_x, freq_y), (phase_x, phase_y))
+    amplitudes, phases = (waves.ampl_x, waves.ampl_y), (waves.phase_x, waves.phase_y)
+    maps = water_maps(x.shape[1], x.shape[2], amplitudes, (waves.freq_x, waves.freq_y), phases)
     compute(out, x, maps, mask, interp_type, fill_value)

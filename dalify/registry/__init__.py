@@ -45,6 +45,11 @@ How a kernel is called
     A group of arguments (`Parameters`: ``window: CropWindow``) is declared in the signature in place of its fields, and
     received as one object by each rule, ``prepare`` function and kernel that declares it.
 
+    Kernels annotate what they receive: data as ``np.ndarray``, ``torch.Tensor``, `Samples`, `DeviceSamples`, `Rows` or
+    `Batch`; per-sample arguments as ``np.ndarray``, or as `Vectors` where lists of different lengths are possible (not
+    in groups of samples, whose lists have one length); constants as ``int``, ``str`` or ``tuple[float, ...]``. Fields
+    of a group are annotated for users, so a kernel lists a per-sample field by its own name, as an array.
+
 How a reader is called
     ``index(*, names)`` is called once, when the pipeline is built, and returns a sequence of entries. ``read(entry, *,
     names)`` returns a tuple of arrays for each sample. Readers of many small records also have ``read_many(index,

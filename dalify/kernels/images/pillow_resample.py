@@ -189,10 +189,10 @@ def resample(
 @lru_cache(maxsize=1)
 def _shrinks_height_first() -> bool:
     """Test the installed Pillow: version 13 starts with the columns if that saves much work."""
-    picture = (np.arange(20 * 20) * 37 % 251).astype(np.uint8).reshape(20, 20, 1)
-    expected = np.asarray(Image.fromarray(picture[..., 0]).resize((30, 9), Image.Resampling.BICUBIC))
+    image = (np.arange(20 * 20) * 37 % 251).astype(np.uint8).reshape(20, 20, 1)
+    expected = np.asarray(Image.fromarray(image[..., 0]).resize((30, 9), Image.Resampling.BICUBIC))
     horizontal, vertical = _taps(20, 30, "bicubic"), _taps(20, 9, "bicubic")
-    shortened = _resample_columns(picture, vertical, slice(0, 9), 0, fresh)
+    shortened = _resample_columns(image, vertical, slice(0, 9), 0, fresh)
     found = _resample_rows(shortened, horizontal, slice(0, 30), 0, fresh)
     return bool((found[..., 0] == expected).all())
 

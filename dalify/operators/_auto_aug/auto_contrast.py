@@ -48,7 +48,7 @@ def _(out: np.ndarray, x: np.ndarray, *, spec: Spec) -> None:
 
 
 @auto_contrast.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, spec: Spec) -> None:
+def _(out: torch.Tensor, x: torch.Tensor) -> None:
     axes = (-3, -2)
     values = x.float()
     lows, highs = values.amin(axes, keepdim=True), values.amax(axes, keepdim=True)
