@@ -20,7 +20,7 @@ from dalify.base.optional import LazyModule
 from dalify.data.samples import Samples
 from dalify.kernels.audio.spectrum import spectrogram
 from dalify.kernels.images.clahe import equalize_plane
-from dalify.kernels.images.pillow_resample import Window, resample
+from dalify.plugin.pytorch.dropin.kernels.pillow_resample import Window, resample
 
 __all__ = ["main"]
 

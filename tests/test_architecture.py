@@ -6,7 +6,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -128,6 +128,65 @@ def test_no_deferred_import_of_dalify(path: Path) -> None:
             elif isinstance(node, ast.ImportFrom):
                 names = ["dalify" if node.level else node.module or ""]
             assert not any(name.split(".")[0] == "dalify" for name in names), f"{path}:{node.lineno}: import at the top"
+
+
+def imported_at_start(path: Path) -> set[str]:
+    """Return the dotted names that a module imports when it is imported, and those that `LazyModule` imports later."""
+    tree = parse(path)
+    names: set[str] = set()
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            pending.extend(node.orelse)
+            continue
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+        elif (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func) == "LazyModule"
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            names.add(ast.literal_eval(node.args[0]))
+        pending.extend(ast.iter_child_nodes(node))
+    return names
+
+
+def cycle_in(imports: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return modules of which each imports another one of them, sorted; none if there is no cycle."""
+    left = {name: set(targets) - {name} for name, targets in imports.items()}
+    while leaves := [name for name, targets in left.items() if not targets & left.keys()]:
+        for name in leaves:
+            del left[name]
+    return sorted(left)
+
+
+def test_modules_do_not_import_each_other() -> None:
+    """Import-linter sees imports only: this includes the modules that `LazyModule` imports at their first use."""
+    paths = {
+        ".".join(path.relative_to(PROJECT).with_suffix("").parts).removesuffix(".__init__"): path for path in MODULES
+    }
+    imports: dict[str, set[str]] = {}
+    for module, path in paths.items():
+        names = imported_at_start(path)
+        imports[module] = {name if name in paths else name.rpartition(".")[0] for name in names} & paths.keys()
+    assert sum(map(len, imports.values())) > len(paths)
+    assert cycle_in(imports) == []
+
+
+@pytest.mark.parametrize(
+    ("imports", "expected"),
+    [
+        ({"a": ["b"], "b": ["c"], "c": []}, []),
+        ({"a": ["a", "b"], "b": []}, []),
+        ({"a": ["b"], "b": ["a"], "c": ["d"], "d": []}, ["a", "b"]),
+        ({"a": ["b"], "b": ["c"], "c": ["a"]}, ["a", "b", "c"]),
+    ],
+)
+def test_cycles_are_found(imports: dict[str, list[str]], expected: list[str]) -> None:
+    assert cycle_in(imports) == expected
 
 
 @each_module

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from dalify.base.torchvision_rules import filter_name, integers, margins, padding_mode
-from dalify.kernels.images.pillow_color import are_pillows
 from dalify.plugin.pytorch.dropin.color import ColorJitter, MaybeGray, Sometimes
+from dalify.plugin.pytorch.dropin.kernels.pillow_color import are_pillows
 from dalify.plugin.pytorch.dropin.own import VERSION_2, Own, module_of
 from dalify.plugin.pytorch.dropin.picture import Margins
 from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Gray, Pad, RandomCrop, RandomResizedCrop, Resize, Step

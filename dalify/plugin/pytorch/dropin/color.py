@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dalify.kernels.images.pillow_color import blend_with_constant, blend_with_luma, luma_sum, turn_hue
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.kernels.pillow_color import blend_with_constant, blend_with_luma, luma_sum, turn_hue
 from dalify.plugin.pytorch.dropin.picture import NoWindowError, Picture, Windows
 from dalify.plugin.pytorch.dropin.steps import Step
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from dalify.kernels.random.mersenne_twister import STATE_WORDS, following_words
+from dalify.plugin.pytorch.dropin.kernels.mersenne_twister import STATE_WORDS, following_words
 
 __all__ = ["BatchDraws", "CountingDraws", "Draws", "TorchDraws", "foresees_torch", "resized_crop_window", "words"]
 

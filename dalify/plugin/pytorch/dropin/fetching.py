@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from dalify.data.pool import BufferPool
-from dalify.kernels.images.pixel_table import planes_of_windows
 from dalify.plugin.pytorch.dropin.datasets import Watch, locate
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.hints import NotedCollate, SampleNote
+from dalify.plugin.pytorch.dropin.kernels.pixel_table import planes_of_windows
 from dalify.plugin.pytorch.dropin.plan import windows_of
 from dalify.plugin.pytorch.dropin.sources import ArraySource, Source
 

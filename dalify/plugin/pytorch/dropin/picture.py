@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from dalify.codecs import scratch
-from dalify.kernels.images.pillow_resample import Window, resample
-from dalify.kernels.images.pixel_table import luma
+from dalify.plugin.pytorch.dropin.kernels.pillow_resample import Window, resample
+from dalify.plugin.pytorch.dropin.kernels.pixel_table import luma
 
 __all__ = ["NoWindowError", "OpenedImage", "Picture", "Windows"]
 

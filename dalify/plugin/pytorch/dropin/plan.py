@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from PIL import Image
 
-from dalify.kernels.images.pixel_table import planes_of_image
 from dalify.plugin.pytorch.dropin.draws import CountingDraws, TorchDraws, foresees_torch
+from dalify.plugin.pytorch.dropin.kernels.pixel_table import planes_of_image
 from dalify.plugin.pytorch.dropin.picture import NoWindowError, OpenedImage, Picture, Windows
 from dalify.plugin.pytorch.dropin.redirection import drawing_from
 from dalify.plugin.pytorch.dropin.steps import Step

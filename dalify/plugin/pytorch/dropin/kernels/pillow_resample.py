@@ -22,7 +22,7 @@ from numba import uintp
 from PIL import Image
 
 from dalify.base.compiling import njit
-from dalify.kernels.arrays.byte_lanes import COLUMNS, FRACTION_BITS, weighted_columns, weighted_pixel
+from dalify.plugin.pytorch.dropin.kernels.byte_lanes import COLUMNS, FRACTION_BITS, weighted_columns, weighted_pixel
 
 __all__ = ["FILTERS", "Borrow", "Window", "fresh", "resample"]
 

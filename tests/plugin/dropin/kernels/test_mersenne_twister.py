@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dalify.kernels.random.mersenne_twister import STATE_WORDS, following_words
+from dalify.plugin.pytorch.dropin.kernels.mersenne_twister import STATE_WORDS, following_words
 
 
 @pytest.mark.parametrize("used", [0, 1, 623, 624, 1500])

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageEnhance
 
-from dalify.kernels.images.pillow_color import are_pillows, blend_with_constant, blend_with_luma, luma_sum, turn_hue
+from dalify.plugin.pytorch.dropin.kernels.pillow_color import (
+    are_pillows,
+    blend_with_constant,
+    blend_with_luma,
+    luma_sum,
+    turn_hue,
+)
 
 FACTORS = [0, 0.3, 0.61234, 0.999, 1, 1.2, 1.777, 2.5]
 

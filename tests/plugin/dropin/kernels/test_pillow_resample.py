@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from dalify.kernels.images.pillow_resample import FILTERS, Window, resample
+from dalify.plugin.pytorch.dropin.kernels.pillow_resample import FILTERS, Window, resample
 
 NAMES = ["nearest", *FILTERS]
 sizes = st.integers(1, 70)

@@ -1,0 +1,1 @@
+"""Compiled functions that only the replacement for torch's DataLoader needs: Pillow's arithmetic, random numbers."""
