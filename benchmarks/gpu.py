@@ -1,4 +1,4 @@
-"""Measure an accelerator: bandwidth of kernels compared with copies, and ResNet-50 pipelines compared with torchvision.
+"""Measure an accelerator: bandwidth of kernels, pipelines beside torchvision, copies, and the cost beside training.
 
 Without an accelerator everything runs emulated on the CPU. Then the figures show only that it works.
 """
@@ -12,6 +12,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,9 +24,12 @@ import torch
 from PIL import Image
 from rich.console import Console
 from rich.table import Table
+from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.common import Contender, Options, RunBatch, compare, library, photo_folder, run_pipeline
+from benchmarks.scaling_pipelines import BoxDataset, coco_files, ssd
 from dalify import types
+from dalify.codecs.device_jpeg import chosen_decoder
 from dalify.kernels.dispatch import reason_against
 from tests.helpers.torchvision_import import import_torchvision
 
@@ -174,6 +178,10 @@ def _augmented(fn: Any, types: Any, images: Any) -> Any:
 PIPELINES = {"ResNet-50 training": _training, "ResNet-50 validation": _validation, "color and rotation": _augmented}
 
 
+# What decodes, by the device of the decoder.
+DECODERS = {"cpu": "host", "mixed": "mixed"}
+
+
 def _pipeline(
     lib: SimpleNamespace, augment: Callable[..., Any], folder: str, decoder: str, size: int, threads: int
 ) -> Any:
@@ -187,8 +195,8 @@ def _pipeline(
 
 
 @contextmanager
-def _on_device(root: str, **arguments: Any) -> Iterator[RunBatch]:
-    with run_pipeline(_pipeline(library(root), **arguments)) as run:
+def _on_device(root: str, define: Callable[..., Any], decoder: str) -> Iterator[RunBatch]:
+    with run_pipeline(define(library(root), decoder=decoder)) as run:
 
         def run_batch() -> int:
             count = run()
@@ -232,20 +240,151 @@ def _torchvision(folder: str, title: str, size: int, device: str) -> Iterator[Ru
     yield run_batch
 
 
-def _contenders(title: str, folder: str, device: str, size: int, threads: int) -> list[Contender]:
-    augment = PIPELINES[title]
-    has_device = device != "cpu"
-    found: list[Contender] = []
-    for root, name in (("dalify", "dalify"), ("nvidia.dali", "DALI")):
-        for decoder, where in (("cpu", "host"), ("mixed", "mixed")):
-            if root == "nvidia.dali" and not has_device:
-                continue  # its GPU operators do not run without a GPU
-            options = {"augment": augment, "folder": folder, "decoder": decoder, "size": size, "threads": threads}
-            found.append(
-                Contender(f"{name}, {where} decoding, {threads} threads", partial(_on_device, root, **options), (root,))
-            )
-    rival = partial(_torchvision, folder, title, size, device)
-    return [*found, Contender("torchvision v2, host decoding, 1 thread", rival, ("torchvision",))]
+@contextmanager
+def _torchvision_ssd(images_folder: Path, annotations: Path, size: int, device: str) -> Iterator[RunBatch]:
+    """Decode with Pillow on the host, then torchvision v2 on the device, image by image; one thread."""
+    dataset = BoxDataset(images_folder, annotations, device)
+    at = 0
+
+    def run_batch() -> int:
+        nonlocal at
+        torch.stack([dataset[(at + index) % len(dataset)][0] for index in range(size)])
+        at += size
+        _synchronize()
+        return size
+
+    yield run_batch
+
+
+@dataclass(frozen=True)
+class _Workload:
+    """A pipeline to measure.
+
+    Attributes:
+        define: takes a library, and `decoder`, ``cpu`` or ``mixed``; returns a pipeline on device 0.
+        rival: opens torchvision's equivalent.
+    """
+
+    define: Callable[..., Any]
+    rival: Callable[[], Any]
+
+
+def _workloads(options: Options, device: str, size: int, threads: int) -> dict[str, _Workload]:
+    folder = str(photo_folder(options))
+    found = {
+        title: _Workload(
+            partial(_pipeline, augment=augment, folder=folder, size=size, threads=threads),
+            partial(_torchvision, folder, title, size, device),
+        )
+        for title, augment in PIPELINES.items()
+    }
+    images, annotations = coco_files(options)
+    files = {"images_folder": str(images), "annotations": str(annotations)}
+    define = partial(ssd, **files, num_threads=threads, batch_size=size, device_id=0)
+    found["SSD training"] = _Workload(define, partial(_torchvision_ssd, images, annotations, size, device))
+    return found
+
+
+def _libraries(device: str) -> list[tuple[str, str]]:
+    """Return import names and names of the libraries to measure; DALI's GPU operators do not run without a GPU."""
+    names = [("dalify", "dalify"), ("nvidia.dali", "DALI")]
+    return names if device != "cpu" else names[:1]
+
+
+def _contenders(workload: _Workload, device: str, threads: int) -> list[Contender]:
+    found = [
+        Contender(
+            f"{name}, {where} decoding, {threads} threads",
+            partial(_on_device, root, define=workload.define, decoder=decoder),
+            (root,),
+        )
+        for root, name in _libraries(device)
+        for decoder, where in DECODERS.items()
+    ]
+    return [*found, Contender("torchvision v2, host decoding, 1 thread", workload.rival, ("torchvision",))]
+
+
+def _shares(title: str, workload: _Workload, options: Options, device: str) -> dict[str, float]:
+    """Print the time that the device spends on copies and on kernels, as fractions of the time of the batches.
+
+    torch's profiler measures it. In emulation it counts calls of torch's copy function in the calling thread, so the
+    figures mean nothing.
+    """
+    activities = [ProfilerActivity.CPU] if device == "cpu" else [ProfilerActivity.CUDA]
+    batch_count = 2 if options.is_smoke else 30
+    found: dict[str, float] = {}
+    for decoder, where in DECODERS.items():
+        pipeline = workload.define(library("dalify"), decoder=decoder)
+        pipeline.build()
+        for _ in range(1 if options.is_smoke else 5):
+            pipeline.run()
+        _synchronize()
+        with profile(activities=activities) as measured:
+            start = time.perf_counter()
+            for _ in range(batch_count):
+                pipeline.run()
+            _synchronize()
+            elapsed_us = (time.perf_counter() - start) * 1e6
+        copies, others = 0.0, 0.0
+        for event in measured.key_averages():
+            if device == "cpu":
+                copies += event.self_cpu_time_total if event.key == "aten::copy_" else 0.0
+            elif event.key.startswith("Memcpy"):
+                copies += event.self_device_time_total
+            else:
+                others += event.self_device_time_total
+        found[where] = copies / elapsed_us
+        print(f"{title}, {where} decoding: copies take {copies / elapsed_us:.1%} of the time, kernels "
+              f"{others / elapsed_us:.1%}")  # fmt: skip
+    return found
+
+
+def _beside_training(title: str, workload: _Workload, options: Options, device: str) -> dict[str, float]:
+    """Print by how much the loader extends a training step of 20 ms, which the device computes on its own stream."""
+    step_s, step_count = (0.002, 3) if options.is_smoke else (0.02, 100)
+    work = _training_step(step_s, device)
+
+    def seconds_per_step(next_batch: Callable[[], Any]) -> float:
+        for _ in range(1 if options.is_smoke else 10):
+            next_batch()
+            work()
+        _synchronize()
+        start = time.perf_counter()
+        for _ in range(step_count):
+            next_batch()
+            work()
+        _synchronize()
+        return (time.perf_counter() - start) / step_count
+
+    found: dict[str, float] = {}
+    for decoder, where in DECODERS.items():
+        pipeline = workload.define(library("dalify"), decoder=decoder)
+        pipeline.build()
+        # In turns, because the device changes its clock.
+        rounds = [
+            (seconds_per_step(lambda: None), seconds_per_step(pipeline.run))
+            for _ in range(1 if options.is_smoke else 3)
+        ]
+        cost = statistics.median(loaded / alone - 1 for alone, loaded in rounds)
+        alone = statistics.median(alone for alone, _ in rounds)
+        found[where] = cost
+        print(f"{title}, {where} decoding: beside a training step of {alone * 1e3:.1f} ms the loader costs {cost:.1%}")
+    return found
+
+
+def _training_step(seconds: float, device: str) -> Callable[[], None]:
+    """Return a function that keeps the device busy for a time, as a training step does; in emulation it sleeps."""
+    if device == "cpu":
+        return lambda: time.sleep(seconds)
+    matrix = torch.randn(4096, 4096, device=device, dtype=torch.bfloat16)
+    once = _seconds(lambda: matrix @ matrix, 20)
+    count = max(1, round(seconds / once))
+
+    def work() -> None:
+        for _ in range(count):
+            torch.mm(matrix, matrix)
+
+    return work
 
 
 def main(options: Options) -> None:
@@ -260,11 +399,19 @@ def main(options: Options) -> None:
     size, threads = (4, 2) if options.is_smoke else (256, min(os.cpu_count() or 1, 16))
     figures: dict[str, Any] = {"device": kind}
     with mock.patch.dict(os.environ, {} if kind else {"DALIFY_DEVICE": "cpu"}):
+        decoder, reason = chosen_decoder()
+        print(f"mixed decoding: on the {'host' if decoder is None else 'device'} ({reason})")
+        figures["decoder"] = reason
         figures["kernels"] = _bandwidths(options, device)
         figures["copies"] = _copies(options, device)
-        folder = str(photo_folder(options))
-        for title in PIPELINES:
-            turns = compare(title, _contenders(title, folder, device, size, threads), options)
+        workloads = _workloads(options, device, size, threads)
+        for title, workload in workloads.items():
+            turns = compare(title, _contenders(workload, device, threads), options)
             figures[title] = {name: turn.samples_per_second for name, turn in turns.items()}
+        training = next(iter(workloads))
+        figures["time in copies"] = {
+            title: _shares(title, workload, options, device) for title, workload in workloads.items()
+        }
+        figures["cost beside training"] = _beside_training(training, workloads[training], options, device)
     if options.json is not None:
         options.json.write_text(json.dumps(figures, indent=2))

@@ -24,7 +24,7 @@ from benchmarks.torch_loader import PhotoDataset, run_data_loader, training_tran
 from tests.helpers.torchvision_import import import_torchvision
 from tutorials.sounds import make_sounds
 
-__all__ = ["Workload", "make_workload", "workload_names"]
+__all__ = ["BoxDataset", "Workload", "coco_files", "make_workload", "ssd", "workload_names"]
 
 SSD_SIZE = 300
 SSD_BATCH = 32
@@ -125,12 +125,20 @@ def _ssd_anchors() -> list[float]:
     return np.clip(np.array(boxes, np.float32), 0, 1).ravel().tolist()
 
 
-def _ssd(lib: SimpleNamespace, images_folder: str, annotations: str, num_threads: int) -> Any:
-    """SSD300 training as in NVIDIA's example."""
+def ssd(
+    lib: SimpleNamespace,
+    images_folder: str,
+    annotations: str,
+    num_threads: int,
+    batch_size: int = SSD_BATCH,
+    decoder: str = "cpu",
+    device_id: int | None = None,
+) -> Any:
+    """SSD300 training as in NVIDIA's example; images are augmented on the device if there is a `device_id`."""
     fn, types = lib.fn, lib.types
     anchors = _ssd_anchors()
 
-    @lib.pipeline_def(batch_size=SSD_BATCH, num_threads=num_threads, device_id=None, seed=1)
+    @lib.pipeline_def(batch_size=batch_size, num_threads=num_threads, device_id=device_id, seed=1)
     def pipeline():
         encoded, boxes, labels = fn.readers.coco(
             file_root=images_folder, annotations_file=annotations, ratio=True, ltrb=True, random_shuffle=True
@@ -145,7 +153,9 @@ def _ssd(lib: SimpleNamespace, images_folder: str, annotations: str, num_threads
             allow_no_crop=True,
             num_attempts=50,
         )
-        images = fn.decoders.image_slice(encoded, anchor, shape, output_type=types.RGB)
+        images = fn.decoders.image_slice(encoded, anchor, shape, output_type=types.RGB, device=decoder)
+        if device_id is not None and decoder == "cpu":
+            images = images.gpu()
         images = fn.resize(images, size=[SSD_SIZE, SSD_SIZE])
         images = fn.color_twist(
             images,
@@ -160,15 +170,16 @@ def _ssd(lib: SimpleNamespace, images_folder: str, annotations: str, num_threads
             images, dtype=types.FLOAT, output_layout="CHW", mean=MEAN, std=DEVIATION, mirror=is_mirrored
         )
         boxes, labels = fn.box_encoder(boxes, labels, criteria=0.5, anchors=anchors)
-        return images, boxes, labels
+        return (images, boxes, labels) if device_id is None else (images, boxes.gpu(), labels.gpu())
 
     return pipeline()
 
 
-class _BoxDataset:
-    """COCO for torch's DataLoader, with torchvision's transforms of SSD. Boxes are not encoded."""
+class BoxDataset:
+    """COCO for torch's DataLoader, with torchvision's transforms of SSD on a device. Boxes are not encoded."""
 
-    def __init__(self, folder: Path, annotations: Path) -> None:
+    def __init__(self, folder: Path, annotations: Path, device: str = "cpu") -> None:
+        self._device = device
         content = json.loads(annotations.read_text())
         boxes: dict[int, list[list[float]]] = {}
         for item in content["annotations"]:
@@ -197,12 +208,13 @@ class _BoxDataset:
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         path, corners = self.entries[index]
         with Image.open(path) as image:
-            pixels = self._tv_tensors.Image(self._functional.pil_to_tensor(image.convert("RGB")))
-        boxes = self._tv_tensors.BoundingBoxes(corners, format="XYXY", canvas_size=pixels.shape[-2:])
+            pixels = self._tv_tensors.Image(self._functional.pil_to_tensor(image.convert("RGB")).to(self._device))
+        options = {"format": "XYXY", "canvas_size": pixels.shape[-2:], "device": self._device}
+        boxes = self._tv_tensors.BoundingBoxes(corners, **options)
         return self._transform(pixels, boxes)
 
 
-def _coco_files(options: Options) -> tuple[Path, Path]:
+def coco_files(options: Options) -> tuple[Path, Path]:
     """Return the folder of images and the annotations: next to the photographs of ``--data``, or generated."""
     if options.data is not None and (options.data.parent / "coco/instances.json").exists():
         folder = options.data.parent / "coco"
@@ -356,12 +368,12 @@ def _photographs(title: str, define: Callable[..., Any], transform: Callable[[],
 
 
 def _make_ssd(options: Options) -> Workload:
-    folder, annotations = _coco_files(options)
+    folder, annotations = coco_files(options)
     return Workload(
         "SSD on COCO",
         "images/s",
-        partial(_ssd, images_folder=str(folder), annotations=str(annotations)),
-        lambda: _BoxDataset(folder, annotations),
+        partial(ssd, images_folder=str(folder), annotations=str(annotations)),
+        lambda: BoxDataset(folder, annotations),
         SSD_BATCH,
     )
 

@@ -1,6 +1,6 @@
 """Graph values and ``newaxis``, under DALI's import path."""
 
 from dalify.graph.datanode import DataNode
-from dalify.graph.datanode import new_axis as newaxis
+from dalify.graph.expression import new_axis as newaxis
 
 __all__ = ["DataNode", "newaxis"]

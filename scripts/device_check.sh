@@ -39,7 +39,9 @@ for name in ("triton", "torchvision", "nvidia.nvimgcodec", "nvidia.dali"):
     if command -v nvidia-smi >/dev/null; then step nvidia-smi; fi
     if command -v rocm-smi >/dev/null; then step rocm-smi; fi
     local selection=(tests)
-    if [[ -n "${SMOKE:-}" ]]; then selection=(tests/kernels/triton/test_windows.py); fi
+    if [[ -n "${SMOKE:-}" ]]; then
+        selection=(tests/kernels/triton/test_windows.py tests/executor/test_on_device.py tests/operators/decoders/test_mixed.py)
+    fi
     step "$python" -m pytest -q -m gpu -p no:cacheprovider "${selection[@]}"
     local smoke=()
     if [[ -n "${SMOKE:-}" ]]; then smoke=(--smoke); fi

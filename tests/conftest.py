@@ -67,17 +67,43 @@ def oracle() -> ModuleType:
     return dali
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by mark
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the mark `gpu` to all tests that run on an accelerator where there is one."""
+    for item in items:
+        if _runs_on_accelerator(item):
+            item.add_marker(pytest.mark.gpu)
+
+
+def _runs_on_accelerator(item: pytest.Item) -> bool:
+    if not isinstance(item, pytest.Function):
+        return False
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return "gpu" in item.fixturenames or ("device" in item.fixturenames and parameters.get("device") == "gpu")
+
+
 @pytest.fixture(params=["cpu", "gpu"])
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both devices of an operator; without an accelerator, torch's CPU device carries the GPU kernels out."""
     if request.param == "gpu":
-        torch = pytest.importorskip("torch", reason="GPU kernels are written for torch")
-        if not torch.accelerator.is_available():
-            monkeypatch.setenv("DALIFY_DEVICE", "cpu")
+        _find_device(monkeypatch)
     return request.param
 
 
 @pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The device ``gpu``: torch's CPU device where there is no accelerator."""
+    _find_device(monkeypatch)
+    return "gpu"
+
+
+def _find_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="GPU kernels are written for torch")
+    if not torch.accelerator.is_available():
+        monkeypatch.setenv("DALIFY_DEVICE", "cpu")
+
+
+@pytest.fixture
 def emulated_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run ``device="gpu"`` on torch's CPU device."""
+    """Run ``device="gpu"`` on torch's CPU device, also where there is an accelerator: for tests of emulation."""
     monkeypatch.setenv("DALIFY_DEVICE", "cpu")

@@ -139,19 +139,13 @@ def test_nothing_is_unfinished(path: Path) -> None:
 
 @each_module
 def test_functions_are_typed(path: Path) -> None:
-    """Public functions and methods annotate all arguments and results.
-
-    So do kernels, which are named `_`, where operators use groups of arguments; others are exempt.
-    """
+    """Public functions and methods annotate all arguments and results, and so do kernels, which are named `_`."""
     untyped = []
     body = parse(path).body
-    uses_groups = any(
-        isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dalify.parameter_groups") for node in body
-    )
     methods = [method for node in body if isinstance(node, ast.ClassDef) for method in node.body]
     for node in [*body, *methods]:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or (
-            node.name.startswith("_") and not (uses_groups and node.name == "_")
+            node.name.startswith("_") and node.name != "_"
         ):
             continue
         rest = [item for item in (node.args.vararg, node.args.kwarg) if item is not None and node.name == "_"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from dalify.base.errors import ArgumentTypeError
 from dalify.base.source_line import SourceLine
-from dalify.graph import DataNode, constant, is_promotable, trace
+from dalify.graph import DataNode, constant, datanode, is_promotable
 
 __all__ = ["merge", "not_", "split"]
 
@@ -24,7 +24,7 @@ def split(data: Any, /, *, predicate: Any, **_: Any) -> tuple[DataNode, DataNode
     Raises:
         ArgumentTypeError: not a graph value.
     """
-    return trace.split(_node(data), _node(predicate))
+    return datanode.split(_node(data), _node(predicate))
 
 
 def merge(if_true: Any, if_false: Any, /, *, predicate: Any, **_: Any) -> DataNode:
@@ -39,7 +39,7 @@ def merge(if_true: Any, if_false: Any, /, *, predicate: Any, **_: Any) -> DataNo
         ArgumentTypeError: not a graph value.
         DivergentBranchesError: (when the pipeline is built) parts of different types.
     """
-    return trace.merge(_node(predicate), _node(if_true), _node(if_false))
+    return datanode.merge(_node(predicate), _node(if_true), _node(if_false))
 
 
 def not_(data: Any, /, **_: Any) -> DataNode:
@@ -51,7 +51,7 @@ def not_(data: Any, /, **_: Any) -> DataNode:
     Raises:
         ArgumentTypeError: not a graph value.
     """
-    return trace.logical_not(_node(data))
+    return datanode.logical_not(_node(data))
 
 
 def _node(value: Any) -> DataNode:

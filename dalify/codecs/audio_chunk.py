@@ -13,6 +13,7 @@ import numpy as np
 from dalify.base.array_at import array_at, copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.limits import current
+from dalify.base.small_arrays import rows_at
 from dalify.codecs.flac import PADDING_BYTES, SCRATCH_BEFORE, decode_frame, read_flac_header
 from dalify.data.batch import Batch
 from dalify.data.samples import Samples
@@ -59,7 +60,7 @@ class AudioFiles:
     __slots__ = ("_files", "_is_mixed", "_table", "channels", "frames", "is_known", "rates")
 
     def __init__(self, encoded: Batch, dtype: np.dtype[Any], *, is_mixed: bool) -> None:
-        table = np.zeros((len(encoded), _COLUMNS), np.int64)
+        table = np.empty((len(encoded), _COLUMNS), np.int64)
         self._files = Samples.of_batch(encoded)
         _read_wave_headers(self._files.addresses, self._files.shapes, table, _BYTE)
         if not table[:, _KIND].all():  # nothing is compiled that is not used
@@ -86,7 +87,7 @@ class AudioFiles:
         """
         is_done = np.zeros(len(chosen), np.bool_)
         files = self._files.take(chosen)
-        table = self._table[chosen]
+        table = rows_at(self._table, chosen)
         is_flac = table[:, _KIND] == _FLAC
         arguments = files.addresses, files.shapes, _BYTE, table, out.addresses, out.like
         arguments = *arguments, out.dtype == np.float32, self._is_mixed, is_done
@@ -159,13 +160,15 @@ def _note_wave(data, row, form, place, length, is_usual):
     row[_BITS], row[_START] = bits, place
 
 
-@njit(nogil=True, cache=True)
+# These two hold the lock, because they take less time than handing the lock over.
+@njit(cache=True)
 def _read_wave_headers(at, shapes, table, like):
+    table[...] = 0
     for n in range(len(at)):
         _read_wave_header(array_at(at[n], (shapes[n, 0],), like), table[n])
 
 
-@njit(nogil=True, cache=True)
+@njit(cache=True)
 def _read_flac_headers(at, shapes, table, like):
     header = np.zeros(6, np.int64)
     for n in range(len(at)):

@@ -189,7 +189,7 @@ def _decode_compiled(
     """Decode plain images in one compiled call; return which ones were decoded, bool ``[N]``."""
     stored = headers.shapes(adjust_orientation=False)
     components = stored[:, 2]
-    first = int(components[is_plain.argmax()])
+    first = int(components[np.flatnonzero(is_plain)[0]])
     wanted = is_plain
     if output_type == DALIImageType.ANY_DATA:  # images with another number of channels are left to the library
         wanted = wanted & (components == first)

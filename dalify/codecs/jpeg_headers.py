@@ -24,6 +24,7 @@ _HEIGHT, _WIDTH, _COMPONENTS, _BITS, _FRAME, _ORIENTATION, _ADOBE, _POSITION, _U
 _IS_KNOWN, _NOTE, _NOTES = range(10, 13)
 _COLUMNS = 13
 _SEQUENTIAL = (0xC0, 0xC1)
+_PROGRESSIVE = 0xC2
 _EXIF = b"Exif\0\0"
 
 
@@ -83,6 +84,17 @@ class JpegHeaders:
         plain &= (table[:, _FRAME] == _SEQUENTIAL[0]) | (table[:, _FRAME] == _SEQUENTIAL[1])
         return plain & (table[:, _ORIENTATION] == 1) if adjust_orientation else plain
 
+    def are_ordinary(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Return which images are sequential or progressive, 8-bit, gray or color, bool ``[N]``."""
+        table = self._table
+        is_color = (table[:, _COMPONENTS] == 1) | (table[:, _COMPONENTS] == 3)
+        is_progressive = self.is_known & (table[:, _BITS] == 8) & (table[:, _FRAME] == _PROGRESSIVE)
+        return is_color & (self.are_plain(adjust_orientation=False) | is_progressive)
+
+    def are_upright(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Return which images need no rotation, bool ``[N]``."""
+        return self._table[:, _ORIENTATION] == 1
+
     def heights_for(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the height to declare in each header so that only the first rows are decoded, int64 ``[N]``.
 
@@ -108,13 +120,15 @@ def read_jpeg_headers(encoded: Batch) -> JpegHeaders:
     Args:
         encoded: any samples.
     """
-    table = np.zeros((len(encoded), _COLUMNS), np.int64)
+    table = np.empty((len(encoded), _COLUMNS), np.int64)
     if encoded.ndim == 1 and encoded.dtype.numpy.itemsize == 1:
         samples = Samples.of_batch(encoded)
         _read_headers(samples.addresses, samples.shapes, table, _BYTE)
         for index in np.flatnonzero(table[:, _IS_KNOWN] & (table[:, _NOTES] > 0)).tolist():
             note, notes = table[index, _NOTE], table[index, _NOTES]
             table[index, _ORIENTATION] = _orientation(as_bytes_array(encoded.samples[index]), int(note), int(notes))
+    else:
+        table[...] = 0
     return JpegHeaders(table)
 
 
@@ -130,6 +144,7 @@ def _orientation(data: Bytes, begin: int, count: int) -> int:
 @njit(cache=True)
 def _read_headers(addresses, sizes, table, byte):
     """Parse the markers as `dalify.codecs.jpeg.read_jpeg_header` does; damaged data and other formats stay unknown."""
+    table[...] = 0
     for n in range(len(addresses)):
         size = sizes[n, 0]
         data = array_at(addresses[n], (size,), byte)

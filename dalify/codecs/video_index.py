@@ -360,7 +360,7 @@ def frame_num_kind(value: object) -> str:
     """
     if isinstance(value, (bool, np.bool_)) or value is None:
         return "scalar" if value else "none"
-    if value not in FRAME_NUM_KINDS:
+    if not isinstance(value, str) or value not in FRAME_NUM_KINDS:
         raise ArgumentValueError(option_error_text("enable_frame_num", value, FRAME_NUM_KINDS))
     return str(value)
 

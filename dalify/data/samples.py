@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.small_arrays import counting, rows_at
 from dalify.data.batch import Batch, places_in_block
 
 __all__ = ["Samples"]
@@ -78,8 +79,7 @@ class Samples:
         count = len(dense)
         shapes = np.empty((count, dense.ndim - 1), np.int64)
         shapes[:] = dense.shape[1:]
-        addresses = np.arange(count, dtype=np.int64)
-        addresses *= dense.strides[0] if count else 0
+        addresses = counting(count) * (dense.strides[0] if count else 0)
         addresses += dense.__array_interface__["data"][0]
         found = Samples(addresses, shapes, dense.dtype, dense if batch is None else batch)
         found._is_uniform = True
@@ -150,15 +150,15 @@ class Samples:
             return self, None
         counts = self.shapes[:, :axes].prod(1)
         size_bytes = self.shapes[:, axes:].prod(1) * self.dtype.itemsize
-        owner = np.repeat(np.arange(len(self)), counts)
+        owner = np.repeat(counting(len(self)), counts)
         first = np.repeat(np.cumsum(counts) - counts, counts)
-        part = np.arange(len(owner)) - first
+        part = counting(len(owner)) - first
         addresses = self.addresses[owner] + part * size_bytes[owner]
-        return Samples(addresses, self.shapes[owner, axes:], self.dtype, self._batch), owner
+        return Samples(addresses, rows_at(self.shapes[:, axes:], owner), self.dtype, self._batch), owner
 
     def take(self, indices: Integers) -> Samples:
         """Return some of the samples, without a copy."""
-        return Samples(self.addresses[indices], self.shapes[indices], self.dtype, self._batch)
+        return Samples(self.addresses[indices], rows_at(self.shapes, indices), self.dtype, self._batch)
 
     def arrays(self) -> Iterator[np.ndarray[Any, Any]]:
         """Yield the samples as arrays, for code that is not compiled. They are valid as long as the memory."""

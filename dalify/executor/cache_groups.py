@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from dalify.graph import Graph, Node
+from dalify.registry import Role
 
 __all__ = ["cached_nodes"]
 
@@ -31,7 +32,7 @@ def cached_nodes(graph: Graph, can_move: Callable[[Node], bool]) -> dict[Node, N
     kept = {edge.node for edge in graph.outputs} | called
     found: dict[Node, Node] = {}
     # From the last cache to the first: nodes that only an earlier cache needs belong to the earlier one.
-    for cache in [node for node in reversed(nodes) if node.operator.name == "cache"]:
+    for cache in [node for node in reversed(nodes) if node.role is Role.CACHE]:
         in_front = Graph(tuple(cache.edges())).nodes()
         if not any(node.operator.is_reader for node in in_front):
             continue  # of constant data: nothing is cached

@@ -19,16 +19,17 @@ from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool, Spec, torch_dtype
 from dalify.data.batch import array_of, places_in_block, tensor_of
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
 from dalify.executor.samples_step import SamplesStep
 from dalify.graph import Node
 from dalify.kernels.dispatch import reason_against
-from dalify.registry import Operator
+from dalify.registry import Kernel, Operator
 
 if TYPE_CHECKING:
     from dalify.kernels.random.philox import SampleDraws
 
-__all__ = ["CompiledStep", "DeviceSamplesStep", "step_class"]
+__all__ = ["CompiledStep", "DeviceSamplesStep", "MixedStep", "step_class"]
 
 _VARIABLE = "DALIFY_EMULATED_KERNELS"
 
@@ -41,6 +42,8 @@ def step_class(operator: Operator, device: str, is_emulated: bool) -> type[Sampl
         device: of the node.
         is_emulated: whether torch's CPU device stands in for an accelerator.
     """
+    if device == "mixed":
+        return MixedStep
     if device == "cpu":
         return SamplesStep if operator.kernels["cpu"].takes_samples else None
     compiled = operator.kernels.get("cpu")
@@ -73,6 +76,19 @@ class DeviceSamplesStep(SamplesStep):
         block = torch.empty(size, dtype=torch_dtype(spec.dtype), device=frame.torch_device).view(torch.uint8)
         ragged = block, offsets * item_bytes, shapes
         return Batch(None, None, spec.layout or "", "gpu", origins, spec.dtype, ragged)
+
+
+class MixedStep(DeviceSamplesStep):
+    """Calls a kernel with samples on the host, and memory of the device for the results."""
+
+    def __init__(self, node: Node, inputs: Any, outputs: Any, slots: Any, device: str, *others: Any) -> None:
+        super().__init__(node, inputs, outputs, slots, "gpu", *others)
+
+    def _kernel_of(self, operator: Operator) -> Kernel:
+        return operator.kernels["mixed"]
+
+    def _samples(self, batch: Batch) -> Any:
+        return Samples.of_batch(batch) if batch.device == "cpu" else DeviceSamples.of_batch(batch)
 
 
 class CompiledStep(SamplesStep):

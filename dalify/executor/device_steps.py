@@ -22,6 +22,7 @@ from dalify.data.pool import pinned
 from dalify.executor.frame import Frame
 from dalify.executor.steps import exhausted
 from dalify.graph import Node
+from dalify.registry import Role
 
 __all__ = ["PendingCopies", "TransferStep", "device_stream", "emulated", "find_device", "hand_over", "share_fed"]
 
@@ -41,18 +42,19 @@ def find_device(device_id: int | None, node: Node) -> str:
         node: the first node that needs it, for the message.
 
     Raises:
-        DeviceError: there is no accelerator, or none of that number.
+        DeviceError: there is no accelerator, or none of that number, or it cannot be used.
     """
     if emulated():
         return "cpu"
+    operator = ".gpu()" if node.role is Role.TRANSFER else node.operator.public_name
     wanted = os.environ.get(_VARIABLE)
     if wanted is None:
         found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
         if found is None:
             raise DeviceError(
-                "the GPU was asked for, but torch finds no accelerator on this machine.",
+                f"the GPU was asked for, but torch finds no accelerator on this machine{_why_none()}.",
                 line=node.line,
-                operator=".gpu()" if node.operator.name == "_transfer" else node.operator.public_name,
+                operator=operator,
                 hint=f"Use device='cpu', or set the environment variable {_VARIABLE}=cpu to run GPU pipelines on "
                 "the CPU.",
             )
@@ -64,7 +66,29 @@ def find_device(device_id: int | None, node: Node) -> str:
                 f"type {wanted}.",
                 line=node.line,
             )
-    return wanted if device_id is None or ":" in wanted else f"{wanted}:{device_id}"
+    device = wanted if device_id is None or ":" in wanted else f"{wanted}:{device_id}"
+    try:
+        torch.empty(1, device=device)
+    except Exception as error:  # an unknown name, a driver that is too old, a device that another process has reserved
+        text = str(error).strip().split("\n", 1)[0].rstrip(".")
+        raise DeviceError(
+            f"the device {device!r} cannot be used: {text}.",
+            line=node.line,
+            operator=operator,
+            hint=f"Use device='cpu', or set the environment variable {_VARIABLE}=cpu to run GPU pipelines on the CPU.",
+        ) from error
+    return device
+
+
+def _why_none() -> str:
+    """Return why torch finds no accelerator, as the end of a sentence; "" if it does not say."""
+    if torch.version.cuda is None and torch.version.hip is None:
+        return " (this torch is built without CUDA and ROCm)"
+    try:
+        torch.cuda.init()
+    except Exception as error:  # no driver, or one that is too old for this torch
+        return f" ({str(error).strip().split('. ', 1)[0].rstrip('.')})"
+    return ""
 
 
 @contextmanager

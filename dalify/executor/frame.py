@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalify.base.errors import DalifyError
+from dalify.base.small_arrays import counting
 from dalify.data import Batch, BufferPool, stack_samples
 from dalify.data.agreement import check_agreement
 from dalify.executor.agreement import Agreement
@@ -297,7 +298,7 @@ class Frame:
         found = self._positions.get(branch)
         if found is None:
             assert branch is None, "dalify bug: a branch was used before its samples were split off"
-            found = self._positions[None] = np.arange(self.start, self.start + self.count)
+            found = self._positions[None] = counting(self.count) + self.start
         return found
 
     def knows(self, branch: Branch | None) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dalify.base.errors import MixedBatchError
 from dalify.base.failure_context import failure_context
+from dalify.base.small_arrays import largest_row
 from dalify.data import Array, Batch, Spec
 from dalify.executor.agreement import agreed_samples
 from dalify.executor.frame import Frame
@@ -97,7 +98,7 @@ class ListedStep(KernelStep):
                 shapes = np.array([wanted.shapes], np.int64)
             else:
                 shapes = np.asarray(wanted.shapes, np.int64)
-        largest = int(shapes.prod(1, np.float64).argmax())
+        largest = largest_row(shapes)
         self._check_size(tuple(shapes[largest].tolist()), spec, largest)
         shape = tuple(shapes[0].tolist())
         spec = spec.replace(shape=shape)

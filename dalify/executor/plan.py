@@ -7,7 +7,7 @@ device have separate stages.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ from dalify.executor.reader_step import ReaderStep
 from dalify.executor.steps import LiteralStep, MergeStep, SplitStep, Step
 from dalify.graph import Branch, Edge, Graph, Node
 from dalify.kernels.dispatch import reason_against
-from dalify.registry import RANDOM_STATE
+from dalify.registry import RANDOM_STATE, Role
 
 __all__ = ["Plan", "Stage", "make_plan"]
 
@@ -92,7 +92,7 @@ class Plan:
         )
         lines: list[str] = []
         for kind, kernels, note in ((CompiledStep, "CPU kernels", "emulation"), (DeviceSamplesStep, on_device, reason)):
-            steps = [step for stage in self.stages for step in stage.steps if isinstance(step, kind)]
+            steps = [step for stage in self.stages for step in stage.steps if type(step) is kind]
             names = ", ".join(sorted({step.node.operator.name for step in steps}))
             if names:
                 lines.append(f"{kernels}: {names}" + (f" ({note})" if note else ""))
@@ -138,11 +138,18 @@ def _stage_key(node: Node, keys: Mapping[Node, tuple[int, int]], on_error: str) 
 
     The depth increases if the rank would decrease.
     """
-    if node.operator.is_fed or node.operator.name == "_literal":
+    if node.role in (Role.FED, Role.LITERAL):
         return (0, 0)
     rank = _RANKS[_kind_of(node, on_error), _is_serial(node)]
     depths = [depth + (rank < other) for depth, other in (keys[edge.node] for edge in node.edges())]
     return (max(depths, default=0), rank)
+
+
+_SIMPLE_STEPS: dict[Role, Callable[[Node, tuple[int | None, ...], tuple[int, ...]], Step]] = {
+    Role.MERGE: MergeStep,
+    Role.JOIN: JoinStep,
+    Role.TRANSFER: TransferStep,
+}
 
 
 class _Planner:
@@ -172,7 +179,7 @@ class _Planner:
         if node.operator.is_fed:
             self._externals.append((node, outputs))
             return
-        if node.operator.name == "_literal":
+        if node.role is Role.LITERAL:
             self._literals[node] = LiteralStep(node, outputs)
             return
         inputs = tuple(None if edge is None else self._slot(edge) for edge in node.inputs)
@@ -230,19 +237,16 @@ class _Planner:
 
     def _step(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> Step:
         operator = node.operator
-        if operator.name == "_conditional.split":
+        if node.role is Role.SPLIT:
             return (ChosenStep if is_choice(node.branch) else SplitStep)(node, inputs, outputs)
-        if operator.name == "_conditional.join":
-            return JoinStep(node, inputs, outputs)
-        if operator.name == "_conditional.merge":
-            return MergeStep(node, inputs, outputs)
-        if operator.name == "_transfer":
-            return TransferStep(node, inputs, outputs)
+        simple = _SIMPLE_STEPS.get(node.role)
+        if simple is not None:
+            return simple(node, inputs, outputs)
         slots = {name: self._slot(value) for name, value in node.arguments.items() if isinstance(value, Edge)}
         if operator.is_reader:
             reader = self._readers[outputs[0]] = ReaderStep(node, outputs, self._indices[node], slots)
             return reader
-        if operator.name == "cache" and any(item.operator.is_reader for item in Graph(tuple(node.edges())).nodes()):
+        if node.role is Role.CACHE and any(item.operator.is_reader for item in Graph(tuple(node.edges())).nodes()):
             return self._cache_step(node, outputs)
         seed, stream = self._seeds.get(node, (None, 0))
         step = RaggedStep if operator.is_ragged else ListedStep if operator.is_listed else KernelStep
@@ -298,9 +302,7 @@ class _Planner:
 
 def _kind_of(node: Node, on_error: str) -> StageKind:
     operator = node.operator
-    if operator.name == "_transfer":
-        return "device"
-    if node.device == "gpu":
+    if node.role is Role.TRANSFER or node.device != "cpu":
         return "device"
     if operator.is_reader:
         return "segment"
@@ -324,7 +326,7 @@ def _can_be_cached(node: Node, on_error: str) -> bool:
     """Return whether a node can run in the step of a cache."""
     if node.operator.runs_user_code:
         return bool(node.arguments.get("deterministic"))
-    return node.operator.name != "_literal" and _kind_of(node, on_error) == "segment"
+    return node.role is not Role.LITERAL and _kind_of(node, on_error) == "segment"
 
 
 def _has_argument_nodes(node: Node) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.steps import walk
 from dalify.graph import Branch
+from dalify.registry import Role
 
 if TYPE_CHECKING:
     from dalify.executor.reader_step import ReaderStep
@@ -80,7 +81,7 @@ def _branches(stage: Stage) -> Iterator[Branch]:
 def _split_in(stage: Stage) -> Iterator[Branch]:
     """Yield the branches whose samples a stage splits."""
     for step in stage.steps:
-        if step.node.operator.name == "_conditional.split" and step.node.branch is not None:
+        if step.node.role is Role.SPLIT and step.node.branch is not None:
             yield step.node.branch
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from dalify.base.failure_context import failure_context
 from dalify.base.recent import Recent
+from dalify.base.small_arrays import largest_row
 from dalify.data import Batch, Spec
 from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
@@ -140,7 +141,7 @@ class SamplesStep(KernelStep):
             specs = self._open_specs(inputs, layout)
             largest = 0
             if len(shapes) > 1 and not (shapes == shapes[0]).all():
-                largest = int(shapes.prod(1, np.float64).argmax())
+                largest = largest_row(shapes)
                 self._check_size(tuple(shapes[largest].tolist()), specs[0], largest)
                 return specs, [() if spec.ndim == 0 else shapes for spec in specs]
             shape = tuple(shapes[0].tolist())

@@ -1,33 +1,41 @@
 """The graph: frozen nodes, the `DataNode` of users, specs of edges, drawing and serialization."""
 
-from dalify.graph.branch import PREDICATE_INPUTS, Branch, current_branch, entered, is_within
+from dalify.graph.branch import Branch, current_branch, entered, is_within
 from dalify.graph.choice import choose
-from dalify.graph.datanode import ArithmeticMixin, DataNode, Expression, new_axis
+from dalify.graph.datanode import DataNode, apply, arithmetic, call, constant, logical_not, merge, transfer
+from dalify.graph.evaluator import Evaluator, Immediate, current_evaluator, evaluating, recording
+from dalify.graph.expression import ArithmeticMixin, Expression, new_axis
 from dalify.graph.graph import Graph, rewrite
 from dalify.graph.node import Edge, Node
 from dalify.graph.specs import edge_spec, node_specs, rule_arguments
-from dalify.graph.trace import apply, arithmetic, call, constant, is_promotable, logical_not, merge, recording, transfer
+from dalify.graph.trace import is_promotable, make_node
+from dalify.registry import Role
 
 __all__ = [
-    "PREDICATE_INPUTS",
     "ArithmeticMixin",
     "Branch",
     "DataNode",
     "Edge",
+    "Evaluator",
     "Expression",
     "Graph",
+    "Immediate",
     "Node",
+    "Role",
     "apply",
     "arithmetic",
     "call",
     "choose",
     "constant",
     "current_branch",
+    "current_evaluator",
     "edge_spec",
     "entered",
+    "evaluating",
     "is_promotable",
     "is_within",
     "logical_not",
+    "make_node",
     "merge",
     "new_axis",
     "node_specs",

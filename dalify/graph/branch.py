@@ -15,10 +15,7 @@ if TYPE_CHECKING:
     from dalify.base.source_line import SourceLine
     from dalify.graph.node import Edge
 
-__all__ = ["PREDICATE_INPUTS", "Branch", "current_branch", "entered", "is_within"]
-
-# Operators that implement branches, and which of their inputs selects samples: that one is on the CPU.
-PREDICATE_INPUTS = {"_conditional.split": 1, "_conditional.merge": 0, "_conditional.join": 0}
+__all__ = ["Branch", "current_branch", "entered", "is_within"]
 
 
 class Branch:

@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from dalify.base.errors import ConditionError
 from dalify.base.source_line import SourceLine
 from dalify.graph.branch import Branch, current_branch, entered
-from dalify.graph.datanode import DataNode
+from dalify.graph.datanode import DataNode, transfer
 from dalify.graph.node import Edge, Node
-from dalify.graph.trace import transfer
 from dalify.registry import catalog
 
 __all__ = ["choose"]

@@ -1,199 +1,54 @@
-"""``DataNode``: a graph value, which exists per sample when the pipeline runs."""
+"""``DataNode``: a graph value, which exists per sample when the pipeline runs; and the functions that create one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
-from dalify.base.errors import ConditionError, PipelineStateError
+from dalify.base.errors import ArgumentTypeError, ConditionError, PipelineStateError
 from dalify.base.not_iterable import NotIterable
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType
-from dalify.graph.watch import shown_value
+from dalify.graph.branch import Branch, entered
+from dalify.graph.evaluator import current_evaluator
+from dalify.graph.expression import Expression, TracedValue
+from dalify.graph.node import Edge
+from dalify.graph.specs import edge_spec
+from dalify.graph.subscript import index_entries
+from dalify.graph.trace import (
+    constant_edge,
+    followed_branch,
+    is_promotable,
+    make_node,
+    merged_edge,
+    transferred_edge,
+)
+from dalify.registry import Operator, catalog
 
-if TYPE_CHECKING:
-    from dalify.graph.node import Edge
-
-__all__ = ["ArithmeticMixin", "DataNode", "Expression", "hook", "install", "new_axis"]
-
-_T = TypeVar("_T")
-
-
-class _NewAxis:
-    """A new axis of extent one in an index.
-
-    ``x[newaxis]``, or with a letter for the layout, ``x[newaxis("F")]``.
-    """
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str | None = None) -> None:
-        self.name = name
-
-    def __call__(self, name: str) -> _NewAxis:
-        """Return a new axis with a layout letter."""
-        return _NewAxis(name)
-
-    def __repr__(self) -> str:
-        return "dalify.newaxis" if self.name is None else f"dalify.newaxis({self.name!r})"
-
-
-new_axis = _NewAxis()
+__all__ = [
+    "DataNode",
+    "apply",
+    "arithmetic",
+    "call",
+    "constant",
+    "logical_not",
+    "merge",
+    "split",
+    "transfer",
+]
 
 
-class ArithmeticMixin(Generic[_T]):
-    """Mixin that maps Python's operators to named functions: ``a + b`` is ``_apply("add", a, b)``."""
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:  # subclasses define it
-
-        def _apply(self, function: str, *operands: Any) -> _T: ...
-
-    def __add__(self, other: Any) -> _T:
-        return self._apply("add", self, other)
-
-    def __radd__(self, other: Any) -> _T:
-        return self._apply("add", other, self)
-
-    def __sub__(self, other: Any) -> _T:
-        return self._apply("sub", self, other)
-
-    def __rsub__(self, other: Any) -> _T:
-        return self._apply("sub", other, self)
-
-    def __mul__(self, other: Any) -> _T:
-        return self._apply("mul", self, other)
-
-    def __rmul__(self, other: Any) -> _T:
-        return self._apply("mul", other, self)
-
-    def __truediv__(self, other: Any) -> _T:
-        return self._apply("fdiv", self, other)
-
-    def __rtruediv__(self, other: Any) -> _T:
-        return self._apply("fdiv", other, self)
-
-    def __floordiv__(self, other: Any) -> _T:
-        return self._apply("div", self, other)
-
-    def __rfloordiv__(self, other: Any) -> _T:
-        return self._apply("div", other, self)
-
-    def __mod__(self, other: Any) -> _T:
-        return self._apply("mod", self, other)
-
-    def __rmod__(self, other: Any) -> _T:
-        return self._apply("mod", other, self)
-
-    def __pow__(self, other: Any) -> _T:
-        return self._apply("pow", self, other)
-
-    def __rpow__(self, other: Any) -> _T:
-        return self._apply("pow", other, self)
-
-    def __lshift__(self, other: Any) -> _T:
-        return self._apply("lshift", self, other)
-
-    def __rlshift__(self, other: Any) -> _T:
-        return self._apply("lshift", other, self)
-
-    def __rshift__(self, other: Any) -> _T:
-        return self._apply("rshift", self, other)
-
-    def __rrshift__(self, other: Any) -> _T:
-        return self._apply("rshift", other, self)
-
-    def __and__(self, other: Any) -> _T:
-        return self._apply("bitand", self, other)
-
-    def __rand__(self, other: Any) -> _T:
-        return self._apply("bitand", other, self)
-
-    def __or__(self, other: Any) -> _T:
-        return self._apply("bitor", self, other)
-
-    def __ror__(self, other: Any) -> _T:
-        return self._apply("bitor", other, self)
-
-    def __xor__(self, other: Any) -> _T:
-        return self._apply("bitxor", self, other)
-
-    def __rxor__(self, other: Any) -> _T:
-        return self._apply("bitxor", other, self)
-
-    def __lt__(self, other: Any) -> _T:
-        return self._apply("lt", self, other)
-
-    def __le__(self, other: Any) -> _T:
-        return self._apply("leq", self, other)
-
-    def __gt__(self, other: Any) -> _T:
-        return self._apply("gt", self, other)
-
-    def __ge__(self, other: Any) -> _T:
-        return self._apply("geq", self, other)
-
-    def __eq__(self, other: Any) -> Any:
-        return self._apply("eq", self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return self._apply("neq", self, other)
-
-    __hash__ = object.__hash__
-
-    def __neg__(self) -> _T:
-        return self._apply("minus", self)
-
-    def __pos__(self) -> _T:
-        return self._apply("plus", self)
-
-    def __invert__(self) -> _T:
-        return self._apply("bitnot", self)
-
-    def __abs__(self) -> _T:
-        return self._apply("abs", self)
-
-
-class Expression(ArithmeticMixin["DataNode"]):
-    """Base class of graph values and typed constants with arithmetic.
-
-    A subclass provides ``_apply(function, *operands)`` and ``node()``.
-    """
-
-    __slots__ = ()
-
-    # With this, NumPy calls `node.__radd__` for `array + node` instead of adding the node to every element.
-    __array_ufunc__ = None
-
-    if TYPE_CHECKING:  # subclasses define it
-
-        def node(self) -> DataNode:
-            """Return the expression as a graph value."""
-            ...
-
-    def as_argument(self) -> Any:
-        """Return the value for a keyword argument of an operator."""
-        return self
-
-
-class DataNode(Expression, metaclass=NotIterable):
+class DataNode(TracedValue, metaclass=NotIterable):
     """One output of an operator in a pipeline's graph.
 
     It has no value while the pipeline is defined. It supports arithmetic, indexing and, inside functions decorated with
     ``@pipeline_def``, conditions, and can be passed to operators.
     """
 
-    __slots__ = ("edge",)
-
-    def __init__(self, edge: Edge) -> None:
-        self.edge = edge
+    __slots__ = ()
 
     def _apply(self, function: str, *operands: Any) -> DataNode:
-        return _hooks["arithmetic"](function, operands)
-
-    def node(self) -> DataNode:
-        """Return itself."""
-        return self
+        return arithmetic(function, operands)
 
     @property
     def name(self) -> str:
@@ -218,25 +73,25 @@ class DataNode(Expression, metaclass=NotIterable):
     @property
     def ndim(self) -> int | None:
         """Number of dimensions of a sample, or None if it is not known from the graph."""
-        return _hooks["infer"](self.edge).ndim
+        return edge_spec(self.edge).ndim
 
     @property
     def dtype(self) -> DALIDataType | None:
         """Element type, or None if it is not known from the graph."""
-        return _hooks["infer"](self.edge).dtype
+        return edge_spec(self.edge).dtype
 
     @property
     def layout(self) -> str | None:
         """Layout, or None if it is not known from the graph."""
-        return _hooks["infer"](self.edge).layout
+        return edge_spec(self.edge).layout
 
     def gpu(self) -> DataNode:
         """Return the value copied to the GPU; itself if it is there already."""
-        return _hooks["transfer"](self, "gpu")
+        return transfer(self, "gpu")
 
     def cpu(self) -> DataNode:
         """Return the value copied to the CPU; itself if it is there already."""
-        return _hooks["transfer"](self, "cpu")
+        return transfer(self, "cpu")
 
     def shape(self, *, dtype: DALIDataType | None = None, device: str = "cpu") -> DataNode:
         """Return the shape of each sample, a vector of ``ndim`` integers.
@@ -245,7 +100,7 @@ class DataNode(Expression, metaclass=NotIterable):
             dtype: type of the integers; INT64 if None.
             device: device of the result.
         """
-        result = _hooks["apply"]("_shape", self, dtype=DALIDataType.INT64 if dtype is None else dtype)
+        result = apply("_shape", self, dtype=DALIDataType.INT64 if dtype is None else dtype)
         return result.gpu() if device == "gpu" else result.cpu()
 
     def property(self, key: str, *, device: str = "cpu") -> DataNode:
@@ -255,7 +110,7 @@ class DataNode(Expression, metaclass=NotIterable):
             key: name of the property.
             device: device of the result.
         """
-        result = _hooks["apply"]("get_property", self, key=key)
+        result = apply("get_property", self, key=key)
         return result.gpu() if device == "gpu" else result.cpu()
 
     def source_info(self, *, device: str = "cpu") -> DataNode:
@@ -272,7 +127,7 @@ class DataNode(Expression, metaclass=NotIterable):
         Args:
             val: integers, slices, nodes with one integer per sample, ``newaxis``, ``...``, or a tuple of these.
         """
-        return _hooks["subscript"](self, val)
+        return _subscript(self, val)
 
     def __bool__(self) -> NoReturn:
         raise ConditionError(
@@ -331,7 +186,7 @@ class DataNode(Expression, metaclass=NotIterable):
         Raises:
             PipelineStateError: the pipeline does not run with ``debug=True``, or the run has ended.
         """
-        is_known, value = shown_value(self.edge)
+        is_known, value = current_evaluator().value(self.edge)
         if not is_known:
             raise PipelineStateError(
                 "a graph value has no value while the graph is defined.",
@@ -342,22 +197,113 @@ class DataNode(Expression, metaclass=NotIterable):
 
     def __repr__(self) -> str:
         """Return operator, device and the user's line; values only in debug mode."""
-        is_known, value = shown_value(self.edge)
+        is_known, value = current_evaluator().value(self.edge)
         if is_known:
             return f"<DataNode {self.edge.node!r}:\n{'no samples' if value is None else value}>"
         return f"<DataNode {self.edge.node!r}>"
 
 
-# The methods of DataNode create nodes, and creating nodes creates DataNodes. To avoid an import cycle, trace.py
-# registers its functions here.
-_hooks: dict[str, Any] = {}
+def call(operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> DataNode | list[DataNode] | None:
+    """Create a node for one call of an operator, and pass it to the active evaluator.
+
+    Args:
+        operator: the operator.
+        inputs: positional arguments: nodes, or numbers and arrays that become constants.
+        arguments: keyword arguments of the user.
+
+    Returns:
+        one DataNode, a list of several, or None for an operator without outputs.
+
+    Raises:
+        DalifyError: wrong number of inputs, unknown or unusable arguments; with the user's line.
+    """
+    node = make_node(operator, inputs, arguments, current_evaluator().node_made)
+    results = [DataNode(Edge(node, output)) for output in range(node.output_count)]
+    return results[0] if len(results) == 1 else (results or None)
 
 
-def install(**functions: Any) -> None:
-    """Register the functions that create nodes."""
-    _hooks.update(functions)
+def split(node: DataNode, predicate: DataNode) -> tuple[DataNode, DataNode]:
+    """Split a value by a predicate into values of two open branches: true samples and false samples.
+
+    Args:
+        node: the value.
+        predicate: one boolean or number per sample.
+    """
+    line = SourceLine.capture()
+    parent = followed_branch([node.edge, predicate.edge])
+    sides: list[DataNode] = []
+    for taken in (True, False):
+        with entered(Branch(predicate.edge, taken, parent, line, is_open=True)):
+            sides.append(apply("copy", node))
+    return sides[0], sides[1]
 
 
-def hook(name: str) -> Any:
-    """Return a registered function."""
-    return _hooks[name]
+def apply(name: str, *inputs: Any, **arguments: Any) -> DataNode:
+    """Call an operator with one output by its name."""
+    result = call(catalog.find(name), inputs, arguments)
+    assert isinstance(result, DataNode), f"dalify bug: {name} does not have one output"
+    return result
+
+
+def constant(value: Any, dtype: DALIDataType | None = None, layout: str = "", device: str = "cpu") -> DataNode:
+    """Create a node with the same value for every sample.
+
+    Args:
+        value: number or array. As in DALI, Python integers are INT32 and Python floats FLOAT; arrays keep their type;
+            lists of Python numbers follow the rule for numbers.
+        dtype: element type, instead of that rule.
+        layout: layout of an array.
+        device: device of the result.
+
+    Raises:
+        IntegerRangeError: an integer does not fit 32 bits and there is no dtype.
+        GraphError: not a number, an array, or a nested list of numbers.
+    """
+    return DataNode(constant_edge(value, dtype, layout, device))
+
+
+def transfer(node: DataNode, device: str) -> DataNode:
+    """Return a copy on another device; the node itself if it is there already."""
+    edge = transferred_edge(node.edge, device)
+    return node if edge is node.edge else DataNode(edge)
+
+
+def merge(
+    condition: DataNode,
+    if_true: DataNode,
+    if_false: DataNode,
+    name: str = "",
+    lines: tuple[SourceLine | None, SourceLine | None] = (None, None),
+) -> DataNode:
+    """Create the node that is ``if_true`` for samples whose condition is true and ``if_false`` for the others.
+
+    Args:
+        condition: one boolean or number per sample.
+        if_true: value from the true branch of the condition, or before it.
+        if_false: value from the false branch, or before it.
+        name: name of the variable, for messages.
+        lines: where the two values were assigned.
+    """
+    return DataNode(merged_edge(condition.edge, (if_true.edge, if_false.edge), name, lines))
+
+
+def logical_not(node: DataNode) -> DataNode:
+    """Create the node that is true if a value is false or zero."""
+    return apply("_conditional.not_", node)
+
+
+def arithmetic(function: str, operands: Sequence[Any]) -> DataNode:
+    """Create the node of an element-wise function of nodes, typed constants and numbers."""
+    for operand in operands:
+        if not isinstance(operand, Expression) and not is_promotable(operand):
+            raise ArgumentTypeError(
+                f"{function!r} does not support graph values together with {type(operand).__name__}.",
+                line=SourceLine.capture(),
+                hint="Use numbers, numpy arrays or graph nodes.",
+            )
+    return apply("arithmetic", *operands, function=function)
+
+
+def _subscript(node: DataNode, index: Any) -> DataNode:
+    entries, nodes = index_entries(index, DataNode, "a graph value or newaxis")
+    return apply("tensor_subscript", node, *nodes, items=entries)

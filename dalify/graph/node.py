@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from dalify.base.source_line import SourceLine
 from dalify.graph.branch import Branch
-from dalify.registry import Operator
+from dalify.registry import Operator, Role
 
 __all__ = ["DEVICES", "Edge", "Node", "fresh_numbers"]
 
@@ -74,6 +74,11 @@ class Node:
         for value in self.arguments.values():
             if isinstance(value, Edge):
                 yield value
+
+    @property
+    def role(self) -> Role:
+        """Role of its operator."""
+        return self.operator.role
 
     @property
     def output_device(self) -> str:

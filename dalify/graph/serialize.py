@@ -19,7 +19,7 @@ from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
 from dalify.graph.branch import Branch
 from dalify.graph.graph import Graph
 from dalify.graph.node import DEVICES, Edge, Node, fresh_numbers
-from dalify.registry import Operator, catalog
+from dalify.registry import Operator, Role, catalog
 
 __all__ = ["FORMAT", "dumps", "from_json", "loads", "to_json"]
 
@@ -238,7 +238,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], edge: Callable[[Any
         parameter = operator.parameter(name)
         if not (isinstance(value, dict) and "edge" in value):
             arguments[name] = parameter.normalize(_decoded(value), operator.public_name)
-            if operator.name == "_literal" and name == "value" and not isinstance(arguments[name], np.ndarray):
+            if operator.role is Role.LITERAL and name == "value" and not isinstance(arguments[name], np.ndarray):
                 raise ValueError(f"the constant {arguments[name]!r} is not an array")
         elif parameter.accepts_node:
             arguments[name] = edge(value["edge"])

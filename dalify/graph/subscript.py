@@ -7,10 +7,9 @@ from typing import Any
 
 from dalify.base.errors import ArgumentTypeError
 from dalify.base.source_line import SourceLine
-from dalify.graph import datanode
-from dalify.graph.datanode import DataNode, new_axis
+from dalify.graph.expression import NewAxis
 
-__all__ = ["index_entries", "subscript"]
+__all__ = ["index_entries"]
 
 
 def index_entries(index: Any, kind: type, wanted: str) -> tuple[tuple[tuple[Any, ...], ...], list[Any]]:
@@ -50,18 +49,8 @@ def index_entries(index: Any, kind: type, wanted: str) -> tuple[tuple[tuple[Any,
             entries.append(("slice", number(item.start), number(item.stop), number(item.step)))
         elif item is Ellipsis:
             entries.append(("ellipsis",))
-        elif item is None or isinstance(item, type(new_axis)):
+        elif item is None or isinstance(item, NewAxis):
             entries.append(("newaxis", None if item is None else item.name))
         else:
             entries.append(("at", number(item)))
     return tuple(entries), values
-
-
-def subscript(node: DataNode, index: Any) -> DataNode:
-    """Create the node for ``node[index]``.
-
-    Raises:
-        ArgumentTypeError: an entry is not an integer, slice, node, newaxis or Ellipsis.
-    """
-    entries, nodes = index_entries(index, DataNode, "a graph value or newaxis")
-    return datanode.hook("apply")("tensor_subscript", node, *nodes, items=entries)

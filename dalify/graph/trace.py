@@ -6,9 +6,7 @@ traced records nodes only to find sinks (``preserve=True``, side effects) and to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -24,68 +22,53 @@ from dalify.base.errors import (
 )
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType
-from dalify.graph import datanode
 from dalify.graph.branch import Branch, current_branch, entered, is_within
 from dalify.graph.constants import constant_array
-from dalify.graph.datanode import DataNode, Expression
+from dalify.graph.evaluator import current_evaluator
+from dalify.graph.expression import Expression, TracedValue
 from dalify.graph.node import DEVICES, Edge, Node
-from dalify.graph.specs import edge_spec
-from dalify.graph.subscript import subscript
-from dalify.graph.watch import batch_of_samples
 from dalify.registry import RANDOM_STATE, Operator, catalog
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 
 __all__ = [
-    "apply",
-    "arithmetic",
-    "call",
-    "constant",
+    "constant_edge",
+    "followed_branch",
     "is_promotable",
-    "logical_not",
-    "merge",
-    "recording",
-    "split",
-    "transfer",
+    "make_node",
+    "merged_edge",
+    "transferred_edge",
 ]
 
-_MADE: ContextVar[list[Node] | None] = ContextVar("dalify_made_nodes", default=None)
 
-
-@contextmanager
-def recording(made: list[Node]) -> Iterator[None]:
-    """Append all nodes that are created inside the ``with`` block to ``made``."""
-    token = _MADE.set(made)
-    try:
-        yield
-    finally:
-        _MADE.reset(token)
-
-
-def call(operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> DataNode | list[DataNode] | None:
-    """Create a node for one call of an operator.
+def make_node(
+    operator: Operator,
+    inputs: Sequence[Any],
+    arguments: Mapping[str, Any],
+    made: Callable[[Node], None] | None = None,
+) -> Node:
+    """Return a new node for one call of an operator.
 
     Args:
         operator: the operator.
         inputs: positional arguments: nodes, or numbers and arrays that become constants.
         arguments: keyword arguments of the user.
-
-    Returns:
-        one DataNode, a list of several, or None for an operator without outputs.
+        made: receives the node; its errors name the call, too.
 
     Raises:
         DalifyError: wrong number of inputs, unknown or unusable arguments; with the user's line.
     """
     line = SourceLine.capture()
     try:
-        return _call(operator, inputs, arguments, line)
+        node = _make_node(operator, inputs, arguments, line)
+        if made is not None:
+            made(node)
     except DalifyError as error:
         error.locate(line=line, operator=operator.public_name)
         raise
+    return node
 
 
-def _call(
-    operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any], line: SourceLine | None
-) -> DataNode | list[DataNode] | None:
+def _make_node(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any], line: SourceLine | None) -> Node:
     given = dict(given)
     name = given.pop("name", None)
     if name is not None and not isinstance(name, str):
@@ -102,7 +85,7 @@ def _call(
         device = "gpu" if any(edge is not None and edge.device == "gpu" for edge in edges) else "cpu"
     _check_device(operator, device, edges)
     read = [edge for edge in (*edges, *arguments.values()) if isinstance(edge, Edge)]
-    branch = _followed(read)
+    branch = followed_branch(read)
     if not read:
         # Nodes without inputs (random numbers, readers, constants) run for the whole batch: every sample then gets the
         # random number that it would have without the condition, and readers advance independently of the
@@ -110,7 +93,7 @@ def _call(
         branch = None
     elif operator.is_reader:
         branch = _outside(arguments)
-    node = Node(
+    return Node(
         operator,
         edges,
         arguments,
@@ -122,14 +105,9 @@ def _call(
         seed,
         preserve or operator.has_side_effect,
     )
-    made = _MADE.get()
-    if made is not None:
-        made.append(node)
-    results = [DataNode(Edge(node, output)) for output in range(node.output_count)]
-    return results[0] if len(results) == 1 else (results or None)
 
 
-def _followed(read: Sequence[Edge]) -> Branch | None:
+def followed_branch(read: Sequence[Edge]) -> Branch | None:
     """Return the branch of a node: the one that is currently traced, or an open one that it reads from."""
     branch = current_branch()
     for edge in read:
@@ -137,22 +115,6 @@ def _followed(read: Sequence[Edge]) -> Branch | None:
         if home is not None and home.is_open and home is not branch and is_within(home, branch):
             branch = home
     return branch
-
-
-def split(node: DataNode, predicate: DataNode) -> tuple[DataNode, DataNode]:
-    """Split a value by a predicate into values of two open branches: true samples and false samples.
-
-    Args:
-        node: the value.
-        predicate: one boolean or number per sample.
-    """
-    line = SourceLine.capture()
-    parent = _followed([node.edge, predicate.edge])
-    sides: list[DataNode] = []
-    for taken in (True, False):
-        with entered(Branch(predicate.edge, taken, parent, line, is_open=True)):
-            sides.append(apply("copy", node))
-    return sides[0], sides[1]
 
 
 def _outside(arguments: Mapping[str, Any]) -> None:
@@ -170,7 +132,7 @@ def _seed(operator: Operator, value: Any, line: SourceLine | None) -> int | None
     """Return the seed that the user specified; None to derive it from the pipeline's seed."""
     if value is None:
         return None
-    if isinstance(value, DataNode) or not isinstance(value, SupportsIndex):
+    if isinstance(value, TracedValue) or not isinstance(value, SupportsIndex):
         raise ArgumentTypeError(f"seed must be an integer; got {value!r}.")
     if not (operator.is_random or operator.is_reader):
         warn_deprecated(f"{operator.public_name} is not random; its seed has no effect.", line)
@@ -244,7 +206,7 @@ def _is_list_of_arrays(value: Any) -> bool:
 
 def _input(operator: Operator, value: Any) -> Edge:
     if _is_list_of_arrays(value):
-        given = batch_of_samples(value)
+        given = current_evaluator().source_of(value)
         if given is None:
             raise ArgumentTypeError(
                 "a list of arrays cannot be a graph value; only debug mode accepts the samples of a batch.",
@@ -254,7 +216,7 @@ def _input(operator: Operator, value: Any) -> Edge:
             )
         return given
     if is_promotable(value):
-        return constant(value).edge
+        return constant_edge(value)
     raise ArgumentTypeError(
         f"an input must be a graph node, a number or an array; got {type(value).__name__}.",
         operator=operator.public_name,
@@ -267,7 +229,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
         if isinstance(value, Expression):
             value = value.as_argument()
         if name == RANDOM_STATE.name and isinstance(value, np.ndarray):
-            value = constant(value)
+            value = TracedValue(constant_edge(value))
         if name not in operator.parameters:
             modern = operator.old_arguments.get(name)
             if modern is not None:
@@ -281,7 +243,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
                 )
                 continue
         parameter = operator.parameter(name)
-        if isinstance(value, DataNode):
+        if isinstance(value, TracedValue):
             if not parameter.accepts_node:
                 raise ArgumentTypeError(
                     f"{name} must be the same for the whole batch; it cannot be a graph node.",
@@ -293,7 +255,11 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
                     hint=f"Compute it with device='cpu', or write {name}=value.cpu().",
                 )
             arguments[name] = value.edge
-        elif parameter.accepts_node and _is_list_of_arrays(value) and (given_batch := batch_of_samples(value)):
+        elif (
+            parameter.accepts_node
+            and _is_list_of_arrays(value)
+            and (given_batch := current_evaluator().source_of(value))
+        ):
             arguments[name] = given_batch
         elif parameter.accepts_node and _has_node(value):
             raise ArgumentTypeError(
@@ -312,7 +278,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
 
 
 def _has_node(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and any(isinstance(item, DataNode) or _has_node(item) for item in value)
+    return isinstance(value, (list, tuple)) and any(isinstance(item, TracedValue) or _has_node(item) for item in value)
 
 
 def _check_device(operator: Operator, device: str, edges: Sequence[Edge | None]) -> None:
@@ -327,13 +293,6 @@ def _check_device(operator: Operator, device: str, edges: Sequence[Edge | None])
         )
 
 
-def apply(name: str, *inputs: Any, **arguments: Any) -> DataNode:
-    """Call an operator with one output by its name."""
-    result = call(catalog.find(name), inputs, arguments)
-    assert isinstance(result, DataNode), f"dalify bug: {name} does not have one output"
-    return result
-
-
 def is_promotable(value: object) -> bool:
     """Return whether a value can be an operand together with nodes, as a constant."""
     if isinstance(value, (bool, int, float, np.generic, np.ndarray, Expression)):
@@ -343,88 +302,44 @@ def is_promotable(value: object) -> bool:
     return hasattr(value, "__array__") or hasattr(value, "__dlpack__")
 
 
-def constant(value: Any, dtype: DALIDataType | None = None, layout: str = "", device: str = "cpu") -> DataNode:
-    """Create a node with the same value for every sample.
-
-    Args:
-        value: number or array. As in DALI, Python integers are INT32 and Python floats FLOAT; arrays keep their type;
-            lists of Python numbers follow the rule for numbers.
-        dtype: element type, instead of that rule.
-        layout: layout of an array.
-        device: device of the result.
-
-    Raises:
-        IntegerRangeError: an integer does not fit 32 bits and there is no dtype.
-        GraphError: not a number, an array, or a nested list of numbers.
-    """
+def constant_edge(value: Any, dtype: DALIDataType | None = None, layout: str = "", device: str = "cpu") -> Edge:
+    """Return an edge with the same value for every sample; see ``graph.constant``."""
     if isinstance(value, Expression):  # a typed constant or a graph value
-        return transfer(value.node(), device) if device == "gpu" else value.node()
-    array = constant_array(value, dtype)
-    array.flags.writeable = False
-    node = Node(catalog.find("_literal"), (), {"value": array, "layout": layout}, line=SourceLine.capture())
-    result = DataNode(Edge(node, 0))
-    return transfer(result, "gpu") if device == "gpu" else result
+        edge = value.node().edge
+    else:
+        array = constant_array(value, dtype)
+        array.flags.writeable = False
+        node = Node(catalog.find("_literal"), (), {"value": array, "layout": layout}, line=SourceLine.capture())
+        edge = Edge(node, 0)
+    return transferred_edge(edge, device) if device == "gpu" else edge
 
 
-def transfer(node: DataNode, device: str) -> DataNode:
-    """Return a copy on another device; the node itself if it is there already."""
-    if node.edge.device == device:
-        return node
+def transferred_edge(edge: Edge, device: str) -> Edge:
+    """Return an edge copied to another device; the edge itself if it is there already."""
+    if edge.device == device:
+        return edge
     copy = Node(
-        catalog.find("_transfer"), (node.edge,), {}, device="mixed" if device == "gpu" else "cpu",
+        catalog.find("_transfer"), (edge,), {}, device="mixed" if device == "gpu" else "cpu",
         branch=current_branch(), line=SourceLine.capture(),
     )  # fmt: skip
-    return DataNode(Edge(copy, 0))
+    return Edge(copy, 0)
 
 
-def merge(
-    condition: DataNode,
-    if_true: DataNode,
-    if_false: DataNode,
-    name: str = "",
-    lines: tuple[SourceLine | None, SourceLine | None] = (None, None),
-) -> DataNode:
-    """Create the node that is ``if_true`` for samples whose condition is true and ``if_false`` for the others.
-
-    Args:
-        condition: one boolean or number per sample.
-        if_true: value from the true branch of the condition, or before it.
-        if_false: value from the false branch, or before it.
-        name: name of the variable, for messages.
-        lines: where the two values were assigned.
-    """
-    sides = [if_true, if_false]
-    if if_true.device != if_false.device:
+def merged_edge(
+    condition: Edge, sides: Sequence[Edge], name: str, lines: tuple[SourceLine | None, SourceLine | None]
+) -> Edge:
+    """Return the edge that is the first or the second side, by a condition; see ``graph.merge``."""
+    sides = list(sides)
+    if sides[0].device != sides[1].device:
         for index, side in enumerate(sides):
-            with entered(side.edge.node.branch):  # outside its branch a value exists only for some samples
-                sides[index] = transfer(side, "gpu")
-    device = sides[0].device
+            with entered(side.node.branch):  # outside its branch a value exists only for some samples
+                sides[index] = transferred_edge(side, "gpu")
     node = Node(
         catalog.find("_conditional.merge"),
-        (condition.edge, *(side.edge for side in sides)),
+        (condition, *sides),
         {"variable": name, "lines": lines},
-        device=device,
-        branch=_followed([condition.edge]),
+        device=sides[0].device,
+        branch=followed_branch([condition]),
         line=SourceLine.capture(),
     )
-    return DataNode(Edge(node, 0))
-
-
-def logical_not(node: DataNode) -> DataNode:
-    """Create the node that is true if a value is false or zero."""
-    return apply("_conditional.not_", node)
-
-
-def arithmetic(function: str, operands: Sequence[Any]) -> DataNode:
-    """Create the node of an element-wise function of nodes, typed constants and numbers."""
-    for operand in operands:
-        if not isinstance(operand, Expression) and not is_promotable(operand):
-            raise ArgumentTypeError(
-                f"{function!r} does not support graph values together with {type(operand).__name__}.",
-                line=SourceLine.capture(),
-                hint="Use numbers, numpy arrays or graph nodes.",
-            )
-    return apply("arithmetic", *operands, function=function)
-
-
-datanode.install(arithmetic=arithmetic, infer=edge_spec, transfer=transfer, apply=apply, subscript=subscript)
+    return Edge(node, 0)

@@ -35,12 +35,12 @@ def _batch_function(
 
 
 @_batch_function.cpu
-def _(*xs, function, num_outputs, output_layouts, count):
+def _(*xs: Batch, function: Any, num_outputs: int, output_layouts: Any, count: int) -> Any:
     return _call_function(xs, function, num_outputs, output_layouts, count, "cpu")
 
 
 @_batch_function.gpu
-def _(*xs, function, num_outputs, output_layouts, count):
+def _(*xs: Batch, function: Any, num_outputs: int, output_layouts: Any, count: int) -> Any:
     return _call_function(xs, function, num_outputs, output_layouts, count, "gpu")
 
 

@@ -5,11 +5,21 @@ The pass ``push_crop`` inserts it; users do not call it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, decoder_rule
+from dalify.codecs.decode_on_device import decode_on_device
+from dalify.codecs.device_jpeg import reason_against
+from dalify.codecs.jpeg_headers import JpegHeaders
+from dalify.data.batch import Batch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.data.samples import Samples
 from dalify.kernels.images.random_crop_window import draws_per_sample, random_crop_windows
+from dalify.kernels.random.philox import SampleDraws
+from dalify.parameter_groups.decoding import HardwareDecoder
 from dalify.registry import Spec, operator
 
 # Filters read at most three source pixels (Lanczos) beyond the window, times the downscaling factor.
@@ -29,6 +39,7 @@ def _decode_for_crop(
     random_area: list[float],
     random_aspect_ratio: list[float],
     size: list[int],
+    hardware: HardwareDecoder,
 ) -> Spec:
     """Decode the part of each image that a random crop reads.
 
@@ -50,7 +61,17 @@ def _decode_for_crop(
 
 
 @_decode_for_crop.prepare
-def _(encoded, *, output_type, adjust_orientation, num_attempts, random_area, random_aspect_ratio, size, draws):
+def _(
+    encoded: Batch,
+    *,
+    output_type: DALIImageType,
+    adjust_orientation: bool,
+    num_attempts: int,
+    random_area: tuple[float, ...],
+    random_aspect_ratio: tuple[float, ...],
+    size: tuple[int, ...],
+    draws: SampleDraws,
+) -> dict[str, Any]:
     shapes, headers = decoded_shapes(encoded, output_type, adjust_orientation)
     uniforms = draws.uniform(draws_per_sample(num_attempts))
     windows = random_crop_windows(shapes[:, :2], uniforms, random_area, random_aspect_ratio)
@@ -61,7 +82,17 @@ def _(encoded, *, output_type, adjust_orientation, num_attempts, random_area, ra
 
 
 @_decode_for_crop.cpu_samples
-def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, needed, headers):
+def _(
+    out: Samples,
+    encoded: Samples,
+    *,
+    output_type: DALIImageType,
+    dtype: DALIDataType,
+    adjust_orientation: bool,
+    use_fast_idct: bool,
+    needed: np.ndarray,
+    headers: JpegHeaders,
+) -> None:
     decode_group(
         out,
         encoded,
@@ -72,6 +103,20 @@ def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, ne
         headers,
         needed=needed,
     )
+
+
+@_decode_for_crop.mixed_samples(reason_against)
+def _(
+    out: DeviceSamples,
+    encoded: Samples,
+    *,
+    output_type: DALIImageType,
+    adjust_orientation: bool,
+    hardware: HardwareDecoder,
+    headers: JpegHeaders,
+) -> None:
+    # Whole images: to put the windows in their places would cost as much as the colors of the rest.
+    decode_on_device(out, encoded, hardware.on_device(), output_type, adjust_orientation, headers)
 
 
 _decode_for_crop.substitute(blank_image)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
 from dalify.registry import Spec, operator
@@ -23,10 +26,10 @@ def _narrow(x: Spec, /, *, dtype: DALIDataType) -> Spec:
 
 
 @_narrow.cpu
-def _(out, x):
+def _(out: np.ndarray, x: np.ndarray) -> None:
     saturate_cast(out, x)
 
 
 @_narrow.gpu
-def _(out, x):
+def _(out: torch.Tensor, x: torch.Tensor) -> None:
     saturate_cast_torch(out, x)

@@ -23,5 +23,5 @@ def _shape(x: Spec, /, *, dtype: DALIDataType = DALIDataType.INT64) -> Spec:
 
 
 @_shape.cpu
-def _(out, x, *, spec):
+def _(out: np.ndarray, x: np.ndarray, *, spec: Spec) -> None:
     out[...] = np.asarray(spec.shape, out.dtype)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from dalify.base.optional import torch
 from dalify.kernels.arrays.arithmetic import compute
 from dalify.kernels.arrays.arithmetic_torch import compute_torch
 from dalify.kernels.arrays.promotion import broadcast_shape, common_layout, result_dtype
 from dalify.registry import Spec, operator
 
 
-@operator(stands_for="arithmetic")
+@operator(stands_for="arithmetic", foldable=True)
 def arithmetic(*operands: Spec, function: str) -> Spec:
     """Apply a function to every element of the operands.
 
@@ -48,10 +51,10 @@ def arithmetic(*operands: Spec, function: str) -> Spec:
 
 
 @arithmetic.cpu
-def _(out, *operands, function):
+def _(out: np.ndarray, *operands: np.ndarray, function: str) -> None:
     compute(function, out, *operands)
 
 
 @arithmetic.gpu
-def _(out, *operands, function):
+def _(out: torch.Tensor, *operands: torch.Tensor, function: str) -> None:
     compute_torch(function, out, *operands)

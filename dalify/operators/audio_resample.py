@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
+from dalify.data import Array
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.audio.audio_resample import resample_audio, resample_sound_torch
 from dalify.registry import VARIES, Shaping, Spec, operator
@@ -118,10 +119,15 @@ def _with_channels(out, x):
 
 
 @audio_resample.cpu
-def _(out, x, *, in_rate, out_rate, scale, quality):
-    resample_audio(*_with_channels(out, x), _steps(x, out, in_rate, out_rate, scale), quality)
-
-
 @audio_resample.gpu
-def _(out, x, *, in_rate, out_rate, scale, quality):
-    resample_sound_torch(*_with_channels(out, x), _steps(x, out, in_rate, out_rate, scale), quality)
+def _(
+    out: Array,
+    x: Array,
+    *,
+    in_rate: np.ndarray | None,
+    out_rate: np.ndarray | None,
+    scale: np.ndarray | None,
+    quality: float,
+) -> None:
+    compute: Any = resample_audio if isinstance(x, np.ndarray) else resample_sound_torch
+    compute(*_with_channels(out, x), _steps(x, out, in_rate, out_rate, scale), quality)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.random.philox import SampleDraws
 from dalify.registry import Spec, operator
 
 # A permutation has no fixed point with probability 1/e: 60 attempts fail once in 1e12 batches.
@@ -29,7 +32,7 @@ def batch_permutation(*, allow_repetitions: bool = False, no_fixed_points: bool 
 
 
 @batch_permutation.cpu
-def _(*, allow_repetitions, no_fixed_points, draws, count):
+def _(*, allow_repetitions: bool, no_fixed_points: bool, draws: SampleDraws, count: int) -> Any:
     own = np.arange(count)
     if allow_repetitions:
         words = draws.bits(1)[:, 0].astype(np.uint64)

@@ -8,6 +8,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.rows import Rows
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.boxes.box_rows import box_rows
 from dalify.registry import PerSample, Spec, operator
@@ -40,7 +41,8 @@ def bb_flip(x: Spec, /, *, horizontal: PerSample[int] = 1, ltrb: bool = False, v
     return x
 
 
-@njit(nogil=True, cache=True)
+# It holds the lock, because it takes less time than handing the lock over.
+@njit(cache=True)
 def _flip(out, x, starts, horizontal, vertical, ltrb):
     one = np.float32(1)
     for n in range(starts.size - 1):
@@ -57,13 +59,13 @@ def _flip(out, x, starts, horizontal, vertical, ltrb):
 
 
 @bb_flip.cpu
-def _(out, x, *, horizontal, vertical, ltrb):
+def _(out: Rows, x: Rows, *, horizontal: np.ndarray, vertical: np.ndarray, ltrb: bool) -> None:
     boxes, starts = box_rows(x)
     _flip(box_rows(out)[0], read_only(boxes), starts, read_only(horizontal), read_only(vertical), ltrb)
 
 
 @bb_flip.gpu
-def _(out, x, *, horizontal, vertical, ltrb):
+def _(out: Rows, x: Rows, *, horizontal: np.ndarray, vertical: np.ndarray, ltrb: bool) -> None:
     boxes, starts = box_rows(x)
     sample = np.repeat(np.arange(len(x)), np.diff(starts))
     flips = torch.as_tensor((np.stack([horizontal, vertical], axis=1) != 0)[sample], device=boxes.device)

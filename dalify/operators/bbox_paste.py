@@ -8,6 +8,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.rows import Rows
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.boxes.box_rows import box_rows
 from dalify.registry import PerSample, Spec, operator
@@ -65,14 +66,14 @@ def _paste(out, x, starts, ltrb, paste_x, paste_y, ratio):
 
 
 @bbox_paste.cpu
-def _(out, x, *, ltrb, paste_x, paste_y, ratio):
+def _(out: Rows, x: Rows, *, ltrb: bool, paste_x: np.ndarray, paste_y: np.ndarray, ratio: np.ndarray) -> None:
     boxes, starts = box_rows(x)
     arguments = (read_only(paste_x), read_only(paste_y), read_only(ratio))
     _paste(box_rows(out)[0], read_only(boxes), starts, ltrb, *arguments)
 
 
 @bbox_paste.gpu
-def _(out, x, *, ltrb, paste_x, paste_y, ratio):
+def _(out: Rows, x: Rows, *, ltrb: bool, paste_x: np.ndarray, paste_y: np.ndarray, ratio: np.ndarray) -> None:
     boxes, starts = box_rows(x)
     scale = 1 / ratio.astype(np.float64)[:, None]
     moved = np.minimum(np.stack([paste_x, paste_y], axis=1) * (1 - scale), 1 - scale)

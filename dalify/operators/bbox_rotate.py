@@ -11,7 +11,7 @@ from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, optio
 from dalify.data.dtypes import DALIDataType
 from dalify.data.rows import Rows
 from dalify.kernels.boxes.box_rotation import EXPAND, FIXED, HALFWAY, canvases, rotate_boxes, rotate_boxes_on_device
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 _MODES = {"expand": EXPAND, "fixed": FIXED, "halfway": HALFWAY}
 _LAYOUTS = ("xyXY", "xyWH")
@@ -117,9 +117,19 @@ def _rotate(rotate: Any, bboxes: Rows, labels: Rows | None, **given: Any) -> Any
 
 @bbox_rotate.cpu
 def _(
-    bboxes, labels, *, angle, bbox_layout, bbox_normalized, input_shape, keep_size, mode, remove_threshold,
-    shape_layout, size,
-):  # fmt: skip
+    bboxes: Rows,
+    labels: Rows | None,
+    *,
+    angle: np.ndarray,
+    bbox_layout: str,
+    bbox_normalized: bool,
+    input_shape: Vectors,
+    keep_size: bool,
+    mode: str,
+    remove_threshold: float,
+    shape_layout: str,
+    size: Vectors | None,
+) -> Any:
     return _rotate(
         rotate_boxes, bboxes, labels, angle=angle, bbox_layout=bbox_layout, bbox_normalized=bbox_normalized,
         input_shape=input_shape, keep_size=keep_size, mode=mode, remove_threshold=remove_threshold,
@@ -129,9 +139,19 @@ def _(
 
 @bbox_rotate.gpu
 def _(
-    bboxes, labels, *, angle, bbox_layout, bbox_normalized, input_shape, keep_size, mode, remove_threshold,
-    shape_layout, size,
-):  # fmt: skip
+    bboxes: Rows,
+    labels: Rows | None,
+    *,
+    angle: np.ndarray,
+    bbox_layout: str,
+    bbox_normalized: bool,
+    input_shape: Vectors,
+    keep_size: bool,
+    mode: str,
+    remove_threshold: float,
+    shape_layout: str,
+    size: Vectors | None,
+) -> Any:
     return _rotate(
         rotate_boxes_on_device, bboxes, labels, angle=angle, bbox_layout=bbox_layout, bbox_normalized=bbox_normalized,
         input_shape=input_shape, keep_size=keep_size, mode=mode, remove_threshold=remove_threshold,

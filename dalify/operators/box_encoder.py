@@ -9,6 +9,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.recent import Recent
 from dalify.data.dtypes import DALIDataType
+from dalify.data.rows import Rows
 from dalify.kernels.boxes.box_matching import anchor_table, match, match_on_device
 from dalify.registry import Spec, operator
 
@@ -95,7 +96,19 @@ def _encode(kernel: Any, outs: tuple[Any, Any], boxes: Any, labels: Any, **given
 
 
 @box_encoder.cpu
-def _(out_boxes, out_labels, boxes, labels, *, anchors, criteria, means, offset, scale, stds):
+def _(
+    out_boxes: Rows,
+    out_labels: Rows,
+    boxes: Rows,
+    labels: Rows,
+    *,
+    anchors: tuple[float, ...],
+    criteria: float,
+    means: tuple[float, ...],
+    offset: bool,
+    scale: float,
+    stds: tuple[float, ...],
+) -> None:
     _encode(
         match, (out_boxes, out_labels), boxes, labels, anchors=anchors, criteria=criteria, means=means, offset=offset,
         scale=scale, stds=stds,
@@ -103,7 +116,19 @@ def _(out_boxes, out_labels, boxes, labels, *, anchors, criteria, means, offset,
 
 
 @box_encoder.gpu
-def _(out_boxes, out_labels, boxes, labels, *, anchors, criteria, means, offset, scale, stds):
+def _(
+    out_boxes: Rows,
+    out_labels: Rows,
+    boxes: Rows,
+    labels: Rows,
+    *,
+    anchors: tuple[float, ...],
+    criteria: float,
+    means: tuple[float, ...],
+    offset: bool,
+    scale: float,
+    stds: tuple[float, ...],
+) -> None:
     _encode(
         match_on_device, (out_boxes, out_labels), boxes, labels, anchors=anchors, criteria=criteria, means=means,
         offset=offset, scale=scale, stds=stds,

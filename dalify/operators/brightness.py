@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.images.brightness_contrast import levels_cpu, levels_gpu, levels_rule
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 
 @operator
@@ -42,10 +44,12 @@ def brightness(
 
 
 @brightness.cpu_samples
-def _(out, x, *, brightness, brightness_shift, spec, out_spec):
+def _(out: Samples, x: Samples, *, brightness: Vectors, brightness_shift: Vectors, spec: Spec, out_spec: Spec) -> None:
     levels_cpu(out, x, spec, out_spec, brightness=brightness, brightness_shift=brightness_shift)
 
 
 @brightness.gpu_samples
-def _(out, x, *, brightness, brightness_shift, spec, out_spec):
+def _(
+    out: DeviceSamples, x: DeviceSamples, *, brightness: Vectors, brightness_shift: Vectors, spec: Spec, out_spec: Spec
+) -> None:
     levels_gpu(out, x, spec, out_spec, brightness=brightness, brightness_shift=brightness_shift)

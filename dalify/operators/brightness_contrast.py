@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.images.brightness_contrast import levels_cpu, levels_gpu, levels_rule
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 
 @operator
@@ -49,7 +51,17 @@ def brightness_contrast(
 
 
 @brightness_contrast.cpu_samples
-def _(out, x, *, brightness, brightness_shift, contrast, contrast_center, spec, out_spec):
+def _(
+    out: Samples,
+    x: Samples,
+    *,
+    brightness: Vectors,
+    brightness_shift: Vectors,
+    contrast: Vectors,
+    contrast_center: Vectors | None,
+    spec: Spec,
+    out_spec: Spec,
+) -> None:
     levels_cpu(
         out,
         x,
@@ -63,7 +75,17 @@ def _(out, x, *, brightness, brightness_shift, contrast, contrast_center, spec, 
 
 
 @brightness_contrast.gpu_samples
-def _(out, x, *, brightness, brightness_shift, contrast, contrast_center, spec, out_spec):
+def _(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    *,
+    brightness: Vectors,
+    brightness_shift: Vectors,
+    contrast: Vectors,
+    contrast_center: Vectors | None,
+    spec: Spec,
+    out_spec: Spec,
+) -> None:
     levels_gpu(
         out,
         x,

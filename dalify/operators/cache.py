@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from dalify.base.optional import torch
 from dalify.data.sample_memory import check_cache_options
-from dalify.registry import Spec, operator
+from dalify.registry import Role, Spec, operator
 
 
 def _effect(arguments: Mapping[str, Any]) -> str:
     return "writes files" if arguments.get("cache_folder") else ""
 
 
-@operator(outputs=lambda arguments: arguments["input_count"], allocating=True, effect=_effect)
+@operator(role=Role.CACHE, outputs=lambda arguments: arguments["input_count"], allocating=True, effect=_effect)
 def cache(
     *xs: Spec,
     cache_size: int = 1024,
@@ -59,5 +62,5 @@ def cache(
 
 
 @cache.view
-def _(*xs):
+def _(*xs: np.ndarray | torch.Tensor) -> Any:
     return xs

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples_torch
 from dalify.registry import Spec, operator
@@ -28,10 +31,10 @@ def cast(x: Spec, /, *, dtype: DALIDataType) -> Spec:
 
 
 @cast.cpu
-def _(out, x):
+def _(out: np.ndarray, x: np.ndarray) -> None:
     saturate_cast(out, x)
 
 
 @cast.gpu_samples
-def _(out, x):
+def _(out: DeviceSamples, x: DeviceSamples) -> None:
     saturate_cast_samples_torch(out, x)

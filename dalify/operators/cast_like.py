@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from dalify.base.optional import torch
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
 from dalify.registry import Spec, operator
 
@@ -24,10 +27,10 @@ def cast_like(x: Spec, like: Spec, /) -> Spec:
 
 
 @cast_like.cpu
-def _(out, x, _like):
+def _(out: np.ndarray, x: np.ndarray, _like: np.ndarray) -> None:
     saturate_cast(out, x)
 
 
 @cast_like.gpu
-def _(out, x, _like):
+def _(out: torch.Tensor, x: torch.Tensor, _like: torch.Tensor) -> None:
     saturate_cast_torch(out, x)

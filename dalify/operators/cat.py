@@ -54,14 +54,14 @@ def _axis(layout: str, ndim: int, axis: int, axis_name: str | None) -> int:
 
 
 @cat.cpu
-def _(out, *parts, axis, axis_name, out_spec):
+def _(out: np.ndarray, *parts: np.ndarray, axis: int, axis_name: str | None, out_spec: Spec) -> None:
     if out.size:
         full = [part for part in parts if part.size]
-        np.concatenate(full, axis=_axis(out_spec.layout, out.ndim - 1, axis, axis_name) + 1, out=out)
+        np.concatenate(full, axis=_axis(out_spec.layout or "", out.ndim - 1, axis, axis_name) + 1, out=out)
 
 
 @cat.gpu
-def _(out, *parts, axis, axis_name, out_spec):
+def _(out: torch.Tensor, *parts: torch.Tensor, axis: int, axis_name: str | None, out_spec: Spec) -> None:
     if out.numel():
         full = [part for part in parts if part.numel()]
-        out.copy_(torch.cat(full, dim=_axis(out_spec.layout, out.dim() - 1, axis, axis_name) + 1))
+        out.copy_(torch.cat(full, dim=_axis(out_spec.layout or "", out.dim() - 1, axis, axis_name) + 1))

@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.images.clahe import equalize_plane, equalize_planes_torch
 from dalify.kernels.images.frames import visual_layout
@@ -70,7 +71,9 @@ def clahe(
 
 
 @clahe.cpu
-def _(out, x, *, bins, clip_limit, luma_only, tiles_x, tiles_y):
+def _(
+    out: np.ndarray, x: np.ndarray, *, bins: int, clip_limit: float, luma_only: bool, tiles_x: int, tiles_y: int
+) -> None:
     options = {"tiles_x": tiles_x, "tiles_y": tiles_y, "clip_limit": clip_limit, "bins": min(bins, _LEVELS)}
     plane, equalized = np.empty(x.shape[1:3], np.uint8), np.empty(x.shape[1:3], np.uint8)
     for source, target in zip(x, out, strict=True):
@@ -88,7 +91,9 @@ def _(out, x, *, bins, clip_limit, luma_only, tiles_x, tiles_y):
 
 
 @clahe.gpu
-def _(out, x, *, bins, clip_limit, luma_only, tiles_x, tiles_y):
+def _(
+    out: torch.Tensor, x: torch.Tensor, *, bins: int, clip_limit: float, luma_only: bool, tiles_x: int, tiles_y: int
+) -> None:
     options = {"tiles_x": tiles_x, "tiles_y": tiles_y, "clip_limit": clip_limit, "bins": min(bins, _LEVELS)}
     if x.shape[3] == 3 and luma_only:
         lab = rgb_to_lab(x)

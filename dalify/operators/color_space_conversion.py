@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.samples import Samples
 from dalify.kernels.images.color_matrix import apply_matrix, apply_matrix_torch
@@ -102,7 +103,7 @@ def color_space_conversion(x: Spec, /, *, image_type: DALIImageType, output_type
 
 
 @color_space_conversion.cpu
-def _(out, x, *, image_type, output_type):
+def _(out: np.ndarray, x: np.ndarray, *, image_type: DALIImageType, output_type: DALIImageType) -> None:
     if image_type == output_type:
         np.copyto(out, x)
         return
@@ -119,6 +120,6 @@ def _(out, x, *, image_type, output_type):
 
 
 @color_space_conversion.gpu
-def _(out, x, *, image_type, output_type):
+def _(out: torch.Tensor, x: torch.Tensor, *, image_type: DALIImageType, output_type: DALIImageType) -> None:
     matrix, offset = _CONVERSIONS[image_type, output_type]
     apply_matrix_torch(out, x, np.repeat(matrix[None], len(x), 0), np.repeat(offset[None], len(x), 0))

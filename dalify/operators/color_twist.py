@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.data.samples import Samples
 from dalify.kernels.images.color_twist import twist_cpu, twist_gpu, twist_rule
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 
 @operator
@@ -51,10 +54,16 @@ def color_twist(
 
 
 @color_twist.cpu_samples
-def _(out, x, *, brightness, contrast, hue, saturation, spec):
-    twist_cpu(out, x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)
-
-
 @color_twist.gpu_samples
-def _(out, x, *, brightness, contrast, hue, saturation, spec):
-    twist_gpu(out, x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)
+def _(
+    out: AnySamples,
+    x: AnySamples,
+    *,
+    brightness: Vectors,
+    contrast: Vectors,
+    hue: Vectors,
+    saturation: Vectors,
+    spec: Spec,
+) -> None:
+    compute: Any = twist_cpu if isinstance(x, Samples) else twist_gpu
+    compute(out, x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)

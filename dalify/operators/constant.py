@@ -62,10 +62,11 @@ def _value(shape, dtype, fdata, idata):
 
 
 @constant.cpu
-def _(out, *, fdata, idata, out_spec):
+def _(out: np.ndarray, *, fdata: tuple[float, ...] | None, idata: tuple[int, ...] | None, out_spec: Spec) -> None:
     np.copyto(out, _value(out_spec.shape, out.dtype, fdata, idata))
 
 
 @constant.gpu
-def _(out, *, fdata, idata, out_spec):
+def _(out: torch.Tensor, *, fdata: tuple[float, ...] | None, idata: tuple[int, ...] | None, out_spec: Spec) -> None:
+    assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its output"
     out.copy_(torch.tensor(_value(out_spec.shape, out_spec.dtype.numpy, fdata, idata).copy()))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.images.brightness_contrast import levels_cpu, levels_gpu, levels_rule
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 
 @operator
@@ -43,10 +46,9 @@ def contrast(
 
 
 @contrast.cpu_samples
-def _(out, x, *, contrast, contrast_center, spec, out_spec):
-    levels_cpu(out, x, spec, out_spec, contrast=contrast, contrast_center=contrast_center)
-
-
 @contrast.gpu_samples
-def _(out, x, *, contrast, contrast_center, spec, out_spec):
-    levels_gpu(out, x, spec, out_spec, contrast=contrast, contrast_center=contrast_center)
+def _(
+    out: AnySamples, x: AnySamples, *, contrast: Vectors, contrast_center: Vectors | None, spec: Spec, out_spec: Spec
+) -> None:
+    compute: Any = levels_cpu if isinstance(x, Samples) else levels_gpu
+    compute(out, x, spec, out_spec, contrast=contrast, contrast_center=contrast_center)

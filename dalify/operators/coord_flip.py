@@ -10,6 +10,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.rows import Rows
 from dalify.kernels.arrays.frozen import read_only
 from dalify.registry import PerSample, Spec, operator
 
@@ -95,13 +96,35 @@ def _mirror(out, x, starts, axes, flips_x, flips_y, flips_z, x_center, y_center,
 
 
 @coord_flip.cpu
-def _(out, x, *, flip_x, flip_y, flip_z, center_x, center_y, center_z, layout):
+def _(
+    out: Rows,
+    x: Rows,
+    *,
+    flip_x: np.ndarray,
+    flip_y: np.ndarray,
+    flip_z: np.ndarray,
+    center_x: np.ndarray,
+    center_y: np.ndarray,
+    center_z: np.ndarray,
+    layout: str,
+) -> None:
     arguments = [read_only(item) for item in (flip_x, flip_y, flip_z, center_x, center_y, center_z)]
     _mirror(out.values, read_only(x.values), x.starts, _columns(layout, x.values.shape[1]), *arguments)
 
 
 @coord_flip.gpu
-def _(out, x, *, flip_x, flip_y, flip_z, center_x, center_y, center_z, layout):
+def _(
+    out: Rows,
+    x: Rows,
+    *,
+    flip_x: np.ndarray,
+    flip_y: np.ndarray,
+    flip_z: np.ndarray,
+    center_x: np.ndarray,
+    center_y: np.ndarray,
+    center_z: np.ndarray,
+    layout: str,
+) -> None:
     values, axes = x.values, _columns(layout, x.values.shape[1])
     flips = np.stack([flip_x, flip_y, flip_z], axis=1)[:, axes] != 0
     doubled = 2 * np.stack([center_x, center_y, center_z], axis=1)[:, axes]

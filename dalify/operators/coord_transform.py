@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.optional import torch
+from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.images.color_matrix import apply_matrix, apply_matrix_torch
 from dalify.kernels.images.frames import flat_frames
-from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
+from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
 
 
 @operator
@@ -82,7 +84,7 @@ def _rows(m: Any, mt: Any, columns: int) -> int:
 
 
 @coord_transform.prepare
-def _(x, *, M, MT, T):  # noqa: N803
+def _(x: Batch, *, M: Vectors | None, MT: Vectors | None, T: Vectors | None) -> dict[str, Any]:  # noqa: N803
     given = MT if M is None else M
     if not x.layout.startswith("F") and (frames := _frames(M, MT, T)):
         rows = [
@@ -183,11 +185,29 @@ def _in_frames(out: Any, x: Any, spec: Spec) -> tuple[Any, Any]:
 
 
 @coord_transform.cpu
-def _(out, x, *, M, MT, T, spec, out_spec):  # noqa: N803
+def _(
+    out: np.ndarray,
+    x: np.ndarray,
+    *,
+    M: np.ndarray | None,  # noqa: N803
+    MT: np.ndarray | None,  # noqa: N803
+    T: np.ndarray | None,  # noqa: N803
+    spec: Spec,
+    out_spec: Spec,
+) -> None:
     target, source = _in_frames(out, x, spec)
     apply_matrix(Samples.of_dense(target), Samples.of_dense(source), *_map(x, spec, out_spec, M, MT, T))
 
 
 @coord_transform.gpu
-def _(out, x, *, M, MT, T, spec, out_spec):  # noqa: N803
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    M: np.ndarray | None,  # noqa: N803
+    MT: np.ndarray | None,  # noqa: N803
+    T: np.ndarray | None,  # noqa: N803
+    spec: Spec,
+    out_spec: Spec,
+) -> None:
     apply_matrix_torch(*_in_frames(out, x, spec), *_map(x, spec, out_spec, M, MT, T))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalify.base.optional import torch
 from dalify.registry import Spec, operator
 
 
@@ -24,10 +25,10 @@ def copy(x: Spec, /) -> Spec:
 
 
 @copy.cpu
-def _(out, x):
+def _(out: np.ndarray, x: np.ndarray) -> None:
     np.copyto(out, x)
 
 
 @copy.gpu
-def _(out, x):
+def _(out: torch.Tensor, x: torch.Tensor) -> None:
     out.copy_(x)

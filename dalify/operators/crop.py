@@ -15,6 +15,9 @@ from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
 from dalify.parameter_groups.crop import CropWindow, OutOfBounds
 from dalify.registry import Spec, operator
 
+# Four dimensions without a layout are a volume, as in DALI.
+_LAYOUTS = ("HWC", "DHWC", *VISUAL_LAYOUTS)
+
 
 @operator(alphabetical=True)
 def crop(
@@ -42,7 +45,7 @@ def crop(
     Example:
         >>> images = fn.crop(images, crop=[224, 224])  # doctest: +SKIP
     """
-    x = x.replace(layout=visual_layout(x, VISUAL_LAYOUTS))
+    x = x.replace(layout=visual_layout(x, _LAYOUTS))
     window.check(bounds, (*POLICIES, *BORDERS))
     result = x.replace(dtype=x.dtype if dtype is None else dtype)
     if x.shape is None or x.layout is None:
@@ -56,14 +59,15 @@ def crop(
 
 @crop.geometry
 def _(x: Batch, *, spec: Spec, window: CropWindow, bounds: OutOfBounds) -> dict[str, Any]:
-    layout = visual_layout(spec, VISUAL_LAYOUTS)
+    layout = visual_layout(spec, _LAYOUTS)
     shapes = x.shape_array()
     if bounds.is_filling:
         bounds.check_channels(shapes[:, layout.index("C")])
     anchors, windows = window.windows(shapes, layout, bounds.out_of_bounds_policy)
     axes = [layout.index(letter) for letter in layout.replace("C", "")]
     begin, out_shapes = np.zeros_like(shapes), shapes.copy()
-    begin[:, axes], out_shapes[:, axes] = anchors, windows
+    for place, axis in enumerate(axes):
+        begin[:, axis], out_shapes[:, axis] = anchors[:, place], windows[:, place]
     return {"begin": begin, "out_shapes": out_shapes}
 
 

@@ -44,7 +44,8 @@ def crop_mirror_normalize(
         out_of_bounds_policy: ``error``: windows must be inside the sample; ``pad`` (``constant``, ``const``): the
             outside is filled with `fill_values`; ``trim_to_shape``: windows are clipped.
         output_layout: order of the axes of the result, a permutation of the input's.
-        pad_output: add channels up to the next power of two: of zeros, or of a single fill value with ``pad``.
+        pad_output: add channels up to the next power of two: of zeros, or with ``pad`` of a single fill
+            value, or of their own one.
         scale: multiplier of the normalized values.
         shift: added at the end.
         std: divisor; one number for all channels or one each.
@@ -77,12 +78,20 @@ def crop_mirror_normalize(
     if x.shape is None:
         return result
     channels = x.extent("C")
-    if bounds.is_filling or len(bounds.fill_values) != 1:
-        bounds.check_channels(channels)
+    _check_fills(bounds, channels, pad_output)
     letters = layout.replace("C", "")
     cropped = window.extents(letters, [x.extent(letter) for letter in letters])
     extents = dict(zip(letters, cropped, strict=True)) | {"C": _padded(channels, pad_output)}
     return result.replace(shape=tuple(extents[letter] for letter in target))
+
+
+def _check_fills(bounds: OutOfBounds, channels: int | np.ndarray, pad_output: bool) -> None:
+    """Check the number of fill values, if they are used; channels that `pad_output` adds may have one, too."""
+    if bounds.is_filling:
+        count = len(bounds.fill_values)
+        is_padded = pad_output and all(_padded(given, True) == count for given in np.atleast_1d(channels).tolist())
+        if not is_padded:
+            bounds.check_channels(channels)
 
 
 def _padded(channels: int, pad_output: bool) -> int:
@@ -105,8 +114,7 @@ def _(
     layout = visual_layout(spec, VISUAL_LAYOUTS)
     shapes = x.shape_array()
     channels = shapes[:, layout.index("C")]
-    if bounds.is_filling or len(bounds.fill_values) != 1:
-        bounds.check_channels(channels)
+    _check_fills(bounds, channels, pad_output)
     for name, values in (("mean", mean), ("std", std)):
         counts = np.array([len(row) for row in values]) if isinstance(values, list) else values.shape[1]
         wrong = np.flatnonzero((counts != 1) & (counts != channels))

@@ -106,10 +106,10 @@ def _positions(blue_position: Any, frames: int) -> list[tuple[int, int]]:
 
 
 @debayer.cpu
-def _(out, x, *, algorithm, blue_position, spec):
+def _(out: np.ndarray, x: np.ndarray, *, algorithm: str | None, blue_position: np.ndarray, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     source, target = _planes(x, out, layout)
-    positions = _positions(blue_position, frame_count(layout, spec.shape))
+    positions = _positions(blue_position, frame_count(layout, spec.shape or ()))
     for mosaic, image, position in zip(source, target, positions, strict=True):
         if algorithm == "default_npp":
             _correlate(image, _add_border(mosaic), (1 + position[0]) % 2, (1 + position[1]) % 2)
@@ -165,10 +165,10 @@ def _correlate(out, padded, blue_row, blue_column):
 
 
 @debayer.gpu
-def _(out, x, *, algorithm, blue_position, spec):
+def _(out: torch.Tensor, x: torch.Tensor, *, algorithm: str | None, blue_position: np.ndarray, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     source, target = _planes(x, out, layout)
-    positions = _positions(blue_position, frame_count(layout, spec.shape))
+    positions = _positions(blue_position, frame_count(layout, spec.shape or ()))
     if algorithm == "vng_ocv":  # branches per pixel over eight directions: left to OpenCV, on the host
         for mosaic, image, position in zip(source.cpu().numpy(), target, positions, strict=True):
             if min(mosaic.shape) < _MIN_EXTENT:

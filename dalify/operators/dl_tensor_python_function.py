@@ -9,6 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.base.optional import torch
+from dalify.data.batch import Batch
 from dalify.registry import Spec, operator
 from dalify.sources.user_function import as_array, as_tensor, call_user_function, layout_of, writable
 
@@ -91,7 +92,7 @@ def dl_tensor_python_function(
 
 
 @dl_tensor_python_function.cpu
-def _(*xs, function, num_outputs, batch_processing, output_layouts, count):
+def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function, xs, count, num_outputs, output_layouts, "cpu",
         whole=batch_processing, given=lambda x: writable(x).__dlpack__(), taken=_array_of,
@@ -99,7 +100,7 @@ def _(*xs, function, num_outputs, batch_processing, output_layouts, count):
 
 
 @dl_tensor_python_function.gpu
-def _(*xs, function, num_outputs, batch_processing, output_layouts, count):
+def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function, xs, count, num_outputs, output_layouts, "gpu",
         whole=batch_processing, given=lambda x: x.__dlpack__(), taken=_tensor_of,

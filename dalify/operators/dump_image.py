@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ReaderError, ShapeError
 from dalify.base.whole_files import write_whole
 from dalify.data import DALIDataType
+from dalify.data.batch import Batch
 from dalify.registry import Spec, operator
 
 # Decimal digits of each byte value, followed by a space and padded with zero bytes in front.
@@ -53,7 +55,7 @@ def dump_image(x: Spec, /, *, input_layout: str = "HWC", suffix: str = "") -> Sp
 
 
 @dump_image.cpu
-def _(x, *, suffix):
+def _(x: Batch, *, suffix: str) -> Any:
     for index, image in enumerate(x.samples):
         height, width, channels = image.shape
         if channels not in (1, 3):

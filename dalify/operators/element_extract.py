@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from dalify.base.errors import IndexingError
+from dalify.base.optional import torch
 from dalify.registry import Spec, operator
 
 
@@ -35,5 +40,5 @@ def element_extract(x: Spec, /, *, element_map: list[int]) -> tuple[Spec, ...]:
 
 
 @element_extract.view
-def _(x, *, element_map):
+def _(x: np.ndarray | torch.Tensor, *, element_map: tuple[int, ...]) -> Any:
     return tuple(x[:, number] for number in element_map)

@@ -96,7 +96,7 @@ def _equalize_rgb(out: np.ndarray, x: np.ndarray) -> None:
 
 
 @equalize.cpu
-def _(out, x, *, spec):
+def _(out: np.ndarray, x: np.ndarray, *, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     planes = math.prod(x.shape[:-2]) if layout[-1] != "C" else math.prod(x.shape[:-3])
     height, width, channels = (*x.shape[-2:], 1) if layout[-1] != "C" else x.shape[-3:]
@@ -115,7 +115,7 @@ def _(out, x, *, spec):
 
 
 @equalize.gpu
-def _(out, x, *, spec):
+def _(out: torch.Tensor, x: torch.Tensor, *, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     # Channels in front, then one row per image and channel.
     planar = x.movedim(-1, -3) if layout[-1] == "C" else x

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.images.erase_torch import erase_samples_torch
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 _MAX_COORDINATE = np.float32(2.0**62)
 
@@ -185,9 +186,20 @@ def _erase(out: Any, x: Any, spec: Spec, convert: Any, **arguments: Any) -> None
 
 @erase.cpu
 def _(
-    out, x, *, anchor, axes, axis_names, centered_anchor, fill_value, normalized, normalized_anchor, normalized_shape,
-    shape, spec,
-):  # fmt: skip
+    out: np.ndarray,
+    x: np.ndarray,
+    *,
+    anchor: np.ndarray | None,
+    axes: tuple[int, ...] | None,
+    axis_names: str | None,
+    centered_anchor: bool,
+    fill_value: np.ndarray,
+    normalized: bool,
+    normalized_anchor: bool | None,
+    normalized_shape: bool | None,
+    shape: np.ndarray | None,
+    spec: Spec,
+) -> None:
     _erase(
         out, x, spec, lambda fill: fill, anchor=anchor, axes=axes, axis_names=axis_names, shape=shape,
         centered_anchor=centered_anchor, fill_value=fill_value, normalized=normalized,
@@ -197,9 +209,20 @@ def _(
 
 @erase.gpu_samples
 def _(
-    out, x, *, anchor, axes, axis_names, centered_anchor, fill_value, normalized, normalized_anchor, normalized_shape,
-    shape, spec,
-):  # fmt: skip
+    out: DeviceSamples,
+    x: DeviceSamples,
+    *,
+    anchor: Vectors | None,
+    axes: tuple[int, ...] | None,
+    axis_names: str | None,
+    centered_anchor: bool,
+    fill_value: Vectors,
+    normalized: bool,
+    normalized_anchor: bool | None,
+    normalized_shape: bool | None,
+    shape: Vectors | None,
+    spec: Spec,
+) -> None:
     if shape is None and anchor is not None:
         raise ShapeError("anchor requires shape.")
     places = list(_axes(spec, axes, axis_names))

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
+from dalify.base.optional import torch
 from dalify.registry import Spec, operator
 
 
@@ -54,5 +59,6 @@ def expand_dims(data: Spec, /, *, axes: list[int], new_axis_names: str = "") -> 
 
 
 @expand_dims.view
-def _(data, *, out_spec):
+def _(data: np.ndarray | torch.Tensor, *, out_spec: Spec) -> Any:
+    assert out_spec.shape is not None, "dalify bug: a kernel without the shape of its output"
     return data.reshape((data.shape[0], *out_spec.shape))

@@ -213,7 +213,17 @@ def _arguments(spec: Spec, data: Any, out: Any) -> tuple[Any, Any, int, int]:
 
 
 @filter.cpu
-def _(out, data, filter, fill_value, *, anchor, border, mode, spec):
+def _(
+    out: np.ndarray,
+    data: np.ndarray,
+    filter: np.ndarray,
+    fill_value: np.ndarray | None,
+    *,
+    anchor: np.ndarray,
+    border: str,
+    mode: str,
+    spec: Spec,
+) -> None:
     border = border if border in _BORDERS else _ALIASES[border]
     source, target, axes, frames = _arguments(spec, data, out)
     filters, anchors = _filters(filter, axes, anchor, len(data), frames, mode)
@@ -238,7 +248,17 @@ def _(out, data, filter, fill_value, *, anchor, border, mode, spec):
 
 
 @filter.gpu
-def _(out, data, filter, fill_value, *, anchor, border, mode, spec):
+def _(
+    out: torch.Tensor,
+    data: torch.Tensor,
+    filter: torch.Tensor,
+    fill_value: torch.Tensor | None,
+    *,
+    anchor: np.ndarray,
+    border: str,
+    mode: str,
+    spec: Spec,
+) -> None:
     border = border if border in _BORDERS else _ALIASES[border]
     source, target, axes, frames = _arguments(spec, data, out)
     filters, anchors = _filters(filter.cpu().numpy(), axes, anchor, len(data), frames, mode)

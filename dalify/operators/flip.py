@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dalify.base.errors import LayoutError
+from typing import Any
+
+import numpy as np
+
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.gather import flip_axes
 from dalify.kernels.arrays.windows_torch import flip_samples_torch
 from dalify.kernels.images.frames import visual_layout
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import AnySamples, PerSample, Spec, operator
 
 _LAYOUTS = ("HWC", "FHWC", "DHWC", "FDHWC", "CHW", "FCHW", "CDHW", "FCDHW", "CFHW", "HW", "DHW")
 
@@ -24,7 +28,7 @@ def flip(
 
     Args:
         x: images, volumes or sequences of any dtype; the layout names the axes (HWC where there is none).
-        depthwise: non-zero reverses D.
+        depthwise: non-zero reverses D; no effect without this axis.
         horizontal: non-zero reverses W.
         vertical: non-zero reverses H.
 
@@ -32,15 +36,12 @@ def flip(
         Same shape, dtype and layout.
 
     Raises:
-        LayoutError: the layout is not supported, or `depthwise` is specified and there is no D.
+        LayoutError: the layout is not supported.
 
     Example:
         >>> images = fn.flip(images, horizontal=fn.random.coin_flip())  # doctest: +SKIP
     """
-    x = x.replace(layout=visual_layout(x, _LAYOUTS))
-    if depthwise != 0 and "D" not in (x.layout or "") and isinstance(depthwise, int):
-        raise LayoutError(f"depthwise requires a D axis; the layout is {x.layout!r}.")
-    return x
+    return x.replace(layout=visual_layout(x, _LAYOUTS))
 
 
 def _flags(layout, horizontal, vertical, depthwise):
@@ -49,10 +50,15 @@ def _flags(layout, horizontal, vertical, depthwise):
 
 
 @flip.cpu_samples
-def _(out, x, *, horizontal, vertical, depthwise, out_spec):
-    flip_axes(out, x, _flags(out_spec.layout, horizontal, vertical, depthwise))
-
-
 @flip.gpu_samples
-def _(out, x, *, horizontal, vertical, depthwise, out_spec):
-    flip_samples_torch(out, x, _flags(out_spec.layout, horizontal, vertical, depthwise))
+def _(
+    out: AnySamples,
+    x: AnySamples,
+    *,
+    horizontal: np.ndarray,
+    vertical: np.ndarray,
+    depthwise: np.ndarray,
+    out_spec: Spec,
+) -> None:
+    compute: Any = flip_axes if isinstance(x, Samples) else flip_samples_torch
+    compute(out, x, _flags(out_spec.layout, horizontal, vertical, depthwise))

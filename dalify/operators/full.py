@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.errors import ShapeError
+from dalify.base.optional import torch
 from dalify.kernels.arrays.axes import check_layout
 from dalify.kernels.arrays.promotion import broadcast_shape
 from dalify.kernels.random.random_shapes import requested_shape
@@ -43,12 +44,12 @@ def full(fill_value: Spec, /, *, layout: str | None = None, shape: Shaping[list[
 
 
 @full.cpu
-def _(out, value):
+def _(out: np.ndarray, value: np.ndarray) -> None:
     missing = out.ndim - value.ndim
     np.copyto(out, value.reshape((len(value),) + (1,) * missing + value.shape[1:]))
 
 
 @full.gpu
-def _(out, value):
+def _(out: torch.Tensor, value: torch.Tensor) -> None:
     missing = out.dim() - value.dim()
     out.copy_(value.reshape(value.shape[:1] + (1,) * missing + value.shape[1:]))

@@ -35,7 +35,7 @@ def full_like(data_like: Spec, fill_value: Spec, /) -> Spec:
 
 
 @full_like.cpu
-def _(out, _like, value):
+def _(out: np.ndarray, _like: np.ndarray, value: np.ndarray) -> None:
     missing = out.ndim - value.ndim
     converted = np.empty(value.shape, out.dtype)
     saturate_cast(converted, value)
@@ -43,7 +43,7 @@ def _(out, _like, value):
 
 
 @full_like.gpu
-def _(out, _like, value):
+def _(out: torch.Tensor, _like: torch.Tensor, value: torch.Tensor) -> None:
     missing = out.dim() - value.dim()
     converted = torch.empty(value.shape, dtype=out.dtype, device=out.device)
     saturate_cast_torch(converted, value)

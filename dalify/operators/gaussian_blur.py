@@ -19,7 +19,7 @@ from dalify.kernels.images.convolve import (
     gaussian_window,
 )
 from dalify.kernels.images.frames import folded_frames
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 
 @operator
@@ -102,9 +102,9 @@ def _kernels(sigmas: np.ndarray, windows: np.ndarray) -> list[list[np.ndarray]]:
 
 @gaussian_blur.cpu_samples
 @gaussian_blur.gpu_samples
-def _(out, x, *, sigma, window_size, spec):
+def _(out: AnySamples, x: AnySamples, *, sigma: Vectors, window_size: Vectors, spec: Spec) -> None:
     layout = spec.layout or ""
-    first, axes = data_axes(layout, spec.ndim)
+    first, axes = data_axes(layout, spec.ndim or 0)
     is_sequence = layout.startswith("F")
     rows: list[np.ndarray] = []
     for name, values in (("sigma", sigma), ("window_size", window_size)):

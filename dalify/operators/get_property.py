@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.base.optional import torch
+from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.origin import source_info
 from dalify.registry import Spec, operator
@@ -45,11 +48,11 @@ def _encoded_values(x, key):
 
 
 @get_property.cpu
-def _(x, *, key):
+def _(x: Batch, *, key: str) -> Any:
     return _encoded_values(x, key)
 
 
 @get_property.gpu
-def _(x, *, key):
+def _(x: Batch, *, key: str) -> Any:
     device = x.arrays[0].device
     return [torch.tensor(value, device=device) for value in _encoded_values(x, key)]

@@ -77,7 +77,17 @@ def _parameters(x: Any, spec: Spec, layout: str, values: dict[str, Any]) -> np.n
 
 
 @grid_mask.cpu
-def _(out, x, *, angle, ratio, shift_x, shift_y, tile, spec):
+def _(
+    out: np.ndarray,
+    x: np.ndarray,
+    *,
+    angle: np.ndarray,
+    ratio: np.ndarray,
+    shift_x: np.ndarray,
+    shift_y: np.ndarray,
+    tile: np.ndarray,
+    spec: Spec,
+) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     values = {"angle": angle, "ratio": ratio, "shift_x": shift_x, "shift_y": shift_y, "tile": tile}
     np.copyto(out, x)
@@ -87,7 +97,17 @@ def _(out, x, *, angle, ratio, shift_x, shift_y, tile, spec):
 
 
 @grid_mask.gpu
-def _(out, x, *, angle, ratio, shift_x, shift_y, tile, spec):
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    angle: np.ndarray,
+    ratio: np.ndarray,
+    shift_x: np.ndarray,
+    shift_y: np.ndarray,
+    tile: np.ndarray,
+    spec: Spec,
+) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     values = {"angle": angle, "ratio": ratio, "shift_x": shift_x, "shift_y": shift_y, "tile": tile}
     rows = torch.tensor(_parameters(x, spec, layout, values), device=x.device)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.images.color_twist import twist_cpu, twist_gpu, twist_rule
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 
 @operator
@@ -44,10 +46,10 @@ def hsv(
 
 
 @hsv.cpu_samples
-def _(out, x, *, hue, saturation, value, spec):
+def _(out: Samples, x: Samples, *, hue: Vectors, saturation: Vectors, value: Vectors, spec: Spec) -> None:
     twist_cpu(out, x, spec, hue=hue, saturation=saturation, value=value)
 
 
 @hsv.gpu_samples
-def _(out, x, *, hue, saturation, value, spec):
+def _(out: DeviceSamples, x: DeviceSamples, *, hue: Vectors, saturation: Vectors, value: Vectors, spec: Spec) -> None:
     twist_gpu(out, x, spec, hue=hue, saturation=saturation, value=value)

@@ -10,6 +10,7 @@ from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.images.displacement_warp import displaced_spec
 from dalify.kernels.images.warp import sample_2d
 from dalify.kernels.images.warp_torch import sample_torch
+from dalify.kernels.random.philox import SampleDraws
 from dalify.registry import PerSample, Spec, operator
 
 _HALF_WORD = 0xFFFF
@@ -54,7 +55,16 @@ def jitter(
 
 
 @jitter.cpu
-def _(out, x, *, fill_value, interp_type, mask, nDegree, draws):  # noqa: N803
+def _(
+    out: np.ndarray,
+    x: np.ndarray,
+    *,
+    fill_value: float,
+    interp_type: DALIInterpType,
+    mask: np.ndarray,
+    nDegree: int,  # noqa: N803
+    draws: SampleDraws,
+) -> None:
     height, width = x.shape[1:3]
     nearest, reach = interp_type == DALIInterpType.INTERP_NN, np.float32(nDegree)
     words = draws.bits(height * width)
@@ -73,7 +83,16 @@ def _(out, x, *, fill_value, interp_type, mask, nDegree, draws):  # noqa: N803
 
 
 @jitter.gpu
-def _(out, x, *, fill_value, interp_type, mask, nDegree, draws):  # noqa: N803
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    fill_value: float,
+    interp_type: DALIInterpType,
+    mask: np.ndarray,
+    nDegree: int,  # noqa: N803
+    draws: SampleDraws,
+) -> None:
     height, width = x.shape[1:3]
     words = draws.bits_torch(height * width, x.device).reshape(len(x), height, width)
     rows = torch.arange(height, device=x.device, dtype=torch.float32)[:, None] + 0.5

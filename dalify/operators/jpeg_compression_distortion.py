@@ -9,6 +9,7 @@ import numpy as np
 import simplejpeg
 
 from dalify.base.errors import DTypeError, ShapeError
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.images.frames import flat_frames, frame_count, per_frame, visual_layout
 from dalify.kernels.images.jpeg_torch import jpeg_artifacts_torch
@@ -50,7 +51,7 @@ def _qualities(quality: Any, layout: str, spec: Spec) -> np.ndarray:
 
 
 @jpeg_compression_distortion.cpu
-def _(out, x, *, quality, spec):
+def _(out: np.ndarray, x: np.ndarray, *, quality: np.ndarray, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     levels = _qualities(quality, layout, spec).tolist()
     for source, target, level in zip(flat_frames(x, layout), flat_frames(out, layout), levels, strict=True):
@@ -61,6 +62,6 @@ def _(out, x, *, quality, spec):
 
 
 @jpeg_compression_distortion.gpu
-def _(out, x, *, quality, spec):
+def _(out: torch.Tensor, x: torch.Tensor, *, quality: np.ndarray, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     jpeg_artifacts_torch(flat_frames(out, layout), flat_frames(x, layout), _qualities(quality, layout, spec))

@@ -116,7 +116,16 @@ def _terms(
 
 
 @laplacian.cpu
-def _(out, x, *, scale, smoothing_size, window_size, normalized_kernel, spec):
+def _(
+    out: np.ndarray,
+    x: np.ndarray,
+    *,
+    scale: np.ndarray | None,
+    smoothing_size: np.ndarray | None,
+    window_size: np.ndarray,
+    normalized_kernel: bool,
+    spec: Spec,
+) -> None:
     terms, first_axis, layout = _terms(spec, len(x), scale, smoothing_size, window_size, normalized_kernel)
     source = flat_frames(x, layout)
     total = np.zeros(source.shape, np.float32)
@@ -128,7 +137,16 @@ def _(out, x, *, scale, smoothing_size, window_size, normalized_kernel, spec):
 
 
 @laplacian.gpu
-def _(out, x, *, scale, smoothing_size, window_size, normalized_kernel, spec):
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    scale: np.ndarray | None,
+    smoothing_size: np.ndarray | None,
+    window_size: np.ndarray,
+    normalized_kernel: bool,
+    spec: Spec,
+) -> None:
     terms, first_axis, layout = _terms(spec, len(x), scale, smoothing_size, window_size, normalized_kernel)
     source = flat_frames(x, layout)
     total = torch.zeros(source.shape, device=x.device)

@@ -8,9 +8,12 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.arrays.pointwise import apply_table, look_up
+from dalify.kernels.arrays.torch_unsigned import movable_torch
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator
 
 _MAX_KEY = 65535
@@ -68,7 +71,15 @@ def _table(
 
 
 @lookup_table.cpu
-def _(out, x, *, default_value, dtype, keys, values):
+def _(
+    out: np.ndarray,
+    x: np.ndarray,
+    *,
+    default_value: float,
+    dtype: DALIDataType,
+    keys: tuple[int, ...],
+    values: tuple[float, ...],
+) -> None:
     if x.dtype == np.uint8:
         table = _table(keys, values, default_value, dtype, 256)[:256]
         apply_table(out.reshape(1, -1), x.reshape(1, -1), table[None])
@@ -77,9 +88,18 @@ def _(out, x, *, default_value, dtype, keys, values):
     look_up(out, x, table)
 
 
-@lookup_table.gpu
-def _(out, x, *, default_value, dtype, keys, values):
-    table = torch.tensor(_table(keys, values, default_value, dtype, 1), device=x.device)
+@lookup_table.gpu_samples
+def _(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    *,
+    default_value: float,
+    dtype: DALIDataType,
+    keys: tuple[int, ...],
+    values: tuple[float, ...],
+) -> None:
+    table = uploaded(_table(keys, values, default_value, dtype, 1), out.device)
     last = len(table) - 1
-    index = x.long()
-    out.copy_(table[torch.where((index >= 0) & (index < last), index, last)])
+    index = x.block.long()
+    places = torch.where((index >= 0) & (index < last), index, last)
+    movable_torch(out.block).copy_(movable_torch(table).index_select(0, places))

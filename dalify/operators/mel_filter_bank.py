@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, option_error_text
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.audio import mel
@@ -103,19 +104,41 @@ def _samples_as_3d(samples: Samples, axis: int) -> Samples:
 
 
 @mel_filter_bank.cpu_samples
-def _(out, x, *, freq_high, freq_low, mel_formula, nfilter, normalize, sample_rate, spec):
+def _(
+    out: Samples,
+    x: Samples,
+    *,
+    freq_high: float,
+    freq_low: float,
+    mel_formula: str,
+    nfilter: int,
+    normalize: bool,
+    sample_rate: float,
+    spec: Spec,
+) -> None:
     axis = _axis(spec)
     target, source = _samples_as_3d(out, axis), _samples_as_3d(x, axis)
     high = _high(freq_high, sample_rate)
     counts = source.extents(1)
-    for bins in np.unique(counts).tolist():
+    for bins in sorted(set(counts.tolist())):
         at = np.flatnonzero(counts == bins)
         bank = mel.bank_of(bins, nfilter, sample_rate, freq_low, high, mel_formula, normalize)
         mel.apply_bank(target.take(at), source.take(at), bank)
 
 
 @mel_filter_bank.gpu
-def _(out, x, *, freq_high, freq_low, mel_formula, nfilter, normalize, sample_rate, spec):
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    freq_high: float,
+    freq_low: float,
+    mel_formula: str,
+    nfilter: int,
+    normalize: bool,
+    sample_rate: float,
+    spec: Spec,
+) -> None:
     target, source = _as_3d(out, x, spec)
     high = _high(freq_high, sample_rate)
     bank = mel.bank_of(source.shape[1], nfilter, sample_rate, freq_low, high, mel_formula, normalize)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.audio import cepstrum
 from dalify.registry import Spec, operator
@@ -74,14 +77,14 @@ def _as_3d(out, x, axis):
 
 
 @mfcc.cpu
-def _(out, x, *, axis, dct_type, lifter, normalize):
+def _(out: np.ndarray, x: np.ndarray, *, axis: int, dct_type: int, lifter: float, normalize: bool) -> None:
     target, source = _as_3d(out, x, axis)
     matrix = cepstrum.cepstral_matrix(source.shape[1], target.shape[1], dct_type, normalize, lifter)
     cepstrum.apply_matrix(target, source, matrix)
 
 
 @mfcc.gpu
-def _(out, x, *, axis, dct_type, lifter, normalize):
+def _(out: torch.Tensor, x: torch.Tensor, *, axis: int, dct_type: int, lifter: float, normalize: bool) -> None:
     target, source = _as_3d(out, x, axis)
     matrix = cepstrum.cepstral_matrix(source.shape[1], target.shape[1], dct_type, normalize, lifter)
     cepstrum.apply_matrix_torch(target, source, matrix)

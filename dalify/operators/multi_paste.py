@@ -13,7 +13,7 @@ from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.paste_regions import paste_regions
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import Memory, PerSample, Spec, Vectors, operator
 
 _IMAGE_DIMENSIONS = 3
 _LAYOUTS = ("HWC", "FHWC")
@@ -197,8 +197,17 @@ def _paste(inputs: tuple[Batch, ...], memory: Any, fill: Any, ids: Any, output_s
 @multi_paste.cpu
 @multi_paste.gpu
 def _(
-    *inputs, in_anchors, in_anchors_rel, in_ids, out_anchors, out_anchors_rel, output_size, shapes, shapes_rel, memory
-):
+    *inputs: Batch,
+    in_anchors: Vectors | None,
+    in_anchors_rel: Vectors | None,
+    in_ids: Vectors | None,
+    out_anchors: Vectors | None,
+    out_anchors_rel: Vectors | None,
+    output_size: Vectors | None,
+    shapes: Vectors | None,
+    shapes_rel: Vectors | None,
+    memory: Memory,
+) -> Any:
     given = {
         "in_anchors": in_anchors, "in_anchors_rel": in_anchors_rel, "out_anchors": out_anchors,
         "out_anchors_rel": out_anchors_rel, "shapes": shapes, "shapes_rel": shapes_rel,

@@ -73,7 +73,18 @@ def nonsilent_region(
 
 
 @nonsilent_region.cpu_samples
-def _(begin, length, x, *, cutoff_db, reference_power, reset_interval, window_length):
+def _(
+    begin: Samples,
+    length: Samples,
+    x: Samples,
+    *,
+    cutoff_db: float,
+    reference_power: float,
+    reset_interval: int,
+    window_length: int,
+) -> None:
+    assert begin.dense is not None, "dalify bug: numbers that are not in one array"
+    assert length.dense is not None, "dalify bug: numbers that are not in one array"
     begin.dense[...], length.dense[...] = nonsilent_regions(
         x,
         cutoff_db=cutoff_db,
@@ -84,7 +95,16 @@ def _(begin, length, x, *, cutoff_db, reference_power, reset_interval, window_le
 
 
 @nonsilent_region.gpu
-def _(begin, length, x, *, cutoff_db, reference_power, reset_interval, window_length):
+def _(
+    begin: torch.Tensor,
+    length: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    cutoff_db: float,
+    reference_power: float,
+    reset_interval: int,
+    window_length: int,
+) -> None:
     # On the CPU, as in DALI: a sliding sum is sequential, and the results must be the same on both devices.
     regions = nonsilent_regions(
         Samples.of_dense(x.cpu().contiguous().numpy()),

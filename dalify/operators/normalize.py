@@ -8,7 +8,9 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
+from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.axes import chosen_axes
 from dalify.kernels.arrays.normalize import (
     batch_statistics,
@@ -21,7 +23,7 @@ from dalify.kernels.arrays.normalize import (
     scale_factors,
 )
 from dalify.kernels.arrays.normalize import normalize as normalize_cpu
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 
 @operator(whole_batch=lambda arguments: arguments.get("batch", False))
@@ -88,7 +90,20 @@ def _axes(spec: Spec, shape: Any, axes: Any, axis_names: Any, *given: np.ndarray
 
 
 @normalize.prepare
-def _(data, *, axes, axis_names, batch, ddof, epsilon, mean, scale, stddev, spec, count):
+def _(
+    data: Batch,
+    *,
+    axes: tuple[int, ...] | None,
+    axis_names: str | None,
+    batch: bool,
+    ddof: int,
+    epsilon: float,
+    mean: Vectors | None,
+    scale: float,
+    stddev: Vectors | None,
+    spec: Spec,
+    count: int,
+) -> dict[str, Any]:
     if not batch or (mean is not None and stddev is not None):
         return {"batch_mean": None, "batch_factor": None}
     if any(values is not None and len(values[0]) != 1 for values in (mean, stddev)):
@@ -116,7 +131,22 @@ def _resolve(x, axes, axis_names, mean, stddev, batch_mean, batch_factor, epsilo
 
 
 @normalize.cpu_samples
-def _(out, x, *, axes, axis_names, ddof, epsilon, mean, scale, shift, stddev, batch_mean, batch_factor, spec):
+def _(
+    out: Samples,
+    x: Samples,
+    *,
+    axes: tuple[int, ...] | None,
+    axis_names: str | None,
+    ddof: int,
+    epsilon: float,
+    mean: Vectors | None,
+    scale: float,
+    shift: float,
+    stddev: Vectors | None,
+    batch_mean: Any,
+    batch_factor: Any,
+    spec: Spec,
+) -> None:
     options = {"ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift}
     given = (mean, stddev, batch_mean, batch_factor)
     if all(values is None for values in given) and x.dtype == out.dtype == np.float32 and x.shapes.all():
@@ -131,7 +161,22 @@ def _(out, x, *, axes, axis_names, ddof, epsilon, mean, scale, shift, stddev, ba
 
 
 @normalize.gpu
-def _(out, x, *, axes, axis_names, ddof, epsilon, mean, scale, shift, stddev, batch_mean, batch_factor, spec):
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    axes: tuple[int, ...] | None,
+    axis_names: str | None,
+    ddof: int,
+    epsilon: float,
+    mean: np.ndarray | None,
+    scale: float,
+    shift: float,
+    stddev: np.ndarray | None,
+    batch_mean: Any,
+    batch_factor: Any,
+    spec: Spec,
+) -> None:
     chosen, *given = _resolve(x, axes, axis_names, mean, stddev, batch_mean, batch_factor, epsilon, scale, spec)
-    mean, factor = (None if values is None else torch.tensor(values, device=x.device) for values in given)
-    normalize_torch(out, x, mean, factor, chosen, ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)
+    center, factor = (None if values is None else torch.tensor(values, device=x.device) for values in given)
+    normalize_torch(out, x, center, factor, chosen, ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
 from dalify.base.optional import torch
+from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.registry import Spec, operator
@@ -71,7 +73,7 @@ def one_hot(
 
 
 @one_hot.prepare
-def _(x, *, axis, axis_name, num_classes):
+def _(x: Batch, *, axis: int | None, axis_name: str | None, num_classes: int) -> dict[str, Any]:
     if axis is None and x.ndim and all(math.prod(shape) == 1 for shape in x.shapes()):
         return {"out_shapes": [(num_classes,)] * len(x), "out_layout": axis_name or ""}
     if axis_name is not None and x.ndim and not x.layout:
@@ -87,7 +89,7 @@ def _entries(dtype, off_value, on_value):
 
 
 @one_hot.cpu
-def _(out, x, *, axis, num_classes, off_value, on_value):
+def _(out: np.ndarray, x: np.ndarray, *, axis: int | None, num_classes: int, off_value: float, on_value: float) -> None:
     entries = _entries(out.dtype, off_value, on_value)
     last = np.moveaxis(out, 1 + axis, -1) if axis is not None and axis >= 0 else out
     last[...] = entries[0]
@@ -98,7 +100,17 @@ def _(out, x, *, axis, num_classes, off_value, on_value):
 
 
 @one_hot.gpu
-def _(out, x, *, axis, num_classes, off_value, on_value, out_spec):
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    axis: int | None,
+    num_classes: int,
+    off_value: float,
+    on_value: float,
+    out_spec: Spec,
+) -> None:
+    assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its output"
     entries = torch.tensor(_entries(out_spec.dtype.numpy, off_value, on_value), device=out.device)
     at = -1 if axis is None else axis
     rows = x.reshape(out.shape[:-1]) if at < 0 else x

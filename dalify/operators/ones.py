@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.axes import check_layout
 from dalify.kernels.random.random_shapes import requested_shape
@@ -35,10 +38,10 @@ def ones(
 
 
 @ones.cpu
-def _(out):
+def _(out: np.ndarray) -> None:
     out.fill(1)
 
 
 @ones.gpu
-def _(out):
+def _(out: torch.Tensor) -> None:
     out.fill_(1)

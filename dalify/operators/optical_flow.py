@@ -102,7 +102,17 @@ def optical_flow(
 
 
 @optical_flow.cpu
-def _(out, x, hints, *, enable_temporal_hints, hint_grid, image_type, output_grid, preset):
+def _(
+    out: np.ndarray,
+    x: np.ndarray,
+    hints: np.ndarray | None,
+    *,
+    enable_temporal_hints: bool,
+    hint_grid: int,
+    image_type: DALIImageType,
+    output_grid: int,
+    preset: float,
+) -> None:
     for index, frames in enumerate(x):
         gray = [_prepare(frame, image_type) for frame in frames]
         height, width = frames.shape[1:3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
 from dalify.base.limits import check_shape
 from dalify.data.batch import Batch
+from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.arrays.gather import copy_window, copy_window_torch
-from dalify.registry import PerSample, Spec, operator
+from dalify.kernels.arrays.windows_torch import window_samples_torch
+from dalify.registry import Memory, PerSample, Spec, Vectors, operator
 
 _SMALL_BYTES = 1 << 15
 
@@ -65,7 +68,7 @@ def _axes_of(ndim: int, layout: str, axes: Any, axis_names: str | None) -> list[
 
 
 def _per_axis(name: str, values: Any, axes: list[int], default: int) -> list[int]:
-    numbers = [default] if values is None else [int(value) for value in values]
+    numbers = [default] if values is None or not len(values) else [int(value) for value in values]
     if len(numbers) not in (1, len(axes)):
         raise ArgumentValueError(f"{name} must be one number or {len(axes)}, one for each axis; got {len(numbers)}.")
     return numbers * len(axes) if len(numbers) == 1 else numbers
@@ -97,15 +100,29 @@ def _padded_shapes(x: Batch, axes: Any, axis_names: str | None, shape: Any, alig
 
 @pad.cpu
 @pad.gpu
-def _(x, *, axes, axis_names, shape, align, fill_value, memory):
+def _(
+    x: Batch,
+    *,
+    axes: Vectors | None,
+    axis_names: str | None,
+    shape: Vectors | None,
+    align: Vectors | None,
+    fill_value: np.ndarray,
+    memory: Memory,
+) -> Any:
     shapes = _padded_shapes(x, axes, axis_names, shape, align)
     count = len(shapes)
+    assert x.ndim is not None, "dalify bug: a batch without a number of dimensions"
     copy: Any = copy_window if x.device == "cpu" else copy_window_torch
     # As in DALI, which truncates fractions here, unlike in other operators.
     fills = fill_value if x.dtype.is_float else np.trunc(fill_value)
     results = memory(0, count, shapes[0]) if len(set(shapes)) == 1 else None
     if results is not None and x.dense is not None and (fills == fills[0]).all():
         copy(results, x.dense, np.zeros((count, x.ndim), np.int64), fill=fills[0])
+        return results
+    if results is not None and x.device == "gpu" and math.prod(results.shape) and (fills == fills[0]).all():
+        target, source = DeviceSamples.of_dense(results), DeviceSamples.of_batch(x)
+        window_samples_torch(target, source, np.zeros((count, x.ndim), np.int64), fill=fills[0])
         return results
     if results is None:
         results = [memory(n, 1, extents)[0, ...] for n, extents in enumerate(shapes)]

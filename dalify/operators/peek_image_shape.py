@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, of_sample, option_error_text
@@ -55,7 +58,7 @@ def peek_image_shape(
 
 
 @peek_image_shape.cpu
-def _(out, encoded, *, image_type, adjust_orientation):
+def _(out: Any, encoded: Sequence[np.ndarray], *, image_type: DALIImageType, adjust_orientation: bool) -> None:
     for index in range(len(encoded)):
         try:
             out[index] = np.asarray(image_shape(encoded[index], image_type, adjust_orientation))

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from dalify.base.errors import LayoutError
+from dalify.base.optional import torch
 from dalify.registry import Spec, operator
 
 
@@ -38,5 +43,5 @@ def per_frame(x: Spec, /, *, replace: bool = False) -> Spec:
 
 
 @per_frame.view
-def _(x):
+def _(x: np.ndarray | torch.Tensor) -> Any:
     return x

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError
 from dalify.data import Batch
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 
 @operator(batchwise=True)
@@ -44,11 +46,11 @@ def _sources(x, indices):
 
 
 @permute_batch.cpu
-def _(x, *, indices):
+def _(x: Batch, *, indices: Vectors) -> Any:
     # As a list, samples are not copied until the output batch is assembled.
     return Batch(None, x.samples, x.layout, x.device, x.origins, x.dtype).take(_sources(x, indices))
 
 
 @permute_batch.gpu
-def _(x, *, indices):
+def _(x: Batch, *, indices: Vectors) -> Any:
     return x.take(_sources(x, indices))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.audio import spectrum
 from dalify.registry import Spec, operator
@@ -56,12 +59,12 @@ def _length(nfft: int | None, samples: int) -> int:
 
 
 @power_spectrum.cpu
-def _(out, x, *, axis, nfft, power):
+def _(out: np.ndarray, x: np.ndarray, *, axis: int, nfft: int | None, power: int) -> None:
     chosen = x.ndim - 1 if axis < 0 else axis + 1
     spectrum.power_spectrum(out, x, chosen, length=_length(nfft, x.shape[chosen]), power=power)
 
 
 @power_spectrum.gpu
-def _(out, x, *, axis, nfft, power):
+def _(out: torch.Tensor, x: torch.Tensor, *, axis: int, nfft: int | None, power: int) -> None:
     chosen = x.ndim - 1 if axis < 0 else axis + 1
     spectrum.power_spectrum_torch(out, x, chosen, length=_length(nfft, x.shape[chosen]), power=power)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from dalify.base.errors import ArgumentValueError, DTypeError, option_error_text
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.audio import preemphasis
 from dalify.registry import PerSample, Spec, operator
 
@@ -49,10 +53,10 @@ def preemphasis_filter(
 
 
 @preemphasis_filter.cpu_samples
-def _(out, x, *, border, preemph_coeff):
+def _(out: Samples, x: Samples, *, border: str, preemph_coeff: np.ndarray) -> None:
     preemphasis.preemphasis(out, x, preemph_coeff, border)
 
 
 @preemphasis_filter.gpu
-def _(out, x, *, border, preemph_coeff):
+def _(out: torch.Tensor, x: torch.Tensor, *, border: str, preemph_coeff: np.ndarray) -> None:
     preemphasis.preemphasis_torch(out.reshape(len(x), -1), x.reshape(len(x), -1), preemph_coeff, border)

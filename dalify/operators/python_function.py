@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.data.batch import Batch
 from dalify.registry import Spec, operator
 from dalify.sources.user_function import as_array, as_tensor, call_user_function, layout_of, writable
 
@@ -74,14 +75,14 @@ def python_function(
 
 
 @python_function.cpu
-def _(*xs, function, num_outputs, batch_processing, output_layouts, count):
+def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function, xs, count, num_outputs, output_layouts, "cpu", whole=batch_processing, given=writable, taken=as_array
     )
 
 
 @python_function.gpu
-def _(*xs, function, num_outputs, batch_processing, output_layouts, count):
+def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function,
         xs,

@@ -13,7 +13,8 @@ from dalify.data.dtypes import DALIDataType
 from dalify.data.rows import Rows
 from dalify.kernels.boxes.bbox_crop import CropRules, search
 from dalify.kernels.boxes.box_layout import from_corners, to_corners
-from dalify.registry import PerSample, Spec, operator
+from dalify.kernels.random.philox import SampleDraws
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 # DALI may search indefinitely; after this many candidates the best one is used.
 _MAX_CANDIDATES = 10_000
@@ -135,27 +136,27 @@ def _extents(values: Any, axes: int, shape_layout: str | None, name: str) -> np.
 
 @random_bbox_crop.cpu
 def _(
-    boxes,
-    labels,
+    boxes: Rows,
+    labels: Rows | None,
     *,
-    all_boxes_above_threshold,
-    allow_no_crop,
-    aspect_ratio,
-    bbox_layout,
-    bbox_prune_threshold,
-    crop_shape,
-    input_shape,
-    ltrb,
-    num_attempts,
-    output_bbox_indices,
-    quiet,
-    scaling,
-    shape_layout,
-    threshold_type,
-    thresholds,
-    total_num_attempts,
-    draws,
-):
+    all_boxes_above_threshold: bool,
+    allow_no_crop: bool,
+    aspect_ratio: tuple[float, ...],
+    bbox_layout: str | None,
+    bbox_prune_threshold: float | None,
+    crop_shape: Vectors | None,
+    input_shape: Vectors | None,
+    ltrb: bool,
+    num_attempts: int,
+    output_bbox_indices: bool,
+    quiet: bool,
+    scaling: tuple[float, ...],
+    shape_layout: str | None,
+    threshold_type: str,
+    thresholds: tuple[float, ...],
+    total_num_attempts: int,
+    draws: SampleDraws,
+) -> Any:
     axes = boxes.values.shape[1] // 2
     layout = bbox_layout or ("xyzXYZ" if axes == 3 else "xyXY" if ltrb else "xyWH")
     ranges = tuple(zip(aspect_ratio[::2], aspect_ratio[1::2], strict=True))
@@ -165,7 +166,7 @@ def _(
         allow_no_crop=allow_no_crop and crop_shape is None,
         is_overlap=threshold_type == "overlap",
         all_boxes=all_boxes_above_threshold,
-        scaling=scaling,
+        scaling=(scaling[0], scaling[1]),
         aspect_ratio=ranges * pairs if len(ranges) == 1 else ranges[:pairs],
         attempts=num_attempts,
         total_attempts=total_num_attempts if total_num_attempts > 0 else _MAX_CANDIDATES,

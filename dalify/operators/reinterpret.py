@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -77,13 +78,15 @@ def _innermost(data: Spec, item: int) -> int:
 
 
 @reinterpret.cpu
-def _(data, shape_input, *, out_spec):
+def _(data: np.ndarray, shape_input: np.ndarray | None, *, out_spec: Spec) -> Any:
+    assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its output"
     flat = np.ascontiguousarray(data).reshape(len(data), -1).view(out_spec.dtype.numpy)
     return reshaped(flat, None if shape_input is not None else out_spec.shape, shape_input)
 
 
 @reinterpret.gpu
-def _(data, shape_input, *, out_spec):
+def _(data: torch.Tensor, shape_input: torch.Tensor | None, *, out_spec: Spec) -> Any:
+    assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its output"
     dtype = torch.from_numpy(np.empty(0, out_spec.dtype.numpy)).dtype
     # torch rejects the strides of empty views.
     flat = (

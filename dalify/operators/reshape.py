@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
+
+import numpy as np
 
 from dalify.base.errors import ArgumentValueError
+from dalify.base.optional import torch
 from dalify.kernels.arrays.reshaping import filled_shape, reshaped, reshaped_spec
 from dalify.registry import VARIES, Shaping, Spec, operator
 
@@ -51,5 +55,5 @@ def reshape(
 
 
 @reshape.view
-def _(data, shape_input, *, out_spec):
+def _(data: np.ndarray | torch.Tensor, shape_input: np.ndarray | torch.Tensor | None, *, out_spec: Spec) -> Any:
     return reshaped(data, None if shape_input is not None else out_spec.shape, shape_input)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, ShapeError
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.frozen import read_only
-from dalify.kernels.random.philox import fill_uniform
+from dalify.kernels.random.philox import SampleDraws, fill_uniform
 from dalify.registry import PerSample, Spec, operator
 
 _GOOD, _NEGATIVE, _REVERSED, _TOO_LARGE, _OUTSIDE = range(5)
@@ -102,7 +104,16 @@ def _number(values: np.ndarray, sample: int, axis: int) -> int:
 
 
 @roi_random_crop.cpu
-def _(x, *, crop_shape, in_shape, roi_end, roi_shape, roi_start, draws):
+def _(
+    x: np.ndarray | None,
+    *,
+    crop_shape: np.ndarray,
+    in_shape: np.ndarray | None,
+    roi_end: np.ndarray | None,
+    roi_shape: np.ndarray | None,
+    roi_start: np.ndarray,
+    draws: SampleDraws,
+) -> Any:
     count, axes = crop_shape.shape
     arguments = {"in_shape": in_shape, "roi_end": roi_end, "roi_shape": roi_shape, "roi_start": roi_start}
     for name, values in arguments.items():
@@ -115,6 +126,7 @@ def _(x, *, crop_shape, in_shape, roi_end, roi_shape, roi_start, draws):
     else:
         shape = np.empty((count, 0), np.int32) if in_shape is None else in_shape
     other = roi_shape if roi_end is None else roi_end
+    assert other is not None, "dalify bug: neither roi_end nor roi_shape"
     out = np.empty((count, axes), np.int64)
     window, start, other, shape = map(read_only, (crop_shape, roi_start, other, shape))
     state = draws.draws.numba_arguments(draws.samples)

@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
+from dalify.data.batch import Batch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIInterpType
+from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.kernels.images.frames import folded_frames, frame_count, per_frame, per_frame_of_samples, visual_layout
 from dalify.kernels.images.rotation import about_centers, canvas_size, rotation_matrix
 from dalify.kernels.images.warp import warp_2d, warp_3d
 from dalify.kernels.images.warp_rules import LAYOUTS, check_interpolation, spatial_size, with_size
 from dalify.kernels.images.warp_torch import warp_samples_torch
-from dalify.registry import PerSample, Shaping, operator
+from dalify.registry import PerSample, Shaping, Vectors, operator
 
 
 @operator
@@ -38,7 +41,7 @@ def rotate(
     Args:
         x: images HWC, sequences FHWC, volumes DHWC or FDHWC of any numeric type.
         angle: degrees; for volumes, the right-handed rotation around `axis`; one value per sample or per frame.
-        axis: for volumes only: direction (x, y, z), not zero; one per sample or per frame.
+        axis: for volumes, without effect on images: direction (x, y, z), not zero; one per sample or per frame.
         dtype: type of the result, the input's by default; integers are rounded half away from zero and saturated.
         fill_value: value outside the source; by default the border pixel is repeated.
         interp_type: INTERP_LINEAR or INTERP_NN.
@@ -50,7 +53,7 @@ def rotate(
 
     Raises:
         LayoutError: the layout is not supported.
-        ArgumentValueError: volumes without `axis`, images with one, a `size` of wrong length, an unsupported
+        ArgumentValueError: volumes without `axis`, a `size` of wrong length, an unsupported
             `interp_type`.
 
     Example:
@@ -70,8 +73,6 @@ def _check_layout(x: Spec, axis: Any) -> str:
         raise ArgumentValueError(
             "volumes require axis, the direction (x, y, z) to rotate around.", hint="axis=[0, 0, 1]"
         )
-    if "D" not in layout and axis is not None:
-        raise ArgumentValueError("axis is only for volumes; images rotate around their center.", hint="Omit axis.")
     return layout
 
 
@@ -91,7 +92,9 @@ def _shape_of(shape: tuple[int, ...], layout: str, matrices: list[np.ndarray]) -
 
 
 @rotate.geometry
-def _(x, *, angle, axis, keep_size, size, spec):
+def _(
+    x: Batch, *, angle: Vectors, axis: Vectors | None, keep_size: bool, size: Vectors | None, spec: Spec
+) -> dict[str, Any]:
     if keep_size or size is not None:
         return {}
     layout = _check_layout(spec, axis)
@@ -99,7 +102,7 @@ def _(x, *, angle, axis, keep_size, size, spec):
     for i, shape in enumerate(x.shapes()):
         frames = frame_count(layout, shape)
         angles = per_frame(angle[i][None], frames, "angle")
-        directions = None if axis is None else per_frame(axis[i][None], frames, "axis", 3)
+        directions = None if axis is None or "D" not in layout else per_frame(axis[i][None], frames, "axis", 3)
         shapes.append(_shape_of(tuple(shape), layout, _matrices(angles, directions)))
     return {"out_shapes": np.array(shapes, np.int64)}
 
@@ -113,10 +116,19 @@ def _maps(angles: np.ndarray, axes: np.ndarray | None, sizes: np.ndarray, out_si
 
 
 @rotate.cpu_samples
-def _(out, x, *, angle, axis, fill_value, interp_type, spec):
+def _(
+    out: Samples,
+    x: Samples,
+    *,
+    angle: Vectors,
+    axis: Vectors | None,
+    fill_value: float | None,
+    interp_type: DALIInterpType,
+    spec: Spec,
+) -> None:
     layout = visual_layout(spec, LAYOUTS)
     angles = per_frame_of_samples(angle, x, layout, "angle")
-    axes = None if axis is None else per_frame_of_samples(axis, x, layout, "axis", 3)
+    axes = None if axis is None or "D" not in layout else per_frame_of_samples(axis, x, layout, "axis", 3)
     target, source = folded_frames(out, layout), folded_frames(x, layout)
     warp = warp_3d if "D" in layout else warp_2d
     warp(
@@ -129,10 +141,19 @@ def _(out, x, *, angle, axis, fill_value, interp_type, spec):
 
 
 @rotate.gpu_samples
-def _(out, x, *, angle, axis, fill_value, interp_type, spec):
+def _(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    *,
+    angle: Vectors,
+    axis: Vectors | None,
+    fill_value: float | None,
+    interp_type: DALIInterpType,
+    spec: Spec,
+) -> None:
     layout = visual_layout(spec, LAYOUTS)
     angles = per_frame_of_samples(angle, x, layout, "angle")
-    axes = None if axis is None else per_frame_of_samples(axis, x, layout, "axis", 3)
+    axes = None if axis is None or "D" not in layout else per_frame_of_samples(axis, x, layout, "axis", 3)
     target, source = folded_frames(out, layout), folded_frames(x, layout)
     warp_samples_torch(
         target,

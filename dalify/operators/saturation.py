@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.data.samples import Samples
 from dalify.kernels.images.color_twist import twist_cpu, twist_gpu, twist_rule
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 
 @operator
@@ -43,10 +45,10 @@ def saturation(
 
 
 @saturation.cpu_samples
-def _(out, x, *, saturation, spec):
+def _(out: Samples, x: Samples, *, saturation: Vectors, spec: Spec) -> None:
     twist_cpu(out, x, spec, saturation=saturation)
 
 
 @saturation.gpu_samples
-def _(out, x, *, saturation, spec):
+def _(out: DeviceSamples, x: DeviceSamples, *, saturation: Vectors, spec: Spec) -> None:
     twist_gpu(out, x, spec, saturation=saturation)

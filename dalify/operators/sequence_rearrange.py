@@ -41,10 +41,10 @@ def sequence_rearrange(x: Spec, /, *, new_order: Shaping[list[int]]) -> Spec:
 
 # The executor groups samples by new_order, so that the first row applies to the whole group.
 @sequence_rearrange.cpu
-def _(out, x, *, new_order):
+def _(out: np.ndarray, x: np.ndarray, *, new_order: np.ndarray) -> None:
     np.take(x, new_order[0], axis=1, out=out, mode="clip")
 
 
 @sequence_rearrange.gpu
-def _(out, x, *, new_order):
+def _(out: torch.Tensor, x: torch.Tensor, *, new_order: np.ndarray) -> None:
     out.copy_(x.index_select(1, torch.tensor(new_order[0], dtype=torch.int64, device=x.device)))

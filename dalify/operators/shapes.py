@@ -31,8 +31,8 @@ def shapes(x: Spec, /, *, dtype: DALIDataType = DALIDataType.INT64) -> Spec:
 
 
 @shapes.cpu
-def _(out, _x, *, spec):
-    if out.dtype.kind in "iu" and max(spec.shape, default=0) > np.iinfo(out.dtype).max:
+def _(out: np.ndarray, _x: np.ndarray, *, spec: Spec) -> None:
+    if out.dtype.kind in "iu" and max(spec.shape or (), default=0) > np.iinfo(out.dtype).max:
         raise IntegerRangeError(
             f"the extents {spec.shape} are out of the range of {out.dtype}.", hint="dtype=types.INT64"
         )
@@ -40,5 +40,5 @@ def _(out, _x, *, spec):
 
 
 @shapes.gpu
-def _(out, _x, *, spec):
+def _(out: torch.Tensor, _x: torch.Tensor, *, spec: Spec) -> None:
     out[...] = torch.tensor(spec.shape, dtype=out.dtype, device=out.device)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, option_error_text
+from dalify.base.small_arrays import places_in_rows
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -14,7 +15,7 @@ from dalify.kernels.arrays.gather import BORDERS, channel_fill, copy_bordered_wi
 from dalify.kernels.arrays.windows_torch import window_samples_torch
 from dalify.kernels.images.crop_geometry import FILLING, POLICIES, check_fill_values, trimmed
 from dalify.kernels.images.slice_geometry import slice_bounds
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 _POLICIES = (*POLICIES, *BORDERS)
 
@@ -141,28 +142,28 @@ def _axes(spec: Spec, axes: np.ndarray | None, axis_names: str | None, count: in
 
 @slice.prepare
 def _(
-    data,
-    anchor,
-    shape_input,
+    data: Batch,
+    anchor: Batch | None,
+    shape_input: Batch | None,
     *,
-    spec,
-    axes,
-    axis_names,
-    start,
-    rel_start,
-    end,
-    rel_end,
-    shape,
-    rel_shape,
-    normalized_anchor,
-    normalized_shape,
-    out_of_bounds_policy,
-    count,
-):
+    spec: Spec,
+    axes: np.ndarray | None,
+    axis_names: str | None,
+    start: Vectors | None,
+    rel_start: Vectors | None,
+    end: Vectors | None,
+    rel_end: Vectors | None,
+    shape: Vectors | None,
+    rel_shape: Vectors | None,
+    normalized_anchor: bool,
+    normalized_shape: bool,
+    out_of_bounds_policy: str,
+    count: int,
+) -> dict[str, Any]:
     _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shape, rel_shape)
     extents = data.shape_array()
     places = _axes(spec, axes, axis_names, count)
-    if anchor is not None:
+    if anchor is not None and shape_input is not None:
         if anchor.dtype.is_float != shape_input.dtype.is_float:
             raise ArgumentValueError("the inputs anchor and shape must both be integers, or both floats.")
         start, rel_start = _absolute_and_relative(anchor, normalized_anchor)
@@ -174,8 +175,9 @@ def _(
                 f"the number of coordinates must match the {places.shape[1]} axes; got {given}.",
                 hint="Specify the axes: axis_names='HW' or axes=[0].",
             )
+    at = places_in_rows(places, extents.shape[1])
     begins, ends = slice_bounds(
-        np.take_along_axis(extents, places, axis=1),
+        extents.reshape(-1)[at].reshape(places.shape),
         start=start,
         rel_start=rel_start,
         end=end,
@@ -185,8 +187,7 @@ def _(
         are_inputs=anchor is not None,
     )
     anchors, windows = np.zeros_like(extents), extents.copy()
-    np.put_along_axis(anchors, places, begins, axis=1)
-    np.put_along_axis(windows, places, ends - begins, axis=1)
+    anchors.reshape(-1)[at], windows.reshape(-1)[at] = begins.reshape(-1), (ends - begins).reshape(-1)
     outside = (anchors < 0) | (anchors + windows > extents)
     if outside.any() and out_of_bounds_policy == "error":
         n, axis = np.argwhere(outside)[0].tolist()
@@ -204,25 +205,26 @@ def _(
 @slice.cpu_samples
 @slice.gpu_samples
 def _(
-    out,
-    data,
-    anchor=None,
-    shape_input=None,
+    out: AnySamples,
+    data: AnySamples,
+    anchor: AnySamples | None = None,
+    shape_input: AnySamples | None = None,
     *,
-    spec,
-    out_spec,
-    anchors,
-    fill_values,
-    out_of_bounds_policy,
-):
+    spec: Spec,
+    out_spec: Spec,
+    anchors: Any,
+    fill_values: tuple[float, ...],
+    out_of_bounds_policy: str,
+) -> None:
     if out_of_bounds_policy in BORDERS:
         copy_bordered_window(out, data, anchors, out_of_bounds_policy)
         return
-    layout = spec.layout or "?" * (spec.ndim - 1) + "C"  # without a letter C, the last axis has the channels
+    layout = spec.layout or "?" * ((spec.ndim or 1) - 1) + "C"  # without a letter C, the last axis has the channels
     if out_of_bounds_policy not in FILLING:
         fill_values = fill_values[:1]  # ignored
     elif len(fill_values) > 1:
         axis = spec.replace(layout=layout).axis("C")
         check_fill_values(fill_values, data.shapes[:, axis])
     copy: Any = copy_windows if isinstance(data, Samples) else window_samples_torch
+    assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its output"
     copy(out, data, anchors, fill=channel_fill(fill_values, layout, is_float=out_spec.dtype.is_float))

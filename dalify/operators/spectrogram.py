@@ -9,7 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.audio import spectrum
 from dalify.registry import Spec, operator
 
@@ -102,7 +104,19 @@ def _window(window_fn: Sequence[float] | None, length: int) -> np.ndarray:
 
 
 @spectrogram.cpu_samples
-def _(out, x, *, center_windows, layout, nfft, power, reflect_padding, window_fn, window_length, window_step):
+def _(
+    out: Samples,
+    x: Samples,
+    *,
+    center_windows: bool,
+    layout: str,
+    nfft: int | None,
+    power: int,
+    reflect_padding: bool,
+    window_fn: tuple[float, ...] | None,
+    window_length: int,
+    window_step: int,
+) -> None:
     spectrum.spectrogram(
         out,
         x,
@@ -117,7 +131,19 @@ def _(out, x, *, center_windows, layout, nfft, power, reflect_padding, window_fn
 
 
 @spectrogram.gpu
-def _(out, x, *, center_windows, layout, nfft, power, reflect_padding, window_fn, window_length, window_step):
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    center_windows: bool,
+    layout: str,
+    nfft: int | None,
+    power: int,
+    reflect_padding: bool,
+    window_fn: tuple[float, ...] | None,
+    window_length: int,
+    window_step: int,
+) -> None:
     spectrum.spectrogram_torch(
         out,
         x.reshape(len(x), -1),

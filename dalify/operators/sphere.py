@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.images.displacement_warp import displace_cpu, displace_gpu, displaced_spec, sphere_maps
 from dalify.registry import PerSample, Spec, operator
@@ -40,10 +43,10 @@ def sphere(
 
 
 @sphere.cpu
-def _(out, x, *, fill_value, interp_type, mask):
+def _(out: np.ndarray, x: np.ndarray, *, fill_value: float, interp_type: DALIInterpType, mask: np.ndarray) -> None:
     displace_cpu(out, x, sphere_maps(x.shape[1], x.shape[2]), mask, interp_type, fill_value)
 
 
 @sphere.gpu
-def _(out, x, *, fill_value, interp_type, mask):
+def _(out: torch.Tensor, x: torch.Tensor, *, fill_value: float, interp_type: DALIInterpType, mask: np.ndarray) -> None:
     displace_gpu(out, x, sphere_maps(x.shape[1], x.shape[2]), mask, interp_type, fill_value)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
+
+import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.base.optional import torch
 from dalify.kernels.arrays.axes import chosen_axes, without_axes
 from dalify.registry import Spec, operator
 
@@ -44,5 +48,6 @@ def squeeze(data: Spec, /, *, axes: list[int] | None = None, axis_names: str | N
 
 
 @squeeze.view
-def _(data, *, out_spec):
+def _(data: np.ndarray | torch.Tensor, *, out_spec: Spec) -> Any:
+    assert out_spec.shape is not None, "dalify bug: a kernel without the shape of its output"
     return data.reshape((data.shape[0], *out_spec.shape))

@@ -50,10 +50,10 @@ def stack(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = No
 
 
 @stack.cpu
-def _(out, *parts, axis):
+def _(out: np.ndarray, *parts: np.ndarray, axis: int) -> None:
     np.stack(parts, axis=normal_axis(axis, out.ndim - 2, extra=1) + 1, out=out)
 
 
 @stack.gpu
-def _(out, *parts, axis):
+def _(out: torch.Tensor, *parts: torch.Tensor, axis: int) -> None:
     out.copy_(torch.stack(parts, dim=normal_axis(axis, out.dim() - 2, extra=1) + 1))

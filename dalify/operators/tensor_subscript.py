@@ -184,10 +184,10 @@ def _take_torch(x: torch.Tensor, index: tuple[Any, ...]) -> torch.Tensor:
 
 
 @tensor_subscript.cpu
-def _(x, *indices, items):
+def _(x: np.ndarray, *indices: np.ndarray, items: Any) -> Any:
     return _select(x, indices, items, _take)
 
 
 @tensor_subscript.gpu
-def _(x, *indices, items):
+def _(x: torch.Tensor, *indices: torch.Tensor, items: Any) -> Any:
     return _select(x, indices, items, _take_torch)

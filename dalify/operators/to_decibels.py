@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 
 from dalify.base.errors import ArgumentValueError, DTypeError
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.audio import decibels
 from dalify.registry import Spec, operator
 
@@ -40,10 +42,10 @@ def to_decibels(x: Spec, /, *, cutoff_db: float = -200.0, multiplier: float = 10
 
 
 @to_decibels.cpu_samples
-def _(out, x, *, cutoff_db, multiplier, reference):
+def _(out: Samples, x: Samples, *, cutoff_db: float, multiplier: float, reference: float) -> None:
     decibels.to_decibels(out, x, multiplier, cutoff_db, reference or None)
 
 
 @to_decibels.gpu
-def _(out, x, *, cutoff_db, multiplier, reference):
+def _(out: torch.Tensor, x: torch.Tensor, *, cutoff_db: float, multiplier: float, reference: float) -> None:
     decibels.to_decibels_torch(out, x, multiplier, cutoff_db, reference or None)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from dalify.base.errors import ArgumentValueError
+from dalify.base.optional import torch
 from dalify.kernels.arrays.axes import check_layout
 from dalify.registry import Spec, operator
 
@@ -52,10 +56,10 @@ def _order(perm: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
 
 
 @transpose.cpu
-def _(x, *, perm):
+def _(x: np.ndarray, *, perm: tuple[int, ...] | None) -> Any:
     return x.transpose(0, *(axis + 1 for axis in _order(perm, x.ndim - 1)))
 
 
 @transpose.gpu
-def _(x, *, perm):
+def _(x: torch.Tensor, *, perm: tuple[int, ...] | None) -> Any:
     return x.permute(0, *(axis + 1 for axis in _order(perm, x.dim() - 1)))

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIInterpType
+from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 from dalify.kernels.images.warp import warp_2d, warp_3d
 from dalify.kernels.images.warp_rules import LAYOUTS, check_interpolation, inverted, with_size
 from dalify.kernels.images.warp_torch import inverted_torch, warp_samples_torch
-from dalify.registry import PerSample, Shaping, operator
+from dalify.registry import PerSample, Shaping, Vectors, operator
 
 
 @operator
@@ -72,7 +74,17 @@ def _maps(rows: np.ndarray, inverse_map: bool, axes: int) -> np.ndarray:
 
 
 @warp_affine.cpu_samples
-def _(out, data, mtx, *, matrix, inverse_map, fill_value, interp_type, spec):
+def _(
+    out: Samples,
+    data: Samples,
+    mtx: Samples | None,
+    *,
+    matrix: Vectors | None,
+    inverse_map: bool,
+    fill_value: float | None,
+    interp_type: DALIInterpType,
+    spec: Spec,
+) -> None:
     layout = visual_layout(spec, LAYOUTS)
     axes = 3 if "D" in layout else 2
     values = matrix if mtx is None else [np.asarray(one, np.float32).reshape(-1) for one in mtx.arrays()]
@@ -90,7 +102,17 @@ def _(out, data, mtx, *, matrix, inverse_map, fill_value, interp_type, spec):
 
 
 @warp_affine.gpu_samples
-def _(out, data, mtx, *, matrix, inverse_map, fill_value, interp_type, spec):
+def _(
+    out: DeviceSamples,
+    data: DeviceSamples,
+    mtx: DeviceSamples | None,
+    *,
+    matrix: Vectors | None,
+    inverse_map: bool,
+    fill_value: float | None,
+    interp_type: DALIInterpType,
+    spec: Spec,
+) -> None:
     layout = visual_layout(spec, LAYOUTS)
     axes = 3 if "D" in layout else 2
     size = axes * (axes + 1)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
+
+from dalify.data import Array
 from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.images.displacement_warp import displace_cpu, displace_gpu, displaced_spec, water_maps
 from dalify.registry import PerSample, Spec, operator
@@ -55,12 +59,21 @@ def water(
 
 
 @water.cpu
-def _(out, x, *, ampl_x, ampl_y, fill_value, freq_x, freq_y, interp_type, mask, phase_x, phase_y):
-    maps = water_maps(x.shape[1], x.shape[2], (ampl_x, ampl_y), (freq_x, freq_y), (phase_x, phase_y))
-    displace_cpu(out, x, maps, mask, interp_type, fill_value)
-
-
 @water.gpu
-def _(out, x, *, ampl_x, ampl_y, fill_value, freq_x, freq_y, interp_type, mask, phase_x, phase_y):
+def _(
+    out: Array,
+    x: Array,
+    *,
+    ampl_x: float,
+    ampl_y: float,
+    fill_value: float,
+    freq_x: float,
+    freq_y: float,
+    interp_type: DALIInterpType,
+    mask: np.ndarray,
+    phase_x: float,
+    phase_y: float,
+) -> None:
+    compute: Any = displace_cpu if isinstance(x, np.ndarray) else displace_gpu
     maps = water_maps(x.shape[1], x.shape[2], (ampl_x, ampl_y), (freq_x, freq_y), (phase_x, phase_y))
-    displace_gpu(out, x, maps, mask, interp_type, fill_value)
+    compute(out, x, maps, mask, interp_type, fill_value)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.registry import Spec, operator
 
@@ -24,10 +27,10 @@ def zeros_like(data_like: Spec, /, *, dtype: DALIDataType | None = None) -> Spec
 
 
 @zeros_like.cpu
-def _(out, _like):
+def _(out: np.ndarray, _like: np.ndarray) -> None:
     out.fill(0)
 
 
 @zeros_like.gpu
-def _(out, _like):
+def _(out: torch.Tensor, _like: torch.Tensor) -> None:
     out.fill_(0)

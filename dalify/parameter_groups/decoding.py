@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 
 from dalify.codecs.decode_batch import decode_group, decoded_shapes
+from dalify.codecs.decode_on_device import decode_on_device
+from dalify.codecs.device_jpeg import DeviceOptions
 from dalify.data import Batch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.data.samples import Samples
 from dalify.registry import Parameters
 
-__all__ = ["DecodeOptions", "HardwareDecoder", "decode"]
+__all__ = ["DecodeOptions", "HardwareDecoder", "decode", "decode_mixed"]
 
 
 @dataclass(slots=True)
@@ -40,18 +44,20 @@ class DecodeOptions(Parameters):
 
 @dataclass(slots=True)
 class HardwareDecoder(Parameters):
-    """Options that have no effect.
+    """Options of decoding with ``device="mixed"``.
+
+    They have an effect if nvImageCodec decodes on the GPU, see ``Pipeline.explain``; otherwise none.
 
     Attributes:
-        hybrid_huffman_threshold: option of DALI's hardware decoder; accepted but ignored.
-        hw_decoder_load: option of DALI's hardware decoder; accepted but ignored.
-        preallocate_width_hint: option of DALI's hardware decoder; accepted but ignored.
-        preallocate_height_hint: option of DALI's hardware decoder; accepted but ignored.
-        device_memory_padding: option of DALI's hardware decoder; accepted but ignored.
-        host_memory_padding: option of DALI's hardware decoder; accepted but ignored.
-        device_memory_padding_jpeg2k: option of DALI's hardware decoder; accepted but ignored.
-        host_memory_padding_jpeg2k: option of DALI's hardware decoder; accepted but ignored.
-        affine: option of DALI's hardware decoder; accepted but ignored.
+        hybrid_huffman_threshold: images with more pixels than this are decoded with the Huffman decoder of the host.
+        hw_decoder_load: fraction of the images that the hardware JPEG engine decodes, where the GPU has one.
+        preallocate_width_hint: width of images for which the hardware engine allocates memory in advance.
+        preallocate_height_hint: height of images for which the hardware engine allocates memory in advance.
+        device_memory_padding: minimum size in bytes of the decoder's buffers on the GPU.
+        host_memory_padding: minimum size in bytes of the decoder's page-locked buffers.
+        device_memory_padding_jpeg2k: accepted without effect: JPEG 2000 is decoded on the host.
+        host_memory_padding_jpeg2k: accepted without effect: JPEG 2000 is decoded on the host.
+        affine: accepted without effect: threads are not bound to cores.
     """
 
     hybrid_huffman_threshold: int = 1000000
@@ -63,6 +69,17 @@ class HardwareDecoder(Parameters):
     device_memory_padding_jpeg2k: int = 0
     host_memory_padding_jpeg2k: int = 0
     affine: bool = True
+
+    def on_device(self) -> DeviceOptions:
+        """Return the options of the decoder on the device."""
+        return DeviceOptions(
+            self.hw_decoder_load,
+            self.hybrid_huffman_threshold,
+            self.preallocate_width_hint,
+            self.preallocate_height_hint,
+            self.device_memory_padding,
+            self.host_memory_padding,
+        )
 
 
 def decode(out: Any, encoded: Any, options: DecodeOptions, headers: Any, windows: np.ndarray | None = None) -> None:
@@ -76,4 +93,18 @@ def decode(out: Any, encoded: Any, options: DecodeOptions, headers: Any, windows
         options.use_fast_idct,
         headers,
         windows,
+    )
+
+
+def decode_mixed(
+    out: DeviceSamples,
+    encoded: Samples,
+    options: DecodeOptions,
+    hardware: HardwareDecoder,
+    headers: Any,
+    windows: np.ndarray | None = None,
+) -> None:
+    """Decode the images of a chunk, or a window of each, to memory of the device; see `decode_on_device`."""
+    decode_on_device(
+        out, encoded, hardware.on_device(), options.output_type, options.adjust_orientation, headers, windows
     )

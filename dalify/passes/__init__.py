@@ -15,7 +15,7 @@ from dalify.passes.deduplicate import deduplicate
 from dalify.passes.fold_constants import fold_constants
 from dalify.passes.fuse import fuse
 from dalify.passes.infer_specs import infer_specs
-from dalify.passes.insert_caches import CACHE_ARGUMENTS, insert_caches, is_cache
+from dalify.passes.insert_caches import CACHE_ARGUMENTS, insert_caches
 from dalify.passes.narrow import narrow
 from dalify.passes.place import place
 from dalify.passes.push_crop import push_crop
@@ -33,7 +33,6 @@ __all__ = [
     "fuse",
     "infer_specs",
     "insert_caches",
-    "is_cache",
     "narrow",
     "optimize",
     "place",
@@ -59,7 +58,12 @@ PASSES: tuple[tuple[Pass, Stage], ...] = (
 
 
 def optimize(
-    graph: Graph, precision: DALIDataType | None = None, outputs: int = 0, *, with_caches: bool = False
+    graph: Graph,
+    precision: DALIDataType | None = None,
+    outputs: int = 0,
+    *,
+    with_caches: bool = False,
+    on_error: str = "raise",
 ) -> tuple[Graph, Report]:
     """Run all passes.
 
@@ -68,6 +72,7 @@ def optimize(
         precision: element type of float32 output images; None: unchanged.
         outputs: number of outputs, from the first, to which `precision` applies.
         with_caches: enable caches across epochs.
+        on_error: handling of bad samples for nodes that do not specify it.
 
     Returns:
         the graph to execute, and the report.
@@ -83,7 +88,7 @@ def optimize(
     if with_caches and any("cache_type" in node.operator.parameters for node in graph.nodes()):
         passes = (*passes[:1], (insert_caches, "traced"), *passes[1:], (share_cached, "placed"))
     for run, stage in passes:
-        graph = run(graph, report)
+        graph = place(graph, report, on_error) if run is place else run(graph, report)
         verify(graph, stage)
         report.counts[getattr(run, "__name__", "narrow")] = len(graph.nodes())
     return graph, report

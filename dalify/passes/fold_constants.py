@@ -1,4 +1,4 @@
-"""Evaluate element-wise arithmetic of constants when the graph is built."""
+"""Evaluate operators, such as arithmetic, of constants when the graph is built."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dalify.base.errors import DalifyError
 from dalify.data import Spec, array_dtype
 from dalify.graph import Edge, Graph, Node, rewrite, rule_arguments
 from dalify.passes.report import Report
-from dalify.registry import catalog
+from dalify.registry import Role, catalog
 
 __all__ = ["fold_constants"]
 
@@ -20,7 +20,7 @@ _LIMIT_BYTES = 1 << 20
 
 
 def fold_constants(graph: Graph, report: Report) -> Graph:
-    """Return the graph in which element-wise arithmetic of constants is a constant.
+    """Return the graph in which foldable operators of constants are constants.
 
     Args:
         graph: any graph.
@@ -28,7 +28,7 @@ def fold_constants(graph: Graph, report: Report) -> Graph:
     """
 
     def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
-        if node.operator.name != "arithmetic" or not all(_is_literal(edge) for edge in node.inputs):
+        if not node.operator.is_foldable or not all(_is_literal(edge) for edge in node.inputs):
             return node
         value = _evaluated(node)
         if value is None:
@@ -42,7 +42,7 @@ def fold_constants(graph: Graph, report: Report) -> Graph:
 
 
 def _is_literal(edge: Edge | None) -> bool:
-    return edge is not None and edge.node.operator.name == "_literal"
+    return edge is not None and edge.node.role is Role.LITERAL
 
 
 def _evaluated(node: Node) -> np.ndarray[Any, Any] | None:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from dalify.base.errors import CacheError
 from dalify.graph import Edge, Graph, Node, rewrite, rule_arguments
 from dalify.passes.report import Report
-from dalify.registry import catalog
+from dalify.registry import Role, catalog
 
-__all__ = ["CACHE_ARGUMENTS", "insert_caches", "is_cache"]
+__all__ = ["CACHE_ARGUMENTS", "insert_caches"]
 
 _OF_CACHE = ("cache_size", "cache_type", "cache_threshold", "cache_folder")
 CACHE_ARGUMENTS = frozenset({*_OF_CACHE, "cache_batch_copy", "cache_debug"})
@@ -30,7 +30,7 @@ def insert_caches(graph: Graph, report: Report) -> Graph:
     """
 
     def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node | tuple[Edge, ...]:
-        if is_cache(node):
+        if node.role is Role.CACHE:
             refusal = _refusal(node)
             if refusal is not None:
                 raise refusal
@@ -54,11 +54,6 @@ def insert_caches(graph: Graph, report: Report) -> Graph:
         return (Edge(cache, 0),)
 
     return rewrite(graph, change)
-
-
-def is_cache(node: Node) -> bool:
-    """Return whether a node is a ``fn.cache``."""
-    return node.operator.name == "cache"
 
 
 def _refusal(cache: Node) -> CacheError | None:

@@ -1,7 +1,7 @@
 """Assign a device to every node, and insert copies between devices.
 
-``mixed`` becomes a CPU node and a copy. A GPU node whose operator has no GPU kernel runs on the CPU, with copies; the
-report contains the reason for ``Pipeline.explain``.
+``mixed`` becomes a CPU node and a copy, unless the operator has a kernel for it that can be used. A GPU node whose
+operator has no GPU kernel runs on the CPU, with copies; the report contains the reason for ``Pipeline.explain``.
 """
 
 from __future__ import annotations
@@ -9,22 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from dalify.graph import PREDICATE_INPUTS, Edge, Graph, Node, rewrite
+from dalify.graph import Edge, Graph, Node, rewrite
 from dalify.passes.report import Report
-from dalify.registry import catalog
+from dalify.registry import Role, catalog
 
 __all__ = ["place"]
 
-# Implemented by the executor, on any device.
-_STRUCTURAL = frozenset({*PREDICATE_INPUTS, "_transfer", "_literal"})
 
-
-def place(graph: Graph, report: Report) -> Graph:
+def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
     """Return the graph in which every node has a kernel on its device and reads inputs from it.
 
     Args:
         graph: any graph.
         report: receives a note for every node that was moved to the CPU, and for every copy.
+        on_error: handling of bad samples for nodes that do not specify it.
     """
     copies: dict[tuple[Edge, str], Edge] = {}
 
@@ -33,7 +31,7 @@ def place(graph: Graph, report: Report) -> Graph:
             return edge
         found = copies.get((edge, device))
         if found is None:
-            if edge.node.operator.name == "_transfer":
+            if edge.node.role is Role.TRANSFER:
                 source = edge.node.inputs[0]
                 assert source is not None, "dalify bug: a copy of nothing"
                 if source.device == device:
@@ -51,17 +49,22 @@ def place(graph: Graph, report: Report) -> Graph:
         return found
 
     def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node | tuple[Edge, ...]:
-        name = node.operator.name
-        if name == "_transfer":
+        if node.role is Role.TRANSFER:
             source = node.inputs[0]
             assert source is not None, "dalify bug: a copy of nothing"
             return (moved(source, node.output_device),)
         device = node.device
         if node.operator.is_fed:
             return replace(node, device=node.output_device)  # fed data are copied there before a batch begins
-        if name in _STRUCTURAL:
-            return _with_inputs(node, device, moved, name)
+        if node.role.needs_no_kernel:
+            return _with_inputs(node, device, moved)
         runs_on = "cpu" if device == "mixed" else device
+        if device == "mixed" and node.operator.mixed_applies is not None:
+            policy = node.arguments.get("on_error") or on_error
+            applies, reason = node.operator.mixed_applies({**node.arguments, "on_error": policy})
+            report.note("place", f"{node!r} decodes on the {'device' if applies else 'host'} ({reason})")
+            if applies:
+                runs_on = "mixed"
         if (
             device == "gpu"
             and "gpu" not in node.operator.kernels
@@ -72,7 +75,7 @@ def place(graph: Graph, report: Report) -> Graph:
                 report.note("place", f"{node!r} has no GPU kernel and runs on the CPU, with copies")
         if device == "cpu" and "cpu" not in node.operator.kernels and "gpu" in node.operator.kernels:
             runs_on = "gpu"
-        placed = _with_inputs(node, runs_on, moved, name)
+        placed = _with_inputs(node, runs_on, moved)
         if not node.output_count:
             return placed
         return tuple(moved(Edge(placed, output), node.output_device) for output in range(node.output_count))
@@ -80,12 +83,12 @@ def place(graph: Graph, report: Report) -> Graph:
     return rewrite(graph, change)
 
 
-def _with_inputs(node: Node, device: str, moved: Callable[[Edge, str], Edge], name: str) -> Node:
+def _with_inputs(node: Node, device: str, moved: Callable[[Edge, str], Edge]) -> Node:
     wanted = "cpu" if device == "mixed" else device
     inputs = list(node.inputs)
     for index, edge in enumerate(inputs):
         # Predicates are read on the host, on whatever device the samples are.
-        predicate = index == PREDICATE_INPUTS.get(name)
+        predicate = index == node.role.selecting_input
         if edge is not None:
             inputs[index] = moved(edge, "cpu" if predicate else wanted)
     arguments = {

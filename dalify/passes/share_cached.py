@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from dalify.graph import Branch, Edge, Graph, Node
-from dalify.passes.insert_caches import is_cache
 from dalify.passes.report import Report
+from dalify.registry import Role
 
 __all__ = ["share_cached"]
 
@@ -25,8 +25,8 @@ def share_cached(graph: Graph, report: Report) -> Graph:
         report: receives a note for every output of a reader that a cache stores.
     """
     # The last ones first, because there may be another cache before a cache.
-    for number in [node.number for node in reversed(graph.nodes()) if is_cache(node)]:
-        cache = next((node for node in graph.nodes() if node.number == number and is_cache(node)), None)
+    for number in [node.number for node in reversed(graph.nodes()) if node.role is Role.CACHE]:
+        cache = next((node for node in graph.nodes() if node.number == number and node.role is Role.CACHE), None)
         if cache is not None:
             graph = _shared(graph, cache, report)
     return graph
@@ -43,7 +43,7 @@ def _shared(graph: Graph, cache: Node, report: Report) -> Graph:
         for edge in sorted(used_behind, key=lambda item: (item.node.number, item.output))
         if edge.node in in_front and edge.node.operator.is_reader and edge not in inputs
     ]
-    other_caches = {node for node in behind if is_cache(node)}
+    other_caches = {node for node in behind if node.role is Role.CACHE}
     readers = {edge.node for edge in beside}
     # If the reader must read anyway, nothing is saved.
     reads_anyway = any(edge.node in readers and edge in used_behind for edge in used_in_front) or any(

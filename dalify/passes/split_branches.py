@@ -14,11 +14,9 @@ from dalify.base.errors import DivergentBranchesError
 from dalify.base.source_line import SourceLine
 from dalify.graph import Branch, Edge, Graph, Node, is_within, rewrite
 from dalify.passes.report import Report
-from dalify.registry import catalog
+from dalify.registry import Role, catalog
 
 __all__ = ["split_branches"]
-
-_ENDS = ("_conditional.merge", "_conditional.join")
 
 
 def split_branches(graph: Graph, report: Report) -> Graph:
@@ -31,7 +29,7 @@ def split_branches(graph: Graph, report: Report) -> Graph:
     Raises:
         DivergentBranchesError: a value of a branch is used outside it without being merged.
     """
-    if all(node.branch is None and node.operator.name not in _ENDS for node in graph.nodes()):
+    if all(node.branch is None and not node.role.ends_branches for node in graph.nodes()):
         return graph
     splitter = _Splitter()
     changed = rewrite(graph, splitter.change)
@@ -51,7 +49,7 @@ class _Splitter:
 
     def change(self, node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
         branch = self._canonical(node.branch)
-        if node.operator.name == "_conditional.merge":
+        if node.role is Role.MERGE:
             predicate, if_true, if_false = (edge for edge in node.inputs if edge is not None)
             predicate = self._reduced(predicate, branch, node)
             inputs = (
@@ -60,7 +58,7 @@ class _Splitter:
                 self._reduced(if_false, self._side(predicate, False, branch), node),
             )
             return replace(node, inputs=inputs, branch=branch)
-        if node.operator.name == "_conditional.join":
+        if node.role is Role.JOIN:
             index, *sides = (edge for edge in node.inputs if edge is not None)
             index = self._reduced(index, branch, node)
             parts = [self._reduced(edge, self._side(index, k, branch, node.line), node) for k, edge in enumerate(sides)]

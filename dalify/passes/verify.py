@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from dalify.graph import PREDICATE_INPUTS, Graph, Node
+from dalify.graph import Graph, Node
+from dalify.registry import Role
 
 __all__ = ["Stage", "verify"]
 
@@ -35,19 +36,18 @@ def verify(graph: Graph, stage: Stage) -> None:
 
 
 def _check_branches(node: Node) -> None:
-    name = node.operator.name
-    if name == "_conditional.split":
+    if node.role is Role.SPLIT:
         homes = {edge.node.branch for edge in node.edges()}
         expected = {node.branch.parent} if node.branch is not None else set()
         assert homes == expected, f"dalify bug: {node!r} does not split values of the branch around its own"
         return
     for index, edge in enumerate(node.inputs):
         home = None if edge is None else edge.node.branch
-        if name == "_conditional.merge" and index > 0:
+        if node.role is Role.MERGE and index > 0:
             assert home is not None, f"dalify bug: {node!r} merges a value that was not split"
             assert home.parent is node.branch, f"dalify bug: {node!r} merges a value of another condition"
             assert home.taken == (index == 1), f"dalify bug: {node!r} merges the wrong side"
-        elif name == "_conditional.join" and index > 0:
+        elif node.role is Role.JOIN and index > 0:
             assert home is not None, f"dalify bug: {node!r} joins a value that was not split"
             assert home.parent is node.branch, f"dalify bug: {node!r} joins a value of another choice"
             assert home.taken == index - 1, f"dalify bug: {node!r} joins the wrong branch"
@@ -56,16 +56,19 @@ def _check_branches(node: Node) -> None:
 
 
 def _check_devices(node: Node) -> None:
-    name = node.operator.name
-    assert node.device != "mixed" or name == "_transfer", f"dalify bug: {node!r} was not placed"
-    if name == "_transfer":
+    is_mixed = node.device == "mixed"
+    assert not is_mixed or node.role is Role.TRANSFER or "mixed" in node.operator.kernels, (
+        f"dalify bug: {node!r} was not placed"
+    )
+    if node.role is Role.TRANSFER:
         source = node.inputs[0]
         assert source is not None, "dalify bug: a copy of nothing"
         assert source.device != node.output_device, f"dalify bug: {node!r} copies to where the data are"
         return
     for index, edge in enumerate(node.inputs):
-        predicate = index == PREDICATE_INPUTS.get(name)
-        wanted = "cpu" if predicate else node.device
+        predicate = index == node.role.selecting_input
+        wanted = "cpu" if predicate or is_mixed else node.device
         assert edge is None or edge.device == wanted, f"dalify bug: {node!r} reads {edge!r} from another device"
-    structural = node.operator.is_source or name == "_literal" or name in PREDICATE_INPUTS
-    assert structural or node.device in node.operator.kernels, f"dalify bug: {node!r} has no kernel where it was placed"
+    assert node.role.is_source or node.role.needs_no_kernel or node.device in node.operator.kernels, (
+        f"dalify bug: {node!r} has no kernel where it was placed"
+    )

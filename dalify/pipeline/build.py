@@ -58,7 +58,7 @@ def build(
     asked = next((node for node in graph.nodes() if node.output_device == "gpu"), None)
     # Before the passes, so that the nodes that they insert, replace or remove do not change random numbers.
     seeds = {node.number: value for node, value in node_seeds(graph, seed).items()}
-    graph, report = optimize(graph, PRECISIONS[options.precision], outputs, with_caches=True)
+    graph, report = optimize(graph, PRECISIONS[options.precision], outputs, with_caches=True, on_error=options.on_error)
     resources = Resources(
         batch_size=options.batch_size,
         num_threads=options.num_threads,

@@ -16,8 +16,8 @@ import numpy as np
 from dalify.base.errors import BatchSizeError, CheckpointError, GraphError, PipelineStateError, UnknownInputError
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
-from dalify.eager.interpreter import Interpreter, OtherBatchSize
-from dalify.graph import DataNode, Edge, Graph, Node
+from dalify.graph import DataNode, Edge, Graph, Node, evaluating
+from dalify.immediate.debug import Interpreter, OtherBatchSize
 from dalify.passes import Report, narrow
 from dalify.pipeline.defining import output_edges
 from dalify.pipeline.options import PRECISIONS
@@ -122,7 +122,7 @@ class _Runner:
         for _ in range(2):
             interpreter = Interpreter(self._batches_of, count, number, self._pipe.seed)
             try:
-                with interpreter.running():
+                with evaluating(interpreter):
                     result = self._function()
                     results = result if isinstance(result, (tuple, list)) else (result,)
                     edges = tuple(output_edges(results))

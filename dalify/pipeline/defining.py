@@ -10,7 +10,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, GraphError, NoGraphError, PipelineStateError
 from dalify.base.source_line import SourceLine
-from dalify.graph import DataNode, Edge, Graph, Node, constant, is_promotable, recording
+from dalify.graph import DataNode, Edge, Graph, Node, Role, constant, is_promotable, recording
 from dalify.graph.datanode import Expression
 from dalify.pipeline.current import pop_current, push_current, top
 from dalify.pipeline.options import PipelineOptions
@@ -116,7 +116,7 @@ class GraphDefinition:
 
     def external_sources(self) -> tuple[Node, ...]:
         """Return the nodes of the graph that take data from outside."""
-        return tuple(node for node in self._graph().nodes() if node.operator.name == "external_source")
+        return tuple(node for node in self._graph().nodes() if node.role is Role.FED)
 
     if TYPE_CHECKING:  # defined by the classes that use the mixin
 

@@ -19,8 +19,8 @@ import numpy as np
 from dalify.base.errors import CheckpointError
 from dalify.base.whole_files import write_whole
 from dalify.executor.assembly import shard_of
-from dalify.graph import Edge, Graph, Node, rule_arguments
-from dalify.passes import CACHE_ARGUMENTS, is_cache
+from dalify.graph import Edge, Graph, Node, Role, rule_arguments
+from dalify.passes import CACHE_ARGUMENTS
 
 __all__ = ["FORMAT", "check_graph", "describe", "divides", "dumps", "merged", "opened", "sealed", "shard_of", "write"]
 
@@ -70,7 +70,7 @@ def describe(graph: Graph) -> dict[str, str]:
 
 def _changes_nothing(node: Node) -> bool:
     """Return whether a node is a transfer or a cache."""
-    return node.operator.name == "_transfer" or is_cache(node)
+    return node.role in (Role.TRANSFER, Role.CACHE)
 
 
 def _arguments(node: Node) -> list[Any]:
@@ -78,7 +78,7 @@ def _arguments(node: Node) -> list[Any]:
     arguments = rule_arguments(node)
     if operator.is_reader:
         names = _READER_ARGUMENTS
-    elif operator.public_name == "fn.external_source":
+    elif operator.role is Role.FED and operator.feed_function is None:
         names = _SOURCE_ARGUMENTS
     else:
         # The process of a function and caching do not change results.

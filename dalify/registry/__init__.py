@@ -63,6 +63,7 @@ How a rule is called
 """
 
 from dalify.data.spec import Spec
+from dalify.registry.kernel_types import AnySamples, Memory, Vectors
 from dalify.registry.operator import (
     COMMON_PARAMETERS,
     RANDOM_STATE,
@@ -74,6 +75,7 @@ from dalify.registry.operator import (
 )
 from dalify.registry.parameter_group import Parameters
 from dalify.registry.parameters import NO_DEFAULT, VARIES, VARIES_BY_FRAME, Parameter, PerFrame, PerSample, Shaping
+from dalify.registry.role import Role
 
 __all__ = [
     "COMMON_PARAMETERS",
@@ -82,14 +84,18 @@ __all__ = [
     "READER_PARAMETERS",
     "VARIES",
     "VARIES_BY_FRAME",
+    "AnySamples",
     "Input",
     "Kernel",
+    "Memory",
     "Operator",
     "Parameter",
     "Parameters",
     "PerFrame",
     "PerSample",
+    "Role",
     "Shaping",
     "Spec",
+    "Vectors",
     "operator",
 ]

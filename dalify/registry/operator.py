@@ -29,6 +29,7 @@ from dalify.registry.parameter_group import (
     parameters_of_group,
 )
 from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
+from dalify.registry.role import Role
 
 __all__ = ["COMMON_PARAMETERS", "RANDOM_STATE", "READER_PARAMETERS", "Input", "Kernel", "Operator", "operator"]
 
@@ -81,7 +82,7 @@ class Kernel:
 
     Args:
         function: ``f(out, ..., x, ..., *, parameters)``.
-        device: ``cpu`` or ``gpu``.
+        device: ``cpu``, ``gpu`` or ``mixed``.
         takes_samples: the function receives all samples of a chunk in one call, as `Samples`.
         groups: groups of arguments by name, which the function may declare instead of single arguments.
 
@@ -121,6 +122,7 @@ class Operator:
         old_arguments: deprecated argument names and their replacements.
         rule: the decorated function.
         kernels: by device.
+        mixed_applies: whether the kernel for ``mixed`` is used, see ``mixed_samples``; None without one.
         pairs: what the operator becomes in front of other operators, by their names; see ``before``.
         outputs: number of outputs, or a function of the constant arguments that returns it.
         is_batchwise: kernels take and return whole batches.
@@ -130,8 +132,8 @@ class Operator:
         is_listed: kernels take all samples in one call, as a list per input.
         is_ragged: kernels take samples with different first extents in one call, as ``Rows``.
         is_random: draws random numbers; takes ``seed``.
-        is_fed: the program supplies its data, with a callback or ``feed_input``.
-        is_reader: has ``index`` and ``read`` and takes the common reader arguments.
+        role: what it is for in a graph. A reader has ``index`` and ``read`` and takes the common reader arguments.
+        is_foldable: computed when the graph is built if all inputs are constants.
         is_serial: runs for one batch at a time, in order, as required by Python functions of users.
         has_side_effect: kept even if its outputs are not used.
         takes_mixed: whether the device ``mixed`` is supported: CPU inputs, GPU outputs.
@@ -159,7 +161,8 @@ class Operator:
         ragged: bool = False,
         random: bool = False,
         reader: bool = False,
-        fed: bool = False,
+        role: Role = Role.KERNEL,
+        foldable: bool = False,
         serial: bool = False,
         side_effect: bool = False,
         mixed: bool = False,
@@ -181,8 +184,8 @@ class Operator:
         self.is_listed = listed
         self.is_ragged = ragged
         self.is_random = random
-        self.is_reader = reader
-        self.is_fed = fed
+        self.role = Role.READER if reader else role
+        self.is_foldable = foldable
         self.is_serial = serial
         self.has_side_effect = side_effect
         self.takes_mixed = mixed
@@ -193,6 +196,7 @@ class Operator:
         self.constructor = constructor
         self.stores_any_float = stores_any_float
         self.kernels: dict[str, Kernel] = {}
+        self.mixed_applies: Callable[[Mapping[str, Any]], tuple[bool, str]] | None = None
         self.pairs: dict[str, Pair] = {}
         self.prepare_function: Kernel | None = None
         self.prepares_from_shapes = False
@@ -227,9 +231,19 @@ class Operator:
         self.__module__ = rule.__module__
 
     @property
+    def is_reader(self) -> bool:
+        """Whether it reads the entries of an index."""
+        return self.role is Role.READER
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether the program supplies its data."""
+        return self.role is Role.FED
+
+    @property
     def is_source(self) -> bool:
-        """Whether the operator produces data: a reader, or an operator that is fed."""
-        return self.is_reader or self.is_fed
+        """Whether it produces data."""
+        return self.role.is_source
 
     @property
     def public_name(self) -> str:
@@ -258,6 +272,23 @@ class Operator:
         """
         self.kernels["gpu"] = Kernel(function, "gpu", takes_samples=True, groups=self.groups)
         return function
+
+    def mixed_samples(
+        self, applies: Callable[[Mapping[str, Any]], tuple[bool, str]]
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Attach the kernel for the device ``mixed``: inputs are `Samples` on the host, outputs `DeviceSamples`.
+
+        Args:
+            applies: function of the constant arguments and ``on_error`` that returns whether the kernel is used, and
+                what it uses or why not, for ``explain()``. Otherwise the CPU kernel is used, and results are copied.
+        """
+
+        def attach(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.kernels["mixed"] = Kernel(function, "mixed", takes_samples=True, groups=self.groups)
+            self.mixed_applies = applies
+            return function
+
+        return attach
 
     def view(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach one kernel for all devices, of an allocating operator that returns views of its input."""
@@ -381,7 +412,7 @@ class Operator:
         output, an array ``[N, ...]`` or a list of N arrays.
         """
         self.feed_function = function
-        self.is_fed = True
+        self.role = Role.FED
         return function
 
     def substitute(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -494,7 +525,8 @@ def operator(
     ragged: bool = ...,
     random: bool = ...,
     reader: bool = ...,
-    fed: bool = ...,
+    role: Role = ...,
+    foldable: bool = ...,
     serial: bool = ...,
     side_effect: bool = ...,
     mixed: bool = ...,
@@ -513,8 +545,8 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
         rule: a function whose positional-only parameters are inputs (``Spec``; with default None: optional; ``*xs``:
             any number), whose other parameters are the arguments of the operator, and which returns the Spec, or tuple
             of Specs, of the outputs.
-        flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, fed, serial,
-            side_effect, mixed, user_code, needs, effect, stands_for, constructor, alphabetical,
+        flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, role,
+            foldable, serial, side_effect, mixed, user_code, needs, effect, stands_for, constructor, alphabetical,
             stores_any_float.
     """
     if rule is not None:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import dalify
+from tests.compatibility.edge_programs import EDGES
 from tests.compatibility.kinds import ALL_MISTAKES
 from tests.compatibility.mistakes import MISTAKES
 from tests.compatibility.programs import PROGRAMS
@@ -71,9 +72,9 @@ def assert_same(ours: Any, theirs: Any, rounded: float = 0.0) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::Warning")
-@pytest.mark.parametrize("name", [*PROGRAMS, *USUAL])
+@pytest.mark.parametrize("name", [*PROGRAMS, *USUAL, *EDGES])
 def test_programs(name, dali):
-    program = PROGRAMS.get(name) or USUAL[name]
+    program = {**PROGRAMS, **USUAL, **EDGES}[name]
     assert_same(plain(program(dalify)), plain(program(dali)))
 
 

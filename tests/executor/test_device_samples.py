@@ -67,6 +67,12 @@ OPERATIONS: dict[str, Operation] = {
         x, anchor=(0.1, 0.2, 0.3, 0.3), shape=(0.4, 0.3, 0.5, 0.2), axes=(1, 0), normalized=True, fill_value=300.0
     ),
     "erase nothing": fn.erase,
+    "lookup_table": lambda x: fn.lookup_table(
+        x, keys=[0, 7, 255, 300], values=[1.5, -2.0, 70000.0, 4.0], default_value=3.25, dtype=types.FLOAT
+    ),
+    "lookup_table of unsigned integers": lambda x: fn.lookup_table(
+        x, keys=[3, 200], values=[9.0, 65000.0], default_value=1.0, dtype=types.UINT16
+    ),
 }
 
 
@@ -91,7 +97,7 @@ def results(operation: Operation, given: list[Any], layout: str = "HWC", *, devi
     return [np.asarray(sample.as_cpu() if device == "gpu" else sample) for sample in output]
 
 
-@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_samples_of_several_shapes_have_the_results_of_each_alone(name: str) -> None:
     given = images(5)
@@ -101,7 +107,7 @@ def test_samples_of_several_shapes_have_the_results_of_each_alone(name: str) -> 
         np.testing.assert_allclose(found.astype(np.float64), alone.astype(np.float64), rtol=1e-5, atol=_step(alone))
 
 
-@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_the_device_computes_what_the_cpu_does(name: str) -> None:
     given = images(4, seed=1)
@@ -116,7 +122,7 @@ def _step(values: np.ndarray[Any, Any]) -> float:
     return 1.0 if values.dtype == np.uint8 else 2e-3
 
 
-@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("name", ["resize", "normalize", "gaussian_blur", "flip", "cast", "crop", "slice"])
 @pytest.mark.parametrize(
     "kind", ["five channels", "several numbers of channels", "floats", "sequences", "wide integers"]
@@ -208,7 +214,7 @@ def test_samples_with_unused_elements_between_them() -> None:
         np.testing.assert_array_equal(view.numpy(), array)
 
 
-@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.usefixtures("gpu")
 def test_matrices_on_the_device() -> None:
     """Their values stay there, so the host does not wait for them; a map with an inverse is inverted there."""
     matrices = np.array([[[0.8, 0.2, 1.0], [-0.3, 0.9, 2.0]], [[1.1, 0.0, -2.0], [0.1, 0.7, 1.0]]], np.float32)
@@ -240,7 +246,7 @@ def test_samples_of_one_shape_become_one_tensor() -> None:
     assert dense.tolist() == [[[0, 1, 2], [3, 4, 5]], [[12, 13, 14], [15, 16, 17]]]
 
 
-@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "uint16", "float16", "float64", "bool"])
 def test_erase_with_another_number_of_regions_in_each_sample(dtype: str) -> None:
     random = np.random.default_rng(5)
@@ -271,7 +277,7 @@ def test_erase_with_another_number_of_regions_in_each_sample(dtype: str) -> None
         np.testing.assert_array_equal(np.asarray(sample.as_cpu()), expected)
 
 
-@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.usefixtures("gpu")
 def test_fill_values_of_erase_that_do_not_match_the_channels_name_the_sample() -> None:
     given = [np.zeros((5, 6, channels), np.uint8) for channels in (3, 4)]
     with pytest.raises(ShapeError, match=r"fill_value has 3 values; the data has 4 channels(?s:.*)sample 1"):

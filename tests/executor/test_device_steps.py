@@ -124,7 +124,10 @@ def test_copies_have_a_stream_of_their_own(current: Stream, monkeypatch: pytest.
     assert entered == [copies]  # and nothing waits on the host
     assert current.waits == ["recorded"]  # the kernels' stream waits for the copy on the device
     assert marked == [current]
-    assert frame.values[1].dense.tolist() == [[0, 1, 2], [3, 4, 5]]
+    copied = frame.values[1]
+    assert copied is not None
+    assert copied.dense is not None
+    assert copied.dense.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def transfer(device: str) -> TransferStep:
@@ -183,6 +186,58 @@ def test_copies_of_lists_read_staging_memory_that_is_kept() -> None:
     assert [batch.shapes() for batch in frame.staged] == [[(2, 2), (3, 2)]]
 
 
+def sent(device_id: int | None = 0) -> Any:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=device_id)
+    def pipeline() -> Any:
+        return fn.flip(fn.external_source(lambda: [np.zeros((2, 3, 1), np.uint8)], layout="HWC").gpu())
+
+    return pipeline()
+
+
+@pytest.mark.parametrize(
+    ("built_for", "failure", "reason"),
+    [
+        (None, None, "this torch is built without CUDA and ROCm"),
+        (
+            "12.8",
+            "The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver.",
+            "The NVIDIA driver on your system is too old (found version 11040)",
+        ),
+        ("12.8", "Found no NVIDIA driver on your system. Please check.", "Found no NVIDIA driver on your system"),
+    ],
+)
+def test_error_says_why_there_is_no_device(
+    built_for: str | None, failure: str | None, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def init() -> None:
+        raise RuntimeError(failure)
+
+    monkeypatch.delenv("DALIFY_DEVICE", raising=False)
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    monkeypatch.setattr(torch.version, "cuda", built_for)
+    monkeypatch.setattr(torch.cuda, "init", init)
+    with pytest.raises(DeviceError) as caught:
+        sent().build()
+    text = str(caught.value)
+    assert f"torch finds no accelerator on this machine ({reason})." in text
+    assert "test_device_steps.py" in text
+    assert "DALIFY_DEVICE=cpu" in text
+
+
+def test_device_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same pipeline can be built once the device can be used."""
+    pipe = sent()
+    monkeypatch.setenv("DALIFY_DEVICE", "quantum")
+    with pytest.raises(DeviceError) as caught:
+        pipe.build()
+    text = str(caught.value)
+    assert "the device 'quantum:0' cannot be used: " in text
+    assert "test_device_steps.py" in text
+    assert "DALIFY_DEVICE=cpu" in text
+    monkeypatch.setenv("DALIFY_DEVICE", "cpu")
+    assert len(pipe.run()[0]) == 1
+
+
 @pytest.mark.usefixtures("emulated_gpu")
 @pytest.mark.parametrize("failing", ["copy", "kernel"])
 def test_out_of_memory(failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,7 +292,7 @@ def test_data_go_to_the_device_and_back_anywhere() -> None:
             data = fn.external_source(lambda: given, layout="HWC")
             flipped = returned(fn.flip(sent(data), vertical=1))
             bright = sent(fn.brightness(flipped, brightness=1.5))
-            if fn.random.coin_flip(dtype=types.BOOL):
+            if fn.random.coin_flip(dtype=types.BOOL):  # pyright: ignore[reportGeneralTypeIssues]
                 bright = fn.flip(bright)
             return returned(bright), flipped, sent(fn.cast(flipped, dtype=types.INT32))
 

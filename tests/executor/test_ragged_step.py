@@ -79,14 +79,13 @@ def test_other_extents_make_another_call(calls):
 
 
 @pytest.mark.parametrize("counts", [(3, 1, 0, 7), (2, 2, 2, 2), (0, 0, 0, 0), (4,)])
-def test_a_sample_is_the_same_alone(counts, monkeypatch):
+def test_a_sample_is_the_same_alone(counts, gpu):
     samples = boxes_of(*counts)
     alone = [run([sample])[0] for sample in samples]
     for result in (run(samples), run(samples, threads=2, chunks=True)):
         for one, other in zip(result, alone, strict=True):
             np.testing.assert_array_equal(one, other)
-    monkeypatch.setenv("DALIFY_DEVICE", "cpu")
-    for one, other in zip(run(samples, device="gpu"), alone, strict=True):
+    for one, other in zip(run(samples, device=gpu), alone, strict=True):
         assert one.shape == other.shape
         np.testing.assert_allclose(one, other, atol=1e-6)
 

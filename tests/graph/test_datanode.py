@@ -45,15 +45,15 @@ def test_a_single_number_is_a_coordinate() -> None:
     assert pipeline().run()[0].as_array().tolist() == [[1, 2], [6, 7]]
 
 
-@pytest.mark.parametrize(("device", "kind"), [("cpu", "TensorListCPU"), ("gpu", "TensorListGPU")])
-def test_shapes_lie_where_they_are_wanted(device: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize(("wanted", "kind"), [("cpu", "TensorListCPU"), ("gpu", "TensorListGPU")])
+def test_shapes_lie_where_they_are_wanted(wanted: str, kind: str) -> None:
     """Wherever the data lie, so that shapes can be arguments of operators."""
-    monkeypatch.setenv("DALIFY_DEVICE", "cpu")
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=0)
     def shapes():
         x = fn.external_source(source=lambda: [np.zeros((rows, 4, 3), np.uint8) for rows in (2, 5)], device="gpu")
-        return x.shape(device=device), fn.slice(x, start=[0], end=x.shape()[0:1] - 1, axes=[0])
+        return x.shape(device=wanted), fn.slice(x, start=[0], end=x.shape()[0:1] - 1, axes=[0])
 
     found, smaller = shapes().run()
     assert type(found).__name__ == kind

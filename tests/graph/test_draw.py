@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from dalify.base.source_line import SourceLine
 from dalify.graph import Branch, Edge, Graph, Node
 from dalify.graph.draw import to_dot, to_svg
-from dalify.registry import Operator
+from dalify.registry import Operator, Role
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def node(name: str, *inputs: Edge, output_count: int = 1, branch: Branch | None = None, **arguments: Any) -> Node:
-    operator = cast(Operator, SimpleNamespace(name=name))
+    role = Role.MERGE if name == "_conditional.merge" else Role.KERNEL
+    operator = cast(Operator, SimpleNamespace(name=name, role=role))
     line = SourceLine("/home/me/train.py", 31, "training")
     return Node(operator, inputs, arguments, output_count=output_count, branch=branch, line=line)
 

@@ -13,15 +13,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cases")
 
 
-@pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> str:
-    """The device ``gpu``: torch's CPU device where there is no accelerator."""
-    torch = pytest.importorskip("torch")
-    if not torch.accelerator.is_available():
-        monkeypatch.setenv("DALIFY_DEVICE", "cpu")
-    return "gpu"
-
-
 @pytest.fixture(autouse=True)
 def working_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some operators write to the working folder, which is not to be that of the project."""

@@ -70,10 +70,10 @@ def test_corners_in_the_wrong_order():
         {"bbox_normalized": False},
     ],
 )
-def test_gpu(arguments, emulated_gpu):
+def test_gpu(arguments, gpu):
     boxes, labels = [CORNERS, CORNERS[:0], CORNERS[:5]], [LABELS, LABELS[:0], LABELS[:5]]
     arguments = {"angle": Each(np.float32([20, 50, -110])), "input_shape": [100, 201], **arguments}
-    results = [run_dalify("bbox_rotate", boxes, labels, device=device, **arguments) for device in ("cpu", "gpu")]
+    results = [run_dalify("bbox_rotate", boxes, labels, device=device, **arguments) for device in ("cpu", gpu)]
     for one, other in zip(results[0][0], results[1][0], strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
     for one, other in zip(results[0][1], results[1][1], strict=True):

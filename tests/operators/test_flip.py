@@ -7,7 +7,6 @@ import itertools
 import numpy as np
 import pytest
 
-from dalify.base.errors import LayoutError
 from tests.helpers.one_operator import run_dalify
 from tests.helpers.real_dali import Each, run_dali
 
@@ -39,6 +38,8 @@ def test_horizontally_by_default(device):
     np.testing.assert_array_equal(got[1], inputs[1][:, ::-1])
 
 
-def test_depth_needs_an_axis(device):
-    with pytest.raises(LayoutError, match="depthwise requires a D axis"):
-        run_dalify("flip", samples("HWC", 1), layouts="HWC", device=device, depthwise=1)
+def test_images_have_no_depth(device):
+    inputs = samples("HWC", 2)
+    got = run_dalify("flip", inputs, layouts="HWC", device=device, depthwise=1, horizontal=0)
+    for one, other in zip(got, inputs, strict=True):
+        np.testing.assert_array_equal(one, other)

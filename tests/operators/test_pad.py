@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -36,6 +38,33 @@ def test_vectors(device):
     vectors = [np.array([3, 4, 2, 5, 4]), np.array([2, 2]), np.array([3, 199, 5])]
     for arguments in ({"axes": [0]}, {"axes": [0], "align": [4]}, {"axes": [0], "shape": [1], "align": [2]}, {}):
         assert_equals_dali("pad", vectors, device=device, fill_value=-1, **arguments)
+
+
+@pytest.mark.parametrize("rows", [(0, 0, 0), (0, 3, 1), (2, 0, 0), (4,)])
+@pytest.mark.parametrize("dtype", [np.uint16, np.float16, np.float64, np.int64])
+def test_boxes_of_images_without_any(device, dtype, rows):
+    boxes = [RANDOM.integers(0, 100, (count, 4)).astype(dtype) for count in rows]
+    found = run_dalify("pad", boxes, device=device, axes=[0], fill_value=5)
+    for sample, source in zip(found, boxes, strict=True):
+        assert sample.dtype == dtype
+        missing = max(rows) - len(source)
+        np.testing.assert_array_equal(sample, np.pad(source, ((0, missing), (0, 0)), constant_values=5))
+
+
+def test_the_device_pads_all_samples_together(gpu, monkeypatch):
+    calls = []
+    module = importlib.import_module("dalify.operators.pad")
+    copy = module.window_samples_torch
+
+    def counted(out, *arguments, **options):
+        calls.append(len(out))
+        copy(out, *arguments, **options)
+
+    monkeypatch.setattr(module, "window_samples_torch", counted)
+    vectors = [np.arange(count + 1, dtype=np.float32) for count in range(9)]
+    found = run_dalify("pad", vectors, device=gpu, fill_value=-1.0)
+    np.testing.assert_array_equal(found, [np.pad(v, (0, 9 - len(v)), constant_values=-1) for v in vectors])
+    assert {*calls} == {9}  # one call for each batch that was computed
 
 
 def test_mistakes():

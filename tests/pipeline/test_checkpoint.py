@@ -174,7 +174,7 @@ def test_images_with_random_crops(photo_folder: Path) -> None:
     assert_restores_at_every_step(make, 5)
 
 
-def test_on_another_device(files: list[str], emulated_gpu: None) -> None:
+def test_on_another_device(files: list[str], gpu: str) -> None:
     def make(device: str) -> Pipeline:
         @pipeline_def(batch_size=3, num_threads=2)
         def read() -> Any:
@@ -187,7 +187,7 @@ def test_on_another_device(files: list[str], emulated_gpu: None) -> None:
     pipe = make("cpu")
     for _ in range(3):
         step(pipe)
-    other = make("gpu")
+    other = make(gpu)
     other.load_state_dict(pipe.state_dict())
     assert [step(other) for _ in range(4)] == [step(pipe) for _ in range(4)]
 

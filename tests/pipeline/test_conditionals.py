@@ -178,10 +178,9 @@ def test_a_condition_of_several_elements_names_the_users_line() -> None:
     assert "fn.reductions" in str(caught.value)
 
 
+@pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("is_true_on_gpu", [True, False])
-def test_branches_on_different_devices_meet_on_the_gpu(monkeypatch: pytest.MonkeyPatch, is_true_on_gpu: bool) -> None:
-    pytest.importorskip("torch", reason="the device is torch's")
-    monkeypatch.setenv("DALIFY_DEVICE", "cpu")
+def test_branches_on_different_devices_meet_on_the_gpu(is_true_on_gpu: bool) -> None:
 
     @pipeline_def(batch_size=6, num_threads=1, seed=3)
     def pipeline() -> Any:

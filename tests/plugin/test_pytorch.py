@@ -110,9 +110,8 @@ def test_tensors_may_be_changed_in_place() -> None:
         batch["constant"].add_(5)
 
 
-def test_changes_in_place_reach_no_other_output_and_no_repeated_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DALIFY_DEVICE", "cpu")
-
+@pytest.mark.usefixtures("gpu")
+def test_changes_in_place_reach_no_other_output_and_no_repeated_batch() -> None:
     @pipeline_def(batch_size=2, num_threads=1, device_id=0)
     def repeating() -> Any:
         data = fn.external_source(name="data", repeat_last=True)
@@ -130,11 +129,8 @@ def test_changes_in_place_reach_no_other_output_and_no_repeated_batch(monkeypatc
             batch[name].add_(5)
 
 
-@pytest.mark.usefixtures("files")
-def test_gpu_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not torch.cuda.is_available():
-        monkeypatch.setenv("DALIFY_DEVICE", "cpu")
-
+@pytest.mark.usefixtures("files", "gpu")
+def test_gpu_outputs() -> None:
     @pipeline_def(batch_size=2, num_threads=1, device_id=0)
     def on_device() -> Any:
         data = fn.external_source(lambda i: np.full((2, 3), i, np.float32))

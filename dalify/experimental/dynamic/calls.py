@@ -19,8 +19,6 @@ from dalify.base.errors import ArgumentTypeError, BatchSizeError, DalifyError, S
 from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
-from dalify.eager.functions import outcome, understood
-from dalify.eager.values import Value, is_batch, value_of
 from dalify.experimental.dynamic.context import EvalContext
 from dalify.experimental.dynamic.devices import device
 from dalify.experimental.dynamic.dtypes import DType, type_id
@@ -28,6 +26,8 @@ from dalify.experimental.dynamic.held import Held
 from dalify.experimental.dynamic.modes import EvalMode
 from dalify.experimental.dynamic.rng import RNG, get_default_rng
 from dalify.graph.constants import constant_array
+from dalify.immediate.calls import outcome, understood
+from dalify.immediate.user_data import Value, is_batch, value_of
 from dalify.registry import COMMON_PARAMETERS, Operator, catalog
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 

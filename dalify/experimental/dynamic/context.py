@@ -10,11 +10,11 @@ from weakref import WeakSet
 from dalify.base.errors import ArgumentValueError
 from dalify.base.processors import available_processors
 from dalify.base.source_line import SourceLine
-from dalify.eager.threads import Threads
 from dalify.experimental.dynamic.blocks import Blocks
 from dalify.experimental.dynamic.devices import Device
 from dalify.experimental.dynamic.states import Checkpoint
 from dalify.experimental.dynamic.streams import Stream, get_current_stream, stream
+from dalify.immediate.threads import Threads
 
 __all__ = ["EvalContext", "ThreadPool", "get_num_threads", "set_num_threads"]
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data import Batch, TensorListCPU, TensorListGPU, tensor_list
-from dalify.eager.values import Deferred, Kind, Value
 from dalify.experimental.dynamic.devices import Device, device
 from dalify.experimental.dynamic.dtypes import DType
+from dalify.immediate.user_data import Deferred, Kind, Value
 
 __all__ = ["Held", "Source", "moved"]
 

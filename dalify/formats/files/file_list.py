@@ -75,7 +75,7 @@ class FileList(Sequence[FileEntry]):
         root: the root folder given by the user, with its separator at the end, or "".
     """
 
-    __slots__ = ("_ends", "_firsts", "_folders", "_labels", "_names", "_prefixes", "_root", "_starts", "_typical_bytes")
+    __slots__ = ("_ends", "_firsts", "_folders", "_labels", "_names", "_prefixes", "_root", "_typical_bytes")
 
     def __init__(
         self,
@@ -96,7 +96,6 @@ class FileList(Sequence[FileEntry]):
         self._folders = list(folders)
         self._prefixes = [os.fsencode(joined(folder, "")) for folder in folders]
         self._firsts = [0, *itertools.accumulate(counts)]
-        self._starts = np.array(self._firsts[:-1], np.int64)
         self._labels = None if labels is None else np.asarray(labels, np.int32)
         self._typical_bytes = 0
 
@@ -149,7 +148,10 @@ class FileList(Sequence[FileEntry]):
         return labels.astype(np.int32)[:, None]
 
     def _folder_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.searchsorted(self._starts, numbers, side="right") - 1
+        if len(self._prefixes) == 1:
+            return np.zeros_like(numbers)
+        # `np.searchsorted` releases the GIL, even for a few numbers.
+        return np.array([bisect_right(self._firsts, number) - 1 for number in numbers.tolist()], np.int64)
 
     def __iter__(self) -> Iterator[FileEntry]:
         """Iterate over the files."""

@@ -60,8 +60,9 @@ def twist_matrix(
     return matrix, offset
 
 
-# Compiled, because a dozen NumPy calls would take as long as the image itself.
-@njit(nogil=True, cache=True)
+# Compiled, because a dozen NumPy calls would take as long as the image itself. It holds the lock, because it takes less
+# time than handing the lock over.
+@njit(cache=True)
 def _twist(
     matrix: np.ndarray,
     offset: np.ndarray,

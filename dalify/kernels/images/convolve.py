@@ -18,6 +18,7 @@ import numpy as np
 
 from dalify.base.errors import LayoutError
 from dalify.base.optional import torch
+from dalify.base.small_arrays import counting
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
@@ -63,7 +64,7 @@ def gaussian_kernel(sigma: float, window_size: int) -> np.ndarray:
         window_size: odd number of weights.
     """
     radius = window_size // 2
-    weights = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
+    weights = np.exp(-0.5 * ((counting(2 * radius + 1) - radius) / sigma) ** 2)
     return (weights / weights.sum()).astype(np.float32)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, option_error_text
+from dalify.base.small_arrays import columns_at
 
 __all__ = [
     "FILLING",
@@ -273,7 +274,7 @@ def chunk_windows(
         anchors and extents, int64 [N, axes], for the axes of the layout without C.
     """
     letters = layout.replace("C", "")
-    extents = shapes[:, [layout.index(letter) for letter in letters]]
+    extents = columns_at(shapes, [layout.index(letter) for letter in letters])
     windows = chunk_extents(letters, extents, shaping)
     anchors = np.zeros_like(extents)
     if policy == "trim_to_shape":
@@ -281,8 +282,10 @@ def chunk_windows(
         return trimmed(anchors, windows, extents)
     # Any position is allowed for axes that are not cropped.
     cut = np.flatnonzero((windows != extents).any(1))
+    if len(cut) == len(extents):
+        return chunk_anchors(letters, extents, windows, positions, rounding, policy), windows
     if len(cut):
-        own = positions if len(cut) == len(extents) else {name: values[cut] for name, values in positions.items()}
+        own = {name: values[cut] for name, values in positions.items()}
         try:
             anchors[cut] = chunk_anchors(letters, extents[cut], windows[cut], own, rounding, policy)
         except (ArgumentValueError, IndexingError) as error:

@@ -50,7 +50,7 @@ def normalize_axes(
         std: like `mean`.
         scale: factor.
         shift: added at the end.
-        fill_values: value of `out` outside `x`: one for all channels, or one per channel of `x` and 0 for the others.
+        fill_values: value of `out` outside `x`: one for all channels, or one for each; 0 for the channels without one.
     """
     options: dict[str, Any] = {"scale": scale, "shift": shift, "fill_values": fill_values}
     if isinstance(x, Samples):
@@ -67,8 +67,6 @@ def normalize_axes(
         _multiplier(broadcast_to(std, (samples, channels), np.float32), scale),
         _fills(fill_values, size["C"]),
     )
-    if len(fill_values) > 1:
-        fill[channels:] = 0
     # Planes that stay planar are treated as images with one channel; so are frames, if all of them are used.
     keeps_planes = layout == out_layout and layout[-1] != "C" and size["C"] == channels and len(set(fill.tolist())) == 1
     keeps_frames = "F" in layout and size["F"] == extents["F"] and not anchors["F"].any()

@@ -16,6 +16,7 @@ from numba.extending import overload
 from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.errors import ShapeError
+from dalify.base.small_arrays import rows_at
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast_samples
@@ -170,7 +171,8 @@ def _resample_volumes(
         targets, _ = out.take(some).folded(1)
         of_slice = some[owner]
         _resample_images(
-            targets, slices, start[of_slice, 1:], end[of_slice, 1:], min_filter[of_slice], mag_filter[of_slice],
+            targets, slices, rows_at(start[:, 1:], of_slice), rows_at(end[:, 1:], of_slice),
+            min_filter[of_slice], mag_filter[of_slice],
             antialias,
         )  # fmt: skip
 

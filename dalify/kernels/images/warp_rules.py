@@ -15,7 +15,7 @@ from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.spec import Spec
 
-__all__ = ["LAYOUTS", "check_interpolation", "inverted", "spatial_size", "with_size"]
+__all__ = ["LAYOUTS", "check_interpolation", "inverted", "rounded_extent", "spatial_size", "with_size"]
 
 LAYOUTS = ("HWC", "FHWC", "DHWC", "FDHWC")
 
@@ -38,8 +38,8 @@ def with_size(x: Spec, layout: str, size: Any) -> Spec:
     Args:
         x: spec of the input.
         layout: its layout, with letters for all axes.
-        size: extents, outermost first, rounded half away from zero; empty or None keeps the size; VARIES, passed while
-            the shape is unknown, is ignored.
+        size: extents, outermost first, rounded half away from zero, but fractions of a pixel are one; empty or None
+            keeps the size; VARIES, passed while the shape is unknown, is ignored.
 
     Raises:
         ArgumentValueError: the number of extents is wrong, or one is negative.
@@ -52,7 +52,12 @@ def with_size(x: Spec, layout: str, size: Any) -> Spec:
             raise ArgumentValueError(f"size must not be negative; got {list(size)}.")
     if x.shape is None or not isinstance(size, tuple) or not size:
         return x
-    return x.replace(shape=(*x.shape[: layout.startswith("F")], *(math.floor(s + 0.5) for s in size), x.shape[-1]))
+    return x.replace(shape=(*x.shape[: layout.startswith("F")], *map(rounded_extent, size), x.shape[-1]))
+
+
+def rounded_extent(extent: float) -> int:
+    """Return a number of pixels; a fraction of a pixel is one pixel."""
+    return max(math.floor(extent + 0.5), math.ceil(min(extent, 1)))
 
 
 def inverted(matrices: np.ndarray) -> np.ndarray:

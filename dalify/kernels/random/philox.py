@@ -34,6 +34,7 @@ _INVERSE_2_24 = np.float32(2.0**-24)
 _ROUNDS = 10
 _MASK_64 = (1 << 64) - 1
 _STATE_WORDS = 7
+_FEW = 1 << 12
 
 
 @njit(inline="always", nogil=True)
@@ -113,6 +114,17 @@ def fill_uniform(
             block = (block + np.uint64(1)) & _LOW_32
 
 
+# For a few numbers, the lock is held, because that takes less time than handing it over.
+@njit(cache=True)
+def _fill_uniform_briefly(out, samples, first_block, k0, k1, step):
+    _fill_uniform(out, samples, first_block, k0, k1, step)
+
+
+@njit(cache=True)
+def _fill_uniform_doubles_briefly(out, samples, first_block, k0, k1, step):
+    fill_uniform(out, samples, first_block, k0, k1, step)
+
+
 def _mix(value: int) -> int:
     """Mix 64 bits (the finalizer of SplitMix64), so that similar seeds give unrelated keys."""
     value = (value + 0x9E3779B97F4A7C15) & _MASK_64
@@ -188,10 +200,12 @@ class Draws:
         """
         if dtype is np.float64:
             doubles = np.empty((len(samples), count), np.float64)
-            fill_uniform(doubles, *self.numba_arguments(samples, first_block))
+            fill = _fill_uniform_doubles_briefly if doubles.size <= _FEW else fill_uniform
+            fill(doubles, *self.numba_arguments(samples, first_block))
             return doubles
         out = np.empty((len(samples), count), np.float32)
-        _fill_uniform(out, *self.numba_arguments(samples, first_block))
+        fill = _fill_uniform_briefly if out.size <= _FEW else _fill_uniform
+        fill(out, *self.numba_arguments(samples, first_block))
         return out
 
     def bits_torch(

@@ -38,7 +38,7 @@ def auto_contrast(x: Spec, /) -> Spec:
 
 
 @auto_contrast.cpu
-def _(out, x, *, spec):
+def _(out: np.ndarray, x: np.ndarray, *, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     source, target = flat_frames(x, layout), flat_frames(out, layout)
     lows, highs = (limits.astype(np.float32) for limits in channel_limits(source))
@@ -48,7 +48,7 @@ def _(out, x, *, spec):
 
 
 @auto_contrast.gpu
-def _(out, x, *, spec):
+def _(out: torch.Tensor, x: torch.Tensor, *, spec: Spec) -> None:
     axes = (-3, -2)
     values = x.float()
     lows, highs = values.amin(axes, keepdim=True), values.amax(axes, keepdim=True)

@@ -46,19 +46,19 @@ def gray_contrast(x: Spec, /, *, contrast: PerSample[float] = 1.0) -> Spec:
 
 
 @gray_contrast.cpu
-def _(out, x, *, contrast, spec):
+def _(out: np.ndarray, x: np.ndarray, *, contrast: np.ndarray, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     source, target = flat_frames(x, layout), flat_frames(out, layout)
     gray = channel_means(source) @ np.array(_WEIGHTS[x.shape[-1]])
-    factor = np.repeat(contrast, frame_count(layout, spec.shape))
+    factor = np.repeat(contrast, frame_count(layout, spec.shape or ()))
     scale_shift(Samples.of_dense(target), Samples.of_dense(source), factor, gray * (1 - factor))
 
 
 @gray_contrast.gpu
-def _(out, x, *, contrast, spec):
+def _(out: torch.Tensor, x: torch.Tensor, *, contrast: np.ndarray, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     source, target = flat_frames(x, layout), flat_frames(out, layout)
     weights = torch.tensor(_WEIGHTS[x.shape[-1]], dtype=torch.float64, device=x.device)
     gray = (source.double().mean((1, 2)) @ weights).cpu().numpy()
-    factor = np.repeat(contrast, frame_count(layout, spec.shape))
+    factor = np.repeat(contrast, frame_count(layout, spec.shape or ()))
     scale_shift_torch(target, source, factor, gray * (1 - factor))

@@ -46,12 +46,12 @@ def _solarize(out: np.ndarray, x: np.ndarray, limits: np.ndarray) -> None:
 
 
 @solarize.cpu
-def _(out, x, *, threshold):
+def _(out: np.ndarray, x: np.ndarray, *, threshold: np.ndarray) -> None:
     limits = np.clip(np.ceil(np.nan_to_num(threshold)), 0, 256).astype(np.int64)
     _solarize(out.reshape(len(x), -1), read_only(x.reshape(len(x), -1)), limits)
 
 
 @solarize.gpu
-def _(out, x, *, threshold):
+def _(out: torch.Tensor, x: torch.Tensor, *, threshold: np.ndarray) -> None:
     limit = torch.tensor(threshold, device=x.device).reshape(-1, *[1] * (x.ndim - 1))
     out.copy_(torch.where(x < limit, x, 255 - x))

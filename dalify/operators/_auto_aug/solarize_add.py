@@ -44,12 +44,12 @@ def _solarize_add(out: np.ndarray, x: np.ndarray, shifts: np.ndarray) -> None:
 
 
 @solarize_add.cpu
-def _(out, x, *, shift):
+def _(out: np.ndarray, x: np.ndarray, *, shift: np.ndarray) -> None:
     shifts = np.clip(shift, 0, 255).astype(np.uint8)
     _solarize_add(out.reshape(len(x), -1), read_only(x.reshape(len(x), -1)), shifts)
 
 
 @solarize_add.gpu
-def _(out, x, *, shift):
+def _(out: torch.Tensor, x: torch.Tensor, *, shift: np.ndarray) -> None:
     shifts = torch.tensor(np.clip(shift, 0, 255), device=x.device).reshape(-1, *[1] * (x.ndim - 1))
     out.copy_(torch.where(x < _THRESHOLD, (x + shifts).clamp(max=255), x.to(shifts.dtype)).to(torch.uint8))

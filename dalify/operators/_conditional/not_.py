@@ -31,5 +31,5 @@ def not_(x: Spec, /) -> Spec:
 
 
 @not_.cpu
-def _(out, x):
+def _(out: np.ndarray, x: np.ndarray) -> None:
     np.logical_not(x, out=out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, of_s
 from dalify.base.limits import check_shape
 from dalify.codecs.audio import decode_audio, silence
 from dalify.codecs.audio_chunk import AudioFiles
+from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import audio_to_integers
@@ -70,7 +72,7 @@ def audio(
 
 
 @audio.prepare
-def _(encoded, *, downmix, dtype, quality, sample_rate):
+def _(encoded: Batch, *, downmix: bool, dtype: DALIDataType, quality: float, sample_rate: np.ndarray) -> dict[str, Any]:
     wanted = sample_rate.astype(np.float64)
     for index in np.flatnonzero(~((wanted >= 0) & (wanted <= _MAX_RATE_HZ))).tolist():
         error = ArgumentValueError(
@@ -96,7 +98,21 @@ def _(encoded, *, downmix, dtype, quality, sample_rate):
 
 
 @audio.cpu_samples
-def _(sound, rate, encoded, *, downmix, dtype, quality, sample_rate, files, others, is_resampled, rates):
+def _(
+    sound: Samples,
+    rate: Samples,
+    encoded: Samples,
+    *,
+    downmix: bool,
+    dtype: DALIDataType,
+    quality: float,
+    sample_rate: np.ndarray,
+    files: Any,
+    others: Any,
+    is_resampled: Any,
+    rates: Any,
+) -> None:
+    assert rate.dense is not None, "dalify bug: numbers that are not in one array"
     rate.dense[...] = np.where(sample_rate != 0, sample_rate, rates)
     for index, values in others.items():
         _fill(sound, index, values)
@@ -180,5 +196,5 @@ def _decode(data, downmix, dtype, quality, target_rate):
 
 
 @audio.substitute
-def _(encoded):
+def _(encoded: np.ndarray) -> np.ndarray:
     return silence()

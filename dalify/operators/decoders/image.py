@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from dalify.codecs.decode_batch import blank_image, decoder_rule
+from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.sample_memory import check_cache_options
 from dalify.data.samples import Samples
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode, decode_mixed
 from dalify.registry import Spec, operator
 
 
@@ -34,7 +37,8 @@ def image(
     """Decode images of any common format: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, GIF, AVIF.
 
     The format is detected from the data, not from the file name. JPEG results are bit-identical to libjpeg-turbo's
-    accurate path. With ``device="mixed"`` the images are decoded on the host and copied to the GPU.
+    accurate path. With ``device="mixed"`` a decoder on the GPU decodes JPEG files if there is one, see the page about
+    accelerators; the host decodes all others, which are copied to the GPU.
 
     Args:
         encoded: contents of the files, uint8 ``[bytes]``.
@@ -74,6 +78,11 @@ def _(out: Samples, encoded: Samples, *, options: DecodeOptions, headers: Any) -
     decode(out, encoded, options, headers)
 
 
+@image.mixed_samples(reason_against)
+def _(out: DeviceSamples, encoded: Samples, *, options: DecodeOptions, hardware: HardwareDecoder, headers: Any) -> None:
+    decode_mixed(out, encoded, options, hardware, headers)
+
+
 image.substitute(blank_image)
 
 
@@ -81,7 +90,14 @@ image.substitute(blank_image)
     "random_resized_crop",
     into="_decode_for_crop",
     takes=("num_attempts", "random_area", "random_aspect_ratio", "size"),
-    keeps=("output_type", "dtype", "adjust_orientation", "use_fast_idct", "on_error"),
+    keeps=(
+        "output_type",
+        "dtype",
+        "adjust_orientation",
+        "use_fast_idct",
+        "on_error",
+        *(field.name for field in fields(HardwareDecoder)),
+    ),
     moves=False,
 )
 def _(decoder: Mapping[str, Any], crop: Mapping[str, Any], source: Spec, device: str) -> bool:

@@ -8,10 +8,12 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
+from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.images.crop_geometry import check_crop_arguments
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode, decode_mixed
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -97,6 +99,19 @@ def _(
 @image_crop.cpu_samples
 def _(out: Samples, encoded: Samples, *, options: DecodeOptions, windows: np.ndarray, headers: Any) -> None:
     decode(out, encoded, options, headers, windows)
+
+
+@image_crop.mixed_samples(reason_against)
+def _(
+    out: DeviceSamples,
+    encoded: Samples,
+    *,
+    options: DecodeOptions,
+    hardware: HardwareDecoder,
+    windows: np.ndarray,
+    headers: Any,
+) -> None:
+    decode_mixed(out, encoded, options, hardware, headers, windows)
 
 
 image_crop.substitute(blank_image)

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LayoutError, ShapeError
+from dalify.base.small_arrays import places_in_rows
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
+from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.images.slice_geometry import slice_bounds
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode, decode_mixed
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -110,7 +113,7 @@ def _(
     count: int,
 ) -> dict[str, Any]:
     shapes, headers = options.shapes(encoded)
-    extents = shapes[:, :2]
+    extents = shapes[:, :2].copy()
     if axes is None:
         axes = np.tile(["HW".index(letter) for letter in axis_names], (count, 1))
     if (axes < -2).any() or (axes > 1).any():
@@ -124,8 +127,9 @@ def _(
             raise ShapeError(
                 f"there must be one coordinate for each of the {axes.shape[1]} axes; got {values.shape[1:]}."
             )
+    at = places_in_rows(axes, 2)
     begins, ends = slice_bounds(
-        np.take_along_axis(extents, axes, axis=1),
+        extents.reshape(-1)[at].reshape(axes.shape),
         start=start,
         rel_start=rel_start,
         end=end,
@@ -135,8 +139,7 @@ def _(
         are_inputs=anchor is not None,
     )
     starts, stops = np.zeros_like(extents), extents.copy()
-    np.put_along_axis(starts, axes, begins, axis=1)
-    np.put_along_axis(stops, axes, ends, axis=1)
+    starts.reshape(-1)[at], stops.reshape(-1)[at] = begins.reshape(-1), ends.reshape(-1)
     windows = np.concatenate([starts, stops - starts], axis=1)
     return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}
 
@@ -159,6 +162,21 @@ def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]
     """Return coordinates of an input as (pixels, None) or (None, fractions of the extents)."""
     values = batch.stacked()
     return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
+
+
+@image_slice.mixed_samples(reason_against)
+def _(
+    out: DeviceSamples,
+    encoded: Samples,
+    anchor: Samples | None,
+    shape_input: Samples | None,
+    *,
+    options: DecodeOptions,
+    hardware: HardwareDecoder,
+    windows: np.ndarray,
+    headers: Any,
+) -> None:
+    decode_mixed(out, encoded, options, hardware, headers, windows)
 
 
 image_slice.substitute(blank_image)

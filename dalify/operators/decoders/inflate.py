@@ -16,7 +16,7 @@ from dalify.base.errors import (
 )
 from dalify.codecs.lz4 import inflate_lz4
 from dalify.data import DALIDataType
-from dalify.registry import VARIES, Shaping, Spec, operator
+from dalify.registry import VARIES, Shaping, Spec, Vectors, operator
 
 _ALGORITHMS = ("LZ4",)
 _BLANK = np.empty(0, np.uint8)  # placeholder for data that cannot be decompressed; recognized by identity
@@ -118,7 +118,13 @@ def _windows(size: int, offsets: Sequence[int] | None, sizes: Sequence[int] | No
 
 
 @inflate.cpu
-def _(out, compressed, *, chunk_offsets, chunk_sizes):
+def _(
+    out: Sequence[np.ndarray],
+    compressed: Sequence[np.ndarray],
+    *,
+    chunk_offsets: Vectors | None,
+    chunk_sizes: Vectors | None,
+) -> None:
     chunked = chunk_offsets is not None or chunk_sizes is not None
     for index, data in enumerate(compressed):
         if data is _BLANK:
@@ -137,5 +143,5 @@ def _(out, compressed, *, chunk_offsets, chunk_sizes):
 
 
 @inflate.substitute
-def _(compressed):
+def _(compressed: np.ndarray) -> np.ndarray:
     return _BLANK

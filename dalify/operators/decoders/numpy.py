@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import DalifyError, DecodeError, DTypeError
 from dalify.data import DALIDataType
+from dalify.data.batch import Batch
 from dalify.data.dtypes import from_numpy
 from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_array, numpy_header
 from dalify.kernels.arrays.convert import saturate_cast
@@ -53,7 +54,7 @@ def numpy(data: Spec, /, *, dtype: DALIDataType | None = None) -> Spec:
 
 
 @numpy.prepare
-def _(data, *, dtype):
+def _(data: Batch, *, dtype: DALIDataType | None) -> dict[str, Any]:
     headers: list[NumpyHeader | None] = []
     known = None
     for sample in data.samples:
@@ -73,7 +74,7 @@ def _(data, *, dtype):
 
 
 @numpy.cpu
-def _(data, *, dtype, headers):
+def _(data: Sequence[np.ndarray], *, dtype: DALIDataType | None, headers: Any) -> Any:
     arrays: list[np.ndarray[Any, Any] | None] = []
     for index, (sample, header) in enumerate(zip(data, headers, strict=True)):
         if sample is _BLANK:
@@ -96,5 +97,5 @@ def _(data, *, dtype, headers):
 
 
 @numpy.substitute
-def _(data):
+def _(data: np.ndarray) -> np.ndarray:
     return _BLANK

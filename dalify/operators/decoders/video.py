@@ -14,7 +14,8 @@ from dalify.codecs.video import Video, av
 from dalify.codecs.video_frames import FrameConverter
 from dalify.codecs.video_sequence import check_fill_value, check_pad_mode, fill_sequence, padded
 from dalify.data import DALIDataType
-from dalify.registry import PerSample, Spec, operator
+from dalify.data.batch import Batch
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 # The placeholder for a video that cannot be decoded starts with this; height and width follow, 4 bytes each.
 _BLANK = b"\0dalify: a blank video"
@@ -132,7 +133,16 @@ def _blank_shape(count: int, height: int, width: int) -> tuple[int, int, int, in
 
 
 @video.prepare
-def _(encoded, *, end_frame, frames, pad_mode, sequence_length, start_frame, stride):
+def _(
+    encoded: Batch,
+    *,
+    end_frame: np.ndarray | None,
+    frames: Vectors | None,
+    pad_mode: str,
+    sequence_length: np.ndarray | None,
+    start_frame: np.ndarray | None,
+    stride: np.ndarray | None,
+) -> dict[str, Any]:
     shapes: list[tuple[int, ...]] = []
     opened: list[tuple[Video, np.ndarray[Any, Any]] | None] = []
     limits = (start_frame, end_frame, sequence_length, stride)
@@ -163,7 +173,7 @@ def _(encoded, *, end_frame, frames, pad_mode, sequence_length, start_frame, str
 
 
 @video.cpu
-def _(out, encoded, *, fill_value, opened):
+def _(out: np.ndarray, encoded: np.ndarray, *, fill_value: tuple[int, ...], opened: Any) -> None:
     for index, entry in enumerate(opened):
         try:
             if entry is None:
@@ -178,7 +188,7 @@ def _(out, encoded, *, fill_value, opened):
 
 
 @video.substitute
-def _(encoded):
+def _(encoded: np.ndarray) -> np.ndarray:
     height = width = _BLANK_EXTENT
     with suppress(Exception):
         clip = Video(encoded.tobytes())

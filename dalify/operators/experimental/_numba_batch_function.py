@@ -35,7 +35,7 @@ def _numba_batch_function(
 
 
 @_numba_batch_function.cpu
-def _(*xs, run_fn, out_types, outs_ndim, setup_fn):
+def _(*xs: Batch, run_fn: Any, out_types: tuple[DALIDataType, ...], outs_ndim: tuple[int, ...], setup_fn: Any) -> Any:
     shapes = output_shapes(setup_fn, outs_ndim, [x.shapes() for x in xs])
     outs = [
         [np.empty(shape, dtype.numpy) for shape in of_output]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from dalify.data import Array
 from dalify.kernels.images.image_planes import filter_layout
 from dalify.kernels.images.morphology import min_max_filter_cpu, min_max_filter_gpu, morphology_spec
 from dalify.registry import PerSample, Spec, operator
@@ -43,10 +48,9 @@ def erode(
 
 
 @erode.cpu
-def _(out, x, *, anchor, border_mode, iterations, mask_size, spec):
-    min_max_filter_cpu(out, x, filter_layout(spec), mask_size, anchor, border_mode, iterations, False)
-
-
 @erode.gpu
-def _(out, x, *, anchor, border_mode, iterations, mask_size, spec):
-    min_max_filter_gpu(out, x, filter_layout(spec), mask_size, anchor, border_mode, iterations, False)
+def _(
+    out: Array, x: Array, *, anchor: np.ndarray, border_mode: str, iterations: int, mask_size: np.ndarray, spec: Spec
+) -> None:
+    compute: Any = min_max_filter_cpu if isinstance(x, np.ndarray) else min_max_filter_gpu
+    compute(out, x, filter_layout(spec), mask_size, anchor, border_mode, iterations, False)

@@ -119,7 +119,7 @@ def _blur(out: np.ndarray, image: np.ndarray, width: int, height: int) -> None:
 
 
 @median_blur.cpu
-def _(out, x, *, window_size, spec):
+def _(out: np.ndarray, x: np.ndarray, *, window_size: np.ndarray, spec: Spec) -> None:
     layout = filter_layout(spec)
     source, frames = planes(x, layout)
     target, _ = planes(out, layout)
@@ -129,7 +129,7 @@ def _(out, x, *, window_size, spec):
 
 
 @median_blur.gpu
-def _(out, x, *, window_size, spec):
+def _(out: torch.Tensor, x: torch.Tensor, *, window_size: np.ndarray, spec: Spec) -> None:
     layout = filter_layout(spec)
     source, frames = planes(x, layout)
     target, _ = planes(out, layout)

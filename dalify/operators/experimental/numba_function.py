@@ -130,7 +130,14 @@ def output_shapes(
 
 
 @numba_function.cpu
-def _(*xs, run_fn, out_types, outs_ndim, setup_fn, count):
+def _(
+    *xs: np.ndarray,
+    run_fn: Any,
+    out_types: tuple[DALIDataType, ...],
+    outs_ndim: tuple[int, ...],
+    setup_fn: Any,
+    count: int,
+) -> Any:
     run = compiled(run_fn)
     shapes = output_shapes(setup_fn, outs_ndim, [[tuple(x.shape[1:])] * count for x in xs])
     outs = [

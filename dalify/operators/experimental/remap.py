@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError, option_error_text
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.spec import Spec
 from dalify.kernels.images.frames import flat_frames, visual_layout
@@ -86,7 +87,16 @@ def _points(mapping: Any, out_shape: Any, frames: int, pixel_origin: str) -> Any
 
 
 @remap.cpu
-def _(out, x, mapx, mapy, *, interp, pixel_origin, spec):
+def _(
+    out: np.ndarray,
+    x: np.ndarray,
+    mapx: np.ndarray,
+    mapy: np.ndarray,
+    *,
+    interp: DALIInterpType,
+    pixel_origin: str,
+    spec: Spec,
+) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     source, target = flat_frames(x, layout), flat_frames(out, layout)
     frames = len(target) // len(x)
@@ -95,7 +105,16 @@ def _(out, x, mapx, mapy, *, interp, pixel_origin, spec):
 
 
 @remap.gpu
-def _(out, x, mapx, mapy, *, interp, pixel_origin, spec):
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    mapx: torch.Tensor,
+    mapy: torch.Tensor,
+    *,
+    interp: DALIInterpType,
+    pixel_origin: str,
+    spec: Spec,
+) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     source, target = flat_frames(x, layout), flat_frames(out, layout)
     frames = len(target) // len(x)

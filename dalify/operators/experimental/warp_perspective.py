@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from dalify.data.spec import Spec
 from dalify.kernels.images.frames import flat_frames, frame_count, per_frame, visual_layout
 from dalify.kernels.images.warp import sample_2d, warp_2d
 from dalify.kernels.images.warp_cubic import warp_cubic, warp_cubic_torch
-from dalify.kernels.images.warp_rules import inverted
+from dalify.kernels.images.warp_rules import inverted, rounded_extent
 from dalify.kernels.images.warp_torch import projected_points, sample_torch, warp_torch
 from dalify.registry import PerSample, Shaping, operator
 
@@ -56,7 +55,7 @@ def warp_perspective(
         inverse_map: the matrix maps output to source; False: it maps source to output and is inverted.
         matrix: 9 numbers in row-major order; one matrix per sample or per frame.
         pixel_origin: origin of the coordinates: the "corner" of the first pixel, or its "center" as in OpenCV.
-        size: height and width of the result; by default those of the input.
+        size: height and width of the result, or one number for both; by default those of the input.
 
     Returns:
         Same type and layout.
@@ -88,9 +87,9 @@ def warp_perspective(
         )
     if not isinstance(size, tuple) or not size:
         return x
-    if len(size) != 2 or min(size) < 0:
+    if len(size) > 2 or min(size) < 0:
         raise ArgumentValueError(f"size must be a non-negative height and width; got {list(size)}.")
-    height, width = (math.floor(extent + 0.5) for extent in size)
+    height, width = map(rounded_extent, size * 2 if len(size) == 1 else size)
     return x.with_extents({"H": height, "W": width})
 
 
@@ -129,10 +128,20 @@ def _fills(fill_value: Any, channels: int) -> list[float]:
 
 @warp_perspective.cpu
 def _(
-    out, x, matrix_input, *, border_mode, fill_value, interp_type, inverse_map, matrix, pixel_origin, spec
-):  # fmt: skip
+    out: np.ndarray,
+    x: np.ndarray,
+    matrix_input: np.ndarray | None,
+    *,
+    border_mode: str,
+    fill_value: tuple[float, ...] | None,
+    interp_type: DALIInterpType,
+    inverse_map: bool,
+    matrix: np.ndarray | None,
+    pixel_origin: str,
+    spec: Spec,
+) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    maps = _maps(matrix_input, matrix, inverse_map, pixel_origin, frame_count(layout, spec.shape))
+    maps = _maps(matrix_input, matrix, inverse_map, pixel_origin, frame_count(layout, spec.shape or ()))
     source, target = np.ascontiguousarray(_as_images(x, layout)), _as_images(out, layout)
     nearest = interp_type == DALIInterpType.INTERP_NN
     result = target if target.flags.c_contiguous else np.empty(target.shape, target.dtype)
@@ -156,11 +165,21 @@ def _(
 
 @warp_perspective.gpu
 def _(
-    out, x, matrix_input, *, border_mode, fill_value, interp_type, inverse_map, matrix, pixel_origin, spec
-):  # fmt: skip
+    out: torch.Tensor,
+    x: torch.Tensor,
+    matrix_input: torch.Tensor | None,
+    *,
+    border_mode: str,
+    fill_value: tuple[float, ...] | None,
+    interp_type: DALIInterpType,
+    inverse_map: bool,
+    matrix: np.ndarray | None,
+    pixel_origin: str,
+    spec: Spec,
+) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     given = None if matrix_input is None else matrix_input.cpu().numpy()
-    maps = _maps(given, matrix, inverse_map, pixel_origin, frame_count(layout, spec.shape))
+    maps = _maps(given, matrix, inverse_map, pixel_origin, frame_count(layout, spec.shape or ()))
     source, target = _as_images(x, layout), _as_images(out, layout)
     nearest = interp_type == DALIInterpType.INTERP_NN
     if interp_type == DALIInterpType.INTERP_CUBIC and source.numel():

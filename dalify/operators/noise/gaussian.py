@@ -6,6 +6,7 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.kernels.random.distributions import column, column_torch, standard_normal, standard_normal_torch
+from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import store, store_torch, values_per_sample
 from dalify.registry import PerSample, Spec, operator
 
@@ -29,7 +30,7 @@ def gaussian(x: Spec, /, *, mean: PerSample[float] = 0.0, stddev: PerSample[floa
 
 
 @gaussian.cpu
-def _(out, x, *, mean, stddev, draws):
+def _(out: np.ndarray, x: np.ndarray, *, mean: np.ndarray, stddev: np.ndarray, draws: SampleDraws) -> None:
     noise = standard_normal(draws, values_per_sample(x))
     noise *= column(stddev)
     noise += column(mean)
@@ -38,7 +39,7 @@ def _(out, x, *, mean, stddev, draws):
 
 
 @gaussian.gpu
-def _(out, x, *, mean, stddev, draws):
+def _(out: torch.Tensor, x: torch.Tensor, *, mean: np.ndarray, stddev: np.ndarray, draws: SampleDraws) -> None:
     noise = standard_normal_torch(draws, values_per_sample(x), x.device)
     noise = noise * column_torch(stddev, x.device) + column_torch(mean, x.device)
     is_wide = x.element_size() > 2 and x.dtype != torch.float32

@@ -10,6 +10,7 @@ from dalify.base.errors import LayoutError
 from dalify.base.optional import torch
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.random.distributions import column, column_torch
+from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import check_probability
 from dalify.registry import PerSample, Spec, operator
 
@@ -79,7 +80,18 @@ def _extremes(dtype: np.dtype[Any]) -> tuple[float, float]:
 
 
 @salt_and_pepper.cpu
-def _(out, x, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper, spec, draws):
+def _(
+    out: np.ndarray,
+    x: np.ndarray,
+    *,
+    pepper_val: np.ndarray | None,
+    per_channel: bool,
+    prob: np.ndarray,
+    salt_val: np.ndarray | None,
+    salt_vs_pepper: np.ndarray,
+    spec: Spec,
+    draws: SampleDraws,
+) -> None:
     check_probability("prob", prob)
     check_probability("salt_vs_pepper", salt_vs_pepper)
     pixels = _pixels(spec, x.shape[1:], per_channel=per_channel)
@@ -96,18 +108,30 @@ def _(out, x, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper, spec, 
 
 
 @salt_and_pepper.gpu
-def _(out, x, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper, spec, draws):
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    pepper_val: np.ndarray | None,
+    per_channel: bool,
+    prob: np.ndarray,
+    salt_val: np.ndarray | None,
+    salt_vs_pepper: np.ndarray,
+    spec: Spec,
+    draws: SampleDraws,
+) -> None:
     check_probability("prob", prob)
     check_probability("salt_vs_pepper", salt_vs_pepper)
     pixels = _pixels(spec, tuple(x.shape[1:]), per_channel=per_channel)
     u = draws.uniform_torch(int(np.prod(pixels)), x.device, torch.float32)
+    assert spec.dtype is not None, "dalify bug: a kernel without the type of its input"
     dtype = spec.dtype.numpy
     low, high = _extremes(dtype)
     samples = (len(x), *[1] * len(pixels))
     decisions = (len(x), *pixels)
-    prob, salt_share = column_torch(prob, x.device), column_torch(salt_vs_pepper, x.device)
-    is_hit = (u < prob).reshape(decisions)
-    is_salt = (u < prob * salt_share).reshape(decisions)
+    hit_share, salt_share = column_torch(prob, x.device), column_torch(salt_vs_pepper, x.device)
+    is_hit = (u < hit_share).reshape(decisions)
+    is_salt = (u < hit_share * salt_share).reshape(decisions)
     pepper = torch.as_tensor(_values(pepper_val, low, dtype, len(x)), device=x.device).reshape(samples)
     salt = torch.as_tensor(_values(salt_val, high, dtype, len(x)), device=x.device).reshape(samples)
     out.copy_(torch.where(is_hit, torch.where(is_salt, salt, pepper), x))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalify.base.optional import torch
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.random.distributions import column, column_torch
+from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import store, store_torch, values_per_sample
 from dalify.kernels.random.rejection import poisson, poisson_torch
 from dalify.registry import PerSample, Spec, operator
@@ -31,7 +33,7 @@ def shot(x: Spec, /, *, factor: PerSample[float] = 20.0) -> Spec:
 
 
 @shot.cpu
-def _(out, x, *, factor, draws):
+def _(out: np.ndarray, x: np.ndarray, *, factor: np.ndarray, draws: SampleDraws) -> None:
     scale = column(factor)
     safe = np.where(scale == 0, np.float32(1), scale)
     data = x.reshape(len(x), values_per_sample(x))
@@ -40,7 +42,7 @@ def _(out, x, *, factor, draws):
 
 
 @shot.gpu
-def _(out, x, *, factor, draws):
+def _(out: torch.Tensor, x: torch.Tensor, *, factor: np.ndarray, draws: SampleDraws) -> None:
     scale = column_torch(factor, x.device)
     is_zero = scale == 0
     data = x.reshape(len(x), values_per_sample(x))

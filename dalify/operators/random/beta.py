@@ -8,6 +8,7 @@ from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.random import rejection
+from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import check_each, random_spec, store, values_per_sample
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 
@@ -53,12 +54,14 @@ def _draw(count: int, alpha: np.ndarray, beta: np.ndarray, draws) -> np.ndarray:
 
 
 @beta.cpu
-def _(out, _like, *, alpha, beta, draws):
+def _(out: np.ndarray, _like: np.ndarray | None, *, alpha: np.ndarray, beta: np.ndarray, draws: SampleDraws) -> None:
     store(out, _draw(values_per_sample(out), alpha, beta, draws))
 
 
 @beta.gpu
-def _(out, _like, *, alpha, beta, draws):
+def _(
+    out: torch.Tensor, _like: torch.Tensor | None, *, alpha: np.ndarray, beta: np.ndarray, draws: SampleDraws
+) -> None:
     # Drawn by rejection sampling on the CPU: few numbers, and the same results on both devices.
     values = _draw(values_per_sample(out), alpha, beta, draws)
     out.copy_(torch.as_tensor(values).reshape(out.shape))

@@ -7,6 +7,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.base.optional import torch
 from dalify.kernels.random import distributions
+from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import check_each, random_spec
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 
@@ -70,7 +71,7 @@ def _sizes(a: np.ndarray, p: np.ndarray | None) -> np.ndarray:
 
 
 @choice.cpu
-def _(out, a, _like, *, p, draws):
+def _(out: np.ndarray, a: np.ndarray, _like: np.ndarray | None, *, p: np.ndarray | None, draws: SampleDraws) -> None:
     p = None if p is None else np.asarray(p)
     sizes = _sizes(a, p)
     extra = a.shape[2:]
@@ -83,7 +84,9 @@ def _(out, a, _like, *, p, draws):
 
 
 @choice.gpu
-def _(out, a, _like, *, p, draws):
+def _(
+    out: torch.Tensor, a: torch.Tensor, _like: torch.Tensor | None, *, p: np.ndarray | None, draws: SampleDraws
+) -> None:
     p = None if p is None else np.asarray(p)
     shape = a.cpu().numpy() if a.dim() == 1 else np.empty(tuple(a.shape[:2]), np.uint8)
     sizes = _sizes(shape, p)

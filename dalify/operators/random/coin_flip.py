@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.random import distributions
+from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import check_probability, random_spec, store, store_torch, values_per_sample
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 
@@ -38,12 +42,12 @@ def coin_flip(
 
 
 @coin_flip.cpu
-def _(out, _like, *, probability, draws):
+def _(out: np.ndarray, _like: np.ndarray | None, *, probability: np.ndarray, draws: SampleDraws) -> None:
     check_probability("probability", probability)
     store(out, distributions.coin_flip(draws, values_per_sample(out), probability))
 
 
 @coin_flip.gpu
-def _(out, _like, *, probability, draws):
+def _(out: torch.Tensor, _like: torch.Tensor | None, *, probability: np.ndarray, draws: SampleDraws) -> None:
     check_probability("probability", probability)
     store_torch(out, distributions.coin_flip_torch(draws, values_per_sample(out), probability, out.device))

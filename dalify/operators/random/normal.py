@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.random.distributions import column, column_torch, standard_normal, standard_normal_torch
+from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import random_spec, store, store_torch, values_per_sample
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 
@@ -37,7 +41,7 @@ def normal(
 
 
 @normal.cpu
-def _(out, _like, *, mean, stddev, draws):
+def _(out: np.ndarray, _like: np.ndarray | None, *, mean: np.ndarray, stddev: np.ndarray, draws: SampleDraws) -> None:
     values = standard_normal(draws, values_per_sample(out))
     values *= column(stddev)
     values += column(mean)
@@ -45,6 +49,8 @@ def _(out, _like, *, mean, stddev, draws):
 
 
 @normal.gpu
-def _(out, _like, *, mean, stddev, draws):
+def _(
+    out: torch.Tensor, _like: torch.Tensor | None, *, mean: np.ndarray, stddev: np.ndarray, draws: SampleDraws
+) -> None:
     values = standard_normal_torch(draws, values_per_sample(out), out.device)
     store_torch(out, values * column_torch(stddev, out.device) + column_torch(mean, out.device))

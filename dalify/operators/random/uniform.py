@@ -10,6 +10,7 @@ from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.random import distributions
+from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import (
     check_each,
     precision,
@@ -75,7 +76,9 @@ def _choices(values: Any) -> np.ndarray:
 
 
 @uniform.cpu
-def _(out, _like, *, range, values, draws):
+def _(
+    out: np.ndarray, _like: np.ndarray | None, *, range: np.ndarray, values: np.ndarray | None, draws: SampleDraws
+) -> None:
     count = values_per_sample(out)
     if values is None:
         low, high = _limits(range)
@@ -87,7 +90,9 @@ def _(out, _like, *, range, values, draws):
 
 
 @uniform.gpu
-def _(out, _like, *, range, values, draws):
+def _(
+    out: torch.Tensor, _like: torch.Tensor | None, *, range: np.ndarray, values: np.ndarray | None, draws: SampleDraws
+) -> None:
     count = values_per_sample(out)
     if values is None:
         low, high = _limits(range)

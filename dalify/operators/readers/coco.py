@@ -16,6 +16,7 @@ from dalify.formats.annotations.coco import Annotations, BoxOptions, read_annota
 from dalify.formats.annotations.coco_masks import pixelwise_mask, pycocotools
 from dalify.formats.annotations.coco_saved import load, save
 from dalify.formats.files.data_root import DataRoot
+from dalify.formats.files.file_list import FileList
 from dalify.formats.files.identity import file_identity
 from dalify.formats.files.storage import is_remote, joined
 from dalify.formats.files.whole_file import read_file
@@ -33,6 +34,7 @@ class _Images(Sequence[_Image]):
     def __init__(self, root: str, annotations: Annotations) -> None:
         self.root = root
         self.annotations = annotations
+        self.files = FileList([joined(root, "")], [len(annotations.names)], annotations.names)
 
     def __len__(self) -> int:
         return len(self.annotations.names)
@@ -98,8 +100,8 @@ def coco(
             categories, from 1 (0 is the background).
         file_root: folder of the images.
         image_ids: also return the ID of the image.
-        images: names of the images to read, as in the file, in order, with repetitions; by default all images, in the
-            order of their IDs. (A name that is not in the file is an error; DALI skips it.)
+        images: names of the images to read, as in the file, in order, with repetitions; by default, and if empty, all
+            images, in the order of their IDs. (A name that is not in the file is an error; DALI skips it.)
         include_iscrowd: include groups of objects (``iscrowd``).
         ltrb: boxes are left, top, right, bottom; False: x, y, width, height.
         masks: deprecated form of `polygon_masks`: start and end are in coordinates instead of vertices.
@@ -187,7 +189,7 @@ def _(
             avoid_class_remapping,
             has_masks,
         )
-        found = read_annotations(annotations_file, images, options)
+        found = read_annotations(annotations_file, images or None, options)
     if not found.names:
         place = preprocessed_annotations or annotations_file
         raise ReaderError(f"{place!r} has no annotations of images that match the arguments.")
@@ -226,6 +228,29 @@ def _(
         raise ReaderError(problem)
     outputs = _annotations(image, image_ids, masks, pixelwise_masks, polygon_masks, ratio)
     return read_file(_path(image)), *outputs
+
+
+@coco.read_many
+def _(
+    images: _Images,
+    numbers: NDArray[np.int64],
+    *,
+    image_ids: bool,
+    masks: bool,
+    pixelwise_masks: bool,
+    polygon_masks: bool,
+    ratio: bool,
+) -> tuple[Any, ...] | None:
+    if images.annotations.problems and not images.annotations.problems.keys().isdisjoint(numbers.tolist()):
+        return None
+    contents = images.files.read_many(numbers)
+    if contents is None:
+        return None
+    others = [
+        _annotations(images[number], image_ids, masks, pixelwise_masks, polygon_masks, ratio)
+        for number in numbers.tolist()
+    ]
+    return contents, *map(list, zip(*others, strict=True))
 
 
 @coco.substitute

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from dalify.base.optional import torch
 from dalify.kernels.arrays.axes import chosen_axes, reduced_spec
 from dalify.kernels.arrays.reduce import maximum, reduced_dtype
 from dalify.kernels.arrays.reduce_torch import maximum_torch
@@ -41,10 +44,10 @@ def max(
 
 
 @max.cpu
-def _(out, x, *, axes, axis_names, spec):
+def _(out: np.ndarray, x: np.ndarray, *, axes: tuple[int, ...] | None, axis_names: str | None, spec: Spec) -> None:
     maximum(out, x, chosen_axes(spec, axes, axis_names))
 
 
 @max.gpu
-def _(out, x, *, axes, axis_names, spec):
+def _(out: torch.Tensor, x: torch.Tensor, *, axes: tuple[int, ...] | None, axis_names: str | None, spec: Spec) -> None:
     maximum_torch(out, x, chosen_axes(spec, axes, axis_names))

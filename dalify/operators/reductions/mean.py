@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays import reduce
 from dalify.kernels.arrays.axes import chosen_axes, reduced_spec
@@ -44,10 +47,10 @@ def mean(
 
 
 @mean.cpu
-def _(out, x, *, axes, axis_names, spec):
+def _(out: np.ndarray, x: np.ndarray, *, axes: tuple[int, ...] | None, axis_names: str | None, spec: Spec) -> None:
     reduce.mean(out, x, chosen_axes(spec, axes, axis_names))
 
 
 @mean.gpu
-def _(out, x, *, axes, axis_names, spec):
+def _(out: torch.Tensor, x: torch.Tensor, *, axes: tuple[int, ...] | None, axis_names: str | None, spec: Spec) -> None:
     mean_torch(out, x, chosen_axes(spec, axes, axis_names))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from dalify.base.optional import torch
 from dalify.kernels.arrays.axes import chosen_axes, reduced_spec
 from dalify.kernels.arrays.reduce import minimum, reduced_dtype
 from dalify.kernels.arrays.reduce_torch import minimum_torch
@@ -41,10 +44,10 @@ def min(
 
 
 @min.cpu
-def _(out, x, *, axes, axis_names, spec):
+def _(out: np.ndarray, x: np.ndarray, *, axes: tuple[int, ...] | None, axis_names: str | None, spec: Spec) -> None:
     minimum(out, x, chosen_axes(spec, axes, axis_names))
 
 
 @min.gpu
-def _(out, x, *, axes, axis_names, spec):
+def _(out: torch.Tensor, x: torch.Tensor, *, axes: tuple[int, ...] | None, axis_names: str | None, spec: Spec) -> None:
     minimum_torch(out, x, chosen_axes(spec, axes, axis_names))

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from dalify.data import Array
 from dalify.kernels.arrays import reduce
 from dalify.kernels.arrays.axes import check_center, chosen_axes, reduced_spec
 from dalify.kernels.arrays.reduce_torch import std_dev_torch
@@ -49,10 +54,9 @@ def std_dev(
 
 
 @std_dev.cpu
-def _(out, x, mean, *, axes, axis_names, ddof, spec):
-    reduce.std_dev(out, x, mean, chosen_axes(spec, axes, axis_names), ddof)
-
-
 @std_dev.gpu
-def _(out, x, mean, *, axes, axis_names, ddof, spec):
-    std_dev_torch(out, x, mean, chosen_axes(spec, axes, axis_names), ddof)
+def _(
+    out: Array, x: Array, mean: Array, *, axes: tuple[int, ...] | None, axis_names: str | None, ddof: int, spec: Spec
+) -> None:
+    compute: Any = reduce.std_dev if isinstance(x, np.ndarray) else std_dev_torch
+    compute(out, x, mean, chosen_axes(spec, axes, axis_names), ddof)

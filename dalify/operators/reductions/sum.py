@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.axes import chosen_axes, reduced_spec
 from dalify.kernels.arrays.reduce import reduced_dtype, total
@@ -44,10 +47,10 @@ def sum(
 
 
 @sum.cpu
-def _(out, x, *, axes, axis_names, spec):
+def _(out: np.ndarray, x: np.ndarray, *, axes: tuple[int, ...] | None, axis_names: str | None, spec: Spec) -> None:
     total(out, x, chosen_axes(spec, axes, axis_names))
 
 
 @sum.gpu
-def _(out, x, *, axes, axis_names, spec):
+def _(out: torch.Tensor, x: torch.Tensor, *, axes: tuple[int, ...] | None, axis_names: str | None, spec: Spec) -> None:
     total_torch(out, x, chosen_axes(spec, axes, axis_names))

@@ -12,6 +12,7 @@ from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.frozen import read_only
+from dalify.kernels.random.philox import SampleDraws
 from dalify.registry import PerSample, Spec, operator
 
 _BLOCK = 1024
@@ -100,7 +101,15 @@ def _choose(flat, minimum, maximum, uniform, counts):
 
 
 @random_mask_pixel.cpu
-def _(out, x, *, foreground, threshold, value, draws):
+def _(
+    out: np.ndarray,
+    x: np.ndarray,
+    *,
+    foreground: np.ndarray,
+    threshold: np.ndarray,
+    value: np.ndarray | None,
+    draws: SampleDraws,
+) -> None:
     uniforms = draws.uniform(1)[:, 0]
     flat = x.reshape(len(x), -1)
     size = flat.shape[1]
@@ -132,7 +141,15 @@ def _in_mask_type(minimum: Any, maximum: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 @random_mask_pixel.gpu
-def _(out, x, *, foreground, threshold, value, draws):
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    foreground: np.ndarray,
+    threshold: np.ndarray,
+    value: np.ndarray | None,
+    draws: SampleDraws,
+) -> None:
     uniforms = torch.as_tensor(draws.uniform(1), device=x.device)
     flat = x.reshape(x.shape[0], -1)
     size = flat.shape[1]

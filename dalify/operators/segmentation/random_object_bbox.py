@@ -12,6 +12,7 @@ from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, optio
 from dalify.base.recent import Recent
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.boxes.components import object_boxes, present_labels
+from dalify.kernels.random.philox import SampleDraws
 from dalify.registry import PerSample, Spec, operator
 
 _FORMATS = ("anchor_shape", "start_end", "box")
@@ -142,19 +143,19 @@ def _good_boxes(boxes: np.ndarray, threshold: np.ndarray | None, k_largest: int 
 
 @random_object_bbox.cpu
 def _(
-    *outputs_and_input,
-    background,
-    cache_objects,
-    class_weights,
-    classes,
-    foreground_prob,
-    format,
-    ignore_class,
-    k_largest,
-    output_class,
-    threshold,
-    draws,
-):
+    *outputs_and_input: np.ndarray,
+    background: np.ndarray | None,
+    cache_objects: bool,
+    class_weights: np.ndarray | None,
+    classes: np.ndarray | None,
+    foreground_prob: np.ndarray,
+    format: str,
+    ignore_class: bool,
+    k_largest: int | None,
+    output_class: bool,
+    threshold: np.ndarray | None,
+    draws: SampleDraws,
+) -> None:
     *outputs, x = outputs_and_input
     masks = x.view(np.uint8) if x.dtype == np.bool_ else x
     axes = x.ndim - 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalify.base.compiling import njit
@@ -49,7 +51,7 @@ def select_masks(
             raise DTypeError(f"{name} must be integers; got {spec.dtype!s}.")
     if polygons.shape is not None and polygons.shape[1] != 3:
         raise ShapeError(f"polygons must have 3 columns (mask, first vertex, end); got {polygons.shape[1]}.")
-    return Spec(DALIDataType.INT32, 2, polygons.layout), Spec(vertices.dtype, 2, vertices.layout)
+    return Spec(DALIDataType.INT32, 2, ""), Spec(vertices.dtype, 2, "")
 
 
 @njit(nogil=True, cache=True)
@@ -113,7 +115,7 @@ def _gather(out_polygons, out_vertices, polygons, vertices, chosen, places, tota
 
 
 @select_masks.cpu
-def _(mask_ids, polygons, vertices, *, reindex_masks):
+def _(mask_ids: np.ndarray, polygons: np.ndarray, vertices: np.ndarray, *, reindex_masks: bool) -> Any:
     count, number = len(mask_ids), polygons.shape[1]
     masks, rows = mask_ids.astype(np.int64), polygons.astype(np.int64)
     chosen, places = np.empty((2, count, number), np.int64)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from dalify.base.errors import ShapeError
+from dalify.base.optional import torch
 from dalify.kernels.images.affine import compose, fill_joined
 from dalify.kernels.images.affine_rules import matrix_spec
 from dalify.registry import Spec, operator
@@ -39,16 +42,17 @@ def combine(input_0: Spec, input_1: Spec, /, *inputs: Spec, reverse_order: bool 
 
 
 @combine.cpu
-def _(out, *inputs, reverse_order):
+def _(out: np.ndarray, *inputs: np.ndarray, reverse_order: bool) -> None:
     fill_joined(out, inputs[::-1] if reverse_order else inputs)
 
 
 @combine.gpu
-def _(out, *inputs, reverse_order):
-    result = None
+def _(out: torch.Tensor, *inputs: torch.Tensor, reverse_order: bool) -> None:
+    result: torch.Tensor | None = None
     for x in inputs[::-1] if reverse_order else inputs:
         maps = x.double()
         if maps.ndim < out.ndim:
             maps = maps[:, None]
         result = maps if result is None else compose(maps, result)
+    assert result is not None, "dalify bug: no transforms"
     out.copy_(result)

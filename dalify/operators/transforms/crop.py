@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.data.batch import Batch
 from dalify.kernels.images.affine import fill_crops, fill_on_device
 from dalify.kernels.images.affine_rules import dimensions, matrix_spec, result_shape
-from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
+from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
 
 
 @operator
@@ -55,18 +59,38 @@ def _size(x: Any, *corners: Any) -> int | None:
 
 
 @crop.prepare
-def _(x, *, from_start, from_end, to_start, to_end):
+def _(x: Batch | None, *, from_start: Vectors, from_end: Vectors, to_start: Vectors, to_end: Vectors) -> dict[str, Any]:
     corners = (from_start, from_end, to_start, to_end)
     is_ragged = any(isinstance(item, list) for item in corners)
     return result_shape(x, None if is_ragged else _size(x, *corners), *corners)
 
 
 @crop.cpu
-def _(out, x, *, absolute, from_start, from_end, to_start, to_end, reverse_order):
+def _(
+    out: np.ndarray,
+    x: np.ndarray | None,
+    *,
+    absolute: bool,
+    from_start: np.ndarray,
+    from_end: np.ndarray,
+    to_start: np.ndarray,
+    to_end: np.ndarray,
+    reverse_order: bool,
+) -> None:
     fill_crops(out, x, reverse_order, (from_start, from_end, to_start, to_end), absolute)
 
 
 @crop.gpu
-def _(out, x, *, absolute, from_start, from_end, to_start, to_end, reverse_order):
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor | None,
+    *,
+    absolute: bool,
+    from_start: np.ndarray,
+    from_end: np.ndarray,
+    to_start: np.ndarray,
+    to_end: np.ndarray,
+    reverse_order: bool,
+) -> None:
     corners = (from_start, from_end, to_start, to_end)
     fill_on_device(out, x, reverse_order, lambda host: fill_crops(host, None, False, corners, absolute))

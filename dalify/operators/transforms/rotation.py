@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.data.batch import Batch
 from dalify.kernels.images.affine import fill_on_device, fill_rotations
 from dalify.kernels.images.affine_rules import matrix_spec, result_shape
-from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
+from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
 
 
 @operator
@@ -44,15 +50,31 @@ def rotation(
 
 
 @rotation.prepare
-def _(x, *, angle, axis, center):
+def _(x: Batch | None, *, angle: Vectors, axis: Vectors | None, center: Vectors | None) -> dict[str, Any]:
     return result_shape(x, 2 if axis is None else 3, angle, axis, center)
 
 
 @rotation.cpu
-def _(out, x, *, angle, axis, center, reverse_order):
+def _(
+    out: np.ndarray,
+    x: np.ndarray | None,
+    *,
+    angle: np.ndarray,
+    axis: np.ndarray | None,
+    center: np.ndarray | None,
+    reverse_order: bool,
+) -> None:
     fill_rotations(out, x, reverse_order, angle, axis, center)
 
 
 @rotation.gpu
-def _(out, x, *, angle, axis, center, reverse_order):
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor | None,
+    *,
+    angle: np.ndarray,
+    axis: np.ndarray | None,
+    center: np.ndarray | None,
+    reverse_order: bool,
+) -> None:
     fill_on_device(out, x, reverse_order, lambda host: fill_rotations(host, None, False, angle, axis, center))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.base.optional import torch
+from dalify.data.batch import Batch
 from dalify.kernels.images.affine import fill_on_device, fill_scales
 from dalify.kernels.images.affine_rules import dimensions, matrix_spec, result_shape
-from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
+from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
 
 
 @operator
@@ -58,16 +62,20 @@ def _size(x: Any, scale: Any, center: Any, ndim: int | None) -> int | None:
 
 
 @scale.prepare
-def _(x, *, scale, center, ndim):
+def _(x: Batch | None, *, scale: Vectors, center: Vectors | None, ndim: int | None) -> dict[str, Any]:
     ragged = isinstance(scale, list) or isinstance(center, list)
     return result_shape(x, ndim if ragged else _size(x, scale, center, ndim), scale, center)
 
 
 @scale.cpu
-def _(out, x, *, scale, center, reverse_order):
+def _(
+    out: np.ndarray, x: np.ndarray | None, *, scale: np.ndarray, center: np.ndarray | None, reverse_order: bool
+) -> None:
     fill_scales(out, x, reverse_order, scale, center)
 
 
 @scale.gpu
-def _(out, x, *, scale, center, reverse_order):
+def _(
+    out: torch.Tensor, x: torch.Tensor | None, *, scale: np.ndarray, center: np.ndarray | None, reverse_order: bool
+) -> None:
     fill_on_device(out, x, reverse_order, lambda host: fill_scales(host, None, False, scale, center))

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from dalify.base.errors import ArgumentValueError
+from dalify.base.optional import torch
+from dalify.data.batch import Batch
 from dalify.kernels.images.affine import fill_on_device, fill_shears
 from dalify.kernels.images.affine_rules import matrix_spec, result_shape, shear_size
-from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
+from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
 
 
 @operator
@@ -50,19 +56,38 @@ def shear(
 
 
 @shear.prepare
-def _(x, *, angles, center, shear):
+def _(x: Batch | None, *, angles: Vectors | None, center: Vectors | None, shear: Vectors | None) -> dict[str, Any]:
     factors = angles if shear is None else shear
+    assert factors is not None, "dalify bug: neither shear nor angles"
     size = shear_size(factors[0].shape[-1] if isinstance(factors, list) else factors.shape[-1])
     return result_shape(x, size, factors, center)
 
 
 @shear.cpu
-def _(out, x, *, angles, center, shear, reverse_order):
+def _(
+    out: np.ndarray,
+    x: np.ndarray | None,
+    *,
+    angles: np.ndarray | None,
+    center: np.ndarray | None,
+    shear: np.ndarray | None,
+    reverse_order: bool,
+) -> None:
     factors = angles if shear is None else shear
+    assert factors is not None, "dalify bug: neither shear nor angles"
     fill_shears(out, x, reverse_order, factors, shear is None, center)
 
 
 @shear.gpu
-def _(out, x, *, angles, center, shear, reverse_order):
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor | None,
+    *,
+    angles: np.ndarray | None,
+    center: np.ndarray | None,
+    shear: np.ndarray | None,
+    reverse_order: bool,
+) -> None:
     factors = angles if shear is None else shear
+    assert factors is not None, "dalify bug: neither shear nor angles"
     fill_on_device(out, x, reverse_order, lambda host: fill_shears(host, None, False, factors, shear is None, center))

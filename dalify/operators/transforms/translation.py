@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.data.batch import Batch
 from dalify.kernels.images.affine import fill_on_device, fill_translations
 from dalify.kernels.images.affine_rules import matrix_spec, result_shape
-from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
+from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
 
 
 @operator
@@ -39,15 +45,15 @@ def translation(
 
 
 @translation.prepare
-def _(x, *, offset):
+def _(x: Batch | None, *, offset: Vectors) -> dict[str, Any]:
     return result_shape(x, None if isinstance(offset, list) else offset.shape[-1], offset)
 
 
 @translation.cpu
-def _(out, x, *, offset, reverse_order):
+def _(out: np.ndarray, x: np.ndarray | None, *, offset: np.ndarray, reverse_order: bool) -> None:
     fill_translations(out, x, reverse_order, offset)
 
 
 @translation.gpu
-def _(out, x, *, offset, reverse_order):
+def _(out: torch.Tensor, x: torch.Tensor | None, *, offset: np.ndarray, reverse_order: bool) -> None:
     fill_on_device(out, x, reverse_order, lambda host: fill_translations(host, None, False, offset))

@@ -19,7 +19,7 @@ import numpy as np
 import dalify
 from dalify.base.errors import DalifyError
 from dalify.data.dtypes import from_numpy
-from dalify.eager.functions import make_eager
+from dalify.immediate.calls import make_eager
 from dalify.registry import READER_PARAMETERS, Parameter, catalog
 from tests.fuzz.inputs import Input
 from tests.fuzz.outcomes import OK, Outcome, of_error

@@ -13,7 +13,7 @@ import torch
 from dalify import eager
 from dalify.base.errors import UnknownOperatorError
 from dalify.data import TensorCPU, TensorListCPU
-from dalify.eager.functions import make_eager
+from dalify.immediate.calls import make_eager
 from dalify.registry import catalog
 from tests.operators.battery.case import SAMPLES, Case, Data, Each
 from tests.operators.battery.run_case import ALL, Output, assert_same, case_of, every_operator, outputs_of, run_case

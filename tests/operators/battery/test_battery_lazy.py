@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify import eager, lazy
 from dalify.data import TensorListCPU
-from dalify.deferred.values import LazyBatch
+from dalify.immediate.lazy.values import LazyBatch
 from dalify.registry import catalog
 from tests.operators.battery.case import SAMPLES, Case, Each
 from tests.operators.battery.run_case import ALL, assert_same, case_of, every_operator, outputs_of

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -123,11 +121,7 @@ def everything(dali, x, low):
     ]  # fmt: skip
 
 
-def everything_on(device, monkeypatch):
-    if device == "gpu":
-        torch = pytest.importorskip("torch")
-        if not torch.accelerator.is_available():
-            monkeypatch.setitem(os.environ, "DALIFY_DEVICE", "cpu")
+def everything_on(device):
     rng = np.random.default_rng(1)
     images = [rng.integers(0, 256, (8, 6, 3), dtype=np.uint8) for _ in range(4)]
     lows = [np.float32(number) for number in range(4)]
@@ -138,8 +132,8 @@ def everything_on(device, monkeypatch):
     return run_here(graph, images, lows, layouts=["HWC", ""], device=device)
 
 
-def test_both_devices_draw_the_same_numbers(monkeypatch):
-    results = zip(everything_on("cpu", monkeypatch), everything_on("gpu", monkeypatch), strict=True)
+def test_both_devices_draw_the_same_numbers(gpu):
+    results = zip(everything_on("cpu"), everything_on(gpu), strict=True)
     for number, ((_, one), (_, other)) in enumerate(results):
         for first, second in zip(one, other, strict=True):
             assert first.dtype == second.dtype

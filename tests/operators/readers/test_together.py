@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
 import os
 import tarfile
 from pathlib import Path
@@ -29,7 +30,7 @@ from tests.helpers.containers import (
 from tests.operators.readers.datasets import write_tar
 
 COUNT = 9
-READERS = ("file", "tfrecord", "webdataset", "mxnet", "caffe", "caffe2")
+READERS = ("file", "coco", "tfrecord", "webdataset", "mxnet", "caffe", "caffe2")
 every_reader = pytest.mark.parametrize("reader", READERS)
 
 
@@ -48,6 +49,22 @@ def _write(reader: str, folder: Path) -> dict[str, Any]:
             "file_root": str(folder),
             "labels": [*range(COUNT)],
         }
+    if reader == "coco":
+        for number in range(COUNT):
+            (folder / f"{number}.x").write_bytes(_contents(number))
+        objects = [(n, k) for n in range(COUNT) for k in range(n % 4)]  # of some images there are none
+        found = {
+            "images": [{"id": n, "file_name": f"{n}.x", "width": 50, "height": 40} for n in range(COUNT)],
+            "categories": [{"id": 3}, {"id": 7}],
+            "annotations": [
+                {"id": n * 10 + k, "image_id": n, "category_id": (3, 7)[k % 2], "bbox": [n, k, 5 + k, 6], "iscrowd": 0,
+                 "area": 30, "segmentation": [[n, k, n + 4, k, n + 4, k + 5]]}
+                for n, k in objects
+            ],
+        }  # fmt: skip
+        (folder / "a.json").write_text(json.dumps(found))
+        given = {"file_root": str(folder), "annotations_file": str(folder / "a.json")}
+        return {**given, "polygon_masks": True, "image_ids": True, "ratio": True}
     if reader == "tfrecord":
         records = [example({"image": _contents(n), "label": [n, -n], "score": [n / 4]}) for n in range(COUNT)]
         write_tfrecord(folder / "a", records, folder / "a.idx")

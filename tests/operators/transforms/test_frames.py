@@ -51,15 +51,13 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "arguments"), CASES, ids=str)
-@pytest.mark.parametrize("device", ["cpu", "gpu"])
-def test_alone(name, arguments, device, gpu):
+def test_alone(name, arguments, device):
     assert_equals_dali(f"transforms.{name}", device=device, tolerance=1e-5, **arguments)
 
 
 @pytest.mark.parametrize("reverse_order", [False, True])
 @pytest.mark.parametrize("layout", ["F**", "**"])
-@pytest.mark.parametrize("device", ["cpu", "gpu"])
-def test_after_another(reverse_order, layout, device, gpu):
+def test_after_another(reverse_order, layout, device):
     given = list(MATRICES if layout == "F**" else MATRICES[:, 0])
     for name, arguments in (
         ("translation", {"offset": frames(2)}),

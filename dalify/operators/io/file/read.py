@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from dalify.base.errors import DTypeError, ReaderError
 from dalify.data import DALIDataType
@@ -48,7 +52,7 @@ def read(
 
 
 @read.cpu
-def _(filepaths, *, allow_outside_root):
+def _(filepaths: Sequence[np.ndarray], *, allow_outside_root: bool) -> Any:
     contents = []
     for index, characters in enumerate(filepaths):
         path = os.fsdecode(characters.tobytes().rstrip(b"\0")).removeprefix("file://")

@@ -18,14 +18,14 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.data import Batch, BufferPool
-from dalify.eager.threads import Threads
 from dalify.executor.arena import Arena
 from dalify.executor.device_steps import find_device
 from dalify.executor.frame import Collector, Frame
 from dalify.executor.packages import check_packages
 from dalify.executor.plan import make_plan
 from dalify.executor.steps import run_steps
-from dalify.graph import DataNode, Edge, Graph, Node, call, entered, node_specs, recording
+from dalify.graph import DataNode, Edge, Graph, Node, entered, make_node, node_specs
+from dalify.immediate.threads import Threads
 from dalify.passes import Report, place
 from dalify.registry import Operator, catalog
 
@@ -173,17 +173,15 @@ def made_node(
     Raises:
         DalifyError: the operator does not accept the data or arguments; with the user's line.
     """
-    made: list[Node] = []
     if constants.get("on_error") not in (None, "raise"):
         raise ArgumentValueError(
             "on_error is only for pipelines, where another sample can replace a bad one.",
             hint="Catch the error instead: except dalify.base.errors.DecodeError.",
         )
-    with recording(made), entered(None):
+    with entered(None):
         placeholders = [None if batch is None else _placeholder(batch) for batch in inputs]
         arguments = {name: _placeholder(batch) for name, batch in values.items()}
-        call(operator, placeholders, {**constants, **arguments})
-        node = next(item for item in reversed(made) if item.operator is operator)
+        node = make_node(operator, placeholders, {**constants, **arguments})
     node_specs(node)  # with the line, for error messages
     return replace(node, line=None, name=None)
 
@@ -203,16 +201,14 @@ def rewired(node: Node, edges: Iterable[Edge]) -> Node:
 
 def placeholders(batches: Iterable[Batch]) -> list[Edge]:
     """Return declared sources of the kind of batches. They belong to no pipeline."""
-    with recording([]), entered(None):
+    with entered(None):
         return [_placeholder(batch).edge for batch in batches]
 
 
 def _placeholder(batch: Batch) -> DataNode:
     source = catalog.find("external_source")
     declared = {"dtype": batch.dtype, "ndim": batch.ndim, "layout": batch.layout or None}
-    node = call(source, (), {**declared, "device": batch.device})
-    assert isinstance(node, DataNode), "dalify bug: a source of several outputs"
-    return node
+    return DataNode(Edge(make_node(source, (), {**declared, "device": batch.device}), 0))
 
 
 def _device_of(batches: Sequence[Batch], node: Node) -> str:

@@ -17,10 +17,10 @@ from dalify.base.errors import ArgumentTypeError, ConditionError
 from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, torch_dtype
-from dalify.deferred.calls import Call, copied, kind_of_result
-from dalify.eager.functions import use
-from dalify.eager.values import Deferred, shown
 from dalify.graph import Expression
+from dalify.immediate.calls import use
+from dalify.immediate.lazy.calls import Call, copied, kind_of_result
+from dalify.immediate.user_data import Deferred, shown
 from dalify.registry import catalog
 
 __all__ = ["LazyBatch", "LazySample", "LazyValue", "lazy_value"]

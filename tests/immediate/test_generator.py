@@ -8,7 +8,7 @@ import pytest
 
 from dalify import eager
 from dalify.base.errors import ArgumentTypeError, CheckpointError
-from dalify.eager.generator import Generator
+from dalify.immediate.generator import Generator
 
 
 def test_state_is_json():

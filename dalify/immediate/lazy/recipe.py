@@ -17,10 +17,6 @@ from dalify.base.fork_hook import at_fork
 from dalify.base.fork_lock import ForkLock
 from dalify.base.recent import Recent
 from dalify.data import Batch, BufferPool
-from dalify.deferred.calls import Call
-from dalify.deferred.statistics import Fallback
-from dalify.eager.functions import column_hint
-from dalify.eager.prepared import placeholders, rewired, without_aliasing
 from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine
 from dalify.executor.feeding import Feeds
@@ -31,6 +27,10 @@ from dalify.executor.recovery import Recovery
 from dalify.executor.threads import AwaitedThreads
 from dalify.graph import Edge, Graph, Node
 from dalify.graph.node import fresh_numbers
+from dalify.immediate.calls import column_hint
+from dalify.immediate.lazy.calls import Call
+from dalify.immediate.lazy.statistics import Fallback
+from dalify.immediate.prepared import placeholders, rewired, without_aliasing
 from dalify.passes import optimize
 
 __all__ = ["PLANS", "Recipe", "Structure"]

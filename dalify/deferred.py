@@ -4,7 +4,7 @@ Programs are written as in eager mode and computed like pipelines: calls create 
 is needed, the graph goes through the passes and threads of pipelines.
 """
 
-from dalify.deferred.mode import Lazy, lazy
-from dalify.deferred.statistics import Fallback, Statistics
+from dalify.immediate.lazy.mode import Lazy, lazy
+from dalify.immediate.lazy.statistics import Fallback, Statistics
 
 __all__ = ["Fallback", "Lazy", "Statistics", "lazy"]

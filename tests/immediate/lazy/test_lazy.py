@@ -15,7 +15,7 @@ from dalify.base.errors import (
     ArgumentValueError,
     ConditionError,
 )
-from dalify.deferred.values import LazyBatch
+from dalify.immediate.lazy.values import LazyBatch
 
 
 def photos(count: int, seed: int = 0, height: int = 30) -> list[np.ndarray]:

@@ -25,9 +25,9 @@ Without it, every call draws new numbers from a generator of this module: ``eage
 from typing import Any
 
 from dalify.api.namespace import install
-from dalify.eager.functions import make_eager
-from dalify.eager.generator import get_state, seed, set_state
-from dalify.eager.values import batch, tensor
+from dalify.immediate.calls import make_eager
+from dalify.immediate.generator import get_state, seed, set_state
+from dalify.immediate.user_data import batch, tensor
 from dalify.registry import catalog
 
 __all__ = ["batch", "get_state", "seed", "set_state", "tensor"]

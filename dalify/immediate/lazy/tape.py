@@ -18,21 +18,23 @@ from dalify.base.optional import LazyModule
 from dalify.base.recent import Recent
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
-from dalify.deferred.calls import Call, Result, Template, copied
-from dalify.deferred.statistics import COUNTS
-from dalify.deferred.values import LazyValue, lazy_value
-from dalify.eager.functions import RECORDER, computed, kind_key, understood, use_key
-from dalify.eager.values import Value, value_of
+from dalify.graph import Evaluator, Immediate, evaluating
+from dalify.graph.evaluator import Compute
+from dalify.immediate.calls import computed, kind_key, understood, use_key
+from dalify.immediate.lazy.calls import Call, Result, Template, copied
+from dalify.immediate.lazy.statistics import COUNTS
+from dalify.immediate.lazy.values import LazyValue, lazy_value
+from dalify.immediate.user_data import Value, value_of
 from dalify.registry import Operator
 
 if TYPE_CHECKING:
-    from dalify.deferred import recipe
+    from dalify.immediate.lazy import recipe
     from dalify.passes import Report
 else:
     # Imported at first use: it imports the executor.
-    recipe = LazyModule("dalify.deferred.recipe", "computing what was recorded")
+    recipe = LazyModule("dalify.immediate.lazy.recipe", "computing what was recorded")
 
-__all__ = ["Tape"]
+__all__ = ["Recorder", "Tape"]
 
 _templates: Recent[Template] = Recent(4096)
 
@@ -65,11 +67,8 @@ class Tape:
         """
         if operator.is_serial or operator.has_side_effect:
             # User functions run immediately, once per call.
-            token = RECORDER.set(None)
-            try:
+            with evaluating(Immediate()):
                 return computed(operator, inputs, given)
-            finally:
-                RECORDER.reset(token)
         is_relabeled = bool(given.get("layout")) and "layout" not in operator.parameters
         use = understood(operator, inputs, given, self._read_data if is_relabeled else self._read)
         template, _ = _templates.get_or_make(use_key(use, None), lambda: Template(use.made_node()))
@@ -198,6 +197,26 @@ class Tape:
         reads = tuple(tuple(read(source) for source in call.sources()) for call in calls)
         outputs = tuple((places[call], output) for call, output in wanted)
         return recipe.Structure(reads, outputs, self.num_threads, device)
+
+
+class Recorder(Evaluator):
+    """The evaluator of lazy mode: records calls on data.
+
+    Args:
+        tape: records the calls.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether calls on data are deferred: yes."""
+        return True
+
+    def call(self, operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any], compute: Compute) -> Any:
+        """Record a call; return lazy values for its results."""
+        return self._tape.record(operator, inputs, given)
 
 
 def _beside(call: Call) -> list[_Wanted]:

@@ -31,7 +31,7 @@ from dalify.base.errors import (
     UnknownOperatorError,
 )
 from dalify.data import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
-from dalify.eager import functions
+from dalify.immediate import calls
 
 
 @pytest.fixture(scope="module")
@@ -194,10 +194,10 @@ def test_computed_numbers_are_no_constants(photo):
     """What random operators give does not fill the memory of what was prepared."""
     eager.rotate(photo, angle=np.float32(3))
     eager.rotate(photo, angle=eager.random.uniform(range=(-10.0, 10.0)))
-    known = len(functions._cache)
+    known = len(calls._cache)
     for _ in range(5):
         eager.rotate(photo, angle=eager.random.uniform(range=(-10.0, 10.0)))
-    assert len(functions._cache) == known
+    assert len(calls._cache) == known
 
 
 def test_constants_of_equal_value_and_other_types():
@@ -221,7 +221,7 @@ def test_many_constants(photo):
 
 
 def test_errors_name_the_line(photo):
-    with pytest.raises(UnknownArgumentError, match=r"(?s)sice.*size.*test_functions.py.*eager.resize\(photo, sice=8\)"):
+    with pytest.raises(UnknownArgumentError, match=r"(?s)sice.*size.*test_calls.py.*eager.resize\(photo, sice=8\)"):
         eager.resize(photo, sice=8)
     with pytest.raises(DecodeError) as caught:
         eager.decoders.image(b"no image")
@@ -460,7 +460,7 @@ def test_names():
 
 
 def test_import_is_light():
-    heavy = {"torch", "numba", "dalify.executor.plan", "dalify.deferred.tape", "concurrent.futures"}
+    heavy = {"torch", "numba", "dalify.executor.plan", "dalify.immediate.lazy.tape", "concurrent.futures"}
     program = f"import sys, dalify; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -24,20 +23,19 @@ from dalify.base.recent import Recent
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
 from dalify.data.tensor import check_layout
-from dalify.eager.generator import GENERATOR, STREAM
-from dalify.eager.values import Deferred, Kind, Value, is_batch, is_value, shown, value_of
-from dalify.graph import Expression, Node
+from dalify.graph import Expression, Node, current_evaluator
+from dalify.immediate.generator import GENERATOR, STREAM
+from dalify.immediate.user_data import Deferred, Kind, Value, is_batch, is_value, shown, value_of
 from dalify.registry import Operator
 
 if TYPE_CHECKING:
-    from dalify.eager import prepared
-    from dalify.eager.threads import Threads
+    from dalify.immediate import prepared
+    from dalify.immediate.threads import Threads
 else:
     # Imported at first use: it imports the executor.
-    prepared = LazyModule("dalify.eager.prepared", "computing immediately")
+    prepared = LazyModule("dalify.immediate.prepared", "computing immediately")
 
 __all__ = [
-    "RECORDER",
     "Use",
     "column_hint",
     "computed",
@@ -86,13 +84,8 @@ class Use:
         return prepared.made_node(self.operator, kinds, named, self.arguments)
 
 
-# Records calls instead of computing them; None: calls are computed immediately.
-RECORDER: ContextVar[Callable[[Operator, Sequence[Any], Mapping[str, Any]], Any] | None]
-RECORDER = ContextVar("dalify_recorder", default=None)
-
-
 def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
-    """Compute an operator, or record the call if there is a recorder.
+    """Call an operator as the active evaluator decides: immediately, or later in lazy mode.
 
     Args:
         operator: the operator.
@@ -105,9 +98,8 @@ def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> 
     Raises:
         DalifyError: the operator does not accept the data or arguments; with the user's line.
     """
-    record = RECORDER.get()
     try:
-        return computed(operator, inputs, given) if record is None else record(operator, inputs, given)
+        return current_evaluator().call(operator, inputs, given, computed)
     except DalifyError as error:
         error.locate(line=SourceLine.capture(), operator=operator.public_name)
         raise

@@ -16,13 +16,13 @@ import numpy as np
 from dalify.base.interrupts import CallAtEnd
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, Spec
-from dalify.deferred.statistics import COUNTS
-from dalify.eager.functions import Use
-from dalify.eager.values import Kind, Value
 from dalify.graph import Node, node_specs
+from dalify.immediate.calls import Use
+from dalify.immediate.lazy.statistics import COUNTS
+from dalify.immediate.user_data import Kind, Value
 
 if TYPE_CHECKING:
-    from dalify.deferred.tape import Tape
+    from dalify.immediate.lazy.tape import Tape
 
 __all__ = ["Call", "Result", "Template", "copied", "kind_of_result"]
 

@@ -17,6 +17,7 @@ from dalify.data import Batch, TensorCPU, TensorGPU, TensorListCPU, TensorListGP
 from dalify.data.tensor import check_layout
 from dalify.graph import DataNode, Expression
 from dalify.graph.constants import constant_array
+from dalify.registry import Role
 from dalify.sources.convert import to_array, to_batch
 
 __all__ = ["Deferred", "Kind", "Value", "batch", "is_batch", "is_value", "shown", "tensor", "value_of"]
@@ -140,7 +141,7 @@ def is_value(item: object) -> bool:
 def _constant(item: Expression) -> Value:
     """Return the value of a typed constant, such as ``types.Constant(3)``; graph values are an error."""
     node = item.node().edge.node
-    if isinstance(item, DataNode) or node.operator.name != "_literal":
+    if isinstance(item, DataNode) or node.role is not Role.LITERAL:
         raise ArgumentTypeError(
             "a graph value has no value yet.", hint="Inside a pipeline, use dalify.fn instead of dalify.eager."
         )

@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 
 from dalify import lazy
-from dalify.deferred import Statistics, recipe
+from dalify.deferred import Statistics
+from dalify.immediate.lazy import recipe
 
 
 class Counted:

@@ -11,14 +11,14 @@ from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import LazyModule
 from dalify.base.processors import available_processors
 from dalify.base.source_line import SourceLine
-from dalify.deferred.statistics import COUNTS, Statistics
-from dalify.eager.functions import RECORDER
+from dalify.graph import current_evaluator, evaluating
+from dalify.immediate.lazy.statistics import COUNTS, Statistics
 
 if TYPE_CHECKING:
-    from dalify.deferred import tape
+    from dalify.immediate.lazy import tape
 else:
     # Imported at first use, because `import dalify` imports this module.
-    tape = LazyModule("dalify.deferred.tape", "lazy mode")
+    tape = LazyModule("dalify.immediate.lazy.tape", "lazy mode")
 
 __all__ = ["Lazy", "lazy"]
 
@@ -78,14 +78,13 @@ class Lazy:
     @contextmanager
     def _block(self, num_threads: int, copy: bool) -> Iterator[None]:
         own = self._tape()
-        outer, before = RECORDER.get(), (own.num_threads, own.copies)
+        is_nested, before = current_evaluator().is_lazy, (own.num_threads, own.copies)
         own.num_threads, own.copies = num_threads, copy
-        token = RECORDER.set(own.record)
         try:
-            yield
+            with evaluating(tape.Recorder(own)):
+                yield
         finally:
-            RECORDER.reset(token)
-            if outer is not None:
+            if is_nested:
                 own.num_threads, own.copies = before
 
     def flush(self) -> None:

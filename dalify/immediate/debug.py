@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,13 @@ import numpy as np
 from dalify.base.errors import BatchSizeError, DivergentBranchesError
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, TensorListCPU, tensor_list
-from dalify.eager.prepared import Prepared, fed_node
 from dalify.executor.arena import Arena
 from dalify.executor.choice_steps import JoinStep
 from dalify.executor.frame import Frame
 from dalify.executor.steps import MergeStep, run_steps
-from dalify.graph import Branch, Edge, Node, current_branch, is_within, node_specs, recording
-from dalify.graph.watch import watched
-from dalify.registry import catalog
+from dalify.graph import Branch, Edge, Evaluator, Node, current_branch, is_within, node_specs
+from dalify.immediate.prepared import Prepared, fed_node
+from dalify.registry import Role, catalog
 
 __all__ = ["Interpreter", "OtherBatchSize"]
 
@@ -44,8 +42,8 @@ class OtherBatchSize(BaseException):
         self.count = count
 
 
-class Interpreter:
-    """The values of one run of a pipeline function.
+class Interpreter(Evaluator):
+    """Computes each node of one run of a pipeline function when it is created, and knows the values of all nodes.
 
     Args:
         source: returns the outputs of a reader or external source, from its node and label.
@@ -64,28 +62,23 @@ class Interpreter:
         self._labels: dict[Node, str] = {}
         self._occurrences: Counter[str] = Counter()
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Compute every node that is created inside the ``with`` block, and let nodes show their values."""
-        with recording(_Computing(self._made)), watched(self._shown, self._given):
-            yield
-
-    def _made(self, node: Node) -> None:
+    def node_made(self, node: Node) -> None:
+        """Compute a new node."""
         name = node.operator.name
         if node.operator.is_random or node.operator.is_source:
             self._labels[node] = node.name or f"{name}#{self._occurrences[name]}"
             self._occurrences[name] += 1
         self._compute(node)
 
-    def _shown(self, edge: Edge) -> Any:
+    def value(self, edge: Edge) -> tuple[bool, Any]:
         """Return the value for users: in a branch, the samples of the branch."""
         branch, home = current_branch(), edge.node.branch
         is_inside = home is None or (branch is not None and is_within(branch, home))
         value = self._within(edge, branch) if is_inside else self._value(edge)
-        return None if value is None else tensor_list(value)
+        return True, None if value is None else tensor_list(value)
 
-    def _given(self, samples: Sequence[Any]) -> Edge:
-        """Return a value with samples of the user.
+    def source_of(self, samples: Sequence[Any]) -> Edge:
+        """Return a graph value that consists of the samples of a batch.
 
         Raises:
             OtherBatchSize: their number is not the batch size.
@@ -122,16 +115,16 @@ class Interpreter:
             self._keep(node, batches)
             return
         node_specs(node)
-        if node.operator.name == "_conditional.merge":
+        if node.role is Role.MERGE:
             self._end(node, lambda mask, side: mask == (side == 0))
             return
-        if node.operator.name == "_conditional.join":
+        if node.role is Role.JOIN:
             self._end(node, lambda index, side: index == side)
             return
         positions = self._places(node.branch)
         if not len(positions):
             self._keep(node, [None] * node.output_count)
-        elif node.operator.name == "_literal":
+        elif node.role is Role.LITERAL:
             value = node.arguments["value"]
             dense = np.broadcast_to(value, (self._count, *value.shape))
             self._keep(node, [Batch(dense, None, node.arguments.get("layout", ""))])
@@ -158,12 +151,12 @@ class Interpreter:
         decision = self._within(predicate, node.branch)
         values: list[Batch | None] = [decision]
         if decision is not None:
-            numbers = _numbers(decision, node.operator.name == "_conditional.merge")
+            numbers = _numbers(decision, node.role is Role.MERGE)
             values += [self._at(edge, positions[takes(numbers, side)]) for side, edge in enumerate(sides)]
         else:
             values += [None] * len(sides)
         slots = tuple(range(len(values)))
-        step = (MergeStep if node.operator.name == "_conditional.merge" else JoinStep)(node, slots, (len(slots),))
+        step = (MergeStep if node.role is Role.MERGE else JoinStep)(node, slots, (len(slots),))
         frame = Frame([*values, None], 0, len(positions), self._number, self._count, Arena(), {}, {}, "", {})
         frame.set_positions(node.branch, positions)
         run_steps([step], frame)
@@ -205,18 +198,6 @@ class Interpreter:
         if value is None or not len(positions):
             return None
         return value if len(home) == len(positions) else value.take(np.searchsorted(home, positions))
-
-
-class _Computing(list[Node]):
-    """A list of created nodes that computes each node when it is appended."""
-
-    def __init__(self, compute: Callable[[Node], None]) -> None:
-        super().__init__()
-        self._compute = compute
-
-    def append(self, node: Node, /) -> None:
-        super().append(node)
-        self._compute(node)
 
 
 def _numbers(decision: Batch, as_truth: bool) -> np.ndarray[Any, Any]:

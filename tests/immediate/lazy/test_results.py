@@ -27,8 +27,8 @@ from dalify.base.errors import (
 )
 from dalify.data import TensorCPU, TensorListCPU
 from dalify.deferred import Fallback
-from dalify.deferred.statistics import COUNTS
-from dalify.deferred.values import LazySample
+from dalify.immediate.lazy.statistics import COUNTS
+from dalify.immediate.lazy.values import LazySample
 
 # -- equal results -----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,51 @@
+"""Operations of NumPy on the index arrays of a chunk, without releasing the GIL.
+
+NumPy releases the GIL in ``arange``, ``searchsorted``, ``argmax`` and in indexing with arrays in more than one
+dimension, even for a few elements. With many threads, another thread then takes the GIL, and this one waits for its
+turn, which takes longer than the operation. These functions use operations that keep the GIL below 500 elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["columns_at", "counting", "largest_row", "places_in_rows", "rows_at"]
+
+_CACHED = np.arange(1 << 12, dtype=np.int64)
+_CACHED.flags.writeable = False
+
+
+def counting(count: int) -> NDArray[np.int64]:
+    """Return 0, 1, 2, …: int64 ``[count]``, not writable."""
+    return _CACHED[:count] if count <= len(_CACHED) else np.arange(count, dtype=np.int64)
+
+
+def rows_at(table: NDArray[Any], indices: NDArray[np.integer]) -> NDArray[Any]:
+    """Return ``table[indices]``, a copy: ``[M, columns]`` of ``[N, columns]`` for int ``[M]``."""
+    found = np.empty((len(indices), table.shape[1]), table.dtype)
+    for column in range(table.shape[1]):
+        found[:, column] = table[:, column][indices]
+    return found
+
+
+def largest_row(shapes: NDArray[np.int64]) -> int:
+    """Return the index of the first row of ``[N, ndim]`` with the largest product, which may exceed 64 bits."""
+    sizes: list[float] = shapes.prod(1, np.float64).tolist()
+    return sizes.index(max(sizes))
+
+
+def columns_at(table: NDArray[Any], columns: Sequence[int]) -> NDArray[Any]:
+    """Return ``table[:, columns]``, a copy: ``[N, len(columns)]`` of ``[N, M]``."""
+    found = np.empty((len(table), len(columns)), table.dtype)
+    for place, column in enumerate(columns):
+        found[:, place] = table[:, column]
+    return found
+
+
+def places_in_rows(columns: NDArray[np.integer], width: int) -> NDArray[np.int64]:
+    """Return the places of columns, int ``[N, k]``, in the flat form of a table ``[N, width]``, int64 ``[N * k]``."""
+    return (columns + counting(len(columns))[:, None] * width).reshape(-1)

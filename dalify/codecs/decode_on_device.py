@@ -1,0 +1,163 @@
+"""Decodes the images of a chunk to the memory of an accelerator: JPEG files there, all others on the host.
+
+The host decides what is an image and what is damaged: it reads all headers, and decodes what the decoder of the device
+does not. So errors and their samples are those of the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import of_sample
+from dalify.base.optional import torch
+from dalify.base.processors import available_processors
+from dalify.codecs.decode_batch import decode_group
+from dalify.codecs.device_jpeg import DeviceOptions, open_decoder
+from dalify.codecs.image_format import as_bytes_array
+from dalify.codecs.jpeg_headers import JpegHeaders
+from dalify.data.batch import places_in_block
+from dalify.data.device_samples import DeviceSamples
+from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.data.samples import Samples
+
+__all__ = ["decode_on_device"]
+
+Integers = np.ndarray[Any, np.dtype[np.int64]]
+
+_END_OF_IMAGE = b"\xff\xd9"
+# Some programs append a few bytes to a file.
+_TAIL_BYTES = 64
+
+
+def decode_on_device(
+    out: DeviceSamples,
+    encoded: Samples,
+    options: DeviceOptions,
+    output_type: DALIImageType,
+    adjust_orientation: bool,
+    headers: JpegHeaders,
+    windows: Integers | None = None,
+) -> None:
+    """Decode images of type uint8 to memory on the device, without waiting for the device.
+
+    Args:
+        out: outputs: images ``[H, W, C]``.
+        encoded: files on the host, one-dimensional, of bytes.
+        options: of the decoder on the device.
+        output_type: RGB, BGR or GRAY.
+        adjust_orientation: see ``decode_group``.
+        headers: headers from ``decoded_shapes``.
+        windows: see ``decode_group``.
+
+    Raises:
+        Exception: any error of ``decode_group``.
+    """
+    images: list[Any] = [None] * len(encoded)
+    decoder = open_decoder(str(out.device), options)
+    if decoder is not None:
+        taken = headers.are_ordinary()
+        if (adjust_orientation and not decoder.rotates) or windows is not None:
+            taken &= headers.are_upright() if adjust_orientation else True
+        files = [as_bytes_array(data) for data in encoded.arrays()]
+        indices = np.flatnonzero(taken & _are_complete(files) & _are_inside(headers, windows))
+        if len(indices):
+            found = decoder.decode(
+                [files[index] for index in indices.tolist()],
+                output_type,
+                None if windows is None else windows[indices],
+                adjust_orientation=adjust_orientation,
+            )
+            for index, image in zip(indices.tolist(), found, strict=True):
+                if image is not None and tuple(image.shape) == tuple(out.shapes[index].tolist()):
+                    images[index] = image.reshape(-1)
+    rest = np.array([index for index, image in enumerate(images) if image is None], np.int64)
+    if len(rest):
+        for index, image in zip(
+            rest.tolist(), _sent(out, encoded, output_type, adjust_orientation, headers, windows, rest), strict=True
+        ):
+            images[index] = image
+    sizes = out.shapes.prod(1)
+    if int(sizes.sum()) == len(out.block):
+        torch.cat(images, out=out.block)  # one launch for all
+        return
+    for image, start, size in zip(images, out.offsets.tolist(), sizes.tolist(), strict=True):
+        out.block[start : start + size] = image
+
+
+def _are_complete(files: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return which files end as a JPEG file does. Decoders on devices do not report the end of truncated data."""
+    return np.array([_END_OF_IMAGE in data[-_TAIL_BYTES:].tobytes() for data in files], np.bool_)
+
+
+def _are_inside(headers: JpegHeaders, windows: Integers | None) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return which windows are within their images."""
+    if windows is None:
+        return np.ones(len(headers), np.bool_)
+    extents = headers.shapes(adjust_orientation=False)[:, :2]
+    return np.all(windows >= 0, axis=1) & np.all(windows[:, :2] + windows[:, 2:] <= extents, axis=1)
+
+
+def _sent(
+    out: DeviceSamples,
+    encoded: Samples,
+    output_type: DALIImageType,
+    adjust_orientation: bool,
+    headers: JpegHeaders,
+    windows: Integers | None,
+    indices: Integers,
+) -> list[Any]:
+    """Decode some of the images on the host, and copy them to the device in one go; return their elements."""
+    shapes = out.shapes[indices]
+    offsets, size_bytes = places_in_block(shapes, 1)
+    # torch does not reuse page-locked memory before the copy from it is done.
+    staging = torch.empty(size_bytes, dtype=torch.uint8, pin_memory=out.device.type == "cuda")
+    dtype = np.dtype(np.uint8)
+    target = Samples(offsets + staging.data_ptr(), shapes, dtype, staging)
+
+    def decode(part: Integers) -> None:
+        taken = indices[part]
+        try:
+            decode_group(
+                target.take(part),
+                encoded.take(taken),
+                output_type,
+                DALIDataType.UINT8,
+                adjust_orientation,
+                use_fast_idct=False,
+                headers=headers.take(taken),
+                windows=None if windows is None else windows[taken],
+            )
+        except Exception as error:
+            sample = getattr(error, "sample", None)
+            if isinstance(sample, int):
+                of_sample(error, int(taken[sample]))
+            raise
+
+    _in_threads(decode, len(indices))
+    block = staging.to(out.device, non_blocking=True)
+    sizes = shapes.prod(1).tolist()
+    return [block[start : start + size] for start, size in zip(offsets.tolist(), sizes, strict=True)]
+
+
+def _in_threads(decode: Callable[[Integers], None], count: int) -> None:
+    """Call a function with the numbers 0 to `count`, divided among threads that end with the call.
+
+    The stage of the device runs on one thread of the pipeline, which must not decode the images of a batch alone.
+
+    Raises:
+        Exception: the error of the first part that failed.
+    """
+    thread_count = min(count, available_processors())
+    parts = np.array_split(np.arange(count), thread_count)
+    if thread_count < 2:
+        decode(parts[0])
+        return
+    with ThreadPoolExecutor(thread_count) as threads:
+        calls = [threads.submit(copy_context().run, decode, part) for part in parts]  # the limits are in the context
+    for call in calls:
+        call.result()

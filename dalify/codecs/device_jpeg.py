@@ -1,0 +1,184 @@
+"""Decoders that decode the JPEG files of a chunk on an accelerator, and which of them is used.
+
+A decoder gets all files of a chunk in one call. The files that it does not take, or cannot decode, are decoded on the
+host, which also raises the errors of damaged files. The first decoder that works is used: nvImageCodec, then
+torchvision. In emulation the host decodes, unless ``DALIFY_DEVICE_DECODER`` names a decoder.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import simplejpeg
+
+from dalify.base.errors import ArgumentValueError, MissingPackageError, suggestion
+from dalify.base.optional import torch
+from dalify.codecs import nvimagecodec, torchvision_jpeg
+from dalify.codecs.image_format import Bytes
+from dalify.data.dtypes import DALIDataType, DALIImageType
+
+__all__ = ["COLORS", "DeviceJpegDecoder", "DeviceOptions", "chosen_decoder", "open_decoder", "reason_against"]
+
+COLORS = (DALIImageType.RGB, DALIImageType.BGR, DALIImageType.GRAY)
+"""The output types that decoders on the device support."""
+
+_VARIABLE = "DALIFY_DEVICE_DECODER"
+_DEVICE_VARIABLE = "DALIFY_DEVICE"
+_HOST = "host"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceOptions:
+    """Options of decoders on the device, with the meaning that they have in DALI; torchvision has none of them.
+
+    Attributes:
+        hw_decoder_load: fraction of a chunk that the hardware engine decodes, where the device has one; 0 to 1.
+        hybrid_huffman_threshold: images with more pixels are decoded with the Huffman decoder of the host.
+        preallocate_width_hint: width in pixels for which the hardware engine allocates memory; 0: on demand.
+        preallocate_height_hint: the same for the height.
+        device_memory_padding: minimum size in bytes of a decoder's memory on the device.
+        host_memory_padding: minimum size in bytes of a decoder's page-locked memory.
+    """
+
+    hw_decoder_load: float = 0.65
+    hybrid_huffman_threshold: int = 1000000
+    preallocate_width_hint: int = 0
+    preallocate_height_hint: int = 0
+    device_memory_padding: int = 16777216
+    host_memory_padding: int = 8388608
+
+
+class DeviceJpegDecoder(Protocol):
+    """Decodes JPEG files to one device.
+
+    Attributes:
+        rotates: whether it can rotate images as their EXIF orientation tag specifies.
+    """
+
+    rotates: bool
+
+    def decode(
+        self,
+        files: Sequence[Bytes],
+        color: DALIImageType,
+        windows: np.ndarray[Any, Any] | None,
+        *,
+        adjust_orientation: bool,
+    ) -> list[Any | None]:
+        """Decode files on torch's current stream, without waiting for it.
+
+        Args:
+            files: JPEG files with 8 bits per component, uint8 ``[bytes]``.
+            color: one of `COLORS`.
+            windows: int64 ``[N, 4]``: y, x, height, width of the part of each image; None for whole images. Only for
+                images that need no rotation.
+            adjust_orientation: rotate the images as their EXIF orientation tag specifies.
+
+        Returns:
+            for each file a tensor ``[height, width, channels]``, uint8; None: the host has to decode it.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    name: str
+    opened: Callable[[str, DeviceOptions], DeviceJpegDecoder]
+
+
+_KINDS = {
+    "nvimgcodec": _Kind("nvImageCodec", nvimagecodec.NvImageCodecDecoder),
+    "torchvision": _Kind("torchvision", torchvision_jpeg.TorchvisionDecoder),
+}
+
+
+def chosen_decoder(device: str | None = None) -> tuple[str | None, str]:
+    """Return the key of the decoder for a device, or None: the host decodes; and the reasons, for ``explain()``.
+
+    Args:
+        device: torch device; None: the one that torch finds.
+
+    Raises:
+        ArgumentValueError: the environment variable ``DALIFY_DEVICE_DECODER`` has an unknown value.
+    """
+    wanted = os.environ.get(_VARIABLE, "").lower()
+    if wanted not in ("", _HOST, *_KINDS):
+        known = [_HOST, *_KINDS]
+        raise ArgumentValueError(
+            f"the environment variable {_VARIABLE} is {wanted!r}.{suggestion(wanted, known)}",
+            hint=f"Use one of {', '.join(known)}, or unset it.",
+        )
+    device = device or _default_device()
+    if wanted == _HOST:
+        return None, f"{_VARIABLE} selects the host"
+    if device is None or not (device.startswith("cuda") or (device == "cpu" and wanted)):
+        return None, f"emulation; {_VARIABLE} can select a decoder" if device == "cpu" else "no CUDA device"
+    reasons: list[str] = []
+    for key, kind in _KINDS.items():
+        if wanted and key != wanted:
+            reasons.append(f"{kind.name}: {_VARIABLE} selects {wanted}")
+            continue
+        reason = _why_not(key, device)
+        if reason is None:
+            return key, "; ".join([kind.name, *reasons])
+        reasons.append(f"{kind.name}: {reason}")
+    return None, "; ".join(reasons)
+
+
+def _default_device() -> str | None:
+    wanted = os.environ.get(_DEVICE_VARIABLE, "").lower()
+    if wanted:
+        return wanted
+    found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    return None if found is None else found.type
+
+
+@functools.cache
+def _why_not(key: str, device: str) -> str | None:
+    """Return why a decoder does not work on a device; None if it decodes a small image."""
+    image = np.frombuffer(simplejpeg.encode_jpeg(np.full((16, 24, 3), 128, np.uint8)), np.uint8)
+    try:
+        (found,) = (
+            _KINDS[key]
+            .opened(device, DeviceOptions())
+            .decode([image], DALIImageType.RGB, None, adjust_orientation=True)
+        )
+    except MissingPackageError as error:
+        return f"{error.message} {error.hint}".rstrip(".")
+    except Exception as error:  # packages, drivers and libraries that do not fit raise whatever they want
+        return str(error).strip().split("\n", 1)[0] or type(error).__name__
+    return None if found is not None and tuple(found.shape) == (16, 24, 3) else "it does not decode a test image"
+
+
+def open_decoder(device: str, options: DeviceOptions) -> DeviceJpegDecoder | None:
+    """Return the decoder of this process for a device and options; None: the host decodes."""
+    key, _ = chosen_decoder(device)
+    return None if key is None else _opened(key, device, options, os.getpid())
+
+
+@functools.lru_cache(16)
+def _opened(key: str, device: str, options: DeviceOptions, _process: int) -> DeviceJpegDecoder:
+    return _KINDS[key].opened(device, options)
+
+
+def reason_against(arguments: Mapping[str, Any]) -> tuple[bool, str]:
+    """Return whether images are decoded on the device, and by which decoder or why not, for ``explain()``.
+
+    Args:
+        arguments: constant arguments of an image decoder, with the policy for bad samples as ``on_error``.
+    """
+    if arguments.get("dtype", DALIDataType.UINT8) != DALIDataType.UINT8:
+        return False, "only uint8 images are decoded on the device"
+    if arguments.get("output_type", DALIImageType.RGB) not in COLORS:
+        return False, f"output_type {arguments['output_type']!s} is not decoded on the device"
+    if arguments.get("use_fast_idct"):
+        return False, "use_fast_idct is an option of the host decoder"
+    if arguments.get("on_error") == "skip":
+        return False, "on_error='skip' needs another sample of the reader, which the host decoder can ask for"
+    key, reason = chosen_decoder()
+    return key is not None, reason

@@ -1,0 +1,67 @@
+"""JPEG decoding on NVIDIA GPUs with torchvision, where nvImageCodec is not installed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalify.base.optional import LazyModule, require, torch
+from dalify.codecs.image_format import Bytes
+from dalify.data.dtypes import DALIImageType
+
+if TYPE_CHECKING:
+    from dalify.codecs.device_jpeg import DeviceOptions
+
+__all__ = ["TorchvisionDecoder"]
+
+torchvision_io: Any = LazyModule("torchvision.io", "decoding on the GPU", "torchvision")
+
+
+class TorchvisionDecoder:
+    """Decodes chunks of JPEG files with one call of ``torchvision.io.decode_jpeg`` each.
+
+    torchvision returns planes, fails for a whole list if one file is damaged, and has no windows, orientation and
+    options: the windows are views of whole images, and the host decodes a chunk that fails.
+
+    Args:
+        device: torch device.
+        options: without effect.
+
+    Raises:
+        MissingPackageError: torchvision is not installed.
+    """
+
+    rotates = False
+
+    def __init__(self, device: str, options: DeviceOptions) -> None:
+        self._io = require(torchvision_io)
+        self._device = device
+
+    def decode(
+        self,
+        files: Sequence[Bytes],
+        color: DALIImageType,
+        windows: np.ndarray[Any, Any] | None,
+        *,
+        adjust_orientation: bool,
+    ) -> list[Any | None]:
+        """Decode upright files; see `DeviceJpegDecoder`."""
+        mode = self._io.ImageReadMode.GRAY if color == DALIImageType.GRAY else self._io.ImageReadMode.RGB
+        sources = [torch.from_numpy(np.array(data)) for data in files]  # torch warns of memory that is read only
+        try:
+            planes = self._io.decode_jpeg(sources, mode=mode, device=self._device)
+        except RuntimeError as error:
+            if isinstance(error, torch.OutOfMemoryError):
+                raise
+            return [None] * len(files)
+        found = [image.permute(1, 2, 0) for image in planes]
+        if color == DALIImageType.BGR:
+            found = [image.flip(2) for image in found]
+        if windows is None:
+            return found
+        return [
+            image[y : y + height, x : x + width]
+            for image, (y, x, height, width) in zip(found, windows.tolist(), strict=True)
+        ]

@@ -1,0 +1,63 @@
+"""The functions for small index arrays give what NumPy's indexing gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dalify.base.small_arrays import columns_at, counting, largest_row, places_in_rows, rows_at
+
+
+@pytest.mark.parametrize("count", [0, 1, 31, 4096, 4097, 10_000])
+def test_counting_is_arange(count: int) -> None:
+    found = counting(count)
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(found, np.arange(count))
+
+
+def test_the_cached_numbers_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        counting(8)[0] = 5
+    assert counting(8)[0] == 0
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float32, np.bool_])
+@pytest.mark.parametrize("width", [0, 1, 3])
+@pytest.mark.parametrize("indices", [[], [0], [6, 2, 2, 0]])
+def test_rows_are_those_of_indexing(dtype: type, width: int, indices: list[int]) -> None:
+    table = np.random.default_rng(width).integers(0, 2, (7, width)).astype(dtype)
+    at = np.array(indices, np.int64)
+    found = rows_at(table, at)
+    assert found.dtype == table.dtype
+    assert found.flags.c_contiguous
+    assert not np.shares_memory(found, table)
+    np.testing.assert_array_equal(found, table[at])
+
+
+@pytest.mark.parametrize("columns", [[], [1], [2, 0], [1, 1, 2]])
+def test_columns_are_those_of_indexing(columns: list[int]) -> None:
+    table = np.arange(15).reshape(5, 3)
+    found = columns_at(table, columns)
+    assert not np.shares_memory(found, table)
+    np.testing.assert_array_equal(found, table[:, columns] if columns else np.empty((5, 0)))
+
+
+def test_places_in_rows_address_what_take_along_axis_takes() -> None:
+    generator = np.random.default_rng(3)
+    table = generator.integers(0, 100, (6, 4))
+    columns = generator.integers(0, 4, (6, 2))
+    found = table.reshape(-1)[places_in_rows(columns, 4)].reshape(columns.shape)
+    np.testing.assert_array_equal(found, np.take_along_axis(table, columns, 1))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "expected"),
+    [
+        ([[3, 4]], 0),
+        ([[3, 4], [5, 4], [4, 5]], 1),
+        ([[0, 9], [1, 1]], 1),
+        ([[1 << 40, 1 << 40], [1 << 40, 1 << 41]], 1),  # beyond 64 bits
+    ],
+)
+def test_the_largest_row_is_the_first_with_the_largest_product(shapes: list[list[int]], expected: int) -> None:
+    assert largest_row(np.array(shapes, np.int64)) == expected

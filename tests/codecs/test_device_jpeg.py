@@ -1,0 +1,246 @@
+"""The calls that decoders of devices make, with stand-ins for what needs a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from dalify.base.errors import MissingPackageError
+from dalify.codecs import device_jpeg, nvimagecodec, torchvision_jpeg
+from dalify.codecs.device_jpeg import DeviceOptions, chosen_decoder, open_decoder
+from dalify.data.dtypes import DALIImageType
+
+FILES = [np.arange(10, dtype=np.uint8), np.arange(12, dtype=np.uint8)]
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> None:
+    """Decoders and the reasons against them are known for the whole process."""
+    device_jpeg._why_not.cache_clear()
+    device_jpeg._opened.cache_clear()
+
+
+@pytest.fixture
+def real() -> ModuleType:
+    return pytest.importorskip(
+        "nvidia.nvimgcodec", reason="nvImageCodec is not installed: pip install 'dalify[cuda12]'"
+    )
+
+
+class Decoder:
+    """Records the calls of nvImageCodec's decoder; images have shape [2, 3, 3], and contain the number of the file."""
+
+    made: list[Decoder]
+
+    def __init__(
+        self, device_id: int = -1, max_num_cpu_threads: int = 0, backends: Any = None, options: str = ""
+    ) -> None:
+        self.device_id, self.backends, self.options = device_id, backends, options
+        self.calls: list[tuple[list[Any], Any, int]] = []
+        Decoder.made.append(self)
+
+    def decode(
+        self, srcs: Sequence[Any], *, images: Any = None, params: Any = None, cuda_stream: int = 0
+    ) -> list[np.ndarray[Any, Any]]:
+        self.calls.append((list(srcs), params, cuda_stream))
+        return [np.full((2, 3, 3), number, np.uint8) for number in range(len(srcs))]
+
+
+class CodeStream:
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array, self.region = array, None
+        if not len(array):
+            raise RuntimeError("Failed to get image info")
+
+    def get_sub_code_stream(self, image_idx: int = 0, region: Any = None) -> CodeStream:
+        part = CodeStream(self.array)
+        part.region = region
+        return part
+
+
+@pytest.fixture
+def codec(real: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NvImageCodec with another decoder, on a GPU that does not exist."""
+    for ours, theirs in ((Decoder, real.Decoder), (CodeStream, real.CodeStream)):
+        text = f"{theirs.__init__.__doc__} {getattr(theirs, 'decode', theirs).__doc__}"
+        text += str(getattr(theirs, "get_sub_code_stream", theirs).__doc__)
+        for method in (
+            getattr(ours, name) for name in ("__init__", "decode", "get_sub_code_stream") if hasattr(ours, name)
+        ):
+            names = method.__code__.co_varnames[1 : method.__code__.co_argcount + method.__code__.co_kwonlyargcount]
+            assert all(name in text for name in names)
+    Decoder.made = []
+    parts = {name: value for name, value in vars(real).items() if not name.startswith("__")}
+    fake = SimpleNamespace(**{**parts, "Decoder": Decoder, "CodeStream": CodeStream})
+    monkeypatch.setattr(nvimagecodec, "require", lambda _package: fake)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 3)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _device: SimpleNamespace(cuda_stream=77))
+
+
+@pytest.mark.usefixtures("codec")
+def test_options_reach_nvimagecodec(real: ModuleType) -> None:
+    kinds = real.BackendKind
+    nvimagecodec.NvImageCodecDecoder("cuda", DeviceOptions(0.25, 1234, 640, 480, 11, 12))
+    nvimagecodec.NvImageCodecDecoder("cuda:1", DeviceOptions(hw_decoder_load=0.0))
+    first, second = Decoder.made
+    assert (first.device_id, second.device_id) == (3, 1)
+    assert [backend.backend_kind for backend in first.backends] == [
+        kinds.HW_GPU_ONLY,
+        kinds.GPU_ONLY,
+        kinds.HYBRID_CPU_GPU,
+    ]
+    assert first.backends[0].load_hint == 0.25
+    assert first.backends[0].load_hint_policy == real.LoadHintPolicy.FIXED
+    assert [backend.backend_kind for backend in second.backends] == [kinds.GPU_ONLY, kinds.HYBRID_CPU_GPU]
+    assert set(first.options.split()) == {
+        ":fancy_upsampling=1",
+        "nvjpeg_cuda_decoder:hybrid_huffman_threshold=1234",
+        "nvjpeg_cuda_decoder:device_memory_padding=11",
+        "nvjpeg_cuda_decoder:host_memory_padding=12",
+        "nvjpeg_hw_decoder:preallocate_width_hint=640",
+        "nvjpeg_hw_decoder:preallocate_height_hint=480",
+    }
+    assert "nvjpeg_hw_decoder" not in second.options
+
+
+@pytest.mark.usefixtures("codec")
+@pytest.mark.parametrize("color", device_jpeg.COLORS)
+@pytest.mark.parametrize("adjust_orientation", [False, True])
+def test_a_chunk_is_one_call_on_the_current_stream(color: DALIImageType, adjust_orientation: bool) -> None:
+    decoder = nvimagecodec.NvImageCodecDecoder("cuda", DeviceOptions())
+    files = [FILES[0], np.empty(0, np.uint8), FILES[1]]
+    windows = np.array([[1, 2, 30, 40], [0, 0, 1, 1], [5, 6, 7, 8]])
+    found = decoder.decode(files, color, windows, adjust_orientation=adjust_orientation)
+    ((streams, parameters, stream),) = Decoder.made[0].calls
+    assert stream == 77
+    assert [(list(item.region.start), list(item.region.end)) for item in streams] == [
+        ([1, 2], [31, 42]),
+        ([5, 6], [12, 14]),
+    ]
+    assert parameters.apply_exif_orientation == adjust_orientation
+    assert parameters.sample_format.name == {"RGB": "I_RGB", "BGR": "I_BGR", "GRAY": "I_Y"}[color.name]
+    assert found[1] is None  # a header that cannot be parsed
+    assert [int(image.max()) for image in (found[0], found[2]) if image is not None] == [0, 1]
+
+
+def fake_torchvision(monkeypatch: pytest.MonkeyPatch, decode: Any) -> None:
+    """Replace torchvision, whose decoder for GPUs needs one."""
+    modes = SimpleNamespace(RGB="RGB", GRAY="GRAY", UNCHANGED="UNCHANGED")
+    fake = SimpleNamespace(decode_jpeg=decode, ImageReadMode=modes)
+    monkeypatch.setattr(torchvision_jpeg, "require", lambda _package: fake)
+
+
+def test_torchvision_returns_planes(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    planes = torch.arange(3 * 8 * 9, dtype=torch.uint8).reshape(3, 8, 9)
+
+    def decode_jpeg(
+        input: Any, mode: Any = "UNCHANGED", device: Any = "cpu", apply_exif_orientation: bool = False
+    ) -> list[Any]:
+        calls.append(([data.tolist() for data in input], mode, device))
+        return [planes[:1] if mode == "GRAY" else planes for _ in input]
+
+    fake_torchvision(monkeypatch, decode_jpeg)
+    decoder = torchvision_jpeg.TorchvisionDecoder("cuda:1", DeviceOptions())
+    expected = planes.permute(1, 2, 0).numpy()
+    windows = np.array([[0, 0, 8, 9], [1, 2, 3, 4]])
+    wanted = {
+        DALIImageType.RGB: expected,
+        DALIImageType.BGR: expected[..., ::-1],
+        DALIImageType.GRAY: expected[..., :1],
+    }
+    for color, image in wanted.items():
+        whole = decoder.decode(FILES, color, None, adjust_orientation=True)
+        parts = decoder.decode(FILES, color, windows, adjust_orientation=True)
+        for found in [*whole, parts[0]]:
+            assert found is not None
+            np.testing.assert_array_equal(found.numpy(), image)
+        assert parts[1] is not None
+        np.testing.assert_array_equal(parts[1].numpy(), image[1:4, 2:6])
+    assert len(calls) == 6
+    assert calls[0] == ([data.tolist() for data in FILES], "RGB", "cuda:1")
+    assert not decoder.rotates
+
+
+def test_host_decodes_what_torchvision_fails_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    failures: list[Exception] = [RuntimeError("image decoding failed"), torch.OutOfMemoryError("no memory")]
+
+    def decode_jpeg(*_arguments: Any, **_options: Any) -> Any:
+        raise failures.pop(0)
+
+    fake_torchvision(monkeypatch, decode_jpeg)
+    decoder = torchvision_jpeg.TorchvisionDecoder("cuda", DeviceOptions())
+    assert decoder.decode(FILES, DALIImageType.RGB, None, adjust_orientation=True) == [None, None]
+    with pytest.raises(torch.OutOfMemoryError):  # the next batch may fit
+        decoder.decode(FILES, DALIImageType.RGB, None, adjust_orientation=True)
+
+
+class Working:
+    """A decoder that decodes the image of the probe."""
+
+    rotates = True
+
+    def __init__(self, device: str, options: DeviceOptions) -> None:
+        self.device = device
+
+    def decode(self, files: Sequence[Any], *_arguments: Any, **_options: Any) -> list[Any]:
+        return [torch.zeros(16, 24, 3, dtype=torch.uint8) for _ in files]
+
+
+class TooOld(Working):
+    """A library that does not fit the driver."""
+
+    def __init__(self, device: str, options: DeviceOptions) -> None:
+        raise RuntimeError("CUDA driver version is insufficient for CUDA runtime version\nand more")
+
+
+class Missing(Working):
+    def __init__(self, device: str, options: DeviceOptions) -> None:
+        raise MissingPackageError(
+            "decoding on the GPU needs a package.", hint="Install it with: pip install 'x[cuda12]'"
+        )
+
+
+class Useless(Working):
+    def decode(self, files: Sequence[Any], *_arguments: Any, **_options: Any) -> list[Any]:
+        return [None for _ in files]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "key", "text"),
+    [
+        (Working, Working, "nvimgcodec", "nvImageCodec"),
+        (
+            TooOld,
+            Working,
+            "torchvision",
+            "torchvision; nvImageCodec: CUDA driver version is insufficient for CUDA runtime version",
+        ),
+        (
+            Missing,
+            Useless,
+            None,
+            "nvImageCodec: decoding on the GPU needs a package. Install it with: pip install 'x[cuda12]'; "
+            "torchvision: it does not decode a test image",
+        ),
+    ],
+)
+def test_first_decoder_that_works_is_used(
+    first: Any, second: Any, key: str | None, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DALIFY_DEVICE_DECODER", raising=False)
+    kinds = {"nvimgcodec": ("nvImageCodec", first), "torchvision": ("torchvision", second)}
+    monkeypatch.setattr(device_jpeg, "_KINDS", {name: device_jpeg._Kind(*kind) for name, kind in kinds.items()})
+    assert chosen_decoder("cuda") == (key, text)
+    opened = open_decoder("cuda:0", DeviceOptions())
+    assert type(opened) is {None: type(None), "nvimgcodec": first, "torchvision": second}[key]
+    assert opened is open_decoder("cuda:0", DeviceOptions())
+    for device in ("mps", "xpu"):
+        assert chosen_decoder(device) == (None, "no CUDA device")
+    monkeypatch.setenv("DALIFY_DEVICE_DECODER", "torchvision")
+    assert chosen_decoder("cuda")[0] == (None if second is Useless else "torchvision")

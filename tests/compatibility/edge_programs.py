@@ -1,0 +1,65 @@
+"""Programs at the edges of what operators accept: sizes, lists and layouts that DALI takes without a word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.compatibility.programs import Program, counted, on
+
+__all__ = ["EDGES"]
+
+_PHOTO = counted(2, 6, 5, 3)
+_CLIPS = counted(2, 2, 6, 5, 3) % 83
+
+
+def _photo(operator: str, **options: Any) -> Program:
+    return on(_PHOTO, "HWC", lambda dali, x: getattr(dali.fn, operator)(x, **options))
+
+
+def _normalized(**options: Any) -> Program:
+    def function(dali: Any, x: Any) -> Any:
+        return dali.fn.crop_mirror_normalize(x, crop_pos_x=0.0, output_layout="HWC", **options)
+
+    return on(_PHOTO, "HWC", function)
+
+
+def _in_perspective(size: Any) -> Program:
+    matrix = [1.0, 0, 0, 0, 1, 0, 0, 0, 1]
+    return on(_PHOTO, "HWC", lambda dali, x: dali.fn.experimental.warp_perspective(x, matrix=matrix, size=size))
+
+
+def _selected_masks(dali: Any, x: Any) -> Any:
+    polygons = dali.types.Constant(np.int32([[0, 0, 3], [1, 3, 6]]), layout="AB", device="cpu")
+    vertices = dali.types.Constant(np.arange(12, dtype=np.float32).reshape(6, 2), layout="XY", device="cpu")
+    return tuple(dali.fn.segmentation.select_masks(x, polygons, vertices))
+
+
+_NARROW, _WIDE = {"crop": [4, 2]}, {"crop": [7, 2], "out_of_bounds_policy": "pad"}
+
+EDGES: dict[str, Program] = {
+    "depth of an image": _photo("flip", horizontal=0, depthwise=1),
+    "axis of an image": _photo("rotate", angle=30.0, axis=[0, 0, 1]),
+    "canvas of less than a pixel": _photo("rotate", angle=30.0, size=[0.2, 2.5]),
+    "map of less than a pixel": _photo("warp_affine", matrix=[1, 0, 0, 0, 1, 0], size=[1.2, 0.3]),
+    "one extent for both": _in_perspective(4),
+    "perspective of less than a pixel": _in_perspective([0.3, 2]),
+    "no extents": _photo("pad", shape=[], align=[], axes=[0, 1]),
+    "fill values without use": _normalized(fill_values=[7, 8], **_NARROW),
+    "fill values of added channels without use": _normalized(fill_values=[7, 8, 9, 10], pad_output=True, **_NARROW),
+    "fill values of added channels": _normalized(fill_values=[7, 8, 9, 10], pad_output=True, **_WIDE),
+    "one fill value for added channels": _normalized(fill_values=[7], pad_output=True, **_WIDE),
+    "fill values of added planes": _photo(
+        "crop_mirror_normalize",
+        fill_values=[7, 8, 9, 10],
+        pad_output=True,
+        mean=[1.0, 2.0, 3.0],
+        std=[2.0, 3.0, 4.0],
+        mirror=1,
+        **_WIDE,
+    ),
+    "crop of a clip without layout": on(_CLIPS, None, lambda dali, x: dali.fn.crop(x, crop=[3, 3])),
+    "crop of a volume without layout": on(_CLIPS, None, lambda dali, x: dali.fn.crop(x, crop=[1, 3, 3])),
+    "masks with layouts": on(np.int32([[1], [0]]), None, _selected_masks),
+}
