@@ -97,6 +97,7 @@ class Request(NamedTuple):
         entries: entries chosen by the samplers, by slot of the reader's first output.
         readers: states of the samplers before the batch, in the order of the readers in the program.
         inputs: data of external sources, by slot.
+        rows: see ``Iteration.rows``.
     """
 
     number: int
@@ -104,6 +105,7 @@ class Request(NamedTuple):
     entries: Mapping[int, NDArray[Any]]
     readers: Sequence[Any]
     inputs: Mapping[int, Batch]
+    rows: NDArray[Any] | None
 
 
 class Reply(NamedTuple):
@@ -136,4 +138,5 @@ def request_of(iteration: Iteration, readers: Sequence[int], inputs: Sequence[in
     """
     sources = iteration.before["sources"]
     given = {slot: batch for slot in inputs if (batch := iteration.values[slot]) is not None}
-    return Request(iteration.number, iteration.size, iteration.entries, [sources[place] for place in readers], given)
+    states = [sources[place] for place in readers]
+    return Request(iteration.number, iteration.size, iteration.entries, states, given, iteration.rows)

@@ -124,7 +124,7 @@ class BatchWorker:
         iteration = Iteration(request.number, request.size, self._plan.slot_count)
         iteration.before = {"number": request.number, "sources": list(request.readers)}
         iteration.entries = {slot: entries.copy() for slot, entries in request.entries.items()}
-        iteration.memory = memory
+        iteration.memory, iteration.rows = memory, request.rows
         for slot, step in self._plan.readers.items():
             if step.ahead is not None:
                 step.ahead.begin(request.number, iteration.entries[slot])

@@ -128,6 +128,7 @@ class Engine:
         self._turns = [0] * len(plan.stages)
         self._parked: list[dict[int, Iteration]] = [{} for _ in plan.stages]
         self._started = self.next_number = 0
+        self.next_rows: np.ndarray[Any, Any] | None = None  # Iteration.rows of the next batch
         self._scheduled: deque[Iteration] = deque()
         self._asked: dict[str, Any] | None = None  # the state of the feeds while they are called
         self._copies = PendingCopies()
@@ -166,6 +167,7 @@ class Engine:
                     failure.hold(error)
             iteration = Iteration(self.next_number, size, self.plan.slot_count)
             iteration.before, iteration.error = before, failure
+            iteration.rows, self.next_rows = self.next_rows, None
             self.next_number += 1
             for slot, reader in self.feeds.readers.items():  # a batch is lost in all feeds
                 iteration.entries[slot] = reader.next_entries(size, iteration.number)
@@ -406,6 +408,7 @@ class Engine:
         frame = Frame(
             values, start, stop - start, iteration.number, iteration.size, arena, iteration.collectors,
             iteration.entries, "", iteration.substitutes, iteration.drawing, iteration.agreement,
+            iteration.rows,
         )  # fmt: skip
         for branch, positions in iteration.positions.items():
             low, high = (int(bound) for bound in np.searchsorted(positions, (start, stop)))
@@ -432,6 +435,7 @@ class Engine:
         frame = Frame(
             list(iteration.values), 0, iteration.size, iteration.number, iteration.size, arena, collectors,
             iteration.entries, self.torch_device or "", iteration.substitutes, iteration.drawing,
+            rows=iteration.rows,
         )  # fmt: skip
         frame.copy_stream = self._copy_stream
         for branch, positions in iteration.positions.items():

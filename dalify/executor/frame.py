@@ -187,6 +187,7 @@ class Frame:
         copy_stream: stream of the device for copies from the CPU; None where the device has no streams.
         staged: host memory that copies to the device read; they run on after their step has returned.
         drawing: seed, stream and step by the number of a random node, instead of those of plan and batch.
+        rows: see ``Iteration.rows``.
     """
 
     __slots__ = (
@@ -199,6 +200,7 @@ class Frame:
         "count",
         "drawing",
         "entries",
+        "rows",
         "staged",
         "start",
         "step",
@@ -221,6 +223,7 @@ class Frame:
         substitutes: Mapping[Node, set[int]],
         drawing: Mapping[int, tuple[int, int, int]] = _AS_PLANNED,
         agreement: Agreement | None = None,
+        rows: np.ndarray[Any, Any] | None = None,
     ) -> None:
         self.values = values
         self.start = start
@@ -234,6 +237,7 @@ class Frame:
         self.substitutes = substitutes
         self.drawing = drawing
         self.agreement = agreement
+        self.rows = rows
         self.copy_stream: Any = None
         self.staged: list[Batch] = []
         self._positions: dict[Branch | None, np.ndarray[Any, Any]] = {}
@@ -260,6 +264,7 @@ class Frame:
             self.substitutes,
             self.drawing,
             agreement,
+            self.rows,
         )
         for branch, positions in self._positions.items():
             if branch is not None:
@@ -285,6 +290,7 @@ class Frame:
             self.torch_device,
             {},
             self.drawing,
+            rows=self.rows,
         )
 
     def positions(self, branch: Branch | None) -> np.ndarray[Any, Any]:

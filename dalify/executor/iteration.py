@@ -37,6 +37,8 @@ class Iteration:
         attempts: by position, number of replacements tried for bad samples.
         substitutes: by node, positions of blank samples.
         drawing: see ``Frame.drawing``.
+        rows: number of each sample, from 0 to 2**32 - 1, that replaces the numbers of batch and position in the random
+            numbers of operators for single samples; None: those of batch and position.
         agreement: agreement on the element types that the chunks of the current stage have read and decoded.
         bad: position, attempt, node, policy, origin and error text of each bad sample.
         fetched_again: positions of samples whose cached copies were deleted and that were read again.
@@ -56,6 +58,7 @@ class Iteration:
         self.attempts: dict[int, int] = {}
         self.substitutes: dict[Node, set[int]] = {}
         self.drawing: Mapping[int, tuple[int, int, int]] = {}
+        self.rows: np.ndarray[Any, Any] | None = None
         self.bad: list[tuple[int, int, Node, Any, str | None, str]] = []
         self.fetched_again: set[int] = set()
         self.stage = 0
@@ -81,7 +84,7 @@ class Iteration:
         fresh = Iteration(self.number, self.size, len(self.values))
         fresh.entries, fresh.before, fresh.error = self.entries, self.before, self.error
         fresh.padded, fresh.bad, fresh.attempts = self.padded, self.bad, self.attempts
-        fresh.substitutes, fresh.drawing = self.substitutes, self.drawing
+        fresh.substitutes, fresh.drawing, fresh.rows = self.substitutes, self.drawing, self.rows
         return fresh
 
 

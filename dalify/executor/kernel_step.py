@@ -173,6 +173,8 @@ class KernelStep:
         state = arguments.get(RANDOM_STATE.name)
         if state is not None:
             return philox.Draws(philox.seed_of(state[0])).at(positions)
+        if frame.rows is not None and not self._operator.is_batchwise:
+            return philox.Draws(self._seed, self._stream).at(frame.rows[positions])
         drawing = frame.drawing.get(self.node.number) or (self._seed, self._stream, frame.step)
         return philox.Draws(*drawing).at(positions)
 

@@ -142,7 +142,7 @@ class WorkerPool:
         self._wake_out, self._wake_in = multiprocessing.Pipe(duplex=False)
         self._pending: tuple[Connection, ...] = ()
         _POOLS.add(self)
-        self._finalizer = weakref.finalize(self, _end, self._workers, self._owner)
+        self._finalizer = weakref.finalize(self, _finish, weakref.ref(self), self._workers, self._owner)
 
     def register(self, receiver: Receiver) -> int:
         """Add a receiver and return its number.
@@ -458,6 +458,15 @@ class WorkerPool:
             # multiprocessing would end or await them when the forked process ends, although they are not its children.
             multiprocessing_process._children.discard(worker.process)  # pyright: ignore[reportAttributeAccessIssue]
         self._workers.clear()
+
+
+def _finish(reference: weakref.ref[WorkerPool], workers: list[_Worker | None], owner: Owner) -> None:
+    """End the workers of a deleted pool, or of one that the end of the program finds in use."""
+    pool = reference()
+    if pool is None or was_interrupted():  # nothing else uses the workers, or nobody waits for who does
+        _end(workers, owner)
+    else:  # a thread that waits for results would bury the workers that are being ended
+        pool.close()
 
 
 def _end(workers: list[_Worker | None], owner: Owner) -> None:

@@ -8,6 +8,8 @@ import os
 import random
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -834,3 +836,27 @@ def test_a_forked_child_has_workers_of_its_own(photo_folder: Path, expected: lis
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
     assert_equal(batches(pipe, 3), expected[1:4])
+
+
+_FORK_THAT_EXITS = """
+import os, sys
+from dalify import fn
+from dalify.pipeline import pipeline_def
+
+@pipeline_def(batch_size=2, num_threads=2, processes=2, seed=1)
+def numbers():
+    return fn.python_function(fn.random.uniform(range=[0.0, 1.0]), function=abs, parallel=True)
+
+pipe = numbers()
+pipe.run()
+child = os.fork()
+pipe.run()
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+sys.exit(0)
+"""
+
+
+def test_a_forked_child_that_exits_is_silent() -> None:
+    done = subprocess.run([sys.executable, "-c", _FORK_THAT_EXITS], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -26,6 +26,9 @@ from dalify.sources.pickling import CallbackPickler
 __all__ = ["PipelineMapper", "pipeline_datasource"]
 
 
+_NUMBERS = 1 << 32  # the random numbers of a sample depend on 32 bits of its number
+
+
 class PipelineMapper:
     """A pipeline over the columns of a data set, for ``ray.data.Dataset.map_batches``.
 
@@ -37,8 +40,17 @@ class PipelineMapper:
         outputs: names of the columns that it returns.
         batch_size: maximum number of rows in a batch; at least that of ``map_batches``.
         layouts: of columns, by name: ``{"image": "HWC"}``.
-        options: of the pipeline, such as ``num_threads`` and ``seed``. With a seed all actors draw the same random
-            numbers for their first batch, so leave it out for augmentations.
+        row_numbers: name of a column with another integer for each row, from 0 to 2**32 - 1, such as ``id`` of
+            ``ray.data.range``. Random operators then give each row the numbers that it has in one batch of all rows,
+            whatever the actor and the batch that Ray assigns it to. Needs ``seed``. Ray has no number of a row or a
+            block that does not depend on its schedule, so without this column random numbers cannot be repeated.
+            ``fn.batch_permutation`` and Python functions that draw their own numbers ignore it.
+        options: of the pipeline, such as ``num_threads`` and ``seed``. With a seed and without ``row_numbers`` all
+            actors draw the same random numbers for their first batch, so leave the seed out for augmentations.
+
+    Raises:
+        ArgumentTypeError: columns or outputs that are no lists of names.
+        ArgumentValueError: another number of outputs; ``row_numbers`` without a seed.
 
     Example:
         >>> def small(image):
@@ -60,11 +72,16 @@ class PipelineMapper:
         *,
         batch_size: int,
         layouts: Mapping[str, str] | None = None,
+        row_numbers: str | None = None,
         **options: Any,
     ) -> None:
         for name, names in (("columns", columns), ("outputs", outputs)):
             if isinstance(names, str) or not all(isinstance(item, str) for item in names):
                 raise ArgumentTypeError(f"{name} must be a list of names; got {names!r}.")
+        if row_numbers is not None and options.get("seed") in (None, -1):
+            raise ArgumentValueError(
+                "row_numbers has no effect without a seed: each actor would draw its own.", hint="Add seed=1."
+            )
         known = dict(layouts or {})
 
         @pipeline_def(batch_size=batch_size, prefetch_queue_depth=1, **options)
@@ -73,6 +90,7 @@ class PipelineMapper:
 
         self._columns = list(columns)
         self._outputs = list(outputs)
+        self._row_numbers = row_numbers
         self._pipe = pipeline()
         if self._pipe.num_outputs != len(self._outputs):
             raise ArgumentValueError(
@@ -84,12 +102,32 @@ class PipelineMapper:
 
         Args:
             batch: arrays by the names of columns.
+
+        Raises:
+            ArgumentValueError: a column is missing, or a number of a row is out of range.
+            ArgumentTypeError: numbers of rows that are no integers.
         """
-        missing = [name for name in self._columns if name not in batch]
+        needed = self._columns if self._row_numbers is None else [*self._columns, self._row_numbers]
+        missing = [name for name in needed if name not in batch]
         if missing:
             raise ArgumentValueError(f"the data set has no column {missing[0]!r}; it has {', '.join(batch)}.")
+        if self._row_numbers is not None:
+            self._pipe.build()
+            self._pipe._engine().next_rows = _checked_numbers(self._row_numbers, batch[self._row_numbers])
         given = self._pipe.run(**{name: _samples(batch[name]) for name in self._columns})
         return {name: _column(output) for name, output in zip(self._outputs, given, strict=True)}
+
+
+def _checked_numbers(name: str, column: Any) -> np.ndarray[Any, Any]:
+    """Return the numbers of rows."""
+    numbers = np.asarray(column)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        kind = f"{numbers.ndim} axes of {numbers.dtype}"
+        raise ArgumentTypeError(f"the column {name!r} must have one integer per row; got {kind}.")
+    wrong = numbers[(numbers < 0) | (numbers >= _NUMBERS)]
+    if len(wrong):
+        raise ArgumentValueError(f"the column {name!r} must have numbers from 0 to 2**32 - 1; got {wrong[0]}.")
+    return numbers
 
 
 def _samples(column: Any) -> Any:

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from dalify import fn, types
-from dalify.base.errors import ArgumentValueError, GraphError
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, GraphError
 from dalify.pipeline import pipeline_def
 from tests.helpers.frameworks import imported
 from tests.helpers.photo_pipelines import EPOCH, batches, mean_of, photos
@@ -65,6 +65,101 @@ def test_a_column_that_is_not_there() -> None:
         mapper({"number": np.arange(2)})
     with pytest.raises(ArgumentValueError, match="returns 2 outputs, and outputs= names 1"):
         PipelineMapper(decoded, ["file"], ["small"], batch_size=2)
+
+
+def augmented(number: Any) -> Any:
+    """Return random numbers of each kind: without inputs, in a branch, and per element."""
+    chance = fn.random.coin_flip(probability=0.5)
+    if chance:
+        stddev = fn.random.uniform(range=[1.0, 2.0])
+        noisy = fn.noise.gaussian(number, stddev=stddev)
+    else:
+        noisy = number - fn.random.uniform(range=[0.0, 1.0], shape=[3])
+    return noisy, fn.random.uniform(range=[-1.0, 1.0])
+
+
+def expected_rows(values: np.ndarray[Any, Any], seed: int) -> list[tuple[bytes, bytes]]:
+    """Return the rows of one batch of all samples, by a pipeline in this process."""
+
+    @pipeline_def(batch_size=len(values), num_threads=1, seed=seed, enable_conditionals=True)
+    def whole():
+        return augmented(fn.external_source(name="value"))
+
+    noisy, drawn = whole().run(value=values)
+    return [(noisy.at(row).tobytes(), drawn.at(row).tobytes()) for row in range(len(values))]
+
+
+class _WithIdentity(PipelineMapper):
+    """Keeps the column of the row's number."""
+
+    def __call__(self, batch: Any) -> dict[str, Any]:
+        return {**super().__call__(batch), "id": batch["id"]}
+
+
+@pytest.mark.parametrize("options", [{}, {"num_threads": 3}, {"processes": 2}], ids=["plain", "threads", "processes"])
+def test_random_numbers_of_a_row_do_not_depend_on_its_batch(options: dict[str, Any]) -> None:
+    values = np.arange(36, dtype=np.float32).reshape(12, 3)
+    expected = expected_rows(values, 7)
+    assert len(set(expected)) == 12
+    assert all(one != other for one, other in zip(expected, expected_rows(values, 8), strict=True))
+    mapper = PipelineMapper(
+        augmented,
+        ["value"],
+        ["noisy", "drawn"],
+        batch_size=8,
+        row_numbers="id",
+        seed=7,
+        enable_conditionals=True,
+        **{"num_threads": 1, **options},
+    )
+    for rows in ([11, 3], [0], [5, 4, 3, 2, 1, 0, 7, 6], [3, 3], [8, 9, 10]):
+        found = mapper({"value": values[rows], "id": np.array(rows)})
+        keys = [(one.tobytes(), other.tobytes()) for one, other in zip(found["noisy"], found["drawn"], strict=True)]
+        assert keys == [expected[row] for row in rows]
+
+
+def test_random_numbers_of_rows_do_not_depend_on_blocks_and_actors(ray_cluster: RayCluster) -> None:
+    ray_cluster.fill_up()
+    values = np.arange(36, dtype=np.float32).reshape(12, 3)
+    expected = expected_rows(values, 7)
+    for blocks, batch_size, actors in ((1, 12, 1), (4, 2, 2)):
+        data = ray.data.from_numpy(values).rename_columns({"data": "value"}).repartition(blocks)
+        found = (
+            data.zip(ray.data.range(12, override_num_blocks=blocks))
+            .map_batches(
+                _WithIdentity,
+                fn_constructor_args=(augmented, ["value"], ["noisy", "drawn"]),
+                fn_constructor_kwargs={
+                    "batch_size": 12,
+                    "num_threads": 1,
+                    "seed": 7,
+                    "row_numbers": "id",
+                    "enable_conditionals": True,
+                },
+                batch_size=batch_size,
+                concurrency=actors,
+            )
+            .take_all()
+        )
+        keys = {row["id"]: (row["noisy"].tobytes(), np.float32(row["drawn"]).tobytes()) for row in found}
+        assert [keys[row] for row in range(12)] == expected
+
+
+def test_numbers_of_rows_that_are_none() -> None:
+    with pytest.raises(ArgumentValueError, match="row_numbers has no effect without a seed"):
+        PipelineMapper(decoded, ["file"], ["small", "image"], batch_size=2, row_numbers="id")
+    mapper = PipelineMapper(
+        augmented, ["value"], ["a", "b"], batch_size=2, row_numbers="id", seed=1, enable_conditionals=True
+    )
+    value = np.zeros((2, 3), np.float32)
+    with pytest.raises(ArgumentValueError, match="no column 'id'; it has value"):
+        mapper({"value": value})
+    with pytest.raises(ArgumentValueError, match=r"from 0 to 2\*\*32 - 1; got -1"):
+        mapper({"value": value, "id": np.array([0, -1])})
+    with pytest.raises(ArgumentValueError, match=r"got 4294967296"):
+        mapper({"value": value, "id": np.array([1 << 32, 1])})
+    with pytest.raises(ArgumentTypeError, match="one integer per row; got 1 axes of float64"):
+        mapper({"value": value, "id": np.array([0.0, 1.0])})
 
 
 def test_a_pipeline_as_a_source_of_rows(ray_cluster: RayCluster, photo_folder: Path) -> None:
