@@ -838,10 +838,12 @@ def test_a_forked_child_has_workers_of_its_own(photo_folder: Path, expected: lis
     assert_equal(batches(pipe, 3), expected[1:4])
 
 
+# The import of the plugin decides on the order of what is called at exit: finalizers before the engines are closed.
 _FORK_THAT_EXITS = """
 import os, sys
 from dalify import fn
 from dalify.pipeline import pipeline_def
+from dalify.plugin.pytorch import DALIGenericIterator
 
 @pipeline_def(batch_size=2, num_threads=2, processes=2, seed=1)
 def numbers():
@@ -850,10 +852,10 @@ def numbers():
 pipe = numbers()
 pipe.run()
 child = os.fork()
-pipe.run()
-if child:
-    assert os.waitpid(child, 0)[1] == 0
-sys.exit(0)
+if not child:
+    pipe.run()
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0
 """
 
 
