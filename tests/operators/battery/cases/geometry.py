@@ -79,7 +79,6 @@ CASES: dict[str, Case] = {
             "vertical per sample": {"vertical": SIGNS, "horizontal": 0},
             "-1": {"horizontal": -1},
         },
-        refused={"depth without D": "DALI does nothing; a depth that data do not have is a mistake"},
         reference=by.exact(lambda x, horizontal, vertical: x[::-1, :: -1 if horizontal else 1]),
     ),
     "experimental.remap": image_case(
