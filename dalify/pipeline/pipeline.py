@@ -8,6 +8,8 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dalify.base.errors import (
     ArgumentTypeError,
     DalifyError,
@@ -26,13 +28,14 @@ from dalify.graph import DataNode
 from dalify.pipeline.inspection import Inspection
 from dalify.pipeline.options import OperatorConcurrency, PipelineOptions, StreamPolicy, option_names
 from dalify.pipeline.private_methods import PrivateMethods
-from dalify.pipeline.reading import Reading
+from dalify.pipeline.reader_information import ReaderInformation
 from dalify.pipeline.resuming import Resumable
 
 __all__ = ["Pipeline"]
 
 if TYPE_CHECKING:
     from dalify.executor.engine import Engine
+    from dalify.executor.recovery import BadSample
     from dalify.executor.remote import Elsewhere
     from dalify.pipeline import build as building
 else:
@@ -43,7 +46,7 @@ TensorList = TensorListCPU | TensorListGPU
 _numbers = itertools.count()
 
 
-class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
+class Pipeline(Inspection, Resumable, PrivateMethods):
     """A graph of operators and the threads that run it.
 
     Most users get one from a function decorated with ``@pipeline_def``; a subclass may define ``define_graph``
@@ -444,6 +447,61 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
             self._api = PipelineAPIType.ITERATOR if self._api is None else self._api
             self._schedule_ahead()
             return self._collect()
+
+    def epoch_size(self, name: str | None = None) -> int | dict[str, int]:
+        """Return the number of samples of a reader, or of all named readers.
+
+        With ``pad_last_batch`` it is a multiple of the number of shards, because all are padded to the same length.
+        """
+        meta = self.reader_meta(name)
+        if name is not None:
+            return meta["epoch_size_padded"]
+        return {key: value["epoch_size_padded"] for key, value in meta.items()}
+
+    def reader_meta(self, name: str | None = None) -> dict[str, Any]:
+        """Return sizes and sharding of a reader, or of all readers by name.
+
+        Raises:
+            PipelineStateError: there is no reader of that name.
+        """
+        readers = ReaderInformation(self._engine())
+        return readers.meta() if name is None else readers.meta_of(name)
+
+    def left_of_epochs(self, name: str) -> dict[int, int]:
+        """Return the number of samples of all shards that are left of epochs begun with another number of shards.
+
+        Args:
+            name: name of the reader.
+        """
+        return ReaderInformation(self._engine()).left_of_epochs(name)
+
+    def bad_samples(self, epoch: int | None = None) -> list[BadSample]:
+        """Return the samples that could not be read or decoded, in the order of the batches that the user received.
+
+        With ``on_error="skip"`` or ``"replace"``. At least the latest 25,000; ``bad_count`` counts all. The list of
+        a resumed pipeline starts empty.
+
+        Args:
+            epoch: epoch of the reader, from 0; None for all since the pipeline was created.
+
+        Example:
+            >>> for bad in pipe.bad_samples():
+            ...     print(bad)  # photos/cat/17.jpg: DecodeError: the JPEG data end too early. (fn.decoders.image …)
+        """
+        return ReaderInformation(self._engine()).bad_samples(epoch)
+
+    @property
+    def bad_count(self) -> int:
+        """Number of samples that could not be read or decoded, including those that ``bad_samples`` omits."""
+        return self._engine().recovery.bad_count
+
+    @property
+    def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which samples of the last returned batch are real, bool ``[samples]``.
+
+        False for padding (``pad_last_batch``) and for replacements of bad samples, so that metrics can ignore them.
+        """
+        return self._engine().valid
 
     def empty(self) -> bool:
         """Return whether no batch is in progress."""
