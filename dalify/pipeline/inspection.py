@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from os import PathLike
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from dalify.base.deprecation import warn_deprecated
-from dalify.base.errors import ArgumentTypeError, GraphError, PipelineStateError, SerializationError, suggestion
+from dalify.base.errors import ArgumentTypeError, PipelineStateError, SerializationError
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
-from dalify.data import Batch, tensor_list
-from dalify.graph import Edge, Graph, Node
+from dalify.data import tensor_list
 from dalify.pipeline.facts import Facts
 from dalify.pipeline.options import options_from_json
 
@@ -22,7 +18,6 @@ if TYPE_CHECKING:
 
     from dalify.executor.plan import Plan
     from dalify.graph import draw, serialize
-    from dalify.pipeline.build import Built
 else:
     # Imported at first use: few programs draw or serialize a graph.
     pathlib = LazyModule("pathlib", "writing files")
@@ -35,8 +30,18 @@ __all__ = ["Inspection"]
 class Inspection(Facts):
     """The methods of a pipeline that explain, draw and serialize it."""
 
-    _built: Built | None
-    _tapped: Mapping[str, Sequence[Batch]] = MappingProxyType({})
+    if TYPE_CHECKING:  # defined by the class that uses the mixin
+
+        def build(self) -> None:
+            """Check and build the graph."""
+            ...
+
+        def set_outputs(self, *outputs: Any) -> None:
+            """Set the outputs of the graph."""
+            ...
+
+        def __enter__(self) -> Self: ...
+        def __exit__(self, exception_type: Any, exception_value: Any, traceback: Any) -> None: ...
 
     def tap(self, name: str) -> Any:
         """Return the output of a named operator for the last returned batch, even if it is not a pipeline output.
@@ -56,50 +61,8 @@ class Inspection(Facts):
             >>> batch = pipe.run()
             >>> pipe.tap("resized").shape()
         """
-        taps = self._options.taps
-        if name not in taps:
-            raise PipelineStateError(
-                f"{name!r} is not tapped.{suggestion(name, taps)}",
-                line=SourceLine.capture(),
-                hint=f"Create the pipeline with taps=[{name!r}], and the operator with name={name!r}.",
-            )
-        if name not in self._tapped:
-            raise PipelineStateError("no batch has been returned yet.", line=SourceLine.capture())
-        values = [tensor_list(batch) for batch in self._tapped[name]]
+        values = [tensor_list(batch) for batch in self._parts.taps.value(name)]
         return values[0] if len(values) == 1 else tuple(values)
-
-    def _with_taps(self, graph: Graph) -> Graph:
-        """Return the graph with the tapped values as additional outputs."""
-        edges = [Edge(node, output) for node in self._tapped_nodes(graph) for output in range(node.output_count)]
-        return replace(graph, outputs=(*graph.outputs, *edges)) if edges else graph
-
-    def _tapped_nodes(self, graph: Graph) -> list[Node]:
-        named = {node.name: node for node in graph.nodes() if node.name is not None}
-        for name in self._options.taps:
-            node = named.get(name)
-            if node is None:
-                raise GraphError(
-                    f"taps: no output needs an operator with the name {name!r}.{suggestion(name, named)}",
-                    line=self._line,
-                )
-            if node.branch is not None:
-                raise GraphError(
-                    f"taps: {name!r} is inside a condition and has values for some samples only.",
-                    line=node.line,
-                    hint="Tap the variable after the condition: fn.copy(images, name=...), or use debug=True.",
-                )
-        return [named[name] for name in self._options.taps]
-
-    def _without_taps(self, outputs: tuple[Batch, ...]) -> tuple[Batch, ...]:
-        """Store the tapped values; return the outputs of the user."""
-        if not self._options.taps:
-            return outputs
-        graph = self._graph()
-        rest = iter(outputs[len(graph.outputs) :])
-        self._tapped = {
-            node.name or "": [next(rest) for _ in range(node.output_count)] for node in self._tapped_nodes(graph)
-        }
-        return outputs[: len(graph.outputs)]
 
     def explain(self) -> str:
         """Return what each pass did to the graph and why, with the user's lines.
@@ -107,18 +70,18 @@ class Inspection(Facts):
         Pruned, folded, merged, split, placed and copied nodes; with ``processes``, also which nodes run in them.
         """
         self.build()
-        assert self._built is not None, "dalify bug: build did not build"
-        needed = set(self._graph().nodes())
-        pruned = [node for node in self._made if node not in needed]
+        assert self._parts.builder.built is not None, "dalify bug: build did not build"
+        needed = set(self._parts.builder.graph().nodes())
+        pruned = self._parts.definition.unused_nodes()
         lines = [f"  - {node!r} is not needed by any output" for node in pruned]
-        text = str(self._built.report)
+        text = str(self._parts.builder.built.report)
         head, _, rest = text.partition("\n")
-        engine = self._built.engine
+        engine = self._parts.builder.built.engine
         caches = [f"cache: {step}" for step in engine.plan.caches]
         where = []
         if engine.elsewhere is not None:
             where = [
-                f"in {self._options.processes} worker processes: {_nodes_of(engine.elsewhere)}",
+                f"in {self._parts.options.processes} worker processes: {_nodes_of(engine.elsewhere)}",
                 f"in this process: {_nodes_of(engine.plan)}",
             ]
         traced = f"{len(needed) + len(pruned)} nodes were traced"
@@ -137,7 +100,7 @@ class Inspection(Facts):
             and the same values as ``reserved_memory_size`` and ``max_reserved_memory_size``.
             Empty if nothing is measured.
         """
-        meter = None if self._built is None else self._built.engine.meter
+        meter = None if self._parts.builder.built is None else self._parts.builder.built.engine.meter
         return {} if meter is None else meter.statistics()
 
     def external_source_shm_statistics(self) -> dict[str, list[int]]:
@@ -149,8 +112,8 @@ class Inspection(Facts):
             ``capacities``: bytes of each slot, one batch of one source; ``per_sample_capacities``: the same, divided by
             the batch size. Empty without parallel sources, and before the pipeline is built.
         """
-        sizes = [] if self._built is None else self._built.engine.feeds.shared_bytes
-        batch_size = self._options.batch_size
+        sizes = [] if self._parts.builder.built is None else self._parts.builder.built.engine.feeds.shared_bytes
+        batch_size = self._parts.options.batch_size
         return {"capacities": sizes, "per_sample_capacities": [-(-size // batch_size) for size in sizes]}
 
     def save_graph_to_dot_file(
@@ -171,7 +134,7 @@ class Inspection(Facts):
         """
         if show_ids is not None:
             warn_deprecated("The argument 'show_ids' no longer has an effect and can be omitted.")
-        pathlib.Path(filename).write_text(draw.to_dot(self._graph()))
+        pathlib.Path(filename).write_text(draw.to_dot(self._parts.builder.graph()))
 
     def save_graph_to_svg_file(self, filename: str | PathLike[str]) -> None:
         """Draw the graph, as the user defined it, as SVG; no other program is needed.
@@ -179,11 +142,11 @@ class Inspection(Facts):
         Args:
             filename: path of the file.
         """
-        pathlib.Path(filename).write_text(draw.to_svg(self._graph()))
+        pathlib.Path(filename).write_text(draw.to_svg(self._parts.builder.graph()))
 
     def _repr_svg_(self) -> str:
         """Show the graph in a notebook."""
-        return draw.to_svg(self._graph())
+        return draw.to_svg(self._parts.builder.graph())
 
     def serialize(self, define_graph: Any = None, filename: str | PathLike[str] | None = None) -> bytes:
         """Return the graph and the main arguments as JSON, which ``deserialize`` reads without executing code.
@@ -199,8 +162,8 @@ class Inspection(Facts):
             with self:
                 result = define_graph()
             self.set_outputs(*(result if isinstance(result, (tuple, list)) else (result,)))
-        options = self._options
-        text = serialize.dumps({**serialize.to_json(self._graph()), "options": options.as_json()})
+        options = self._parts.options
+        text = serialize.dumps({**serialize.to_json(self._parts.builder.graph()), "options": options.as_json()})
         if filename is not None:
             pathlib.Path(filename).write_bytes(text)
         return text
@@ -238,7 +201,7 @@ class Inspection(Facts):
         saved = data.get("options", {})
         given = {name: value for name, value in options.items() if value is not None}
         pipe = cls(**{**options_from_json(saved), **given})
-        pipe._outputs, pipe._traced = graph.outputs, graph
+        pipe._parts.definition.take(graph)
         return pipe
 
     def __reduce__(self) -> NoReturn:
@@ -249,7 +212,7 @@ class Inspection(Facts):
         """
         raise SerializationError(
             "a pipeline cannot be pickled or copied: it owns threads and batches in progress.",
-            line=self._line,
+            line=self._parts.line,
             hint="Send the function that creates it and call it in the other process, or send pipe.serialize() and "
             "call Pipeline.deserialize() there. pipe.state_dict() contains the position of the run.",
         )
@@ -265,10 +228,10 @@ class Inspection(Facts):
             PipelineStateError: this pipeline already has a graph.
             SerializationError: see ``deserialize``.
         """
-        if self._outputs is not None or self._traced is not None:
-            raise PipelineStateError("this pipeline already has a graph.", line=self._line)
+        if not self._parts.definition.is_empty:
+            raise PipelineStateError("this pipeline already has a graph.", line=self._parts.line)
         graph = serialize.from_json(serialize.loads(serialized_pipeline), allow_side_effects=allow_side_effects)
-        self._outputs, self._traced = graph.outputs, graph
+        self._parts.definition.take(graph)
         self.build()
 
 

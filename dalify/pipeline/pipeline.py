@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import copy
-import itertools
-import weakref
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -15,38 +12,33 @@ from dalify.base.errors import (
     DalifyError,
     DTypeError,
     LayoutError,
+    NoGraphError,
     PipelineStateError,
     ShapeError,
     UnknownInputError,
     suggestion,
 )
-from dalify.base.fork_lock import ForkLock
-from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
-from dalify.graph import DataNode
+from dalify.graph import DataNode, Node, Role
+from dalify.pipeline.current import pop_current, push_current, top
+from dalify.pipeline.facts import Facts
 from dalify.pipeline.inspection import Inspection
 from dalify.pipeline.options import OperatorConcurrency, PipelineOptions, StreamPolicy, option_names
+from dalify.pipeline.parts import Parts
 from dalify.pipeline.private_methods import PrivateMethods
 from dalify.pipeline.reader_information import ReaderInformation
 from dalify.pipeline.resuming import Resumable
 
-__all__ = ["Pipeline"]
+__all__ = ["Pipeline", "parts_of"]
 
 if TYPE_CHECKING:
-    from dalify.executor.engine import Engine
     from dalify.executor.recovery import BadSample
-    from dalify.executor.remote import Elsewhere
-    from dalify.pipeline import build as building
-else:
-    # Imported at first use: passes, executor and sources are half of the package and only needed to build a pipeline.
-    building = LazyModule("dalify.pipeline.build", "building a pipeline")
 
 TensorList = TensorListCPU | TensorListGPU
-_numbers = itertools.count()
 
 
-class Pipeline(Inspection, Resumable, PrivateMethods):
+class Pipeline(Inspection, Facts, Resumable, PrivateMethods):
     """A graph of operators and the threads that run it.
 
     Most users get one from a function decorated with ``@pipeline_def``; a subclass may define ``define_graph``
@@ -89,8 +81,6 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
         next_epoch: number of the first epoch of which no iterator has returned a batch.
     """
 
-    _elsewhere: Elsewhere | None = None  # where workers compute batches that are no processes of this machine
-
     def __init__(
         self,
         batch_size: int | None = None,
@@ -128,21 +118,79 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
         except DalifyError as error:
             error.locate(line=line)
             raise
-        super().__init__(checked, line)
-        self._name = f"dalify-{next(_numbers)}"
-        self._built: building.Built | None = None
-        self._lock = ForkLock()
+        self._parts = self._new_parts(checked, line)
         self._at_end = False
         self._has_delivered = (
             False  # whether this epoch of the external sources has returned a batch, an error, or its end
         )
         self.next_epoch = 0
-        self._closed = False
         self._api: PipelineAPIType | None = None
         self._checks_api = True
         self._shared: tuple[TensorList, ...] | None = None
         if checked.checkpoint is not None:
             self._take(checked.checkpoint)
+
+    def _new_parts(self, options: PipelineOptions, line: SourceLine | None) -> Parts:
+        return Parts.of(self, options, line)
+
+    @staticmethod
+    def current() -> Pipeline | None:
+        """Return the pipeline that is being defined in this thread, or None."""
+        return top()
+
+    @staticmethod
+    def push_current(pipeline: Pipeline) -> None:
+        """Push a pipeline; it is current until ``pop_current``."""
+        push_current(pipeline)
+
+    @staticmethod
+    def pop_current() -> None:
+        """Pop the current pipeline; the previous one becomes current."""
+        pop_current()
+
+    def __enter__(self) -> Self:
+        """Begin the definition of the graph."""
+        self._parts.definition.begin()
+        return self
+
+    def __exit__(self, exception_type: Any, exception_value: Any, traceback: Any) -> None:
+        """End the definition."""
+        self._parts.definition.end(exception_type, exception_value, traceback)
+
+    def define_graph(self) -> Any:
+        """Return the outputs; subclasses override it.
+
+        Raises:
+            NoGraphError: not overridden, and no outputs were set.
+        """
+        raise NoGraphError(
+            "the pipeline has no outputs.",
+            line=self._parts.line,
+            hint="Use @pipeline_def, call pipe.set_outputs(...), or override define_graph() in a subclass.",
+        )
+
+    def iter_setup(self) -> None:
+        """Feed data for the next iteration; subclasses of old programs override it and call ``feed_input``."""
+
+    def set_outputs(self, *outputs: Any) -> None:
+        """Set the outputs of the graph: nodes, numbers, arrays, or nested tuples and lists of these at the top level.
+
+        Raises:
+            PipelineStateError: the pipeline is already built.
+        """
+        if self._parts.builder.built is not None:
+            raise PipelineStateError(
+                "the outputs of a pipeline cannot be changed after it is built.", line=SourceLine.capture()
+            )
+        self._parts.definition.set_outputs(outputs)
+
+    def add_sink(self, edge: DataNode) -> None:
+        """Keep a node in the graph even if no output needs it."""
+        self._parts.definition.add_sink(edge)
+
+    def external_sources(self) -> tuple[Node, ...]:
+        """Return the nodes of the graph that take data from outside."""
+        return tuple(node for node in self._parts.builder.graph().nodes() if node.role is Role.FED)
 
     def copy(self, **options: Any) -> Pipeline:
         """Return a new pipeline with the graph of this one; neither has begun what the other has.
@@ -150,44 +198,14 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
         Args:
             options: of the new one; the others are those of this one.
         """
-        graph = self._graph()
-        made = Pipeline(**{**self._options.given(), **options})
-        made._outputs, made._traced = graph.outputs, graph
+        graph = self._parts.builder.graph()
+        made = Pipeline(**{**self._parts.options.given(), **options})
+        made._parts.definition.take(graph)
         return made
 
     def build(self) -> None:
         """Check and build the graph. The first run does it if necessary."""
-        with self._lock:
-            if self._built is None:
-                graph = self._graph()
-                try:
-                    self._options.check_output_count(len(graph.outputs))
-                except DalifyError as error:
-                    error.locate(line=self._line)
-                    raise
-                self._built = building.build(
-                    self._with_taps(graph),
-                    len(graph.outputs),
-                    self._options,
-                    self._seed,
-                    self._name,
-                    self._state_for_build(),
-                    self._elsewhere,
-                )
-                self._restoring = None
-                weakref.finalize(self, self._built.engine.close, wait=False)
-
-    def _engine(self) -> Engine:
-        if self._closed:
-            raise PipelineStateError(
-                "the pipeline has been closed.", line=self._line, hint="Create a new pipeline to run it again."
-            )
-        if self._refusal is not None:
-            raise copy.copy(self._refusal)  # a copy, because a raised exception keeps the frames of its caller alive
-        if self._built is None:
-            self.build()
-        assert self._built is not None, "dalify bug: build did not build"
-        return self._built.engine
+        self._parts.builder.build()
 
     def run(self, cuda_stream: Any = None, /, **inputs: Any) -> tuple[TensorList, ...]:
         """Return the outputs of the next iteration and schedule further ones.
@@ -203,7 +221,7 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
         """
         if isinstance(cuda_stream, (list, tuple)) or hasattr(cuda_stream, "__array__"):
             raise ArgumentTypeError("data are passed to run by name.", hint="Write pipe.run(name=data).")
-        with self._lock:
+        with self._parts.lock:
             self._enter_api(PipelineAPIType.BASIC)
             if inputs:
                 self._feed_inputs(inputs)
@@ -211,7 +229,7 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
             return self._collect()
 
     def _feed_inputs(self, inputs: Mapping[str, Any]) -> None:
-        if self._engine().scheduled:
+        if self._parts.builder.engine().scheduled:
             # Data fed now would be returned several batches later.
             raise PipelineStateError(
                 "run(name=data) is not possible while batches are prefetched.",
@@ -222,40 +240,37 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
 
     def _schedule_ahead(self) -> None:
         """Schedule batches until the prefetch depth is reached or the data end."""
-        engine = self._engine()
-        while engine.scheduled < self._depth and not self._at_end:
+        engine = self._parts.builder.engine()
+        while engine.scheduled < self._parts.builder.depth and not self._at_end:
             if engine.scheduled and self._is_starved():
                 return
             self._schedule_one()
 
-    @property
-    def _depth(self) -> int:
-        """Batches under way at once."""
-        return self._options.depth
-
     def _is_starved(self) -> bool:
         """Return whether a fed source has no data, so that no further batch can be prefetched."""
-        externals = self._engine().feeds.externals
+        externals = self._parts.builder.engine().feeds.externals
         return any(feed.source is None and not feed.fed_count and not feed.repeats for feed in externals)
 
     def _schedule_one(self) -> None:
         try:
             if type(self).iter_setup is not Pipeline.iter_setup:
                 self.iter_setup()
-            engine = self._engine()
+            engine = self._parts.builder.engine()
             engine.schedule()
-            if self._closed:  # by another thread, which may not know this batch
+            if self._parts.builder.is_closed:  # by another thread, which may not know this batch
                 engine.discard()
         except StopIteration:
             self._at_end = True
 
     def _collect(self) -> tuple[TensorList, ...]:
-        engine = self._engine()
+        engine = self._parts.builder.engine()
         if not engine.scheduled and self._at_end:
             self._has_delivered = True
             raise StopIteration
         try:
-            outputs = self._without_taps(engine.collect())
+            outputs = engine.collect()
+            if self._parts.options.taps:
+                outputs = self._parts.taps.keep(self._parts.builder.graph(), outputs)
         except Exception:
             self._has_delivered = True
             raise
@@ -264,7 +279,7 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
         return tuple(tensor_list(batch) for batch in outputs)
 
     def _check_outputs(self, outputs: tuple[Batch, ...]) -> None:
-        options = self._options
+        options = self._parts.options
         if options.output_dtype is None and options.output_ndim is None and options.output_layout is None:
             return
         for index, batch in enumerate(outputs):
@@ -278,12 +293,12 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
                     raise kind(
                         f"output {index} has {what} {_format_value(found)}, but "
                         f"output_{what} is {_format_value(wanted)}.",
-                        line=self._line,
+                        line=self._parts.line,
                     )
 
     def schedule_run(self) -> None:
         """Schedule an iteration without waiting for it."""
-        with self._lock:
+        with self._parts.lock:
             self._enter_api(PipelineAPIType.SCHEDULED)
             if self._at_end:
                 return
@@ -298,7 +313,7 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
         Raises:
             StopIteration: nothing is scheduled, because a source is exhausted.
         """
-        with self._lock:
+        with self._parts.lock:
             self._enter_api(PipelineAPIType.SCHEDULED)
             self._shared = self._collect()
             return self._shared
@@ -359,7 +374,7 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
         Raises:
             PipelineStateError: there is no such external source, or it has a ``source``.
         """
-        for feed in self._engine().feeds.externals:
+        for feed in self._parts.builder.engine().feeds.externals:
             if isinstance(data_node, DataNode):
                 if feed.node.number != data_node.edge.node.number:
                     continue
@@ -367,7 +382,7 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
                 continue
             feed.feed(data, layout)
             return
-        names = [feed.name for feed in self._engine().feeds.externals if feed.name]
+        names = [feed.name for feed in self._parts.builder.engine().feeds.externals if feed.name]
         known = f"It has: {', '.join(names)}." if names else "Specify a name for the external_source."
         raise UnknownInputError(
             f"the pipeline has no external_source {data_node!r}.{suggestion(str(data_node), names)}", hint=known
@@ -385,8 +400,8 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
         Unlike in DALI, a reset before the end of the data has an effect. Readers are endless and continue at their
         position.
         """
-        with self._lock:
-            engine = self._engine()
+        with self._parts.lock:
+            engine = self._parts.builder.engine()
             if not self._has_delivered:
                 return
             self._has_delivered = False
@@ -403,8 +418,8 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
             epoch: number of the readers' epoch, which determines order and shard. External sources begin their next
                 epoch, or the same one if it has not returned anything.
         """
-        with self._lock:
-            engine = self._engine()
+        with self._parts.lock:
+            engine = self._parts.builder.engine()
             if self._has_delivered or not self.has_only_sources:
                 engine.start_epoch(epoch, is_next=self._has_delivered)
                 self._at_end = self._has_delivered = False
@@ -414,7 +429,7 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
     @property
     def is_at_end(self) -> bool:
         """Whether a source is exhausted and no batch is in progress: ``reset`` is needed to continue."""
-        return self._at_end and not self._engine().scheduled
+        return self._at_end and not self._parts.builder.engine().scheduled
 
     @property
     def has_run(self) -> bool:
@@ -424,16 +439,16 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
     @property
     def has_endless_data(self) -> bool:
         """Whether the data are endless: there is no external source, only readers and random operators."""
-        return not self._engine().feeds.externals
+        return not self._parts.builder.engine().feeds.externals
 
     @property
     def has_only_sources(self) -> bool:
         """Whether the pipeline has no reader."""
-        return not self._engine().feeds.readers
+        return not self._parts.builder.engine().feeds.readers
 
     def prepare(self) -> None:
         """Schedule batches so that the first one is ready sooner; has no effect without data."""
-        with self._lock:
+        with self._parts.lock:
             if not self._is_starved():
                 self._schedule_ahead()
 
@@ -443,7 +458,7 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
         Raises:
             StopIteration: a source is exhausted; until ``reset``.
         """
-        with self._lock:
+        with self._parts.lock:
             self._api = PipelineAPIType.ITERATOR if self._api is None else self._api
             self._schedule_ahead()
             return self._collect()
@@ -464,7 +479,7 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
         Raises:
             PipelineStateError: there is no reader of that name.
         """
-        readers = ReaderInformation(self._engine())
+        readers = ReaderInformation(self._parts.builder.engine())
         return readers.meta() if name is None else readers.meta_of(name)
 
     def left_of_epochs(self, name: str) -> dict[int, int]:
@@ -473,7 +488,7 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
         Args:
             name: name of the reader.
         """
-        return ReaderInformation(self._engine()).left_of_epochs(name)
+        return ReaderInformation(self._parts.builder.engine()).left_of_epochs(name)
 
     def bad_samples(self, epoch: int | None = None) -> list[BadSample]:
         """Return the samples that could not be read or decoded, in the order of the batches that the user received.
@@ -488,12 +503,12 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
             >>> for bad in pipe.bad_samples():
             ...     print(bad)  # photos/cat/17.jpg: DecodeError: the JPEG data end too early. (fn.decoders.image …)
         """
-        return ReaderInformation(self._engine()).bad_samples(epoch)
+        return ReaderInformation(self._parts.builder.engine()).bad_samples(epoch)
 
     @property
     def bad_count(self) -> int:
         """Number of samples that could not be read or decoded, including those that ``bad_samples`` omits."""
-        return self._engine().recovery.bad_count
+        return self._parts.builder.engine().recovery.bad_count
 
     @property
     def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -501,11 +516,15 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
 
         False for padding (``pad_last_batch``) and for replacements of bad samples, so that metrics can ignore them.
         """
-        return self._engine().valid
+        return self._parts.builder.engine().valid
 
     def empty(self) -> bool:
         """Return whether no batch is in progress."""
-        return self._built is None or self._closed or not self._engine().scheduled
+        return (
+            self._parts.builder.built is None
+            or self._parts.builder.is_closed
+            or not self._parts.builder.engine().scheduled
+        )
 
     def start_py_workers(self) -> None:
         """Start the worker processes of parallel sources now, while a fork is still safe."""
@@ -516,14 +535,17 @@ class Pipeline(Inspection, Resumable, PrivateMethods):
 
         A thread that waits for a batch receives a PipelineStateError.
         """
-        self._closed = True
-        if self._built is not None:
-            self._built.engine.close()
+        self._parts.builder.close()
 
     def __repr__(self) -> str:
         """Return batch size and number of threads."""
-        options = self._options
+        options = self._parts.options
         return f"<{type(self).__name__} batch_size={options.batch_size} num_threads={options.num_threads}>"
+
+
+def parts_of(pipeline: Pipeline) -> Parts:
+    """Return the parts of a pipeline, for code of the package and its tests."""
+    return pipeline._parts
 
 
 _API_NAMES = {

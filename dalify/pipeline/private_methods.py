@@ -6,16 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from dalify.base.deprecation import warn_deprecated
 
-if TYPE_CHECKING:
-    from dalify.base.fork_lock import ForkLock
-
 __all__ = ["PrivateMethods"]
 
 
 class PrivateMethods:
     """Mixin with these methods."""
-
-    _lock: ForkLock
 
     if TYPE_CHECKING:  # defined by the classes that use the mixin
 

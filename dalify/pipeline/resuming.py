@@ -12,15 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import CheckpointError, DalifyError
 from dalify.base.optional import LazyModule
-from dalify.base.source_line import SourceLine
-from dalify.graph import Graph
-from dalify.pipeline.options import PipelineOptions
 
 if TYPE_CHECKING:
-    from dalify.base.fork_lock import ForkLock
     from dalify.executor.engine import Engine
     from dalify.pipeline import state as saving
-    from dalify.pipeline.build import Built
+    from dalify.pipeline.parts import Parts
 else:
     saving = LazyModule("dalify.pipeline.state", "saving the state of a pipeline")
 
@@ -33,27 +29,17 @@ Saved = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 class Resumable:
     """Mixin of ``Pipeline`` that saves and restores states."""
 
-    _options: PipelineOptions
-    _line: SourceLine | None
-    _lock: ForkLock
-    _seed: int
-    _built: Built | None
+    _parts: Parts
     _at_end: bool
     _has_delivered: bool
     next_epoch: int
     _api: Any
     _shared: Any
-    _restoring: dict[str, Any] | None = None  # a loaded state, until there is an engine
     _is_restored = False
     _iterator_state: dict[str, Any] | None = None
-    _refusal: DalifyError | None = None  # a state was partly restored and cannot be run
     _description: dict[str, str] | None = None
 
     if TYPE_CHECKING:  # defined by the classes that use the mixin
-
-        def _engine(self) -> Engine: ...
-
-        def _graph(self) -> Graph: ...
 
         def build(self) -> None:
             """Check and build the graph."""
@@ -78,14 +64,14 @@ class Resumable:
             >>> state = pipe.state_dict()
             >>> other.load_state_dict(state)  # continues at the position of pipe
         """
-        with self._lock:
-            engine = self._engine()
+        with self._parts.lock:
+            engine = self._parts.builder.engine()
             if self._description is None:
-                self._description = saving.describe(self._graph())
+                self._description = saving.describe(self._parts.builder.graph())
             state = {
                 "format": saving.FORMAT,
-                "batch_size": self._options.batch_size,
-                "seed": self._seed,
+                "batch_size": self._parts.options.batch_size,
+                "seed": self._parts.builder.seed,
                 "graph": self._description,
                 "at_end": self._at_end and not engine.scheduled,
                 **engine.state(),
@@ -109,7 +95,7 @@ class Resumable:
         Raises:
             CheckpointError: a state of another graph, batch size, seed or data, or one that was modified.
         """
-        with self._lock:
+        with self._parts.lock:
             self._take(state)
             self.build()
 
@@ -145,30 +131,31 @@ class Resumable:
         states = [saving.opened(item) for item in saved]
         if not states:
             raise CheckpointError("the list of states is empty.")
-        shard = saving.shard_of(self._graph())
+        shard = saving.shard_of(self._parts.builder.graph())
         state = saving.merged(states, shard)
-        if self._options.seed is not None and saving.divides(state, shard):
-            state["seed"] = self._options.seed  # it may differ from that of the old shard
+        if self._parts.options.seed is not None and saving.divides(state, shard):
+            state["seed"] = self._parts.options.seed  # it may differ from that of the old shard
         return state
 
     def _take(self, saved: Saved | bytes | str) -> None:
         """Restore a state now, or store it until the engine is built."""
         try:
             state = self._opened(saved)
-            if self._options.seed not in (None, state["seed"]):
+            seed = self._parts.options.seed
+            if seed not in (None, state["seed"]):
                 raise CheckpointError(
-                    f"the checkpoint was made with seed={state['seed']}, the pipeline has seed={self._options.seed}.",
+                    f"the checkpoint was made with seed={state['seed']}, the pipeline has seed={seed}.",
                     hint="Use the same seed, or omit it to use that of the checkpoint.",
                 )
-            if self._built is not None:
-                saving.check_graph(state, self._graph(), self._options.batch_size)
-                self._restore(self._built.engine, state)
+            if self._parts.builder.built is not None:
+                saving.check_graph(state, self._parts.builder.graph(), self._parts.options.batch_size)
+                self._restore(self._parts.builder.built.engine, state)
             else:
-                self._restoring = state
+                self._parts.builder.start_at(state)
         except DalifyError as error:
-            error.locate(line=self._line)
+            error.locate(line=self._parts.line)
             raise
-        self._seed = state["seed"]
+        self._parts.builder.seed = state["seed"]
         self._at_end = state["at_end"]
         self._has_delivered = self._at_end or any(source and source.get("iteration") for source in state["sources"])
         self.next_epoch = 0
@@ -178,13 +165,13 @@ class Resumable:
         self._shared = None
 
     def _restore(self, engine: Engine, state: dict[str, Any]) -> None:
-        if state["seed"] == self._seed and engine.feeds.can_restore:
+        if state["seed"] == self._parts.builder.seed and engine.feeds.can_restore:
             try:
                 engine.restore(state)
             except DalifyError as error:
-                self._refusal = copy.copy(error)
+                self._parts.builder.refusal = copy.copy(error)
                 raise
-            self._refusal = None
+            self._parts.builder.refusal = None
             return
         # Seeds are part of the built graph, and processes cannot rewind an iterable.
         if engine.feeds.are_spent:
@@ -192,17 +179,4 @@ class Resumable:
                 "this checkpoint requires a source to restart, but it cannot return its previous items again.",
                 hint="Pass the checkpoint to the pipeline's constructor, or load it before the first batch.",
             )
-        engine.close()
-        self._built = self._refusal = None
-        self._restoring = state
-
-    def _state_for_build(self) -> dict[str, Any] | None:
-        """Return the initial state of the engine."""
-        state = self._restoring
-        if state is not None:
-            try:
-                saving.check_graph(state, self._graph(), self._options.batch_size)
-            except DalifyError as error:
-                error.locate(line=self._line)
-                raise
-        return state
+        self._parts.builder.start_at(state)

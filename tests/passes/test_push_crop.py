@@ -11,6 +11,7 @@ import pytest
 
 from dalify import Pipeline, fn, passes, pipeline_def, types
 from dalify.base.errors import DecodeError
+from dalify.pipeline.pipeline import parts_of
 
 SIZE = [40, 56]
 
@@ -18,8 +19,9 @@ SIZE = [40, 56]
 def names_in(pipe: Pipeline) -> set[str]:
     """Operators of the graph after all passes."""
     pipe.build()
-    assert pipe._built is not None
-    return {node.operator.name for node in pipe._built.graph.nodes()}
+    built = parts_of(pipe).builder.built
+    assert built is not None
+    return {node.operator.name for node in built.graph.nodes()}
 
 
 def both_ways(monkeypatch: pytest.MonkeyPatch, make: Callable[[], Pipeline]) -> tuple[Pipeline, Pipeline]:
