@@ -283,7 +283,7 @@ class DebugPipeline(Pipeline):
             self._runner.discard()
             for source in self._runner.sources.values():
                 source.reset()
-            self._at_end = self._has_delivered = False
+            self._parts.run.is_exhausted = self._parts.run.has_delivered = False
 
     def state_dict(self, iterator: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Raise an error: in debug mode there is no state to save.

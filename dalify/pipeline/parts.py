@@ -12,6 +12,7 @@ from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.graph_definition import GraphDefinition
 from dalify.pipeline.options import PipelineOptions
 from dalify.pipeline.reference import PipelineReference
+from dalify.pipeline.run import Run
 from dalify.pipeline.taps import Taps
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Parts:
         definition: the graph that the user defines.
         taps: values that are kept although they are no outputs.
         builder: builds the engine and owns it.
+        run: which batches are scheduled and returned.
     """
 
     options: PipelineOptions
@@ -45,6 +47,7 @@ class Parts:
     definition: GraphDefinition
     taps: Taps
     builder: EngineBuilder
+    run: Run
 
     @classmethod
     def of(
@@ -60,4 +63,5 @@ class Parts:
         definition = GraphDefinition(reference)
         taps = Taps(options.taps, line)
         builder = make_builder(options, line, reference, definition, taps, lock)
-        return cls(options, line, lock, reference, definition, taps, builder)
+        run = Run(options, line, reference, taps, builder, lock)
+        return cls(options, line, lock, reference, definition, taps, builder, run)

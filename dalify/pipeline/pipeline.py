@@ -10,16 +10,10 @@ import numpy as np
 from dalify.base.errors import (
     ArgumentTypeError,
     DalifyError,
-    DTypeError,
-    LayoutError,
     NoGraphError,
     PipelineStateError,
-    ShapeError,
-    UnknownInputError,
-    suggestion,
 )
 from dalify.base.source_line import SourceLine
-from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
 from dalify.graph import DataNode, Node, Role
 from dalify.pipeline.current import pop_current, push_current, top
 from dalify.pipeline.facts import Facts
@@ -29,13 +23,12 @@ from dalify.pipeline.parts import Parts
 from dalify.pipeline.private_methods import PrivateMethods
 from dalify.pipeline.reader_information import ReaderInformation
 from dalify.pipeline.resuming import Resumable
+from dalify.pipeline.run import TensorList
 
 __all__ = ["Pipeline", "parts_of"]
 
 if TYPE_CHECKING:
     from dalify.executor.recovery import BadSample
-
-TensorList = TensorListCPU | TensorListGPU
 
 
 class Pipeline(Inspection, Facts, Resumable, PrivateMethods):
@@ -76,9 +69,6 @@ class Pipeline(Inspection, Facts, Resumable, PrivateMethods):
         concurrency: no effect.
         options: arguments that DALI's pipeline does not have: enable_conditionals, on_error, max_error_rate,
             limits, precision, processes, taps.
-
-    Attributes:
-        next_epoch: number of the first epoch of which no iterator has returned a batch.
     """
 
     def __init__(
@@ -119,14 +109,6 @@ class Pipeline(Inspection, Facts, Resumable, PrivateMethods):
             error.locate(line=line)
             raise
         self._parts = self._new_parts(checked, line)
-        self._at_end = False
-        self._has_delivered = (
-            False  # whether this epoch of the external sources has returned a batch, an error, or its end
-        )
-        self.next_epoch = 0
-        self._api: PipelineAPIType | None = None
-        self._checks_api = True
-        self._shared: tuple[TensorList, ...] | None = None
         if checked.checkpoint is not None:
             self._take(checked.checkpoint)
 
@@ -221,88 +203,11 @@ class Pipeline(Inspection, Facts, Resumable, PrivateMethods):
         """
         if isinstance(cuda_stream, (list, tuple)) or hasattr(cuda_stream, "__array__"):
             raise ArgumentTypeError("data are passed to run by name.", hint="Write pipe.run(name=data).")
-        with self._parts.lock:
-            self._enter_api(PipelineAPIType.BASIC)
-            if inputs:
-                self._feed_inputs(inputs)
-            self._schedule_ahead()
-            return self._collect()
-
-    def _feed_inputs(self, inputs: Mapping[str, Any]) -> None:
-        if self._parts.builder.engine().scheduled:
-            # Data fed now would be returned several batches later.
-            raise PipelineStateError(
-                "run(name=data) is not possible while batches are prefetched.",
-                hint="Feed every external_source of the pipeline in run(), or set prefetch_queue_depth=1.",
-            )
-        for name, data in inputs.items():
-            self.feed_input(name, data)
-
-    def _schedule_ahead(self) -> None:
-        """Schedule batches until the prefetch depth is reached or the data end."""
-        engine = self._parts.builder.engine()
-        while engine.scheduled < self._parts.builder.depth and not self._at_end:
-            if engine.scheduled and self._is_starved():
-                return
-            self._schedule_one()
-
-    def _is_starved(self) -> bool:
-        """Return whether a fed source has no data, so that no further batch can be prefetched."""
-        externals = self._parts.builder.engine().feeds.externals
-        return any(feed.source is None and not feed.fed_count and not feed.repeats for feed in externals)
-
-    def _schedule_one(self) -> None:
-        try:
-            if type(self).iter_setup is not Pipeline.iter_setup:
-                self.iter_setup()
-            engine = self._parts.builder.engine()
-            engine.schedule()
-            if self._parts.builder.is_closed:  # by another thread, which may not know this batch
-                engine.discard()
-        except StopIteration:
-            self._at_end = True
-
-    def _collect(self) -> tuple[TensorList, ...]:
-        engine = self._parts.builder.engine()
-        if not engine.scheduled and self._at_end:
-            self._has_delivered = True
-            raise StopIteration
-        try:
-            outputs = engine.collect()
-            if self._parts.options.taps:
-                outputs = self._parts.taps.keep(self._parts.builder.graph(), outputs)
-        except Exception:
-            self._has_delivered = True
-            raise
-        self._has_delivered = True
-        self._check_outputs(outputs)
-        return tuple(tensor_list(batch) for batch in outputs)
-
-    def _check_outputs(self, outputs: tuple[Batch, ...]) -> None:
-        options = self._parts.options
-        if options.output_dtype is None and options.output_ndim is None and options.output_layout is None:
-            return
-        for index, batch in enumerate(outputs):
-            for what, found, kind in (
-                ("dtype", batch.dtype, DTypeError),
-                ("ndim", batch.ndim, ShapeError),
-                ("layout", batch.layout, LayoutError),
-            ):
-                wanted = options.expected(what, index)
-                if wanted is not None and wanted != found:
-                    raise kind(
-                        f"output {index} has {what} {_format_value(found)}, but "
-                        f"output_{what} is {_format_value(wanted)}.",
-                        line=self._parts.line,
-                    )
+        return self._parts.run.run(inputs)
 
     def schedule_run(self) -> None:
         """Schedule an iteration without waiting for it."""
-        with self._parts.lock:
-            self._enter_api(PipelineAPIType.SCHEDULED)
-            if self._at_end:
-                return
-            self._schedule_one()
+        self._parts.run.schedule()
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
         """Wait for the oldest scheduled iteration and return its outputs.
@@ -313,14 +218,11 @@ class Pipeline(Inspection, Facts, Resumable, PrivateMethods):
         Raises:
             StopIteration: nothing is scheduled, because a source is exhausted.
         """
-        with self._parts.lock:
-            self._enter_api(PipelineAPIType.SCHEDULED)
-            self._shared = self._collect()
-            return self._shared
+        return self._parts.run.share_outputs()
 
     def release_outputs(self) -> None:
         """Release the outputs that ``share_outputs`` returned last. Memory is reused when no view of it is left."""
-        self._shared = None
+        self._parts.run.release_outputs()
 
     def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
         """Return the outputs of the oldest scheduled iteration and release the previous ones."""
@@ -341,18 +243,9 @@ class Pipeline(Inspection, Facts, Resumable, PrivateMethods):
         """Return the outputs of the next iteration."""
         return self.run()
 
-    def _enter_api(self, api: PipelineAPIType) -> None:
-        if self._checks_api and self._api is not None and api is not self._api:
-            raise PipelineStateError(
-                f"two APIs of this pipeline cannot be mixed: {_API_NAMES[self._api]} before, {_API_NAMES[api]} now.",
-                hint="Use one of them, or call pipe.enable_api_check(False) to disable this check; prefetched batches "
-                "are then returned in the order in which they were scheduled.",
-            )
-        self._api = api
-
     def enable_api_check(self, enable: bool) -> None:
         """Enable or disable the check that only one API runs the pipeline."""
-        self._checks_api = enable
+        self._parts.run.checks_api = enable
 
     def feed_input(
         self,
@@ -374,19 +267,7 @@ class Pipeline(Inspection, Facts, Resumable, PrivateMethods):
         Raises:
             PipelineStateError: there is no such external source, or it has a ``source``.
         """
-        for feed in self._parts.builder.engine().feeds.externals:
-            if isinstance(data_node, DataNode):
-                if feed.node.number != data_node.edge.node.number:
-                    continue
-            elif feed.name != data_node:
-                continue
-            feed.feed(data, layout)
-            return
-        names = [feed.name for feed in self._parts.builder.engine().feeds.externals if feed.name]
-        known = f"It has: {', '.join(names)}." if names else "Specify a name for the external_source."
-        raise UnknownInputError(
-            f"the pipeline has no external_source {data_node!r}.{suggestion(str(data_node), names)}", hint=known
-        )
+        self._parts.run.feed(data_node, data, layout)
 
     def input_feed_count(self, input_name: str) -> int:
         """Return how many batches must be fed before the first run can return."""
@@ -400,16 +281,7 @@ class Pipeline(Inspection, Facts, Resumable, PrivateMethods):
         Unlike in DALI, a reset before the end of the data has an effect. Readers are endless and continue at their
         position.
         """
-        with self._parts.lock:
-            engine = self._parts.builder.engine()
-            if not self._has_delivered:
-                return
-            self._has_delivered = False
-            engine.discard()
-            for feed in engine.feeds.externals:
-                feed.reset()
-            self._at_end = False
-            self._shared = None
+        self._parts.run.reset()
 
     def start_epoch(self, epoch: int = 0) -> None:
         """Begin an epoch at its first sample, at any position of the current one; batches in progress are dropped.
@@ -418,23 +290,27 @@ class Pipeline(Inspection, Facts, Resumable, PrivateMethods):
             epoch: number of the readers' epoch, which determines order and shard. External sources begin their next
                 epoch, or the same one if it has not returned anything.
         """
-        with self._parts.lock:
-            engine = self._parts.builder.engine()
-            if self._has_delivered or not self.has_only_sources:
-                engine.start_epoch(epoch, is_next=self._has_delivered)
-                self._at_end = self._has_delivered = False
-            self._iterator_state = None
-            self._shared = None
+        self._parts.run.start_epoch(epoch)
+        self._iterator_state = None
 
     @property
     def is_at_end(self) -> bool:
         """Whether a source is exhausted and no batch is in progress: ``reset`` is needed to continue."""
-        return self._at_end and not self._parts.builder.engine().scheduled
+        return self._parts.run.is_at_end
+
+    @property
+    def next_epoch(self) -> int:
+        """Number of the first epoch of which no iterator has returned a batch."""
+        return self._parts.run.next_epoch
+
+    @next_epoch.setter
+    def next_epoch(self, epoch: int) -> None:
+        self._parts.run.next_epoch = epoch
 
     @property
     def has_run(self) -> bool:
         """Whether a batch was requested, through any API."""
-        return self._api is not None
+        return self._parts.run.api is not None
 
     @property
     def has_endless_data(self) -> bool:
@@ -448,9 +324,7 @@ class Pipeline(Inspection, Facts, Resumable, PrivateMethods):
 
     def prepare(self) -> None:
         """Schedule batches so that the first one is ready sooner; has no effect without data."""
-        with self._parts.lock:
-            if not self._is_starved():
-                self._schedule_ahead()
+        self._parts.run.prefetch()
 
     def next_outputs(self) -> tuple[TensorList, ...]:
         """Return the outputs of the next iteration, for an iterator; may be mixed with other APIs.
@@ -458,10 +332,7 @@ class Pipeline(Inspection, Facts, Resumable, PrivateMethods):
         Raises:
             StopIteration: a source is exhausted; until ``reset``.
         """
-        with self._parts.lock:
-            self._api = PipelineAPIType.ITERATOR if self._api is None else self._api
-            self._schedule_ahead()
-            return self._collect()
+        return self._parts.run.next_outputs()
 
     def epoch_size(self, name: str | None = None) -> int | dict[str, int]:
         """Return the number of samples of a reader, or of all named readers.
@@ -546,14 +417,3 @@ class Pipeline(Inspection, Facts, Resumable, PrivateMethods):
 def parts_of(pipeline: Pipeline) -> Parts:
     """Return the parts of a pipeline, for code of the package and its tests."""
     return pipeline._parts
-
-
-_API_NAMES = {
-    PipelineAPIType.BASIC: "run()",
-    PipelineAPIType.SCHEDULED: "schedule_run() and share_outputs()",
-    PipelineAPIType.ITERATOR: "an iterator of a plugin",
-}
-
-
-def _format_value(value: Any) -> str:
-    return repr(value) if isinstance(value, str) else str(value)

@@ -30,11 +30,6 @@ class Resumable:
     """Mixin of ``Pipeline`` that saves and restores states."""
 
     _parts: Parts
-    _at_end: bool
-    _has_delivered: bool
-    next_epoch: int
-    _api: Any
-    _shared: Any
     _is_restored = False
     _iterator_state: dict[str, Any] | None = None
     _description: dict[str, str] | None = None
@@ -73,7 +68,7 @@ class Resumable:
                 "batch_size": self._parts.options.batch_size,
                 "seed": self._parts.builder.seed,
                 "graph": self._description,
-                "at_end": self._at_end and not engine.scheduled,
+                "at_end": self._parts.run.is_exhausted and not engine.scheduled,
                 **engine.state(),
             }
             return saving.sealed(state if iterator is None else {**state, "iterator": dict(iterator)})
@@ -156,13 +151,12 @@ class Resumable:
             error.locate(line=self._parts.line)
             raise
         self._parts.builder.seed = state["seed"]
-        self._at_end = state["at_end"]
-        self._has_delivered = self._at_end or any(source and source.get("iteration") for source in state["sources"])
-        self.next_epoch = 0
+        self._parts.run.begin_at(
+            is_exhausted=state["at_end"],
+            has_delivered=state["at_end"] or any(source and source.get("iteration") for source in state["sources"]),
+        )
         self._iterator_state = state.get("iterator")
         self._is_restored = True
-        self._api = None  # no API has been used since
-        self._shared = None
 
     def _restore(self, engine: Engine, state: dict[str, Any]) -> None:
         if state["seed"] == self._parts.builder.seed and engine.feeds.can_restore:
