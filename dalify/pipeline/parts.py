@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from dalify.base.fork_lock import ForkLock
 from dalify.base.source_line import SourceLine
+from dalify.pipeline.checkpoints import Checkpoints
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.graph_definition import GraphDefinition
 from dalify.pipeline.options import PipelineOptions
@@ -38,6 +39,7 @@ class Parts:
         taps: values that are kept although they are no outputs.
         builder: builds the engine and owns it.
         run: which batches are scheduled and returned.
+        checkpoints: saves and restores states.
     """
 
     options: PipelineOptions
@@ -48,6 +50,7 @@ class Parts:
     taps: Taps
     builder: EngineBuilder
     run: Run
+    checkpoints: Checkpoints
 
     @classmethod
     def of(
@@ -64,4 +67,5 @@ class Parts:
         taps = Taps(options.taps, line)
         builder = make_builder(options, line, reference, definition, taps, lock)
         run = Run(options, line, reference, taps, builder, lock)
-        return cls(options, line, lock, reference, definition, taps, builder, run)
+        checkpoints = Checkpoints(options, line, reference, builder, run, lock)
+        return cls(options, line, lock, reference, definition, taps, builder, run, checkpoints)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from dalify.base.errors import (
 )
 from dalify.base.source_line import SourceLine
 from dalify.graph import DataNode, Node, Role
+from dalify.pipeline.checkpoints import Saved, text_of
 from dalify.pipeline.current import pop_current, push_current, top
 from dalify.pipeline.facts import Facts
 from dalify.pipeline.inspection import Inspection
@@ -22,7 +24,6 @@ from dalify.pipeline.options import OperatorConcurrency, PipelineOptions, Stream
 from dalify.pipeline.parts import Parts
 from dalify.pipeline.private_methods import PrivateMethods
 from dalify.pipeline.reader_information import ReaderInformation
-from dalify.pipeline.resuming import Resumable
 from dalify.pipeline.run import TensorList
 
 __all__ = ["Pipeline", "parts_of"]
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from dalify.executor.recovery import BadSample
 
 
-class Pipeline(Inspection, Facts, Resumable, PrivateMethods):
+class Pipeline(Inspection, Facts, PrivateMethods):
     """A graph of operators and the threads that run it.
 
     Most users get one from a function decorated with ``@pipeline_def``; a subclass may define ``define_graph``
@@ -110,7 +111,7 @@ class Pipeline(Inspection, Facts, Resumable, PrivateMethods):
             raise
         self._parts = self._new_parts(checked, line)
         if checked.checkpoint is not None:
-            self._take(checked.checkpoint)
+            self._parts.checkpoints.take(checked.checkpoint)
 
     def _new_parts(self, options: PipelineOptions, line: SourceLine | None) -> Parts:
         return Parts.of(self, options, line)
@@ -291,7 +292,7 @@ class Pipeline(Inspection, Facts, Resumable, PrivateMethods):
                 epoch, or the same one if it has not returned anything.
         """
         self._parts.run.start_epoch(epoch)
-        self._iterator_state = None
+        self._parts.checkpoints.iterator_state = None
 
     @property
     def is_at_end(self) -> bool:
@@ -333,6 +334,64 @@ class Pipeline(Inspection, Facts, Resumable, PrivateMethods):
             StopIteration: a source is exhausted; until ``reset``.
         """
         return self._parts.run.next_outputs()
+
+    def state_dict(self, iterator: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the position of the consumer, after any batch, as a few hundred bytes of JSON data.
+
+        The batches after ``load_state_dict`` are bit for bit the same as without interruption, also with another
+        number of threads, prefetch depth or device. The time to save does not depend on the position, nor does the
+        time to load for readers and for callables with an argument. An iterable is iterated again up to the position,
+        unless it has ``state_dict()`` and ``load_state_dict(state)``. Not included: state of Python functions in the
+        graph, and fed batches.
+
+        Args:
+            iterator: state of an iterator, see ``iterator_state``.
+
+        Raises:
+            CheckpointError: the ``state_dict()`` of a user's source returns data that JSON cannot represent.
+
+        Example:
+            >>> state = pipe.state_dict()
+            >>> other.load_state_dict(state)  # continues at the position of pipe
+        """
+        return self._parts.checkpoints.state(iterator)
+
+    def load_state_dict(self, state: Saved) -> None:
+        """Continue at the position of a state of a pipeline with the same graph.
+
+        Batches in progress are dropped. Invalid states and states of another graph are rejected before anything
+        changes.
+
+        A run may continue with another ``num_shards``: the samples that no shard has read in this epoch are divided
+        among the new shards, and each is read once.
+
+        Args:
+            state: result of ``state_dict()``, of this or another process. To continue with another number of shards,
+                the list of the states of all shards, saved after the same batch, in any order; every new shard loads
+                the same list. One state is enough if all shards have the same order (no ``random_shuffle``).
+
+        Raises:
+            CheckpointError: a state of another graph, batch size, seed or data, or one that was modified.
+        """
+        self._parts.checkpoints.load(state)
+
+    def checkpoint(self, filename: str | PathLike[str] | None = None) -> bytes:
+        """Return ``state_dict()`` as JSON text, for ``Pipeline(checkpoint=...)``.
+
+        Args:
+            filename: path of a file to which it is also written. The file is replaced atomically.
+        """
+        return text_of(self.state_dict(), filename)
+
+    @property
+    def is_restored_from_checkpoint(self) -> bool:
+        """Whether the pipeline continues from a saved state."""
+        return self._parts.checkpoints.is_restored
+
+    @property
+    def iterator_state(self) -> dict[str, Any] | None:
+        """State of the iterator in the loaded state, or None."""
+        return self._parts.checkpoints.iterator_state
 
     def epoch_size(self, name: str | None = None) -> int | dict[str, int]:
         """Return the number of samples of a reader, or of all named readers.
