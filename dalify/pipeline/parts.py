@@ -11,6 +11,7 @@ from dalify.base.source_line import SourceLine
 from dalify.pipeline.checkpoints import Checkpoints
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.graph_definition import GraphDefinition
+from dalify.pipeline.inspection import Inspection
 from dalify.pipeline.options import PipelineOptions
 from dalify.pipeline.reference import PipelineReference
 from dalify.pipeline.run import Run
@@ -40,6 +41,7 @@ class Parts:
         builder: builds the engine and owns it.
         run: which batches are scheduled and returned.
         checkpoints: saves and restores states.
+        inspection: explains, draws and serializes the graph.
     """
 
     options: PipelineOptions
@@ -51,6 +53,7 @@ class Parts:
     builder: EngineBuilder
     run: Run
     checkpoints: Checkpoints
+    inspection: Inspection
 
     @classmethod
     def of(
@@ -67,5 +70,15 @@ class Parts:
         taps = Taps(options.taps, line)
         builder = make_builder(options, line, reference, definition, taps, lock)
         run = Run(options, line, reference, taps, builder, lock)
-        checkpoints = Checkpoints(options, line, reference, builder, run, lock)
-        return cls(options, line, lock, reference, definition, taps, builder, run, checkpoints)
+        return cls(
+            options=options,
+            line=line,
+            lock=lock,
+            pipeline=reference,
+            definition=definition,
+            taps=taps,
+            builder=builder,
+            run=run,
+            checkpoints=Checkpoints(options, line, reference, builder, run, lock),
+            inspection=Inspection(options, reference, definition, builder),
+        )

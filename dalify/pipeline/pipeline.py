@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
+from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import (
     ArgumentTypeError,
     DalifyError,
     NoGraphError,
     PipelineStateError,
+    SerializationError,
 )
 from dalify.base.source_line import SourceLine
+from dalify.data import tensor_list
 from dalify.graph import DataNode, Node, Role
 from dalify.pipeline.checkpoints import Saved, text_of
 from dalify.pipeline.current import pop_current, push_current, top
-from dalify.pipeline.facts import Facts
-from dalify.pipeline.inspection import Inspection
-from dalify.pipeline.options import OperatorConcurrency, PipelineOptions, StreamPolicy, option_names
+from dalify.pipeline.inspection import deserialized
+from dalify.pipeline.options import OperatorConcurrency, PipelineOptions, StreamPolicy, option_names, options_from_json
 from dalify.pipeline.parts import Parts
-from dalify.pipeline.private_methods import PrivateMethods
 from dalify.pipeline.reader_information import ReaderInformation
 from dalify.pipeline.run import TensorList
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from dalify.executor.recovery import BadSample
 
 
-class Pipeline(Inspection, Facts, PrivateMethods):
+class Pipeline:
     """A graph of operators and the threads that run it.
 
     Most users get one from a function decorated with ``@pipeline_def``; a subclass may define ``define_graph``
@@ -116,6 +117,37 @@ class Pipeline(Inspection, Facts, PrivateMethods):
     def _new_parts(self, options: PipelineOptions, line: SourceLine | None) -> Parts:
         return Parts.of(self, options, line)
 
+    def copy(self, **options: Any) -> Pipeline:
+        """Return a new pipeline with the graph of this one; neither has begun what the other has.
+
+        Args:
+            options: of the new one; the others are those of this one.
+        """
+        graph = self._parts.builder.graph()
+        made = Pipeline(**{**self._parts.options.given(), **options})
+        made._parts.definition.take(graph)
+        return made
+
+    def __repr__(self) -> str:
+        """Return batch size and number of threads."""
+        options = self._parts.options
+        return f"<{type(self).__name__} batch_size={options.batch_size} num_threads={options.num_threads}>"
+
+    def __reduce__(self) -> NoReturn:
+        """Raise an error: a pipeline cannot be pickled or copied.
+
+        Raises:
+            SerializationError: always; the message says what to send instead.
+        """
+        raise SerializationError(
+            "a pipeline cannot be pickled or copied: it owns threads and batches in progress.",
+            line=self._parts.line,
+            hint="Send the function that creates it and call it in the other process, or send pipe.serialize() and "
+            "call Pipeline.deserialize() there. pipe.state_dict() contains the position of the run.",
+        )
+
+    # -- the graph
+
     @staticmethod
     def current() -> Pipeline | None:
         """Return the pipeline that is being defined in this thread, or None."""
@@ -175,20 +207,22 @@ class Pipeline(Inspection, Facts, PrivateMethods):
         """Return the nodes of the graph that take data from outside."""
         return tuple(node for node in self._parts.builder.graph().nodes() if node.role is Role.FED)
 
-    def copy(self, **options: Any) -> Pipeline:
-        """Return a new pipeline with the graph of this one; neither has begun what the other has.
-
-        Args:
-            options: of the new one; the others are those of this one.
-        """
-        graph = self._parts.builder.graph()
-        made = Pipeline(**{**self._parts.options.given(), **options})
-        made._parts.definition.take(graph)
-        return made
+    # -- the run
 
     def build(self) -> None:
         """Check and build the graph. The first run does it if necessary."""
         self._parts.builder.build()
+
+    def start_py_workers(self) -> None:
+        """Start the worker processes of parallel sources now, while a fork is still safe."""
+        self.build()
+
+    def close(self) -> None:
+        """Stop the threads and worker processes; the pipeline cannot run afterwards.
+
+        A thread that waits for a batch receives a PipelineStateError.
+        """
+        self._parts.builder.close()
 
     def run(self, cuda_stream: Any = None, /, **inputs: Any) -> tuple[TensorList, ...]:
         """Return the outputs of the next iteration and schedule further ones.
@@ -205,6 +239,16 @@ class Pipeline(Inspection, Facts, PrivateMethods):
         if isinstance(cuda_stream, (list, tuple)) or hasattr(cuda_stream, "__array__"):
             raise ArgumentTypeError("data are passed to run by name.", hint="Write pipe.run(name=data).")
         return self._parts.run.run(inputs)
+
+    def __iter__(self) -> Iterator[tuple[TensorList, ...]]:
+        """Yield batches until the data end; begin the next epoch if they have ended."""
+        if self.is_at_end:
+            self.reset()
+        return self
+
+    def __next__(self) -> tuple[TensorList, ...]:
+        """Return the outputs of the next iteration."""
+        return self.run()
 
     def schedule_run(self) -> None:
         """Schedule an iteration without waiting for it."""
@@ -234,19 +278,34 @@ class Pipeline(Inspection, Facts, PrivateMethods):
         """Return None: outputs are ready on torch's current stream."""
         return
 
-    def __iter__(self) -> Iterator[tuple[TensorList, ...]]:
-        """Yield batches until the data end; begin the next epoch if they have ended."""
-        if self.is_at_end:
-            self.reset()
-        return self
+    def prepare(self) -> None:
+        """Schedule batches so that the first one is ready sooner; has no effect without data."""
+        self._parts.run.prefetch()
 
-    def __next__(self) -> tuple[TensorList, ...]:
-        """Return the outputs of the next iteration."""
-        return self.run()
+    def next_outputs(self) -> tuple[TensorList, ...]:
+        """Return the outputs of the next iteration, for an iterator; may be mixed with other APIs.
+
+        Raises:
+            StopIteration: a source is exhausted; until ``reset``.
+        """
+        return self._parts.run.next_outputs()
+
+    def empty(self) -> bool:
+        """Return whether no batch is in progress."""
+        return (
+            self._parts.builder.built is None
+            or self._parts.builder.is_closed
+            or not self._parts.builder.engine().scheduled
+        )
 
     def enable_api_check(self, enable: bool) -> None:
         """Enable or disable the check that only one API runs the pipeline."""
         self._parts.run.checks_api = enable
+
+    @property
+    def has_run(self) -> bool:
+        """Whether a batch was requested, through any API."""
+        return self._parts.run.api is not None
 
     def feed_input(
         self,
@@ -273,6 +332,29 @@ class Pipeline(Inspection, Facts, PrivateMethods):
     def input_feed_count(self, input_name: str) -> int:
         """Return how many batches must be fed before the first run can return."""
         return 1
+
+    def tap(self, name: str) -> Any:
+        """Return the output of a named operator for the last returned batch, even if it is not a pipeline output.
+
+        Args:
+            name: name of the operator: ``fn.resize(images, size=224, name="resized")``. Create the pipeline
+                with ``taps=["resized"]``; other values are not kept.
+
+        Returns:
+            a tensor list; a tuple of tensor lists if the operator has several outputs.
+
+        Raises:
+            PipelineStateError: the name is not in ``taps``, or no batch has been returned yet.
+
+        Example:
+            >>> pipe = training("photos", taps=["resized"])
+            >>> batch = pipe.run()
+            >>> pipe.tap("resized").shape()
+        """
+        values = [tensor_list(batch) for batch in self._parts.taps.value(name)]
+        return values[0] if len(values) == 1 else tuple(values)
+
+    # -- epochs
 
     def reset(self) -> None:
         """Begin the next epoch of all external sources, at any position of the current one.
@@ -309,11 +391,6 @@ class Pipeline(Inspection, Facts, PrivateMethods):
         self._parts.run.next_epoch = epoch
 
     @property
-    def has_run(self) -> bool:
-        """Whether a batch was requested, through any API."""
-        return self._parts.run.api is not None
-
-    @property
     def has_endless_data(self) -> bool:
         """Whether the data are endless: there is no external source, only readers and random operators."""
         return not self._parts.builder.engine().feeds.externals
@@ -323,17 +400,64 @@ class Pipeline(Inspection, Facts, PrivateMethods):
         """Whether the pipeline has no reader."""
         return not self._parts.builder.engine().feeds.readers
 
-    def prepare(self) -> None:
-        """Schedule batches so that the first one is ready sooner; has no effect without data."""
-        self._parts.run.prefetch()
+    # -- readers and samples
 
-    def next_outputs(self) -> tuple[TensorList, ...]:
-        """Return the outputs of the next iteration, for an iterator; may be mixed with other APIs.
+    def epoch_size(self, name: str | None = None) -> int | dict[str, int]:
+        """Return the number of samples of a reader, or of all named readers.
+
+        With ``pad_last_batch`` it is a multiple of the number of shards, because all are padded to the same length.
+        """
+        meta = self.reader_meta(name)
+        if name is not None:
+            return meta["epoch_size_padded"]
+        return {key: value["epoch_size_padded"] for key, value in meta.items()}
+
+    def reader_meta(self, name: str | None = None) -> dict[str, Any]:
+        """Return sizes and sharding of a reader, or of all readers by name.
 
         Raises:
-            StopIteration: a source is exhausted; until ``reset``.
+            PipelineStateError: there is no reader of that name.
         """
-        return self._parts.run.next_outputs()
+        readers = ReaderInformation(self._parts.builder.engine())
+        return readers.meta() if name is None else readers.meta_of(name)
+
+    def left_of_epochs(self, name: str) -> dict[int, int]:
+        """Return the number of samples of all shards that are left of epochs begun with another number of shards.
+
+        Args:
+            name: name of the reader.
+        """
+        return ReaderInformation(self._parts.builder.engine()).left_of_epochs(name)
+
+    def bad_samples(self, epoch: int | None = None) -> list[BadSample]:
+        """Return the samples that could not be read or decoded, in the order of the batches that the user received.
+
+        With ``on_error="skip"`` or ``"replace"``. At least the latest 25,000; ``bad_count`` counts all. The list of
+        a resumed pipeline starts empty.
+
+        Args:
+            epoch: epoch of the reader, from 0; None for all since the pipeline was created.
+
+        Example:
+            >>> for bad in pipe.bad_samples():
+            ...     print(bad)  # photos/cat/17.jpg: DecodeError: the JPEG data end too early. (fn.decoders.image …)
+        """
+        return ReaderInformation(self._parts.builder.engine()).bad_samples(epoch)
+
+    @property
+    def bad_count(self) -> int:
+        """Number of samples that could not be read or decoded, including those that ``bad_samples`` omits."""
+        return self._parts.builder.engine().recovery.bad_count
+
+    @property
+    def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which samples of the last returned batch are real, bool ``[samples]``.
+
+        False for padding (``pad_last_batch``) and for replacements of bad samples, so that metrics can ignore them.
+        """
+        return self._parts.builder.engine().valid
+
+    # -- checkpoints
 
     def state_dict(self, iterator: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the position of the consumer, after any batch, as a few hundred bytes of JSON data.
@@ -393,84 +517,288 @@ class Pipeline(Inspection, Facts, PrivateMethods):
         """State of the iterator in the loaded state, or None."""
         return self._parts.checkpoints.iterator_state
 
-    def epoch_size(self, name: str | None = None) -> int | dict[str, int]:
-        """Return the number of samples of a reader, or of all named readers.
+    # -- options
 
-        With ``pad_last_batch`` it is a multiple of the number of shards, because all are padded to the same length.
+    @property
+    def max_batch_size(self) -> int:
+        """Maximum number of samples in a batch."""
+        return self._parts.options.batch_size
+
+    @property
+    def batch_size(self) -> int:
+        """Old name of ``max_batch_size``."""
+        warn_deprecated("Pipeline.batch_size is now called max_batch_size.")
+        return self._parts.options.batch_size
+
+    @property
+    def num_threads(self) -> int:
+        """Number of worker threads."""
+        return self._parts.options.num_threads
+
+    @property
+    def device_id(self) -> int | None:
+        """Index of the accelerator."""
+        return self._parts.options.device_id
+
+    @property
+    def seed(self) -> int:
+        """Seed of all random numbers; drawn at random if not specified."""
+        return self._parts.builder.seed
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self._parts.builder.graph().outputs)
+
+    def output_dtype(self) -> list[Any]:
+        """Return the expected element type of each output; None for any."""
+        return [self._parts.options.expected("dtype", index) for index in range(self.num_outputs)]
+
+    def output_ndim(self) -> list[Any]:
+        """Return the expected number of dimensions of each output; None for any."""
+        return [self._parts.options.expected("ndim", index) for index in range(self.num_outputs)]
+
+    def output_layout(self) -> list[Any]:
+        """Return the expected layout of each output; None for any."""
+        return [self._parts.options.expected("layout", index) for index in range(self.num_outputs)]
+
+    @property
+    def prefetch_queue_depth(self) -> Any:
+        """Number of batches in progress at the same time, as specified."""
+        return self._parts.options.prefetch_queue_depth
+
+    @property
+    def cpu_queue_size(self) -> int:
+        """Number of batches in progress before the device stage, as specified."""
+        depths = self._parts.options.prefetch_queue_depth
+        return depths["cpu_size"] if isinstance(depths, Mapping) else depths
+
+    @property
+    def gpu_queue_size(self) -> int:
+        """Number of batches in progress on the device, as specified."""
+        depths = self._parts.options.prefetch_queue_depth
+        return depths["gpu_size"] if isinstance(depths, Mapping) else depths
+
+    @property
+    def exec_pipelined(self) -> bool:
+        """As specified."""
+        return self._parts.options.exec_pipelined
+
+    @property
+    def exec_async(self) -> bool:
+        """As specified."""
+        return self._parts.options.exec_async
+
+    @property
+    def exec_separated(self) -> bool:
+        """Whether the two queue sizes were specified separately."""
+        return isinstance(self._parts.options.prefetch_queue_depth, Mapping)
+
+    @property
+    def exec_dynamic(self) -> bool | None:
+        """As specified, or DALI's default; memory and copies are always dynamic."""
+        options = self._parts.options
+        is_default = options.exec_pipelined and options.exec_async and not self.exec_separated
+        return True if options.exec_dynamic is None and is_default else options.exec_dynamic
+
+    @property
+    def py_num_workers(self) -> int | None:
+        """Number of worker processes of parallel sources."""
+        return self._parts.options.py_num_workers
+
+    @property
+    def py_start_method(self) -> str:
+        """Start method of worker processes."""
+        return self._parts.options.py_start_method
+
+    @property
+    def stream_policy(self) -> Any:
+        """As specified; no effect."""
+        return self._parts.options.stream_policy
+
+    @property
+    def concurrency(self) -> Any:
+        """As specified; no effect."""
+        return self._parts.options.concurrency
+
+    @property
+    def max_streams(self) -> int:
+        """-1, which means no limit; the option has no effect, as in DALI."""
+        return -1
+
+    @property
+    def default_cuda_stream_priority(self) -> int:
+        """0; the option has no effect, as in DALI. Work is submitted to torch's streams."""
+        return 0
+
+    @property
+    def set_affinity(self) -> bool:
+        """As specified; no effect."""
+        return self._parts.options.set_affinity
+
+    @property
+    def enable_memory_stats(self) -> bool:
+        """As specified."""
+        return self._parts.options.enable_memory_stats
+
+    @property
+    def bytes_per_sample(self) -> int:
+        """As specified; no effect."""
+        return self._parts.options.bytes_per_sample
+
+    # -- inspection and serialization
+
+    def explain(self) -> str:
+        """Return what each pass did to the graph and why, with the user's lines.
+
+        Pruned, folded, merged, split, placed and copied nodes; with ``processes``, also which nodes run in them.
         """
-        meta = self.reader_meta(name)
-        if name is not None:
-            return meta["epoch_size_padded"]
-        return {key: value["epoch_size_padded"] for key, value in meta.items()}
+        return self._parts.inspection.explain()
 
-    def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """Return sizes and sharding of a reader, or of all readers by name.
+    def executor_statistics(self) -> dict[str, Any]:
+        """Return the size in bytes of the outputs of each operator; needs ``enable_memory_stats=True``.
+
+        Values inside a chunk of samples share the scratch memory of their thread, so the sum over all operators
+        is much larger than the memory of the pipeline.
+
+        Returns:
+            by device and name of the operator, ``"CPU_resized"``, lists with one number for each output:
+            ``real_memory_size`` (bytes of the largest batch), ``max_real_memory_size`` (bytes of the largest sample),
+            and the same values as ``reserved_memory_size`` and ``max_reserved_memory_size``.
+            Empty if nothing is measured.
+        """
+        return self._parts.inspection.executor_statistics()
+
+    def external_source_shm_statistics(self) -> dict[str, list[int]]:
+        """Return the sizes of the shared memory slots that workers fill for ``external_source(parallel=True)``.
+
+        Slots grow with the data, so these are the current sizes.
+
+        Returns:
+            ``capacities``: bytes of each slot, one batch of one source; ``per_sample_capacities``: the same, divided by
+            the batch size. Empty without parallel sources, and before the pipeline is built.
+        """
+        return self._parts.inspection.shared_memory_statistics()
+
+    def save_graph_to_dot_file(
+        self,
+        filename: str | PathLike[str],
+        *,
+        show_tensors: bool = False,
+        show_ids: bool | None = None,
+        use_colors: bool = False,
+    ) -> None:
+        """Write the graph, as the user defined it, in Graphviz' DOT language.
+
+        Args:
+            filename: path of the file.
+            show_tensors: ignored.
+            show_ids: ignored, with a warning.
+            use_colors: ignored.
+        """
+        if show_ids is not None:
+            warn_deprecated("The argument 'show_ids' no longer has an effect and can be omitted.")
+        self._parts.inspection.write_dot(filename)
+
+    def save_graph_to_svg_file(self, filename: str | PathLike[str]) -> None:
+        """Draw the graph, as the user defined it, as SVG; no other program is needed.
+
+        Args:
+            filename: path of the file.
+        """
+        self._parts.inspection.write_svg(filename)
+
+    def _repr_svg_(self) -> str:
+        """Show the graph in a notebook."""
+        return self._parts.inspection.svg()
+
+    def serialize(self, define_graph: Any = None, filename: str | PathLike[str] | None = None) -> bytes:
+        """Return the graph and the main arguments as JSON, which ``deserialize`` reads without executing code.
+
+        Args:
+            define_graph: a function that returns the outputs; for old programs.
+            filename: path of a file to which the JSON is also written.
 
         Raises:
-            PipelineStateError: there is no reader of that name.
+            SerializationError: the graph contains Python functions.
         """
-        readers = ReaderInformation(self._parts.builder.engine())
-        return readers.meta() if name is None else readers.meta_of(name)
+        if define_graph is not None:
+            with self:
+                result = define_graph()
+            self.set_outputs(*(result if isinstance(result, (tuple, list)) else (result,)))
+        return self._parts.inspection.serialized(filename)
 
-    def left_of_epochs(self, name: str) -> dict[int, int]:
-        """Return the number of samples of all shards that are left of epochs begun with another number of shards.
+    @classmethod
+    def deserialize(
+        cls,
+        serialized_pipeline: bytes | str | None = None,
+        filename: str | PathLike[str] | None = None,
+        *,
+        allow_side_effects: bool = False,
+        **options: Any,
+    ) -> Self:
+        """Create a pipeline from the result of ``serialize``.
+
+        No code in the JSON is executed. Its readers can read any file that this process can.
 
         Args:
-            name: name of the reader.
+            serialized_pipeline: the JSON; or
+            filename: path of a file that contains it.
+            allow_side_effects: accept operators that write files or run Python code, such as ``fn.dump_image``. Only
+                for trusted input.
+            options: arguments of ``Pipeline`` that override those in the JSON.
+
+        Raises:
+            SerializationError: not a serialized pipeline, damaged, or with an operator that writes files or runs Python
+                code.
         """
-        return ReaderInformation(self._parts.builder.engine()).left_of_epochs(name)
+        if (serialized_pipeline is None) == (filename is None):
+            raise ArgumentTypeError("pass either the serialized pipeline or filename.", line=SourceLine.capture())
+        graph, saved = deserialized(serialized_pipeline, filename, allow_side_effects=allow_side_effects)
+        given = {name: value for name, value in options.items() if value is not None}
+        pipe = cls(**{**options_from_json(saved), **given})
+        pipe._parts.definition.take(graph)
+        return pipe
 
-    def bad_samples(self, epoch: int | None = None) -> list[BadSample]:
-        """Return the samples that could not be read or decoded, in the order of the batches that the user received.
-
-        With ``on_error="skip"`` or ``"replace"``. At least the latest 25,000; ``bad_count`` counts all. The list of
-        a resumed pipeline starts empty.
+    def deserialize_and_build(self, serialized_pipeline: bytes | str, *, allow_side_effects: bool = False) -> None:
+        """Load the graph of a serialized pipeline and build it with this pipeline's own arguments.
 
         Args:
-            epoch: epoch of the reader, from 0; None for all since the pipeline was created.
+            serialized_pipeline: the JSON.
+            allow_side_effects: see ``deserialize``.
 
-        Example:
-            >>> for bad in pipe.bad_samples():
-            ...     print(bad)  # photos/cat/17.jpg: DecodeError: the JPEG data end too early. (fn.decoders.image …)
+        Raises:
+            PipelineStateError: this pipeline already has a graph.
+            SerializationError: see ``deserialize``.
         """
-        return ReaderInformation(self._parts.builder.engine()).bad_samples(epoch)
-
-    @property
-    def bad_count(self) -> int:
-        """Number of samples that could not be read or decoded, including those that ``bad_samples`` omits."""
-        return self._parts.builder.engine().recovery.bad_count
-
-    @property
-    def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which samples of the last returned batch are real, bool ``[samples]``.
-
-        False for padding (``pad_last_batch``) and for replacements of bad samples, so that metrics can ignore them.
-        """
-        return self._parts.builder.engine().valid
-
-    def empty(self) -> bool:
-        """Return whether no batch is in progress."""
-        return (
-            self._parts.builder.built is None
-            or self._parts.builder.is_closed
-            or not self._parts.builder.engine().scheduled
-        )
-
-    def start_py_workers(self) -> None:
-        """Start the worker processes of parallel sources now, while a fork is still safe."""
+        if not self._parts.definition.is_empty:
+            raise PipelineStateError("this pipeline already has a graph.", line=self._parts.line)
+        graph, _ = deserialized(serialized_pipeline, allow_side_effects=allow_side_effects)
+        self._parts.definition.take(graph)
         self.build()
 
-    def close(self) -> None:
-        """Stop the threads and worker processes; the pipeline cannot run afterwards.
+    # -- methods of DALI's pipeline that published loaders call although their names begin with an underscore
 
-        A thread that waits for a batch receives a PipelineStateError.
-        """
-        self._parts.builder.close()
+    def _prefetch(self) -> None:
+        self.prepare()
 
-    def __repr__(self) -> str:
-        """Return batch size and number of threads."""
-        options = self._parts.options
-        return f"<{type(self).__name__} batch_size={options.batch_size} num_threads={options.num_threads}>"
+    def _run_once(self) -> None:
+        self.schedule_run()
+
+    def _run(self) -> None:
+        warn_deprecated("Pipeline._run() is now called schedule_run().")
+        self.schedule_run()
+
+    def _share_outputs(self) -> Any:
+        warn_deprecated("Pipeline._share_outputs() is now called share_outputs().")
+        return self.share_outputs()
+
+    def _release_outputs(self) -> None:
+        warn_deprecated("Pipeline._release_outputs() is now called release_outputs().")
+        self.release_outputs()
+
+    def _outputs(self, cuda_stream: Any = None) -> Any:
+        return self.outputs(cuda_stream)
 
 
 def parts_of(pipeline: Pipeline) -> Parts:
