@@ -8,6 +8,7 @@ from dalify.base.errors import ArgumentValueError, LayoutError
 from dalify.base.optional import torch
 from dalify.kernels.arrays.axes import normal_axis
 from dalify.kernels.arrays.join_checks import check_joinable, first_layout
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.registry import Spec, operator
 
 
@@ -54,6 +55,7 @@ def _(out: np.ndarray, *parts: np.ndarray, axis: int) -> None:
     np.stack(parts, axis=normal_axis(axis, out.ndim - 2, extra=1) + 1, out=out)
 
 
-@stack.gpu
+@stack.gpu_samples
+@on_padded
 def _(out: torch.Tensor, *parts: torch.Tensor, axis: int) -> None:
     out.copy_(torch.stack(parts, dim=normal_axis(axis, out.dim() - 2, extra=1) + 1))

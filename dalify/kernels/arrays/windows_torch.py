@@ -1,8 +1,8 @@
-"""Copies windows of all samples of a chunk on the device, whatever their shapes: crop, slice, borders and flip."""
+"""Moves the elements of all samples of a chunk on the device, whatever their shapes: windows, borders, flips, axes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +18,14 @@ from dalify.kernels.dispatch import prefer_triton
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["bordered_samples_torch", "flip_samples_torch", "window_samples_torch"]
+__all__ = [
+    "bordered_samples_torch",
+    "flip_samples_torch",
+    "joined_samples_torch",
+    "moved_torch",
+    "transpose_samples_torch",
+    "window_samples_torch",
+]
 
 
 @prefer_triton("windows", "copy_windows")
@@ -102,6 +109,64 @@ def flip_samples_torch(out: DeviceSamples, x: DeviceSamples, flags: Mapping[int,
         # Without a condition: at + flag * (extent - 1 - 2 * at).
         sources[axis] = at + is_reversed * (extent - 1 - 2 * at)
     movable_torch(out.block).copy_(movable_torch(grid.whole(grid.read(x, grid.sources(x, sources)))))
+
+
+def transpose_samples_torch(out: DeviceSamples, x: DeviceSamples, order: Sequence[int]) -> None:
+    """Reorder the axes of samples.
+
+    Args:
+        out: output.
+        x: samples of the same element type.
+        order: axis of `x` for each axis of `out`.
+    """
+    if out.dense is not None and x.dense is not None:
+        out.dense.copy_(x.dense.permute(0, *(axis + 1 for axis in order)))
+        return
+    grid = Grid(out, x, out.ndim)
+    sources = [grid.coordinates[order.index(axis)] for axis in range(x.ndim)]
+    movable_torch(out.block).copy_(movable_torch(grid.whole(grid.read(x, grid.sources(x, sources)))))
+
+
+def joined_samples_torch(out: DeviceSamples, parts: Sequence[DeviceSamples], axis: int) -> None:
+    """Concatenate samples along an axis.
+
+    Args:
+        out: output; none is empty.
+        parts: samples of the same element type, whose extents along the axis add up to those of `out`. Those of a
+            sample without elements count as 0.
+        axis: of a sample.
+    """
+    full = [part for part in parts if part.ndim == out.ndim and part.shapes.all(1).any()]
+    if all(samples.dense is not None for samples in (out, *full)):
+        out.dense.copy_(torch.cat([part.dense for part in full], axis + 1))
+        return
+    begin = np.zeros(len(out), np.int64)
+    result = None
+    for part in full:
+        grid = Grid(out, part, out.ndim)
+        places = list(grid.coordinates)
+        places[axis] = places[axis] - grid.of_sample(begin)
+        begin += np.where(part.shapes.all(1), part.shapes[:, axis], 0)
+        values = movable_torch(grid.whole(grid.read(part, grid.sources(part, grid.limited(part, places)))))
+        # Later parts begin behind this one, and overwrite what it repeats there.
+        result = values if result is None else torch.where(grid.whole(places[axis] >= 0), values, result)
+    movable_torch(out.block).copy_(result)
+
+
+def moved_torch(x: DeviceSamples, offsets: np.ndarray, size: int) -> Tensor:
+    """Return the elements of samples at other places.
+
+    Args:
+        x: samples, none of them empty.
+        offsets: int64 [N]: the first element of each in the result.
+        size: elements of the result.
+    """
+    if np.array_equal(x.offsets, offsets) and x.block.numel() == size:
+        return x.block
+    flat = x.flattened()
+    block = torch.empty(size, dtype=x.dtype, device=x.device)
+    window_samples_torch(DeviceSamples(block, offsets, flat.shapes), flat, np.zeros_like(flat.shapes))
+    return block
 
 
 def _reflect(at: Tensor, extent: Tensor) -> Tensor:
