@@ -95,6 +95,7 @@ OPERATIONS: dict[str, Operation] = {
     "one_hot": lambda x: fn.one_hot(x & 7, num_classes=5, axis=1, dtype=types.INT16, on_value=3),
     "jpeg_compression_distortion": lambda x: fn.jpeg_compression_distortion(x, quality=35),
     "grid_mask": lambda x: fn.grid_mask(x, tile=7, ratio=0.4, angle=0.3, shift_x=2.0),
+    "equalize": fn.equalize,
     "cast_like": lambda x: fn.cast_like(x, np.int32(1)),
     "copy": fn.copy,
     "full_like": lambda x: fn.full_like(x, np.array([1, 2, 300])),

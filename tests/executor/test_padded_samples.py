@@ -26,7 +26,15 @@ PADDED = [
     "minimum",
     "maximum",
 ]
-PADDED += ["standard deviation", "stack", "one_hot", "jpeg_compression_distortion", "grid_mask", "full_like"]
+PADDED += [
+    "standard deviation",
+    "stack",
+    "one_hot",
+    "jpeg_compression_distortion",
+    "grid_mask",
+    "full_like",
+    "equalize",
+]
 
 
 def _spectra(sound: Any) -> Any:
@@ -135,6 +143,25 @@ def test_a_given_mean_whose_axes_depend_on_the_shape() -> None:
     for sample, result in zip(given, found, strict=True):
         across = mean if sample.shape[1] == 5 else mean[:, None]
         np.testing.assert_allclose(result, (sample - across) / 2, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("width", [2, 3, 5])
+def test_points_of_several_numbers(width: int) -> None:
+    random = np.random.default_rng(6)
+    given = [random.normal(size=(count, width)).astype(np.float32) for count in (3, 1, 70, 0, 12)]
+    matrix = random.normal(size=(4, width + 1)).astype(np.float32)
+    found = results(lambda x: fn.coord_transform(x, MT=matrix.reshape(-1).tolist()), given, "")
+    for points, result in zip(given, found, strict=True):
+        np.testing.assert_allclose(result, points @ matrix[:, :-1].T + matrix[:, -1], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_points_of_several_numbers_of_coordinates() -> None:
+    random = np.random.default_rng(7)
+    given = [random.normal(size=shape).astype(np.float32) for shape in ((3, 2), (1, 3), (7, 2), (2, 5))]
+    for points, result in zip(given, results(lambda x: fn.coord_transform(x, M=2.5, T=-1.0), given, ""), strict=True):
+        np.testing.assert_allclose(result, points * 2.5 - 1, rtol=1e-6)
 
 
 @pytest.mark.usefixtures("gpu")

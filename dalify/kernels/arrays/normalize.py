@@ -25,7 +25,7 @@ from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce import deviations
 from dalify.kernels.arrays.reduce_torch import deviations_torch
 from dalify.kernels.arrays.upload_torch import uploaded
-from dalify.kernels.arrays.windows_torch import window_samples_torch
+from dalify.kernels.arrays.windows_torch import fill_by_kind
 
 __all__ = [
     "batch_statistics",
@@ -204,32 +204,14 @@ def normalize_samples_torch(
         axes: of each sample, the axes to reduce for means and deviations.
         options: ddof, epsilon, scale, shift.
     """
-    if len({*axes}) > 1:  # extents decide on the axes of a given mean
-        _by_axes(out, x, means, factors, axes, **options)
-        return
-    given = [None if rows[0] is None else _as_samples(rows, x.device) for rows in (means, factors)]
-    _normalize_padded(out, x, *given, axes=axes[0], **options)
 
+    def fill(part: DeviceSamples, numbers: np.ndarray) -> None:
+        chosen = [None if rows[0] is None else [rows[n] for n in numbers] for rows in (means, factors)]
+        given = [None if rows is None else _as_samples(rows, x.device) for rows in chosen]
+        source = x if len(numbers) == len(x) else x.take(numbers)
+        _normalize_padded(part, source, *given, axes=axes[numbers[0]], **options)
 
-def _by_axes(
-    out: DeviceSamples,
-    x: DeviceSamples,
-    means: Sequence[np.ndarray | None],
-    factors: Sequence[np.ndarray | None],
-    axes: Sequence[tuple[int, ...]],
-    **options: Any,
-) -> None:
-    blocks, offsets, start = [], np.zeros(len(x), np.int64), 0
-    for chosen in sorted({*axes}):
-        numbers = np.array([n for n, found in enumerate(axes) if found == chosen])
-        part = DeviceSamples.empty(out.shapes[numbers], out.dtype, out.device)
-        rows = ([values[n] for n in numbers] for values in (means, factors, axes))
-        normalize_samples_torch(part, x.take(numbers), *rows, **options)
-        blocks.append(part.block)
-        offsets[numbers] = part.offsets + start
-        start += part.block.numel()
-    results = DeviceSamples(torch.cat(blocks), offsets, out.shapes)
-    window_samples_torch(out, results, np.zeros_like(out.shapes))
+    fill_by_kind(out, axes, fill)  # extents decide on the axes of a given mean
 
 
 def _as_samples(rows: Sequence[np.ndarray | None], device: Any) -> DeviceSamples:

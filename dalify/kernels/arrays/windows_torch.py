@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bordered_samples_torch",
+    "fill_by_kind",
     "flip_samples_torch",
     "joined_samples_torch",
     "moved_torch",
@@ -151,6 +152,29 @@ def joined_samples_torch(out: DeviceSamples, parts: Sequence[DeviceSamples], axi
         # Later parts begin behind this one, and overwrite what it repeats there.
         result = values if result is None else torch.where(grid.whole(places[axis] >= 0), values, result)
     movable_torch(out.block).copy_(result)
+
+
+def fill_by_kind(out: DeviceSamples, kinds: Sequence[Any], fill: Callable[[DeviceSamples, np.ndarray], None]) -> None:
+    """Compute samples of several kinds, those of a kind together.
+
+    Args:
+        out: output.
+        kinds: of each sample, hashable.
+        fill: is called once for each kind, with samples to fill, and their numbers, int64 ascending.
+    """
+    found = list(dict.fromkeys(kinds))
+    if len(found) == 1:
+        fill(out, np.arange(len(out)))
+        return
+    blocks, offsets, start = [], np.zeros(len(out), np.int64), 0
+    for kind in found:
+        numbers = np.array([n for n, other in enumerate(kinds) if other == kind])
+        part = DeviceSamples.empty(out.shapes[numbers], out.dtype, out.device)
+        fill(part, numbers)
+        blocks.append(part.block)
+        offsets[numbers] = part.offsets + start
+        start += part.block.numel()
+    window_samples_torch(out, DeviceSamples(torch.cat(blocks), offsets, out.shapes), np.zeros_like(out.shapes))
 
 
 def moved_torch(x: DeviceSamples, offsets: np.ndarray, size: int) -> Tensor:

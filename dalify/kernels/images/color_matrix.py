@@ -18,7 +18,7 @@ from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples, saturate_cast_torch, to_uint8
 from dalify.kernels.arrays.grid_torch import Grid
 from dalify.kernels.arrays.upload_torch import uploaded
-from dalify.kernels.arrays.windows_torch import moved_torch
+from dalify.kernels.arrays.windows_torch import moved_torch, window_samples_torch
 from dalify.kernels.dispatch import prefer_triton
 
 if TYPE_CHECKING:
@@ -189,7 +189,13 @@ def apply_matrix_torch(out: Any, x: Any, matrix: np.ndarray, offset: np.ndarray)
         if x.dense is not None and out.dense is not None:
             out, x = out.dense, x.dense
         else:
+            out = out.take(np.arange(len(out)))  # pixels of all samples along one axis
             outputs, inputs = matrix.shape[1:]
+            if (out.offsets % outputs).any() or out.block.numel() % outputs:
+                tight = DeviceSamples.empty(out.shapes, out.dtype, out.device).take(np.arange(len(out)))
+                apply_matrix_torch(tight, x, matrix, offset)
+                window_samples_torch(out, tight, np.zeros_like(out.shapes))
+                return
             # The pixels of the results, which have the places of those of the input.
             sample = Grid(out, x, 1, outputs).sample
             places = out.offsets // outputs * inputs
