@@ -156,6 +156,10 @@ class DeviceSamples:
         dense = self.dense if self.dense is not None else self.stacked().dense
         return dense.reshape(-1)
 
+    def ragged(self) -> DeviceSamples:
+        """Return the same samples not as one tensor, so that kernels see their elements along one axis."""
+        return self if self.dense is None else DeviceSamples(self.block, self.offsets, self.shapes)
+
     def tensors(self) -> list[Any]:
         """Return the samples as views, for kernels that have to process them one by one."""
         if self.dense is not None:

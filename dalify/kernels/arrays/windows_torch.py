@@ -141,17 +141,29 @@ def joined_samples_torch(out: DeviceSamples, parts: Sequence[DeviceSamples], axi
     if all(samples.dense is not None for samples in (out, *full)):
         out.dense.copy_(torch.cat([part.dense for part in full], axis + 1))
         return
+    units = {common_unit(samples, out.ndim - 1) if axis < out.ndim - 1 else 0 for samples in (out, *full)}
+    unit = units.pop() if len(units) == 1 else 0
+
+    def runs(samples: DeviceSamples) -> DeviceSamples:
+        """Return samples as rows of what is adjacent in the result."""
+        shapes = samples.shapes
+        forms = [shapes[:, :axis].prod(1), shapes[:, axis:].prod(1) // (unit or 1), np.full(len(shapes), unit or 1)]
+        return samples.reshaped(np.stack(forms, 1)).ragged()
+
+    target, sources = runs(out), [runs(part) for part in full]
+    grid = Grid(target, max(sources, key=lambda part: part.block.numel()), 2, unit or 1)
+    row, at = grid.coordinates
     begin = np.zeros(len(out), np.int64)
     result = None
-    for part in full:
-        grid = Grid(out, part, out.ndim)
-        places = list(grid.coordinates)
-        places[axis] = places[axis] - grid.of_sample(begin)
-        begin += np.where(part.shapes.all(1), part.shapes[:, axis], 0)
-        values = movable_torch(grid.whole(grid.read(part, grid.sources(part, grid.limited(part, places)))))
+    for part in sources:
+        place = at - grid.of_sample(begin)
+        begin += np.where(part.shapes.all(1), part.shapes[:, 1], 0)
+        values = movable_torch(grid.read(part, grid.sources(part, grid.limited(part, [row, place]))))
         # Later parts begin behind this one, and overwrite what it repeats there.
-        result = values if result is None else torch.where(grid.whole(places[axis] >= 0), values, result)
-    movable_torch(out.block).copy_(result)
+        is_behind = (place >= 0) if not unit or unit == 1 else (place >= 0)[:, None]
+        result = values if result is None else torch.where(is_behind, values, result)
+    assert result is not None, "dalify bug: a result of no elements"
+    movable_torch(out.block).copy_(result.reshape(-1))
 
 
 def fill_by_kind(out: DeviceSamples, kinds: Sequence[Any], fill: Callable[[DeviceSamples, np.ndarray], None]) -> None:

@@ -189,10 +189,10 @@ def apply_matrix_torch(out: Any, x: Any, matrix: np.ndarray, offset: np.ndarray)
         if x.dense is not None and out.dense is not None:
             out, x = out.dense, x.dense
         else:
-            out = out.take(np.arange(len(out)))  # pixels of all samples along one axis
+            out = out.ragged()  # pixels of all samples along one axis
             outputs, inputs = matrix.shape[1:]
             if (out.offsets % outputs).any() or out.block.numel() % outputs:
-                tight = DeviceSamples.empty(out.shapes, out.dtype, out.device).take(np.arange(len(out)))
+                tight = DeviceSamples.empty(out.shapes, out.dtype, out.device).ragged()
                 apply_matrix_torch(tight, x, matrix, offset)
                 window_samples_torch(out, tight, np.zeros_like(out.shapes))
                 return
