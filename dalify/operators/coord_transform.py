@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -149,11 +150,20 @@ def _map_of_group(count: int, spec: Spec, out_spec: Spec, m: Any, mt: Any, t: An
     assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
     assert out_spec.shape is not None, "dalify bug: a kernel without the shape of its output"
     frames = out_spec.shape[0] if len(out_spec.shape) > len(spec.shape) or _is_sequence(spec) else 1
-    return _map(count, frames, spec.shape[-1], out_spec.shape[-1], m, mt, t)
+    return _map(count, [frames, spec.shape[-1], out_spec.shape[-1]], m, mt, t)
 
 
-def _map(count: int, frames: int, columns: int, rows: int, m: Any, mt: Any, t: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return matrices [N * frames, rows, columns] and translations [N * frames, rows] of N samples."""
+def _map(count: int, sizes: Sequence[int], m: Any, mt: Any, t: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return matrices [N * frames, rows, columns] and translations [N * frames, rows].
+
+    Args:
+        count: N, number of samples.
+        sizes: numbers of frames, columns and rows.
+        m: argument M; None if not given, like the others.
+        mt: argument MT.
+        t: argument T.
+    """
+    frames, columns, rows = sizes
     translation = np.zeros((count * frames, rows), np.float32) if t is None else np.empty(0, np.float32)
     whole = m if mt is None else mt
     if whole is None:
@@ -220,12 +230,12 @@ def _(
 
     def maps(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if len(numbers) == len(x) and (sizes == sizes[0]).all() and not any(isinstance(item, list) for item in given):
-            return _map(len(x), *sizes[0].tolist(), *given)
+            return _map(len(x), sizes[0].tolist(), M, MT, T)
         found = []
         for n in numbers.tolist():
-            own = (None if values is None else values[n][None] for values in given)
+            m, mt, t = (None if values is None else values[n][None] for values in given)
             try:
-                found.append(_map(1, *sizes[n].tolist(), *own))
+                found.append(_map(1, sizes[n].tolist(), m, mt, t))
             except ShapeError as error:
                 error.sample = n
                 raise

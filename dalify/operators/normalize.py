@@ -185,9 +185,10 @@ def _(
     centers: list[np.ndarray | None] = []
     factors: list[np.ndarray | None] = []
     for n, shape in enumerate(x.shapes.tolist()):
-        given = (None if values is None else values[n][None] for values in (mean, stddev, batch_mean, batch_factor))
+        given = (mean, stddev, batch_mean, batch_factor)
+        one, two, three, four = (None if values is None else values[n][None] for values in given)
         try:
-            found, center, factor = _resolve(shape, axes, axis_names, *given, epsilon, scale, spec)
+            found, center, factor = _resolve(shape, axes, axis_names, one, two, three, four, epsilon, scale, spec)
         except DalifyError as error:
             error.sample = n
             raise

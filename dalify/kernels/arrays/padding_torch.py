@@ -10,7 +10,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,21 +19,18 @@ from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch, window_samples_torch
-from dalify.kernels.random.philox import SampleDraws
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = ["inside_torch", "on_padded", "similar_shapes"]
 
-_Function = TypeVar("_Function", bound=Callable[..., None])
-
 # Elements of a padded sample for each of its own, at most.
 _LIMIT = 4
 _EXTENTS = "extents"
 
 
-def on_padded(function: _Function) -> _Function:
+def on_padded(function: Callable[..., None]) -> Callable[..., None]:
     """Make a kernel for tensors one for `DeviceSamples`: it is called with samples padded to one shape.
 
     The kernel is ``f(out, x, ..., *, parameters)`` with tensors ``[N, ...]``. Inputs repeat the edges of each sample
@@ -59,7 +56,7 @@ def on_padded(function: _Function) -> _Function:
         results: list[Tensor] = []
         for group in groups:
             inputs = tuple(None if x is None else x.take(group) for x in xs)
-            values = {name: _of_group(value, group) for name, value in named.items()}
+            values = {name: _of_group(name, value, group) for name, value in named.items()}
             try:
                 results.append(_call(function, wanted, out.take(group), inputs, values))
             except DalifyError as error:
@@ -70,7 +67,7 @@ def on_padded(function: _Function) -> _Function:
 
     kept = [item for item in signature.parameters.values() if item.name != _EXTENTS]
     called.__signature__ = signature.replace(parameters=kept)  # pyright: ignore[reportAttributeAccessIssue]
-    return cast(_Function, called)
+    return called
 
 
 def _call(
@@ -109,12 +106,12 @@ def _fill(out: DeviceSamples, results: list[Tensor], groups: list[np.ndarray]) -
     window_samples_torch(out, DeviceSamples(block, offsets, shapes), np.zeros_like(out.shapes))
 
 
-def _of_group(value: Any, group: np.ndarray) -> Any:
+def _of_group(name: str, value: Any, group: np.ndarray) -> Any:
     """Return what an argument has for some of the samples. Constants are tuples, numbers and strings."""
     if isinstance(value, np.ndarray):
         return value[group]
-    if isinstance(value, SampleDraws):
-        return SampleDraws(value.draws, value.samples[group])
+    if name == "draws":
+        return type(value)(value.draws, value.samples[group])
     return [value[number] for number in group] if isinstance(value, list) else value
 
 
