@@ -15,7 +15,7 @@ from dalify.base.errors import ShapeError
 from dalify.data import Batch, DALIDataType
 from dalify.data.batch import places_in_block
 from dalify.data.device_samples import DeviceSamples
-from dalify.executor.device_samples_step import CompiledStep, DeviceSamplesStep, step_class
+from dalify.executor.device_samples_step import CompiledGroupStep, CompiledStep, DeviceSamplesStep, step_class
 from dalify.registry.catalog import find
 
 Operation = Callable[[Any], Any]
@@ -315,6 +315,7 @@ def test_an_accelerator_runs_its_own_kernels(monkeypatch: pytest.MonkeyPatch) ->
     resize = find("resize")
     assert step_class(resize, "gpu", is_emulated=False) is DeviceSamplesStep
     assert step_class(resize, "gpu", is_emulated=True) is CompiledStep
+    assert step_class(find("transpose"), "gpu", is_emulated=True) is CompiledGroupStep
     monkeypatch.setenv("DALIFY_EMULATED_KERNELS", "torch")
     assert step_class(resize, "gpu", is_emulated=True) is DeviceSamplesStep
 
