@@ -266,7 +266,7 @@ def test_random_numbers_of_users_functions_depend_on_the_batch_alone() -> None:
     assert len(np.unique(np.concatenate([sample for (output,) in found[0] for sample in output]))) == 24
 
 
-@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.usefixtures("gpu")
 def test_the_device_stays_here(photo_folder: Path) -> None:
     pytest.importorskip("torch", reason="GPU kernels are written for torch")
 

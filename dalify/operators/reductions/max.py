@@ -6,6 +6,7 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.kernels.arrays.axes import chosen_axes, reduced_spec
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce import maximum, reduced_dtype
 from dalify.kernels.arrays.reduce_torch import maximum_torch
 from dalify.registry import Spec, operator
@@ -48,6 +49,15 @@ def _(out: np.ndarray, x: np.ndarray, *, axes: tuple[int, ...] | None, axis_name
     maximum(out, x, chosen_axes(spec, axes, axis_names))
 
 
-@max.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, axes: tuple[int, ...] | None, axis_names: str | None, spec: Spec) -> None:
-    maximum_torch(out, x, chosen_axes(spec, axes, axis_names))
+@max.gpu_samples
+@on_padded
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    axes: tuple[int, ...] | None,
+    axis_names: str | None,
+    spec: Spec,
+    extents: np.ndarray,
+) -> None:
+    maximum_torch(out, x, chosen_axes(spec, axes, axis_names), extents)

@@ -8,6 +8,7 @@ from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays import reduce
 from dalify.kernels.arrays.axes import chosen_axes, reduced_spec
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce_torch import mean_square_torch
 from dalify.registry import Spec, operator
 
@@ -51,6 +52,15 @@ def _(out: np.ndarray, x: np.ndarray, *, axes: tuple[int, ...] | None, axis_name
     reduce.mean_square(out, x, chosen_axes(spec, axes, axis_names))
 
 
-@mean_square.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, axes: tuple[int, ...] | None, axis_names: str | None, spec: Spec) -> None:
-    mean_square_torch(out, x, chosen_axes(spec, axes, axis_names))
+@mean_square.gpu_samples
+@on_padded
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    axes: tuple[int, ...] | None,
+    axis_names: str | None,
+    spec: Spec,
+    extents: np.ndarray,
+) -> None:
+    mean_square_torch(out, x, chosen_axes(spec, axes, axis_names), extents)

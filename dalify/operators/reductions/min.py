@@ -6,6 +6,7 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.kernels.arrays.axes import chosen_axes, reduced_spec
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce import minimum, reduced_dtype
 from dalify.kernels.arrays.reduce_torch import minimum_torch
 from dalify.registry import Spec, operator
@@ -48,6 +49,15 @@ def _(out: np.ndarray, x: np.ndarray, *, axes: tuple[int, ...] | None, axis_name
     minimum(out, x, chosen_axes(spec, axes, axis_names))
 
 
-@min.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, axes: tuple[int, ...] | None, axis_names: str | None, spec: Spec) -> None:
-    minimum_torch(out, x, chosen_axes(spec, axes, axis_names))
+@min.gpu_samples
+@on_padded
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    axes: tuple[int, ...] | None,
+    axis_names: str | None,
+    spec: Spec,
+    extents: np.ndarray,
+) -> None:
+    minimum_torch(out, x, chosen_axes(spec, axes, axis_names), extents)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from dalify.data import Array
+from dalify.base.optional import torch
 from dalify.kernels.arrays import reduce
 from dalify.kernels.arrays.axes import check_center, chosen_axes, reduced_spec
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce_torch import std_dev_torch
 from dalify.registry import Spec, operator
 
@@ -54,9 +53,30 @@ def std_dev(
 
 
 @std_dev.cpu
-@std_dev.gpu
 def _(
-    out: Array, x: Array, mean: Array, *, axes: tuple[int, ...] | None, axis_names: str | None, ddof: int, spec: Spec
+    out: np.ndarray,
+    x: np.ndarray,
+    mean: np.ndarray,
+    *,
+    axes: tuple[int, ...] | None,
+    axis_names: str | None,
+    ddof: int,
+    spec: Spec,
 ) -> None:
-    compute: Any = reduce.std_dev if isinstance(x, np.ndarray) else std_dev_torch
-    compute(out, x, mean, chosen_axes(spec, axes, axis_names), ddof)
+    reduce.std_dev(out, x, mean, chosen_axes(spec, axes, axis_names), ddof)
+
+
+@std_dev.gpu_samples
+@on_padded
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    mean: torch.Tensor,
+    *,
+    axes: tuple[int, ...] | None,
+    axis_names: str | None,
+    ddof: int,
+    spec: Spec,
+    extents: np.ndarray,
+) -> None:
+    std_dev_torch(out, x, mean, chosen_axes(spec, axes, axis_names), ddof, extents)

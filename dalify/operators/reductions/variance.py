@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from dalify.data import Array
+from dalify.base.optional import torch
 from dalify.kernels.arrays import reduce
 from dalify.kernels.arrays.axes import check_center, chosen_axes, reduced_spec
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce_torch import variance_torch
 from dalify.registry import Spec, operator
 
@@ -54,9 +53,30 @@ def variance(
 
 
 @variance.cpu
-@variance.gpu
 def _(
-    out: Array, x: Array, mean: Array, *, axes: tuple[int, ...] | None, axis_names: str | None, ddof: int, spec: Spec
+    out: np.ndarray,
+    x: np.ndarray,
+    mean: np.ndarray,
+    *,
+    axes: tuple[int, ...] | None,
+    axis_names: str | None,
+    ddof: int,
+    spec: Spec,
 ) -> None:
-    compute: Any = reduce.variance if isinstance(x, np.ndarray) else variance_torch
-    compute(out, x, mean, chosen_axes(spec, axes, axis_names), ddof)
+    reduce.variance(out, x, mean, chosen_axes(spec, axes, axis_names), ddof)
+
+
+@variance.gpu_samples
+@on_padded
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    mean: torch.Tensor,
+    *,
+    axes: tuple[int, ...] | None,
+    axis_names: str | None,
+    ddof: int,
+    spec: Spec,
+    extents: np.ndarray,
+) -> None:
+    variance_torch(out, x, mean, chosen_axes(spec, axes, axis_names), ddof, extents)
