@@ -7,6 +7,7 @@ body the rule that maps specs of inputs to specs of outputs. Kernels are attache
 
 from __future__ import annotations
 
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -551,4 +552,4 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
     """
     if rule is not None:
         return Operator(rule, **flags)
-    return lambda function: Operator(function, **flags)
+    return functools.partial(Operator, **flags)
