@@ -424,8 +424,8 @@ class Operator:
         of readers without this function. For a decoder, it receives an input sample that cannot be decoded and returns
         one that can. A decoder with this function accepts ``on_error``.
         """
-        self.substitute_function = function
-        self.substitute_names = Kernel(function, "cpu").names
+        kernel = Kernel(function, "cpu", groups=self.groups)
+        self.substitute_function, self.substitute_names = kernel.function, kernel.names
         self.parameters.setdefault("on_error", READER_PARAMETERS["on_error"])
         return function
 
