@@ -278,7 +278,7 @@ def flip_axes(out: Samples, x: Samples, flags: dict[int, np.ndarray]) -> None:
 
 @njit(nogil=True, cache=True)
 def _flip_all(out_at, x_at, shapes, is_reversed, like):
-    """Copy the rows along the last axis of `is_reversed` [N, axes]; `like` is an integer of the size of the elements."""
+    """Copy the rows along the last axis of `is_reversed` [N, axes]; `like` has integers of the size of the elements."""
     last = is_reversed.shape[1] - 1
     for n in range(len(out_at)):
         units, rows = np.int64(1), np.int64(1)
@@ -300,7 +300,9 @@ def _flip_all(out_at, x_at, shapes, is_reversed, like):
             if is_reversed[n, last]:
                 _reverse_pixels(out[i], x[row], units)
             else:
-                copy_bytes(out_at[n] + i * size_bytes, x_at[n] + row * size_bytes, size_bytes)
+                copy_bytes(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
+                    out_at[n] + i * size_bytes, x_at[n] + row * size_bytes, size_bytes
+                )
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
