@@ -139,12 +139,15 @@ def test_no_sharding_and_not_both() -> None:
         plugin.data_iterator(output_map=["x"], sharding=sharding, devices=jax.devices())
 
 
-def test_an_error_of_jax_keeps_its_type_and_names_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_sharded", [False, True])
+def test_an_error_of_jax_keeps_its_type_and_names_the_output(monkeypatch: pytest.MonkeyPatch, is_sharded: bool) -> None:
     def refuses(*_: Any, **__: Any) -> None:
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: no memory")
 
-    loader = plugin.DALIGenericIterator(counted(), ["images"])
-    monkeypatch.setattr("dalify.plugin.jax.iterator.as_jax", refuses)
+    sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0]) if is_sharded else None
+    loader = plugin.DALIGenericIterator(counted(), ["images"], sharding=sharding)
+    for module in ("iterator", "arrays"):
+        monkeypatch.setattr(f"dalify.plugin.jax.{module}.as_jax", refuses)
     with pytest.raises(jax.errors.JaxRuntimeError, match="RESOURCE_EXHAUSTED") as caught:
         next(loader)
     assert caught.value.__notes__ == ["This was the output 'images' of the pipeline."]
