@@ -94,7 +94,14 @@ def _built(function: Any) -> Program:
     return made
 
 
+def _source(source: Any) -> Program:
+    return lambda dali: run(dali, lambda: dali.fn.external_source(source=source), runs=2)
+
+
 MISTAKES: dict[str, Program] = {
+    "a source with another type": _source([np.zeros((2, 3), np.uint8), np.zeros((2, 3), np.float32)]),
+    "a source with another number of dimensions": _source([np.zeros((2, 3), np.uint8), np.zeros((2, 3, 1), np.uint8)]),
+    "a source with any number of arguments": _source(lambda *numbers: np.zeros((2, 3), np.uint8)),
     "a node as name": _built(lambda dali, x, p: dali.fn.flip(x, name=x)),
     "a node as name of an operator object": _built(lambda dali, x, p: dali.ops.Flip(name=x)(x)),
     "a node as name in the call of an operator object": _built(lambda dali, x, p: dali.ops.Flip()(x, name=x)),
