@@ -74,7 +74,7 @@ class DALIGenericIterator(GenericIterator):
         valid_name: str | None = None,
     ) -> None:
         self._lock = threading.RLock()  # for calls of peek from other threads
-        count = 1 if isinstance(pipelines, Pipeline) else len(pipelines)
+        count = 1 if isinstance(pipelines, Pipeline) else max(1, len(pipelines))  # the base class rejects none
         if sharding is not None and not isinstance(sharding, jax.sharding.Sharding):
             raise IteratorArgumentError(f"sharding must be a sharding of JAX; got {type(sharding).__name__}.")
         self._join = _joining(sharding, count, bool(pmap_compatible))
