@@ -18,6 +18,7 @@ from dalify.base.errors import (
     DalifyError,
     DeviceError,
     GraphError,
+    NodeAsNameError,
     option_error_text,
 )
 from dalify.base.narrow import is_list_or_tuple
@@ -72,6 +73,8 @@ def make_node(
 def _make_node(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any], line: SourceLine | None) -> Node:
     given = dict(given)
     name = given.pop("name", None)
+    if isinstance(name, Expression):
+        raise NodeAsNameError(f"name must be a string; got {name!r}.")
     if name is not None and not isinstance(name, str):
         raise ArgumentTypeError(f"name must be a string; got {name!r}.")
     device = given.pop("device", None)
