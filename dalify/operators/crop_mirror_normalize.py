@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import LayoutError, ShapeError
+from dalify.base.errors import LayoutError
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.normalize_axes import normalize_axes
 from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
 from dalify.parameter_groups.crop import CropWindow, OutOfBounds
-from dalify.registry import PerSample, Spec, operator
+from dalify.parameter_groups.normalization import Normalization, check_channel_values
+from dalify.registry import Spec, operator
 
 
 @operator(alphabetical=True, stores_any_float=True)
@@ -24,13 +25,8 @@ def crop_mirror_normalize(
     window: CropWindow,
     dtype: DALIDataType = DALIDataType.FLOAT,
     bounds: OutOfBounds,
-    mean: PerSample[list[float]] = [0.0],  # noqa: B006
-    mirror: PerSample[int] = 0,
-    output_layout: str = "CHW",
+    normalization: Normalization,
     pad_output: bool = False,
-    scale: float = 1.0,
-    shift: float = 0.0,
-    std: PerSample[list[float]] = [1.0],  # noqa: B006
 ) -> Spec:
     """Crop a window, mirror it, and normalize it: ``scale * (window - mean) / std + shift``, in float32.
 
@@ -39,16 +35,10 @@ def crop_mirror_normalize(
         dtype: element type of the result; integers are rounded half away from zero and saturated.
         fill_values: values of the result outside the sample, one for all channels or one each; with ``pad``.
             Integers are truncated and saturated.
-        mean: subtracted; one number for all channels or one each, in units of `x` (0..255 for uint8).
-        mirror: non-zero reverses W after the crop.
         out_of_bounds_policy: ``error``: windows must be inside the sample; ``pad`` (``constant``, ``const``): the
             outside is filled with `fill_values`; ``trim_to_shape``: windows are clipped.
-        output_layout: order of the axes of the result, a permutation of the input's.
         pad_output: add channels up to the next power of two: of zeros, or with ``pad`` of a single fill
             value, or of their own one.
-        scale: multiplier of the normalized values.
-        shift: added at the end.
-        std: divisor; one number for all channels or one each.
 
     Returns:
         dtype `dtype`, layout `output_layout`, extents of the window.
@@ -67,7 +57,7 @@ def crop_mirror_normalize(
     x = x.replace(layout=visual_layout(x, VISUAL_LAYOUTS))
     layout = x.layout or ""
     window.check(bounds)
-    target = output_layout or layout
+    target = normalization.output_layout or layout
     if sorted(target) != sorted(layout):
         spatial = "".join(letter for letter in layout if letter in "DHW")
         raise LayoutError(
@@ -115,16 +105,7 @@ def _(
     shapes = x.shape_array()
     channels = shapes[:, layout.index("C")]
     _check_fills(bounds, channels, pad_output)
-    for name, values in (("mean", mean), ("std", std)):
-        counts = np.array([len(row) for row in values]) if isinstance(values, list) else values.shape[1]
-        wrong = np.flatnonzero((counts != 1) & (counts != channels))
-        if len(wrong):
-            sample = int(wrong[0])
-            raise ShapeError(
-                f"{name} must be one number or one for each of the {channels[sample]} channels; got "
-                f"{len(values[sample])}.",
-                sample=sample,
-            )
+    check_channel_values(mean, std, channels)
     anchors, windows = window.windows(shapes, layout, bounds.out_of_bounds_policy)
     extents = dict(zip(layout.replace("C", ""), windows.T, strict=True))
     extents["C"] = np.array([_padded(count, pad_output) for count in channels.tolist()], np.int64)
@@ -142,11 +123,7 @@ def _(
     out_spec: Spec,
     anchors: np.ndarray,
     bounds: OutOfBounds,
-    mirror: np.ndarray,
-    mean: Any,
-    std: Any,
-    scale: float,
-    shift: float,
+    normalization: Normalization,
 ) -> None:
     layout = visual_layout(spec, VISUAL_LAYOUTS)
     fills = bounds.fill_values if bounds.is_filling else (0.0,)
@@ -157,10 +134,6 @@ def _(
         layout,
         out_spec.layout or "",
         dict(zip(layout.replace("C", ""), anchors.T, strict=True)),
-        mirror=mirror,
-        mean=mean,
-        std=std,
-        scale=scale,
-        shift=shift,
+        **normalization.values,
         fill_values=fills if is_float else [float(np.trunc(value)) for value in fills],
     )

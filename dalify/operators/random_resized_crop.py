@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,13 @@ from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.resize_geometry import spatial_axes
+from dalify.parameter_groups.normalization import AFTER_RESIZE, can_follow_resize
 from dalify.parameter_groups.random_crop import RandomCrop
 from dalify.parameter_groups.resize import Filters, result_type
-from dalify.registry import Spec, operator
+from dalify.registry import VARIES, Spec, operator
 
 _LAYOUTS = ("HWC", "CHW", "FHWC", "FCHW", "CFHW")
+_MERGED = ("size", *(item.name for group in (Filters, RandomCrop) for item in fields(group)))
 
 
 @operator(alphabetical=True, random=True)
@@ -75,3 +79,13 @@ def _(x: Batch, *, spec: Spec, draws: Any, random_crop: RandomCrop, size: tuple[
 @random_resized_crop.gpu_samples
 def _(out: Any, x: Any, *, out_spec: Spec, start: np.ndarray, end: np.ndarray, filters: Filters) -> None:
     filters.resample(out, x, out_spec.layout or "", start, end)
+
+
+@random_resized_crop.before(
+    "crop_mirror_normalize", "merges", into="_random_resized_crop_normalize", takes=AFTER_RESIZE, keeps=_MERGED
+)
+def _(crop: Mapping[str, Any], normalize: Mapping[str, Any], source: Spec, device: str) -> bool:
+    size = crop["size"]
+    return set(crop) <= {*_MERGED, "dtype"} and can_follow_resize(
+        crop, normalize, source, device, (size[0], size[-1]) if size is not VARIES else None
+    )

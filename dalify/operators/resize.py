@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
 from dalify.kernels.images.resize_geometry import spatial_axes
+from dalify.parameter_groups.normalization import AFTER_RESIZE, can_follow_resize
 from dalify.parameter_groups.resize import Filters, ResizeSize, result_type
 from dalify.registry import VARIES, Spec, operator
 
 _OF_CROP = ("crop", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "rounding")
 _EXACT_PARTS = 256
+_MERGED = tuple(item.name for group in (Filters, ResizeSize) for item in fields(group))
 
 
 @operator(alphabetical=True, outputs=lambda arguments: 2 if arguments.get("save_attrs") else 1)
@@ -95,7 +98,14 @@ def _(
             attribute.block.copy_(uploaded(x.shapes[:, first:last].reshape(-1), x.device))
 
 
-@resize.before("crop_mirror_normalize", into="resize_crop_mirror", takes=_OF_CROP)
+@resize.before(
+    "crop_mirror_normalize", "merges", into="_resize_crop_mirror_normalize", takes=AFTER_RESIZE, keeps=_MERGED
+)
+def _(resize: Mapping[str, Any], normalize: Mapping[str, Any], source: Spec, device: str) -> bool:
+    return set(resize) <= {*_MERGED, "dtype"} and can_follow_resize(resize, normalize, source, device, None)
+
+
+@resize.before("crop_mirror_normalize", "moves", into="resize_crop_mirror", takes=_OF_CROP)
 def _(resize: Mapping[str, Any], crop: Mapping[str, Any], source: Spec, device: str) -> bool:
     """Return whether the crop window is always inside the resized image and no other option prevents fusion."""
     if source.layout != "HWC" or any(crop.get(name) is VARIES for name in (*_OF_CROP, "crop_d")) or crop.get("crop_d"):

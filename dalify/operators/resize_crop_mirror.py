@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.images.crop_geometry import chunk_anchors, chunk_extents
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
 from dalify.kernels.images.resize_geometry import spatial_axes
 from dalify.parameter_groups.crop import CropWindow
-from dalify.parameter_groups.resize import Filters, ResizeSize, result_type
+from dalify.parameter_groups.normalization import AFTER_RESIZE, can_follow_resize
+from dalify.parameter_groups.resize import Filters, ResizeSize, cropped_sources, result_type
 from dalify.registry import PerSample, Spec, operator
 
+_MERGED = tuple(item.name for group in (Filters, CropWindow, ResizeSize) for item in fields(group))
 # Bits of `mirror`.
 _MIRRORED_BY = {"W": 1, "H": 2, "D": 4}
 
@@ -87,13 +90,7 @@ def _(x: Batch, *, spec: Spec, window: CropWindow, target: ResizeSize, mirror: n
     first, last = spatial_axes(layout)
     letters = layout[first:last]
     shapes = x.shape_array()
-    sizes, origin, stop = target.chunk(shapes[:, first:last])
-    windows = chunk_extents(letters, sizes, window.shaping)
-    # In float64, unlike fn.crop, to match DALI.
-    anchors = chunk_anchors(letters, sizes, windows, window.positions, window.rounding, "pad", product=np.float64)
-    # Map the crop window from pixels of the resized image to pixels of the source.
-    scale = (stop - origin) / np.maximum(sizes, 1)
-    start, end = origin + anchors * scale, origin + (anchors + windows) * scale
+    start, end, windows = cropped_sources(target, window, letters, shapes[:, first:last])
     is_mirrored = np.stack([(mirror & _MIRRORED_BY[letter]) != 0 for letter in letters], 1)
     out_shapes = shapes.copy()
     out_shapes[:, first:last] = windows
@@ -108,3 +105,10 @@ def _(x: Batch, *, spec: Spec, window: CropWindow, target: ResizeSize, mirror: n
 @resize_crop_mirror.gpu_samples
 def _(out: Any, x: Any, *, out_spec: Spec, start: np.ndarray, end: np.ndarray, filters: Filters) -> None:
     filters.resample(out, x, out_spec.layout or "", start, end)
+
+
+@resize_crop_mirror.before(
+    "crop_mirror_normalize", "merges", into="_resize_crop_mirror_normalize", takes=AFTER_RESIZE, keeps=_MERGED
+)
+def _(resize: Mapping[str, Any], normalize: Mapping[str, Any], source: Spec, device: str) -> bool:
+    return set(resize) <= {*_MERGED, "dtype"} and can_follow_resize(resize, normalize, source, device, None)

@@ -10,6 +10,7 @@ import numpy as np
 
 from dalify.base.errors import DTypeError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
+from dalify.kernels.images.crop_geometry import chunk_anchors, chunk_extents
 from dalify.kernels.images.resample_axes import resample_axes
 from dalify.kernels.images.resize_geometry import (
     ResizeGeometry,
@@ -17,9 +18,10 @@ from dalify.kernels.images.resize_geometry import (
     chunk_geometry,
     resize_geometry,
 )
+from dalify.parameter_groups.crop import CropWindow
 from dalify.registry import Parameters, PerSample, Shaping, Spec
 
-__all__ = ["Filters", "ResizeSize", "result_type"]
+__all__ = ["Filters", "ResizeSize", "cropped_sources", "result_type"]
 
 
 @dataclass(slots=True)
@@ -118,14 +120,19 @@ class Filters(Parameters):
     mag_filter: PerSample[DALIInterpType] | None = None
     min_filter: PerSample[DALIInterpType] | None = None
 
-    def resample(self, out: Any, x: Any, layout: str, start: np.ndarray, end: np.ndarray) -> None:
-        """Fill results from windows of the sources; see `resample_axes`."""
-        kinds: dict[str, Any] = {
+    @property
+    def values(self) -> dict[str, Any]:
+        """The arguments of `resample_axes`, by name."""
+        return {
+            "antialias": self.antialias,
             "interp_type": self.interp_type,
             "min_filter": self.min_filter,
             "mag_filter": self.mag_filter,
         }
-        resample_axes(out, x, layout, start, end, antialias=self.antialias, **kinds)
+
+    def resample(self, out: Any, x: Any, layout: str, start: np.ndarray, end: np.ndarray) -> None:
+        """Fill results from windows of the sources; see `resample_axes`."""
+        resample_axes(out, x, layout, start, end, **self.values)
 
     def kinds(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the filters for downscaling and upscaling of `count` samples, int32 [N] each."""
@@ -145,3 +152,26 @@ def result_type(x: Spec, dtype: DALIDataType | None) -> DALIDataType | None:
     if dtype not in (None, x.dtype, DALIDataType.FLOAT):
         raise DTypeError(f"dtype must be the element type of the input or FLOAT; got {dtype!s}.")
     return dtype or x.dtype
+
+
+def cropped_sources(
+    target: ResizeSize, window: CropWindow, letters: str, extents: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return start and end of the source windows of crops of resized samples, and the extents of the crops.
+
+    Args:
+        target: size after the resize.
+        window: crop, in pixels of the resized samples.
+        letters: of the spatial axes, k of them.
+        extents: int64 [N, k], of the sources.
+
+    Returns:
+        float [N, k], float [N, k] and int64 [N, k].
+    """
+    sizes, origin, stop = target.chunk(extents)
+    windows = chunk_extents(letters, sizes, window.shaping)
+    # In float64, unlike fn.crop, to match DALI.
+    anchors = chunk_anchors(letters, sizes, windows, window.positions, window.rounding, "pad", product=np.float64)
+    # Map the crop window from pixels of the resized image to pixels of the source.
+    scale = (stop - origin) / np.maximum(sizes, 1)
+    return origin + anchors * scale, origin + (anchors + windows) * scale, windows

@@ -9,18 +9,18 @@ from typing import Any
 
 from dalify.graph import Edge, Graph, Node, edge_spec, rewrite
 from dalify.registry import VARIES, catalog
-from dalify.registry.pairs import Pair
+from dalify.registry.pairs import Pair, PairKind
 
 __all__ = ["join_pairs"]
 
 
-def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, moves: bool) -> Graph:
+def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, kind: PairKind) -> Graph:
     """Return the graph in which operators that declare a pair are replaced where it applies.
 
     Args:
         graph: any graph.
         note: called with both nodes of a pair.
-        moves: process the pairs in which work moves from the second operator to the first, or the others.
+        kind: process the pairs of this kind.
     """
     uses = Counter(edge for node in graph.nodes() for edge in node.edges())
     uses.update(graph.outputs)
@@ -29,27 +29,28 @@ def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, moves: bool)
     seconds: dict[tuple[int, str], Pair] = {}
     for node in graph.nodes():
         edge = node.inputs[0] if node.inputs else None
-        pair = None if edge is None else edge.node.operator.pairs.get(node.operator.name)
-        if edge is None or pair is None or pair.moves is not moves or uses[edge] > 1:
+        pair = None if edge is None else edge.node.operator.pairs.get((node.operator.name, kind))
+        if edge is None or pair is None or uses[edge] > 1:
             continue
-        if _applies(pair, edge.node, node):
+        if _applies(pair, edge.node, node, kind):
             firsts[_key(edge.node)] = pair, node
             seconds[_key(node)] = pair
 
     def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
         pair = seconds.get(_key(node))
-        if pair is not None and moves:
+        if pair is not None and kind == "moves":
             kept = {name: value for name, value in node.arguments.items() if name not in pair.takes}
             return replace(node, arguments=kept)
+        if pair is not None and kind == "merges":
+            edge = node.inputs[0]
+            assert edge is not None, "dalify bug: a pair without an edge"
+            return _merged(pair, edge.node, node, note)
         pair, second = firsts.get(_key(node), (None, node))
-        if pair is None:
+        if pair is None or kind == "merges":
             return node
         note(node, second)
-        own = node.arguments
-        if pair.keeps is not None:
-            own = {name: own[name] for name in pair.keeps if name in own}
-        taken = {name: second.arguments[name] for name in pair.takes if name in second.arguments}
-        if moves:
+        own, taken = _arguments(pair, node, second)
+        if kind == "moves":
             return replace(node, operator=catalog.find(pair.into), arguments={**own, **taken})
         # Also defaults, which may differ between the two. With the number of the second node, both draw the same random
         # numbers.
@@ -60,16 +61,32 @@ def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, moves: bool)
     return rewrite(graph, change) if firsts else graph
 
 
+def _merged(pair: Pair, first: Node, second: Node, note: Callable[[Node, Node], None]) -> Node:
+    """Return the node that does the work of two; it draws the random numbers of the first one."""
+    note(first, second)
+    own, taken = _arguments(pair, first, second)
+    operator = catalog.find(pair.into)
+    numbers = {"number": first.number, "seed": first.seed} if operator.is_random else {}
+    return replace(second, operator=operator, inputs=first.inputs, arguments={**own, **taken}, **numbers)
+
+
+def _arguments(pair: Pair, first: Node, second: Node) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments of the first node that are kept, and those that are taken from the second one."""
+    own = first.arguments
+    kept = {name: own[name] for name in (own if pair.keeps is None else pair.keeps) if name in own}
+    return kept, {name: second.arguments[name] for name in pair.takes if name in second.arguments}
+
+
 def _key(node: Node) -> tuple[int, str]:
     return node.number, node.operator.name
 
 
-def _applies(pair: Pair, first: Node, second: Node) -> bool:
+def _applies(pair: Pair, first: Node, second: Node, kind: PairKind) -> bool:
     source = first.inputs[0] if first.inputs else None
     if source is None or first.preserve or first.output_count != 1 or first.branch is not second.branch:
         return False
     return pair.applies(_constants(first), _constants(second), edge_spec(source), first.device) and (
-        not pair.moves or first.device == second.device
+        kind == "narrows" or first.device == second.device
     )
 
 

@@ -24,5 +24,5 @@ def push_crop(graph: Graph, report: Report) -> Graph:
     return join_pairs(
         graph,
         lambda first, second: report.note("push_crop", f"{first!r} decodes only what {second!r} reads"),
-        moves=False,
+        kind="narrows",
     )

@@ -19,7 +19,7 @@ from dalify.base.errors import ArgumentValueError, DalifyError, UnknownArgumentE
 from dalify.base.optional import LazyModule
 from dalify.data.spec import Spec
 from dalify.registry.legacy import old_arguments
-from dalify.registry.pairs import Pair, PairCondition
+from dalify.registry.pairs import Pair, PairCondition, PairKind
 from dalify.registry.parameter_group import (
     Parameters,
     group_of,
@@ -125,7 +125,7 @@ class Operator:
         rule: the decorated function.
         kernels: by device.
         mixed_applies: whether the kernel for ``mixed`` is used, see ``mixed_samples``; None without one.
-        pairs: what the operator becomes in front of other operators, by their names; see ``before``.
+        pairs: what the operator becomes in front of other operators, by their names and kind; see ``before``.
         outputs: number of outputs, or a function of the constant arguments that returns it.
         is_batchwise: kernels take and return whole batches.
         whole_batch: function of the constant arguments and ``on_error`` that returns whether a groupwise operator
@@ -199,7 +199,7 @@ class Operator:
         self.stores_any_float = stores_any_float
         self.kernels: dict[str, Kernel] = {}
         self.mixed_applies: Callable[[Mapping[str, Any]], tuple[bool, str]] | None = None
-        self.pairs: dict[str, Pair] = {}
+        self.pairs: dict[tuple[str, PairKind], Pair] = {}
         self.prepare_function: Kernel | None = None
         self.prepares_from_shapes = False
         self.index_function: Callable[..., Sequence[Any]] | None = None
@@ -359,21 +359,21 @@ class Operator:
         return function
 
     def before(
-        self, consumer: str, *, into: str, takes: Sequence[str], keeps: Sequence[str] | None = None, moves: bool = True
+        self, consumer: str, kind: PairKind, *, into: str, takes: Sequence[str], keeps: Sequence[str] | None = None
     ) -> Callable[[PairCondition], PairCondition]:
         """Attach the condition under which the operator, in front of another one, becomes a third one; see `Pair`.
 
         Args:
             consumer: name of the operator that reads the result.
+            kind: see `PairKind`.
             into: see `Pair`, like the following arguments.
             takes: see `into`.
             keeps: see `into`.
-            moves: see `into`.
         """
 
         def attach(function: PairCondition) -> PairCondition:
             kept = None if keeps is None else tuple(keeps)
-            self.pairs[consumer] = Pair(into, tuple(takes), kept, moves, function)
+            self.pairs[consumer, kind] = Pair(into, tuple(takes), kept, function)
             return function
 
         return attach

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from dalify.data.spec import Spec
 
-__all__ = ["Pair", "PairCondition"]
+__all__ = ["Pair", "PairCondition", "PairKind"]
+
+PairKind = Literal["moves", "narrows", "merges"]
+"""What becomes of the two operators.
+
+``moves``: the second one loses the arguments that the first one takes, because the first one does that work.
+``narrows``: the first one computes only what the second one reads; the second one is not changed, and both draw the
+same random numbers. ``merges``: one operator does the work of both.
+"""
 
 PairCondition = Callable[[Mapping[str, Any], Mapping[str, Any], Spec, str], bool]
 """Whether a pair applies.
@@ -24,16 +32,13 @@ class Pair:
     """What becomes of an operator if only one other operator reads its result.
 
     Attributes:
-        into: name of the operator that takes its place.
+        into: name of the operator that takes its place, or the place of both.
         takes: arguments of the second operator that it also gets.
         keeps: its own arguments that are kept; None for all.
-        moves: the second operator loses the arguments, because the first one does that work. Otherwise, the second one
-            is not changed, and both draw the same random numbers.
         applies: the condition.
     """
 
     into: str
     takes: tuple[str, ...]
     keeps: tuple[str, ...] | None
-    moves: bool
     applies: PairCondition

@@ -16,15 +16,18 @@ DECLARED = [(name, pair) for name in catalog.names() for pair in catalog.find(na
 
 
 def test_declared_pairs_exist() -> None:
-    assert {(name, consumer) for name, (consumer, _) in DECLARED} == {
-        ("resize", "crop_mirror_normalize"),
-        ("decoders.image", "random_resized_crop"),
+    assert {(name, *key) for name, (key, _) in DECLARED} == {
+        ("resize", "crop_mirror_normalize", "moves"),
+        ("resize", "crop_mirror_normalize", "merges"),
+        ("resize_crop_mirror", "crop_mirror_normalize", "merges"),
+        ("random_resized_crop", "crop_mirror_normalize", "merges"),
+        ("decoders.image", "random_resized_crop", "narrows"),
     }
 
 
 @pytest.mark.parametrize(("name", "declared"), DECLARED)
 def test_operators_of_pairs_have_the_arguments(name: str, declared: tuple) -> None:
-    consumer, pair = declared
+    (consumer, _), pair = declared
     into = catalog.find(pair.into)
     assert set(pair.takes) <= set(catalog.find(consumer).parameters) & set(into.parameters)
     own = catalog.find(name).parameters

@@ -20,7 +20,7 @@ from dalify.kernels.images.crop_mirror_normalize import crop_mirror_normalize
 from dalify.kernels.images.crop_mirror_normalize_torch import crop_mirror_normalize_torch
 from dalify.kernels.images.normalize_samples_torch import normalize_samples_torch
 
-__all__ = ["normalize_axes", "normalize_samples"]
+__all__ = ["multiplier_of", "normalize_axes", "normalize_samples"]
 
 
 def normalize_axes(
@@ -64,7 +64,7 @@ def normalize_axes(
     samples, channels = x.shape[0], extents["C"]
     mean = broadcast_to(mean, (samples, channels), np.float32)
     multiplier, fill = (
-        _multiplier(broadcast_to(std, (samples, channels), np.float32), scale),
+        multiplier_of(broadcast_to(std, (samples, channels), np.float32), scale),
         _fills(fill_values, size["C"]),
     )
     # Planes that stay planar are treated as images with one channel; so are frames, if all of them are used.
@@ -121,7 +121,8 @@ def normalize_axes(
         out[...] = rearranged(whole, "".join(planes), out_layout)
 
 
-def _multiplier(std: np.ndarray, scale: float) -> np.ndarray:
+def multiplier_of(std: np.ndarray, scale: float) -> np.ndarray:
+    """Return ``scale / std``, float32; infinite for 0."""
     with np.errstate(divide="ignore"):
         return np.float32(scale) / std.astype(np.float32)
 
@@ -200,7 +201,7 @@ def normalize_samples(
         windows,
         mirror=flags,
         mean=means,
-        multiplier=_multiplier(deviations, options["scale"]),
+        multiplier=multiplier_of(deviations, options["scale"]),
         shift=options["shift"],
         fill=_fills(options["fill_values"], out_channels),
         is_planar=is_planar,
@@ -232,7 +233,7 @@ def _normalize_on_device(
         anchors,
         mirror=mirror,
         mean=mean,
-        multiplier=[_multiplier(row, scale) for row in std] if isinstance(std, list) else _multiplier(std, scale),
+        multiplier=[multiplier_of(row, scale) for row in std] if isinstance(std, list) else multiplier_of(std, scale),
         shift=options["shift"],
         fill=_fills(options["fill_values"], int(out.extents(out_layout.index("C")).max())),
     )

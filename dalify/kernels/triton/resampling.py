@@ -1,11 +1,16 @@
 """Resamples images through a window with separable filters, in one launch: `dalify.kernels.images.resample`.
 
+The same launch mirrors and normalizes them, if wanted: `dalify.kernels.images.resample_normalized`.
+
 A program computes a tile of an output image. It sums over the rows of the vertical filter what the horizontal filter
 gives for each of them, so that there is no intermediate image in memory: rows that tiles share are in the cache.
 Weights are computed from the formulas of `dalify.kernels.images.resample_filters`, not stored.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,12 +22,13 @@ from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.arrays.frozen import broadcast_to
 from dalify.kernels.arrays.upload_torch import uploaded_together
 from dalify.kernels.dispatch import UnsupportedError
+from dalify.kernels.images.normalize_axes import multiplier_of
 from dalify.kernels.images.resample_filters import curve_tables, filter_radius, select_filter, tap_count
 from dalify.kernels.triton.conversion import saturated
 from dalify.kernels.triton.launching import blocks_of, element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton
 
-__all__ = ["resample"]
+__all__ = ["resample", "resample_normalized"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
@@ -71,10 +77,14 @@ def _resample(
     floats,
     positions,
     curve,
+    normalization,
+    shift,
     tiles,
     X: constexpr,  # noqa: N803 -- constants of a kernel are upper-case in Triton
     OUT: constexpr,  # noqa: N803
     CHANNELS: constexpr,  # noqa: N803
+    NORMALIZE: constexpr,  # noqa: N803
+    PLANAR: constexpr,  # noqa: N803
     ROWS: constexpr,  # noqa: N803
     COLUMNS: constexpr,  # noqa: N803
 ):
@@ -115,8 +125,19 @@ def _resample(
             pixel = line + tl.minimum(tl.maximum(low_x + k, 0), width - 1)
             blended += weight_x * tl.load(x + pixel * CHANNELS + channel, mask=is_there, other=0).to(tl.float32)
         total += weight_y * blended
+    total = total / (total_x * total_y)
     out = tl.load(out_at + n).to(tl.pointer_type(OUT))
-    tl.store(out + row * columns + column, saturated(total / (total_x * total_y), OUT), mask=is_there)
+    if NORMALIZE:
+        values = normalization + n.to(tl.int64) * (1 + 2 * CHANNELS)
+        pixel = saturated(total, X).to(tl.float32)  # as stored between the two operators
+        pixel = (pixel - tl.load(values + 1 + channel)) * tl.load(values + 1 + CHANNELS + channel) + shift
+        i = place // CHANNELS
+        width_out = columns // CHANNELS
+        i = tl.where(tl.load(values) != 0, width_out - 1 - i, i)
+        at = (channel * rows + row) * width_out + i if PLANAR else row * columns + i * CHANNELS + channel
+        tl.store(out + at, saturated(pixel, OUT), mask=is_there)
+    else:
+        tl.store(out + row * columns + column, saturated(total, OUT), mask=is_there)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -168,6 +189,82 @@ def resample(
         ShapeError: a sample of `x` has no pixels.
         UnsupportedError: volumes, samples with different numbers of channels, or 32-bit integers.
     """
+    _launch(out, x, start, end, min_filter, mag_filter, antialias, None)
+
+
+def resample_normalized(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    out_layout: str,
+    start: np.ndarray,
+    end: np.ndarray,
+    filters: Mapping[str, Any],
+    normalization: Mapping[str, Any],
+) -> None:
+    """`dalify.kernels.images.resample_normalized.resample_normalized` for images on a device.
+
+    Raises:
+        ShapeError: see `resample`.
+        UnsupportedError: see `resample`; or a list of vectors of different lengths.
+    """
+    mean, std = normalization["mean"], normalization["std"]
+    if not isinstance(mean, np.ndarray) or not isinstance(std, np.ndarray):
+        raise UnsupportedError
+    values = _Normalization(
+        np.asarray(normalization["mirror"]) != 0,
+        mean,
+        multiplier_of(std, normalization["scale"]),
+        float(normalization["shift"]),
+        out_layout == "CHW",
+    )
+    both = filters["interp_type"]
+    smaller, larger = (
+        _LINEAR if kind is None and both is None else both if kind is None else kind
+        for kind in (filters["min_filter"], filters["mag_filter"])
+    )
+    _launch(out, x, start, end, smaller, larger, filters["antialias"], values)
+
+
+class _Normalization(NamedTuple):
+    """What follows the resize.
+
+    Attributes:
+        is_mirrored: bool [N].
+        mean: float32 [N, C] or [N, 1].
+        factor: float32, like `mean`.
+        shift: added at the end.
+        is_planar: whether the result is CHW.
+    """
+
+    is_mirrored: np.ndarray
+    mean: np.ndarray
+    factor: np.ndarray
+    shift: float
+    is_planar: bool
+
+    def table(self, samples: int, channels: int) -> np.ndarray:
+        """Return the values of each sample as the kernel reads them, float32 [N, 1 + 2 C]."""
+        table = np.empty((samples, 1 + 2 * channels), np.float32)
+        table[:, 0] = self.is_mirrored
+        table[:, 1 : 1 + channels] = self.mean
+        table[:, 1 + channels :] = self.factor
+        return table
+
+    def take(self, kept: np.ndarray) -> _Normalization:
+        """Return the values of some of the samples."""
+        return self._replace(is_mirrored=self.is_mirrored[kept], mean=self.mean[kept], factor=self.factor[kept])
+
+
+def _launch(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    start: np.ndarray,
+    end: np.ndarray,
+    min_filter: np.ndarray | int,
+    mag_filter: np.ndarray | int,
+    antialias: bool,
+    normalization: _Normalization | None,
+) -> None:
     samples = len(x)
     if x.ndim != 3 or torch.int32 in (x.dtype, out.dtype):
         raise UnsupportedError
@@ -177,6 +274,7 @@ def resample(
     if len(kept) < samples:
         out, x = out.take(kept), x.take(kept)
         begin, stop, minify, magnify = begin[kept], stop[kept], minify[kept], magnify[kept]
+        normalization = None if normalization is None else normalization.take(kept)
         samples = len(kept)
     if not samples:
         return
@@ -187,21 +285,28 @@ def resample(
     channels = x.extents(2)
     if (channels != channels[0]).any():
         raise UnsupportedError
+    # Extents of the results: H, W, C.
+    is_planar = normalization is not None and normalization.is_planar
+    sizes = out.shapes[:, [1, 2, 0]] if is_planar else out.shapes
     integers, floats = np.zeros((samples, 2, _INTEGERS), np.int32), np.zeros((samples, 2, _FLOATS), np.float32)
-    _describe(x.shapes, out.shapes, begin, stop, minify, magnify, antialias, integers, floats)
+    _describe(x.shapes, sizes, begin, stop, minify, magnify, antialias, integers, floats)
     positions = _place_nearest(integers, begin, stop)
     kinds = integers[:, :, 4].copy()
     integers[:, :, 4] = 0
     for kind, curve in _CURVES.items():
         integers[kinds == kind, 4:] = _CURVE_STARTS[kind], len(curve)
         floats[kinds == kind, 3] = np.float32(len(curve) - 3) / (np.float32(2) * floats[kinds == kind, 2])
-    rows, columns, tiles = blocks_of(out.extents(0), out.extents(1) * out.extents(2))
+    rows, columns, tiles = blocks_of(sizes[:, 0], sizes[:, 1] * sizes[:, 2])
+    count = int(channels[0])
+    table = np.zeros((1, 1), np.float32) if normalization is None else normalization.table(samples, count)
     targets, sources, *described = uploaded_together(
-        x.device, out.addresses, x.addresses, integers, floats, positions, _CURVE.astype(np.float32)
+        x.device, out.addresses, x.addresses, integers, floats, positions, _CURVE.astype(np.float32), table
     )
+    shift = 0.0 if normalization is None else normalization.shift
     launch(
-        _resample, x.device, samples * tiles, targets, sources, *described, tiles, X=element_type(x.dtype),
-        OUT=element_type(out.dtype), CHANNELS=int(channels[0]), ROWS=rows, COLUMNS=columns,
+        _resample, x.device, samples * tiles, targets, sources, *described, shift, tiles, X=element_type(x.dtype),
+        OUT=element_type(out.dtype), CHANNELS=count, NORMALIZE=normalization is not None, PLANAR=is_planar,
+        ROWS=rows, COLUMNS=columns,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.upload_torch import uploaded_together
 from dalify.kernels.dispatch import UnsupportedError
+from dalify.kernels.images.normalize_axes import multiplier_of
 from dalify.kernels.triton.conversion import saturated
 from dalify.kernels.triton.launching import blocks_of, element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton
@@ -235,9 +236,7 @@ def normalize_samples(
     # What `x` does not have gets the fill value, so its mean and factor do not matter.
     means, factors, fill = np.zeros((3, count, out_channels), np.float32)
     means[:, :known] = np.stack(mean) if isinstance(mean, list) else mean
-    deviations = np.asarray(np.stack(std) if isinstance(std, list) else std, np.float32)
-    with np.errstate(divide="ignore"):
-        factors[:, :known] = np.float32(options["scale"]) / deviations
+    factors[:, :known] = multiplier_of(np.stack(std) if isinstance(std, list) else std, options["scale"])
     values = options["fill_values"]
     fill[:, : len(values) if len(values) > 1 else out_channels] = values
     start, step = np.zeros_like(out.shapes), np.ones_like(out.shapes)

@@ -88,6 +88,7 @@ image.substitute(blank_image)
 
 @image.before(
     "random_resized_crop",
+    "narrows",
     into="_decode_for_crop",
     takes=("num_attempts", "random_area", "random_aspect_ratio", "size"),
     keeps=(
@@ -98,7 +99,6 @@ image.substitute(blank_image)
         "on_error",
         *(field.name for field in fields(HardwareDecoder)),
     ),
-    moves=False,
 )
 def _(decoder: Mapping[str, Any], crop: Mapping[str, Any], source: Spec, device: str) -> bool:
     return device in ("cpu", "mixed")

@@ -57,6 +57,11 @@ def main() -> None:
     modules["windows"].copy_windows(samples("int32"), samples("int32"), np.zeros((2, 3), np.int64))
     modules["resampling"].resample(samples("uint8", (4, 5, 3)), samples("uint8"), zeros, size, **filters)
     modules["resampling"].resample(samples("float16", (4, 5, 3)), samples("bfloat16"), zeros, size, **filters)
+    modules["resampling"].resample_normalized(
+        samples("float32", (3, 4, 5)), samples("uint8"), "CHW", zeros, size,
+        {"interp_type": None, "min_filter": None, "mag_filter": None, "antialias": True},
+        {"mirror": zeros[0], "mean": zeros[:, :1], "std": ones[:, :1], "scale": 1.0, "shift": 0.0},
+    )  # fmt: skip
     modules["pointwise"].scale_shift(samples("int32"), samples("uint16"), ones[0], zeros[0])
     modules["pointwise"].saturate_cast_samples(samples("bfloat16"), samples("float16"))
     modules["pointwise"].apply_matrix(samples("uint8"), samples("int8"), np.ones((2, 3, 3)), np.zeros((2, 3)))

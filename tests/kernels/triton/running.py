@@ -12,6 +12,7 @@ import ml_dtypes  # noqa: F401 -- registers bfloat16
 import numpy as np
 
 from dalify import fn, pipeline_def
+from dalify.data.dtypes import from_numpy
 
 SIZES = ((13, 37), (40, 21), (1, 5))
 DTYPES = ("uint8", "int16", "float16", "float32")
@@ -47,7 +48,9 @@ def results(
 
     @pipeline_def(batch_size=len(data), num_threads=1, device_id=None, prefetch_queue_depth=1)
     def pipeline() -> Any:
-        x = fn.external_source(source=iter([list(data)]), layout=layout)
+        # With the type and the number of dimensions, which passes need and decoders know.
+        known = {"dtype": from_numpy(data[0].dtype), "ndim": data[0].ndim}
+        x = fn.external_source(source=iter([list(data)]), layout=layout, **known)
         given = [fn.external_source(source=iter([list(values)])) for values in arguments]
         found = graph(x.gpu() if device == "gpu" else x, *given)
         return found if isinstance(found, tuple) else (found,)

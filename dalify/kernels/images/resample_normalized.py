@@ -1,0 +1,53 @@
+"""Resample images of bytes, mirror and normalize them, as one kernel where the device has one for it.
+
+Otherwise the two kernels run one after the other, with the resized images in memory between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.data.device_samples import DeviceSamples
+from dalify.data.samples import Samples
+from dalify.kernels.dispatch import prefer_triton
+from dalify.kernels.images.normalize_axes import normalize_axes
+from dalify.kernels.images.resample_axes import resample_axes
+
+__all__ = ["in_order", "resample_normalized"]
+
+
+@prefer_triton("resampling", "resample_normalized")
+def resample_normalized(
+    out: Any,
+    x: Any,
+    out_layout: str,
+    start: np.ndarray,
+    end: np.ndarray,
+    filters: Mapping[str, Any],
+    normalization: Mapping[str, Any],
+) -> None:
+    """Set ``out = scale * (resampled x - mean) / std + shift``, optionally mirrored; resampled pixels are rounded.
+
+    Args:
+        out: N samples, output, `Samples` or `DeviceSamples`.
+        x: N images HWC of bytes, same type.
+        out_layout: HWC or CHW.
+        start: float [N, 2], start of the windows in pixels, y and x.
+        end: end of the windows.
+        filters: arguments of `resample_axes` by name.
+        normalization: arguments of `normalize_axes` by name.
+    """
+    shapes = np.stack([out.extents(out_layout.index(letter)) for letter in "HWC"], 1)
+    is_on_device = isinstance(x, DeviceSamples)
+    resized: Any = DeviceSamples.empty(shapes, x.dtype, x.device) if is_on_device else Samples.empty(shapes, x.dtype)
+    resample_axes(resized, x, "HWC", start, end, **filters)
+    anchors = {letter: np.zeros(len(x), np.int64) for letter in "HW"}
+    normalize_axes(out, resized, "HWC", out_layout, anchors, fill_values=[0.0], **normalization)
+
+
+def in_order(values: Sequence[Any], layout: str) -> list[Any]:
+    """Return what belongs to H, W and C in the order of a layout."""
+    return [values["HWC".index(letter)] for letter in layout]

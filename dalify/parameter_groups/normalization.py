@@ -1,0 +1,104 @@
+"""Mirroring and normalization of pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ShapeError
+from dalify.data.dtypes import DALIDataType
+from dalify.registry import VARIES, Parameters, PerSample, Spec
+
+__all__ = ["AFTER_RESIZE", "Normalization", "can_follow_resize", "check_channel_values"]
+
+
+@dataclass(slots=True)
+class Normalization(Parameters):
+    """``scale * (x - mean) / std + shift`` in float32, and the order of the axes.
+
+    Attributes:
+        mean: subtracted; one number for all channels or one each, in units of `x` (0..255 for uint8).
+        mirror: non-zero reverses W after the crop.
+        output_layout: order of the axes of the result, a permutation of the input's.
+        scale: multiplier of the normalized values.
+        shift: added at the end.
+        std: divisor; one number for all channels or one each.
+    """
+
+    mean: PerSample[list[float]] = field(default_factory=lambda: [0.0])
+    mirror: PerSample[int] = 0
+    output_layout: str = "CHW"
+    scale: float = 1.0
+    shift: float = 0.0
+    std: PerSample[list[float]] = field(default_factory=lambda: [1.0])
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The arguments of kernels, by name."""
+        return {
+            "mirror": self.mirror,
+            "mean": self.mean,
+            "std": self.std,
+            "scale": self.scale,
+            "shift": self.shift,
+        }
+
+
+def check_channel_values(mean: Any, std: Any, channels: np.ndarray) -> None:
+    """Check the numbers of means and standard deviations of a chunk.
+
+    Args:
+        mean: float [N, k], or a list of N vectors.
+        std: same.
+        channels: int [N].
+
+    Raises:
+        ShapeError: neither one number nor one for each channel.
+    """
+    for name, values in (("mean", mean), ("std", std)):
+        counts = np.array([len(row) for row in values]) if isinstance(values, list) else values.shape[1]
+        wrong = np.flatnonzero((counts != 1) & (counts != channels))
+        if len(wrong):
+            sample = int(wrong[0])
+            raise ShapeError(
+                f"{name} must be one number or one for each of the {channels[sample]} channels; got "
+                f"{len(values[sample])}.",
+                sample=sample,
+            )
+
+
+AFTER_RESIZE = ("dtype", *(item.name for item in fields(Normalization)))
+"""The arguments of ``crop_mirror_normalize`` that an operator needs to normalize what it has resized."""
+
+_OF_WINDOW = frozenset({"crop", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "rounding"})
+
+
+def can_follow_resize(
+    resize: Mapping[str, Any],
+    normalize: Mapping[str, Any],
+    source: Spec,
+    device: str,
+    size: tuple[int, int] | None,
+) -> bool:
+    """Return whether a resize and the ``crop_mirror_normalize`` after it can be one operator, which GPUs have.
+
+    Args:
+        resize: specified arguments of the resize.
+        normalize: specified arguments of the other operator.
+        source: of the resize.
+        device: of the resize.
+        size: height and width after the resize; None if unknown.
+    """
+    is_image = source.layout == "HWC" and source.dtype is DALIDataType.UINT8
+    if device != "gpu" or not is_image or resize.get("dtype") not in (None, DALIDataType.UINT8):
+        return False
+    if set(normalize) - _OF_WINDOW - set(AFTER_RESIZE) or normalize.get("output_layout", "CHW") not in ("HWC", "CHW"):
+        return False
+    if not {"crop", "crop_h", "crop_w"} & set(normalize):
+        return True
+    # A crop that takes the whole image.
+    window = normalize.get("crop") or (normalize.get("crop_h"), normalize.get("crop_w"))
+    return size is not None and window is not VARIES and tuple(window) == size

@@ -1,0 +1,109 @@
+"""A resize and the normalization after it become one operator on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify import Pipeline, fn, passes, pipeline_def, types
+from dalify.base.errors import ShapeError
+from tests.passes.test_fuse import names_in
+
+MEAN, DEVIATION = [100.0, 110.0, 120.0], [50.0, 51.0, 52.0]
+MERGED = {"_random_resized_crop_normalize", "_resize_crop_mirror_normalize"}
+
+
+def photographs(
+    folder: Path, resize: Callable[[Any], Any], device: str = "mixed", shared: bool = False, **arguments: Any
+) -> Pipeline:
+    @pipeline_def(batch_size=6, num_threads=2, seed=5)
+    def pipeline() -> Any:
+        encoded, _ = fn.readers.file(file_root=str(folder), random_shuffle=True)
+        resized = resize(fn.decoders.image(encoded, device=device))
+        given = {"mean": MEAN, "std": DEVIATION, "mirror": fn.random.coin_flip(), **arguments}
+        result = fn.crop_mirror_normalize(resized, **given)
+        return (result, resized) if shared else result
+
+    return pipeline()
+
+
+def random_crop(images: Any) -> Any:
+    return fn.random_resized_crop(images, size=[40, 56])
+
+
+RESIZES = [
+    (random_crop, {}),
+    (random_crop, {"crop": (40, 56), "output_layout": "HWC", "dtype": types.FLOAT16}),
+    (random_crop, {"crop_h": 40, "crop_w": 56, "scale": 2.0, "shift": 1.0}),
+    (lambda x: fn.random_resized_crop(x, size=48, interp_type=types.INTERP_CUBIC, seed=3), {"dtype": types.INT8}),
+    (lambda x: fn.resize(x, size=[33, 44]), {}),
+    (lambda x: fn.resize(x, resize_shorter=60), {"crop": [56, 48], "crop_pos_x": 0.0}),
+    (lambda x: fn.resize_crop_mirror(x, size=[50, 60], crop=[40, 40]), {"output_layout": "HWC"}),
+]
+
+
+@pytest.mark.parametrize("kernels", ["compiled", "torch"])
+@pytest.mark.parametrize(("resize", "arguments"), RESIZES)
+@pytest.mark.usefixtures("gpu")
+def test_results_are_those_of_two_operators(
+    photo_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kernels: str,
+    resize: Callable[[Any], Any],
+    arguments: dict[str, Any],
+) -> None:
+    monkeypatch.setenv("DALIFY_EMULATED_KERNELS", kernels)
+    merged = photographs(photo_folder, resize, **arguments)
+    assert names_in(merged) & MERGED
+    assert not names_in(merged) & {"crop_mirror_normalize", "random_resized_crop", "resize", "resize_crop_mirror"}
+    assert "run as one operator" in merged.explain()
+    with monkeypatch.context() as patch:
+        patch.setattr(passes, "PASSES", tuple(item for item in passes.PASSES if item[0] is not passes.fuse))
+        separate = photographs(photo_folder, resize, **arguments)
+        assert not names_in(separate) & MERGED
+    for _ in range(3):
+        found, wanted = (pipe.run()[0].as_cpu().as_array().astype(np.float64) for pipe in (merged, separate))
+        assert found.shape == wanted.shape
+        # Windows of a fused crop are rounded differently: one unit of a byte.
+        scale = arguments.get("scale", 1.0) / min(DEVIATION)
+        assert np.abs(found - wanted).max() <= max(1.001 * scale, 1.0 * (arguments.get("dtype") is types.INT8)) + 1e-3
+        assert (np.abs(found - wanted) > 0.5 * scale).mean() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("resize", "arguments"),
+    [
+        (random_crop, {"crop": (40, 40)}),
+        (random_crop, {"pad_output": True}),
+        (random_crop, {"out_of_bounds_policy": "pad", "crop": (40, 56)}),
+        (lambda x: fn.random_resized_crop(x, size=[40, 56], dtype=types.FLOAT), {}),
+        (lambda x: fn.resize_crop_mirror(x, size=[50, 60], mirror=1), {}),
+        (lambda x: fn.resize(fn.cast(x, dtype=types.FLOAT), size=[50, 60]), {}),
+        (lambda x: fn.resize(fn.transpose(x, perm=[2, 0, 1], output_layout="CHW"), size=[50, 60]), {}),
+    ],
+)
+@pytest.mark.usefixtures("gpu")
+def test_other_arguments_need_two_operators(
+    photo_folder: Path, resize: Callable[[Any], Any], arguments: dict[str, Any]
+) -> None:
+    pipe = photographs(photo_folder, resize, **arguments)
+    assert not names_in(pipe) & MERGED
+    pipe.run()
+
+
+@pytest.mark.usefixtures("gpu")
+def test_only_on_the_device_and_where_nothing_else_reads_the_image(photo_folder: Path) -> None:
+    assert not names_in(photographs(photo_folder, random_crop, device="cpu")) & MERGED
+    assert not names_in(photographs(photo_folder, random_crop, shared=True)) & MERGED
+
+
+@pytest.mark.usefixtures("gpu")
+def test_the_wrong_number_of_means_is_an_error_of_the_normalization(photo_folder: Path) -> None:
+    pipe = photographs(photo_folder, random_crop, mean=[1.0, 2.0])
+    with pytest.raises(ShapeError, match=r"mean must be one number or one for each of the 3 channels; got 2") as caught:
+        pipe.run()
+    assert caught.value.operator == "fn.crop_mirror_normalize"
