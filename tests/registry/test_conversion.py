@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import dalify
-from dalify import fn, types
+from dalify import types
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.registry.parameters import parameter_of
 
@@ -136,6 +136,7 @@ def test_wrong_beside_dali(element, value, oracle):
 
 
 def test_in_a_pipeline():
+    fn: Any = dalify.fn  # the stubs know the types that are meant
     image = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
 
     @dalify.pipeline_def(batch_size=1, num_threads=1, device_id=None)
@@ -149,7 +150,7 @@ def test_in_a_pipeline():
             fn.random.uniform(seed="3"),
         )
 
-    flipped, floats, padded, first, second = (output.as_array()[0] for output in pipeline().run())
+    flipped, floats, padded, first, second = (output.as_cpu().as_array()[0] for output in pipeline().run())
     np.testing.assert_array_equal(flipped, image[:, ::-1])
     assert floats.dtype == np.float32
     assert padded.shape == (6, 5, 3)
