@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.optional import torch
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce import maximum
 from dalify.kernels.arrays.reduce_torch import maximum_torch
 from dalify.parameter_groups.reduction import ReducedAxes
@@ -36,6 +37,7 @@ def _(out: np.ndarray, x: np.ndarray, *, reduced: ReducedAxes, spec: Spec) -> No
     maximum(out, x, reduced.of(spec))
 
 
-@max.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, reduced: ReducedAxes, spec: Spec) -> None:
-    maximum_torch(out, x, reduced.of(spec))
+@max.gpu_samples
+@on_padded
+def _(out: torch.Tensor, x: torch.Tensor, *, reduced: ReducedAxes, spec: Spec, extents: np.ndarray) -> None:
+    maximum_torch(out, x, reduced.of(spec), extents)

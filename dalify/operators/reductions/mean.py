@@ -7,6 +7,7 @@ import numpy as np
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays import reduce
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce_torch import mean_torch
 from dalify.parameter_groups.reduction import ReducedAxes
 from dalify.registry import Spec, operator
@@ -38,6 +39,7 @@ def _(out: np.ndarray, x: np.ndarray, *, reduced: ReducedAxes, spec: Spec) -> No
     reduce.mean(out, x, reduced.of(spec))
 
 
-@mean.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, reduced: ReducedAxes, spec: Spec) -> None:
-    mean_torch(out, x, reduced.of(spec))
+@mean.gpu_samples
+@on_padded
+def _(out: torch.Tensor, x: torch.Tensor, *, reduced: ReducedAxes, spec: Spec, extents: np.ndarray) -> None:
+    mean_torch(out, x, reduced.of(spec), extents)

@@ -6,6 +6,7 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce import total
 from dalify.kernels.arrays.reduce_torch import total_torch
 from dalify.parameter_groups.reduction import ReducedAxes
@@ -38,6 +39,7 @@ def _(out: np.ndarray, x: np.ndarray, *, reduced: ReducedAxes, spec: Spec) -> No
     total(out, x, reduced.of(spec))
 
 
-@sum.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, reduced: ReducedAxes, spec: Spec) -> None:
-    total_torch(out, x, reduced.of(spec))
+@sum.gpu_samples
+@on_padded
+def _(out: torch.Tensor, x: torch.Tensor, *, reduced: ReducedAxes, spec: Spec, extents: np.ndarray) -> None:
+    total_torch(out, x, reduced.of(spec), extents)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from dalify.data import Array
+from dalify.base.optional import torch
 from dalify.kernels.arrays import reduce
 from dalify.kernels.arrays.axes import check_center
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce_torch import variance_torch
 from dalify.parameter_groups.reduction import ReducedAxes
 from dalify.registry import Spec, operator
@@ -41,7 +40,20 @@ def variance(x: Spec, mean: Spec, /, *, reduced: ReducedAxes, ddof: int = 0) -> 
 
 
 @variance.cpu
-@variance.gpu
-def _(out: Array, x: Array, mean: Array, *, reduced: ReducedAxes, ddof: int, spec: Spec) -> None:
-    compute: Any = reduce.variance if isinstance(x, np.ndarray) else variance_torch
-    compute(out, x, mean, reduced.of(spec), ddof)
+def _(out: np.ndarray, x: np.ndarray, mean: np.ndarray, *, reduced: ReducedAxes, ddof: int, spec: Spec) -> None:
+    reduce.variance(out, x, mean, reduced.of(spec), ddof)
+
+
+@variance.gpu_samples
+@on_padded
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    mean: torch.Tensor,
+    *,
+    reduced: ReducedAxes,
+    ddof: int,
+    spec: Spec,
+    extents: np.ndarray,
+) -> None:
+    variance_torch(out, x, mean, reduced.of(spec), ddof, extents)
