@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # pyright: ignore[reportMissingTypeStubs]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -14,14 +14,17 @@ from dalify.base.compiling import njit
 
 __all__ = ["array_at", "copy_bytes", "flat_at"]
 
+# numba is not typed.
+_cgutils: Any = cgutils
+
 
 def _array_at(typing_context: Any, address: Any, shape: Any, like: Any) -> tuple[Any, Any]:
     found = types.Array(like.dtype, len(shape), "C")
 
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: tuple[Any, ...]) -> Any:
         extents = [
             context.cast(builder, value, kind, types.intp)
-            for value, kind in zip(cgutils.unpack_tuple(builder, arguments[1]), signature.args[1], strict=True)
+            for value, kind in zip(_cgutils.unpack_tuple(builder, arguments[1]), signature.args[1], strict=True)
         ]
         size_bytes = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(found.dtype)))
         strides = [size_bytes]
@@ -45,17 +48,17 @@ array_at: Any = intrinsic(_array_at)
 def copy_bytes(typing_context: Any, target: Any, source: Any, size_bytes: Any) -> tuple[Any, Any]:
     """Copy memory from one address to another; with ``memcpy``, which numba does not generate for loops over slices."""
 
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: tuple[Any, ...]) -> Any:
         byte = ir.IntType(8).as_pointer()
         to, from_ = (builder.inttoptr(address, byte) for address in arguments[:2])
-        cgutils.raw_memcpy(builder, to, from_, arguments[2], 1)
+        _cgutils.raw_memcpy(builder, to, from_, arguments[2], 1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def flat_at(address, shape, like):
+def flat_at(address: int, shape: np.ndarray, like: np.ndarray) -> np.ndarray:
     """Return all elements of a sample as one dimension; see `array_at`. The shape is an array of int64."""
     size = np.int64(1)
     for extent in shape:
