@@ -7,6 +7,7 @@ body the rule that maps specs of inputs to specs of outputs. Kernels are attache
 
 from __future__ import annotations
 
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -423,8 +424,8 @@ class Operator:
         of readers without this function. For a decoder, it receives an input sample that cannot be decoded and returns
         one that can. A decoder with this function accepts ``on_error``.
         """
-        self.substitute_function = function
-        self.substitute_names = Kernel(function, "cpu").names
+        kernel = Kernel(function, "cpu", groups=self.groups)
+        self.substitute_function, self.substitute_names = kernel.function, kernel.names
         self.parameters.setdefault("on_error", READER_PARAMETERS["on_error"])
         return function
 
@@ -551,4 +552,4 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
     """
     if rule is not None:
         return Operator(rule, **flags)
-    return lambda function: Operator(function, **flags)
+    return functools.partial(Operator, **flags)
