@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir  # pyright: ignore[reportMissingTypeStubs]
-from numba import carray, types  # pyright: ignore[reportPrivateImportUsage] -- numba's documentation has it there
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -16,18 +16,32 @@ __all__ = ["array_at", "copy_bytes", "flat_at"]
 
 # numba is not typed.
 _cgutils: Any = cgutils
-_carray: Any = carray
 
 
-@intrinsic
-def _pointer(typing_context: Any, address: Any, like: Any) -> tuple[Any, Any]:
-    """Return an address as a pointer to the element type of the array `like`."""
-    pointer = types.CPointer(like.dtype)
+def _array_at(typing_context: Any, address: Any, shape: Any, like: Any) -> tuple[Any, Any]:
+    found = types.Array(like.dtype, len(shape), "C")
 
     def generate(context: Any, builder: Any, signature: Any, arguments: tuple[Any, ...]) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+        extents = [
+            context.cast(builder, value, kind, types.intp)
+            for value, kind in zip(_cgutils.unpack_tuple(builder, arguments[1]), signature.args[1], strict=True)
+        ]
+        size_bytes = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(found.dtype)))
+        strides = [size_bytes]
+        for extent in reversed(extents[1:]):
+            strides.insert(0, builder.mul(strides[0], extent))
+        array = context.make_array(found)(context, builder)
+        pointer = builder.inttoptr(arguments[0], context.get_data_type(found.dtype).as_pointer())
+        context.populate_array(array, data=pointer, shape=extents, strides=strides, itemsize=size_bytes, meminfo=None)
+        return array._getvalue()
 
-    return pointer(address, like), generate
+    return found(address, shape, like), generate
+
+
+# `array_at(address, shape, like)` returns an array of the element type of the array `like`, C-contiguous, of memory
+# that the caller keeps alive: `address` (int64) is its first element, `shape` a tuple of integers. It is an intrinsic
+# because numba would compile ``carray`` and a function that calls it for each element type and number of dimensions.
+array_at: Any = intrinsic(_array_at)
 
 
 @intrinsic
@@ -41,18 +55,6 @@ def copy_bytes(typing_context: Any, target: Any, source: Any, size_bytes: Any) -
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
-
-
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def array_at(address: int, shape: tuple[Any, ...], like: np.ndarray) -> np.ndarray:
-    """Return an array of the element type of `like`, C-contiguous, of memory that the caller keeps alive.
-
-    Args:
-        address: int64, address of the first element.
-        shape: tuple of int64.
-        like: array with the element type of the result.
-    """
-    return _carray(_pointer(address, like), shape)  # pyright: ignore[reportCallIssue] -- numba gives the typing context
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)

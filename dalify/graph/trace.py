@@ -29,7 +29,7 @@ from dalify.graph.constants import constant_array
 from dalify.graph.evaluator import current_evaluator
 from dalify.graph.expression import Expression, TracedValue
 from dalify.graph.node import DEVICES, Edge, Node
-from dalify.registry import RANDOM_STATE, Operator, catalog
+from dalify.registry import RANDOM_STATE, SEED, Operator, catalog
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 
 __all__ = [
@@ -136,8 +136,10 @@ def _seed(operator: Operator, value: Any, line: SourceLine | None) -> int | None
     """Return the seed that the user specified; None to derive it from the pipeline's seed."""
     if value is None:
         return None
-    if isinstance(value, TracedValue) or not isinstance(value, SupportsIndex):
+    if isinstance(value, TracedValue):
         raise ArgumentTypeError(f"seed must be an integer; got {value!r}.")
+    if not isinstance(value, SupportsIndex):
+        value = SEED.normalize(value, operator.public_name)
     if not (operator.is_random or operator.is_reader):
         warn_deprecated(f"{operator.public_name} is not random; its seed has no effect.", line)
         return None

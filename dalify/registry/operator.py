@@ -32,7 +32,7 @@ from dalify.registry.parameter_group import (
 from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
 from dalify.registry.role import Role
 
-__all__ = ["COMMON_PARAMETERS", "RANDOM_STATE", "READER_PARAMETERS", "Input", "Kernel", "Operator", "operator"]
+__all__ = ["COMMON_PARAMETERS", "RANDOM_STATE", "READER_PARAMETERS", "SEED", "Input", "Kernel", "Operator", "operator"]
 
 _OPERATORS_PACKAGE = "dalify.operators."
 _MAX_OUTPUTS = 1 << 16
@@ -41,6 +41,8 @@ _MAX_OUTPUTS = 1 << 16
 # DALI's random operators take the state of a generator, which its dynamic mode makes: 28 bytes or more. It replaces the
 # seed: the batch depends on nothing else. Names with an underscore are neither documented nor part of signatures.
 RANDOM_STATE = Parameter("_random_state", "per_sample", np.uint32, True, True, None, "list[int]")
+
+SEED = parameter_of("seed", int, -1)
 
 COMMON_PARAMETERS = ("name", "device", "preserve", "bytes_per_sample_hint", "seed")
 
@@ -124,6 +126,7 @@ class Operator:
         rule: the decorated function.
         kernels: by device.
         mixed_applies: whether the kernel for ``mixed`` is used, see ``mixed_samples``; None without one.
+        checked_by: name of the operator that checks samples before that kernel, see ``mixed_samples``.
         pairs: what the operator becomes in front of other operators, by their names and kind; see ``before``.
         outputs: number of outputs, or a function of the constant arguments that returns it.
         is_batchwise: kernels take and return whole batches.
@@ -198,6 +201,7 @@ class Operator:
         self.stores_any_float = stores_any_float
         self.kernels: dict[str, Kernel] = {}
         self.mixed_applies: Callable[[Mapping[str, Any]], tuple[bool, str]] | None = None
+        self.checked_by: str | None = None
         self.pairs: dict[tuple[str, PairKind], Pair] = {}
         self.prepare_function: Kernel | None = None
         self.prepares_from_shapes = False
@@ -275,18 +279,22 @@ class Operator:
         return function
 
     def mixed_samples(
-        self, applies: Callable[[Mapping[str, Any]], tuple[bool, str]]
+        self, applies: Callable[[Mapping[str, Any]], tuple[bool, str]], checked_by: str | None = None
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Attach the kernel for the device ``mixed``: inputs are `Samples` on the host, outputs `DeviceSamples`.
 
         Args:
-            applies: function of the constant arguments and ``on_error`` that returns whether the kernel is used, and
+            applies: function of the constant arguments that returns whether the kernel is used, and
                 what it uses or why not, for ``explain()``. Otherwise the CPU kernel is used, and results are copied.
+            checked_by: name of an operator that returns its input, and raises for samples that the CPU kernel refuses.
+                It runs on the CPU before the kernel for ``on_error="skip"``, which needs a sample of the reader instead
+                of a bad one. Without it the CPU kernel is used. It takes arguments of the same names.
         """
 
         def attach(function: Callable[..., Any]) -> Callable[..., Any]:
             self.kernels["mixed"] = Kernel(function, "mixed", takes_samples=True, groups=self.groups)
             self.mixed_applies = applies
+            self.checked_by = checked_by
             return function
 
         return attach

@@ -73,7 +73,8 @@ def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArra
     ]
 
 
-@njit(nogil=True, cache=True)
+# It holds the lock, because it takes less time than handing the lock over.
+@njit(cache=True)
 def _lay_out(descriptors: Any, offsets: Any, sizes: Any, starts: Any) -> None:
     """Compute the start of each piece; neighbors in a file keep their distance."""
     starts[0] = 0

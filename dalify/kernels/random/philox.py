@@ -88,7 +88,7 @@ def _fill_uniform(
         block = first_block
         for i in range(0, count, 4):
             words = philox4x32(block, sample, step_low, step_high, k0, k1)
-            for j in range(min(4, count - i)):
+            for j in range(4 if count - i > 4 else count - i):
                 row[i + j] = np.float32(np.uint32(words[j]) >> _SHIFT_8) * _INVERSE_2_24
             block = (block + np.uint64(1)) & _LOW_32
 
