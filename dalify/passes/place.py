@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from dalify.graph import Edge, Graph, Node, rewrite
+from dalify.graph import Edge, Graph, Node, new_edge, rewrite
 from dalify.passes.report import Report
-from dalify.registry import Role, catalog
+from dalify.registry import Role
 
 __all__ = ["place"]
 
@@ -36,15 +36,9 @@ def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
                 assert source is not None, "dalify bug: a copy of nothing"
                 if source.device == device:
                     return source
-            copy = Node(
-                catalog.find("_transfer"),
-                (edge,),
-                {},
-                "mixed" if device == "gpu" else "cpu",
-                branch=edge.node.branch,
-                line=edge.node.line,
-            )
-            found = copies[edge, device] = Edge(copy, 0)
+            where = "mixed" if device == "gpu" else "cpu"
+            found = new_edge("_transfer", (edge,), {}, where, branch=edge.node.branch, line=edge.node.line)
+            copies[edge, device] = found
             report.note("place", f"the result of {edge.node!r} is copied to the {device.upper()}")
         return found
 
