@@ -101,6 +101,8 @@ def measure(root: str, folder: str, source: Path) -> list[float]:
     """Measure one library in a new process; dalify is imported from the folder `source`."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), str(PROJECT)])}
     environment.pop("NUMBA_CACHE_DIR", None)
+    # Bytecode is kept, as for an installed package; otherwise only dalify would be compiled by Python each time.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-c", MEASURE, root, folder]
     result = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
     if result.returncode:

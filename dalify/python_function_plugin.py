@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.optional import torch
-from dalify.data.exchange import torch_view
+from dalify.data.batch import tensor_of
 
 __all__ = ["ArrayToDLTensor", "DLTensorToArray", "current_dali_stream"]
 
@@ -17,7 +17,7 @@ __all__ = ["ArrayToDLTensor", "DLTensorToArray", "current_dali_stream"]
 
 def ArrayToDLTensor(array: np.ndarray[Any, Any], /) -> Any:
     """Return a DLPack capsule of the memory of a NumPy array."""
-    return torch.to_dlpack(torch_view(np.asarray(array)))
+    return torch.to_dlpack(tensor_of(np.asarray(array)))
 
 
 def DLTensorToArray(dl_capsule: Any, /) -> np.ndarray[Any, Any]:

@@ -24,12 +24,11 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import config as numba_config
-from numba.core import event
+from numba.core import event, serialize
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime.nrt import rtsys
-from numba.core.serialize import dumps
 
 from dalify.base.compile_progress import CompileProgress
 from dalify.base.errors import OperatorError
@@ -37,7 +36,13 @@ from dalify.base.whole_files import write_whole
 
 __all__ = ["KernelCache", "is_saved", "njit", "progress"]
 
+# numba is not typed.
 _config: Any = numba_config  # its attributes are set from the environment
+_numba: Any = numba
+_event: Any = event
+_serialize: Any = serialize
+_runtime: Any = rtsys
+_result: Any = CompileResult
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,7 +50,7 @@ _DIGEST_BYTES = 16
 _HINT = "Set the environment variable NUMBA_CACHE_DIR to a persistent folder that this user can write."
 _warned: list[str] = []
 progress = CompileProgress()
-event.register("numba:compile", progress)
+_event.register("numba:compile", progress)
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
@@ -61,7 +66,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
 
     def decorate(function: F) -> F:
         # C code does not call kernels, so no C wrapper is compiled.
-        dispatcher = cast("Any", numba.njit)(**{"no_cfunc_wrapper": True, **options})(function)
+        dispatcher = _numba.njit(**{"no_cfunc_wrapper": True, **options})(function)
         if cache and isinstance(dispatcher, Dispatcher):  # with NUMBA_DISABLE_JIT, it is the Python function
             with suppress(OSError):  # without a source file, saved code cannot be validated
                 cast("Any", dispatcher)._cache = KernelCache(cast("FunctionType", function))
@@ -75,7 +80,7 @@ def is_saved(kernel: Any, arguments: Sequence[Any]) -> bool:
     if not isinstance(kernel, Dispatcher):  # with NUMBA_DISABLE_JIT there is nothing to compile
         return True
     kernel_cache = cast("Any", kernel)._cache
-    types = tuple(numba.typeof(argument) for argument in arguments)
+    types = tuple(_numba.typeof(argument) for argument in arguments)
     return isinstance(kernel_cache, KernelCache) and kernel_cache.has(types, cast("Any", kernel).targetctx.codegen())
 
 
@@ -106,14 +111,14 @@ class KernelCache(NullCache):
         Raises:
             OperatorError: there is no file, and compiling fails because the working directory was deleted.
         """
-        rtsys.initialize(target_context)
+        _runtime.initialize(target_context)
         name = self._file_name(sig, target_context.codegen())
         for folder in _folders(self._source.parent):
             # A damaged file is ignored: the function is compiled again, and the file is replaced.
             with suppress(Exception):
                 contents = (folder / name).read_bytes()
                 if _digest(contents[_DIGEST_BYTES:]) == contents[:_DIGEST_BYTES]:
-                    return CompileResult._rebuild(target_context, *pickle.loads(contents[_DIGEST_BYTES:]))
+                    return _result._rebuild(target_context, *pickle.loads(contents[_DIGEST_BYTES:]))
         _check_working_folder()
         return None
 
@@ -127,7 +132,7 @@ class KernelCache(NullCache):
         if cres.library.has_dynamic_globals:  # addresses of this process
             return
         name = self._file_name(sig, cres.codegen)
-        body = dumps(cres._reduce())
+        body: bytes = _serialize.dumps(cres._reduce())
         reason = ""
         for folder in _folders(self._source.parent, is_made=True):
             try:

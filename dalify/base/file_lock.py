@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,7 +46,7 @@ def try_lock(descriptor: int) -> bool:
 
 
 @contextmanager
-def held(path: Path, timeout_s: float) -> Iterator[int | None]:
+def held(path: Path, timeout_s: float) -> Generator[int | None]:
     """Hold the lock of a file inside a ``with`` block.
 
     Args:

@@ -11,7 +11,7 @@ threads are stopped before a fork; OpenCV starts them again when it needs them.
 
 from __future__ import annotations
 
-import logging  # noqa: F401 -- its hook before a fork takes a lock: hooks run in reverse order, so ours must come later
+import logging  # noqa: F401  # pyright: ignore[reportUnusedImport] -- its hook before a fork takes a lock: hooks run in reverse order, so ours must come later
 import signal
 import sys
 import threading
@@ -172,7 +172,7 @@ def _interrupt_again() -> None:
 
 def _frames_here(thread: int | None) -> Iterator[FrameType]:
     """Yield the frames of a thread that belong to this module."""
-    frame = None if thread is None else sys._current_frames().get(thread)
+    frame = None if thread is None else sys._current_frames().get(thread)  # pyright: ignore[reportPrivateUsage] -- documented
     while frame is not None:
         if frame.f_code.co_filename == __file__:
             yield frame

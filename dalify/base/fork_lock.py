@@ -37,7 +37,8 @@ class ForkLock:
         __enter__ = property(attrgetter("_lock.acquire"))
         __exit__ = property(attrgetter("_lock.__exit__"))
 
-    def _begin_child(self) -> None:
+    def begin_child(self) -> None:
+        """Release the lock in a forked child, whatever the parent's threads held."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:
@@ -52,7 +53,7 @@ def _begin_child() -> None:
     for reference in list(_locks):
         lock = reference()
         if lock is not None:
-            lock._begin_child()
+            lock.begin_child()
 
 
 at_fork(_begin_child)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _signal  # pyright: ignore[reportMissingImports]
+import _signal as untyped_signal  # pyright: ignore[reportMissingImports]
 import _thread
 import atexit
 import os
@@ -12,9 +12,10 @@ import threading
 from contextlib import suppress
 from functools import partial
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 # The module ``signal`` wraps the functions of ``_signal`` in conversions to enumerations, which take ten times as long.
+_signal: Any = untyped_signal
 
 __all__ = [
     "PATIENCE_S",
@@ -116,7 +117,7 @@ class CallAtEnd(partial[Any]):
     ignored.
     """
 
-    __del__ = partial.__call__
+    __del__ = cast("type[partial[Any]]", partial).__call__
 
 
 class Completion:

@@ -10,12 +10,12 @@ decoders ignore Pillow's limit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LimitError, UnknownArgumentError, suggestion
 
@@ -91,7 +91,7 @@ def current() -> Limits:
 
 
 @contextmanager
-def applied(limits: Limits | None) -> Iterator[None]:
+def applied(limits: Limits | None) -> Generator[None]:
     """Apply limits to the current thread inside a ``with`` block; None keeps the current limits.
 
     Args:
@@ -134,7 +134,7 @@ def as_limits(given: Limits | Mapping[str, int] | None) -> Limits | None:
     """
     if given is None or isinstance(given, Limits):
         return given
-    if not isinstance(given, Mapping):
+    if not isinstance(cast("object", given), Mapping):  # users may pass anything
         raise ArgumentTypeError(
             f"limits must be dalify.limits.Limits, a dictionary or None; got {given!r}.",
             hint="For instance: limits={'max_image_pixels': 400_000_000}.",

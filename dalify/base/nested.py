@@ -22,12 +22,10 @@ def leaves(value: object) -> Iterator[object]:
 
 def map_leaves(function: Callable[..., object], value: Any, *others: Any) -> Any:
     """Apply a function to the leaves of structures of the same form and return the results in that form."""
-    if isinstance(value, tuple) and hasattr(value, "_fields"):  # named tuples take their fields as separate arguments
-        items = [map_leaves(function, *rest) for rest in zip(value, *others, strict=True)]
-        return type(value)(*items)
     if isinstance(value, (list, tuple)):
-        items = [map_leaves(function, *rest) for rest in zip(value, *others, strict=True)]
-        return type(cast("list[object]", value))(items)
+        kind: Callable[..., object] = type(cast("list[object]", value))
+        items = [map_leaves(function, *rest) for rest in zip(cast("list[object]", value), *others, strict=True)]
+        return kind(*items) if hasattr(kind, "_fields") else kind(items)  # named tuples take their fields separately
     if isinstance(value, dict):
         table = cast("dict[object, object]", value)
         return {key: map_leaves(function, item, *(other[key] for other in others)) for key, item in table.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class SourceLine:
         """Return the innermost line outside of dalify on the current stack, or None."""
         if (line := _written.get()) is not None:
             return line
-        frame: FrameType | None = sys._getframe(1)
+        frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] -- documented
         while frame is not None and is_own(frame.f_code.co_filename):
             frame = frame.f_back
         if frame is None:
@@ -53,7 +53,7 @@ class SourceLine:
 
     @classmethod
     @contextmanager
-    def standing_in(cls, line: SourceLine | None) -> Iterator[None]:
+    def standing_in(cls, line: SourceLine | None) -> Generator[None]:
         """Make `capture` return a line inside the ``with`` block, for calls that were recorded earlier.
 
         Args:

@@ -7,7 +7,7 @@ Alone because this is the one place that knows: the drop-in loader and ``lower``
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 
@@ -53,7 +53,7 @@ def integers(values: Any, *counts: int, name: str = "size") -> tuple[int, ...]:
     """
     if not isinstance(values, int | Sequence) or isinstance(values, str):
         raise ArgumentTypeError(f"{name} is an integer or a list of integers, not {type(values).__name__}.")
-    found = (values,) if isinstance(values, int) else tuple(values)
+    found: tuple[Any, ...] = (values,) if isinstance(values, int) else tuple(cast("Sequence[Any]", values))
     if len(found) not in counts or not all(type(value) is int for value in found):
         raise ArgumentValueError(f"{name} has {' or '.join(map(str, counts))} integers, and {values!r} has not.")
     return found

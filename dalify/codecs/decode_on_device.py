@@ -19,6 +19,7 @@ from dalify.base.processors import available_processors
 from dalify.codecs.decode_batch import decode_group
 from dalify.codecs.device_jpeg import DeviceOptions, open_decoder
 from dalify.codecs.image_format import as_bytes_array
+from dalify.codecs.jpeg_check import is_complete
 from dalify.codecs.jpeg_headers import JpegHeaders
 from dalify.data.batch import places_in_block
 from dalify.data.device_samples import DeviceSamples
@@ -28,10 +29,6 @@ from dalify.data.samples import Samples
 __all__ = ["decode_on_device"]
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
-
-_END_OF_IMAGE = b"\xff\xd9"
-# Some programs append a few bytes to a file.
-_TAIL_BYTES = 64
 
 
 def decode_on_device(
@@ -64,7 +61,7 @@ def decode_on_device(
         if (adjust_orientation and not decoder.rotates) or windows is not None:
             taken &= headers.are_upright() if adjust_orientation else True
         files = [as_bytes_array(data) for data in encoded.arrays()]
-        indices = np.flatnonzero(taken & _are_complete(files) & _are_inside(headers, windows))
+        indices = np.flatnonzero(taken & [is_complete(data) for data in files] & _are_inside(headers, windows))
         if len(indices):
             found = decoder.decode(
                 [files[index] for index in indices.tolist()],
@@ -87,11 +84,6 @@ def decode_on_device(
         return
     for image, start, size in zip(images, out.offsets.tolist(), sizes.tolist(), strict=True):
         out.block[start : start + size] = image
-
-
-def _are_complete(files: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return which files end as a JPEG file does. Decoders on devices do not report the end of truncated data."""
-    return np.array([_END_OF_IMAGE in data[-_TAIL_BYTES:].tobytes() for data in files], np.bool_)
 
 
 def _are_inside(headers: JpegHeaders, windows: Integers | None) -> np.ndarray[Any, np.dtype[np.bool_]]:

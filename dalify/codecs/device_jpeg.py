@@ -170,7 +170,7 @@ def reason_against(arguments: Mapping[str, Any]) -> tuple[bool, str]:
     """Return whether images are decoded on the device, and by which decoder or why not, for ``explain()``.
 
     Args:
-        arguments: constant arguments of an image decoder, with the policy for bad samples as ``on_error``.
+        arguments: constant arguments of an image decoder.
     """
     if arguments.get("dtype", DALIDataType.UINT8) != DALIDataType.UINT8:
         return False, "only uint8 images are decoded on the device"
@@ -178,7 +178,5 @@ def reason_against(arguments: Mapping[str, Any]) -> tuple[bool, str]:
         return False, f"output_type {arguments['output_type']!s} is not decoded on the device"
     if arguments.get("use_fast_idct"):
         return False, "use_fast_idct is an option of the host decoder"
-    if arguments.get("on_error") == "skip":
-        return False, "on_error='skip' needs another sample of the reader, which the host decoder can ask for"
     key, reason = chosen_decoder()
     return key is not None, reason

@@ -120,15 +120,13 @@ def read_jpeg_headers(encoded: Batch) -> JpegHeaders:
     Args:
         encoded: any samples.
     """
-    table = np.empty((len(encoded), _COLUMNS), np.int64)
+    table = np.zeros((len(encoded), _COLUMNS), np.int64)
     if encoded.ndim == 1 and encoded.dtype.numpy.itemsize == 1:
         samples = Samples.of_batch(encoded)
         _read_headers(samples.addresses, samples.shapes, table, _BYTE)
         for index in np.flatnonzero(table[:, _IS_KNOWN] & (table[:, _NOTES] > 0)).tolist():
             note, notes = table[index, _NOTE], table[index, _NOTES]
             table[index, _ORIENTATION] = _orientation(as_bytes_array(encoded.samples[index]), int(note), int(notes))
-    else:
-        table[...] = 0
     return JpegHeaders(table)
 
 
@@ -143,8 +141,10 @@ def _orientation(data: Bytes, begin: int, count: int) -> int:
 # It holds the lock, because it takes less time than handing the lock over.
 @njit(cache=True)
 def _read_headers(addresses, sizes, table, byte):
-    """Parse the markers as `dalify.codecs.jpeg.read_jpeg_header` does; damaged data and other formats stay unknown."""
-    table[...] = 0
+    """Parse the markers as `dalify.codecs.jpeg.read_jpeg_header` does; damaged data and other formats stay unknown.
+
+    The table must contain zeros.
+    """
     for n in range(len(addresses)):
         size = sizes[n, 0]
         data = array_at(addresses[n], (size,), byte)

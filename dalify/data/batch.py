@@ -8,12 +8,13 @@ of memory, or a list if users created them. All forms have the same interface. T
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from dalify.base.narrow import is_array
 from dalify.base.optional import torch
-from dalify.data.dtypes import DALIDataType, from_numpy
+from dalify.data.dtypes import DALIDataType, from_numpy, is_bfloat16
 from dalify.data.spec import Spec
 
 __all__ = [
@@ -61,6 +62,9 @@ def torch_dtype(dtype: DALIDataType) -> Any:
     return getattr(torch, str(dtype.numpy))
 
 
+_torch: Any = torch  # it does not declare the parameter of from_numpy
+
+
 def array_of(tensor: Any, dtype: DALIDataType) -> np.ndarray[Any, Any]:
     """Return a tensor on the CPU as an array that shares its memory; `dtype` is the element type of both."""
     tensor = tensor.detach()
@@ -70,10 +74,10 @@ def array_of(tensor: Any, dtype: DALIDataType) -> np.ndarray[Any, Any]:
 
 
 def tensor_of(array: np.ndarray[Any, Any]) -> Any:
-    """Return an array as a tensor that shares its memory."""
-    if from_numpy(array.dtype) is DALIDataType.BFLOAT16:
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
+    """Return a tensor of the same memory, including bfloat16, which torch.from_numpy does not support."""
+    if is_bfloat16(array.dtype):
+        return _torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return _torch.from_numpy(array)
 
 
 def array_dtype(array: Array) -> DALIDataType:
@@ -82,7 +86,7 @@ def array_dtype(array: Array) -> DALIDataType:
     Raises:
         DTypeError: DALI has no such type.
     """
-    if isinstance(array, np.ndarray):
+    if is_array(array):
         return from_numpy(array.dtype)
     found = _TORCH_NAMES.get(str(array.dtype))
     return found if found is not None else from_numpy(str(array.dtype).removeprefix("torch."))
@@ -207,7 +211,7 @@ class Batch:
 
     def take(self, indices: np.ndarray[Any, Any]) -> Batch:
         """Return the samples at the given indices: copies of dense samples, the same arrays for lists."""
-        origins = None if self.origins is None else [self.origins[index] for index in indices]
+        origins = None if self.origins is None else [self.origins[index] for index in cast("list[int]", indices)]
         if self.dense is not None:
             at = torch.as_tensor(indices, device=self.dense.device) if self.device == "gpu" else indices
             return Batch(self.dense[at], None, self.layout, self.device, origins, self.dtype)
@@ -282,7 +286,7 @@ def _views(ragged: Ragged, dtype: Any, item_bytes: int) -> list[Array]:
 
 def stack_samples(samples: list[Array], out: Array | None = None) -> Array:
     """Stack samples of equal shape into one dense array, into ``out`` if specified."""
-    if isinstance(samples[0], np.ndarray):
+    if is_array(samples[0]):
         if out is None:
             out = np.empty((len(samples), *samples[0].shape), samples[0].dtype)
         # Row assignment is faster than np.stack, which first creates a view with a new axis for every sample.

@@ -49,7 +49,7 @@ class DeviceSamples:
             shapes = batch.shape_array()
             offsets, _ = _places(shapes)
             found = DeviceSamples(torch.cat([sample.reshape(-1) for sample in batch.samples]), offsets, shapes)
-        return found._stacked() if found.is_uniform else found
+        return found.stacked() if found.is_uniform else found
 
     @staticmethod
     def of_dense(dense: Any) -> DeviceSamples:
@@ -68,7 +68,7 @@ class DeviceSamples:
         offsets, size = _places(shapes)
         return DeviceSamples(torch.empty(size, dtype=dtype, device=device), offsets, shapes)
 
-    def _stacked(self) -> DeviceSamples:
+    def stacked(self) -> DeviceSamples:
         """Return the same samples, which have one shape, as one tensor."""
         shape = tuple(self.shapes[0].tolist())
         steps = np.diff(self.offsets)
@@ -120,6 +120,10 @@ class DeviceSamples:
             dense = dense.reshape(len(shapes), *shapes[0].tolist()) if is_one else None
         return DeviceSamples(self.block, self.offsets, shapes, dense)
 
+    def flattened(self) -> DeviceSamples:
+        """Return the same elements with one axis; without a copy."""
+        return self.reshaped(self.shapes.prod(1)[:, None])
+
     def with_axis(self, axis: int) -> DeviceSamples:
         """Return the same elements with a new axis of extent 1 at the given position."""
         return self.reshaped(np.insert(self.shapes, axis, 1, axis=1))
@@ -146,6 +150,15 @@ class DeviceSamples:
     def take(self, indices: Integers) -> DeviceSamples:
         """Return some of the samples, without a copy."""
         return DeviceSamples(self.block, self.offsets[indices], self.shapes[indices])
+
+    def numbers(self) -> Any:
+        """Return samples of one element each as a tensor ``[N]``."""
+        dense = self.dense if self.dense is not None else self.stacked().dense
+        return dense.reshape(-1)
+
+    def ragged(self) -> DeviceSamples:
+        """Return the same samples not as one tensor, so that kernels see their elements along one axis."""
+        return self if self.dense is None else DeviceSamples(self.block, self.offsets, self.shapes)
 
     def tensors(self) -> list[Any]:
         """Return the samples as views, for kernels that have to process them one by one."""

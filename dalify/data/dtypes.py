@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, UnknownTypeError
+from dalify.base.narrow import is_list_or_tuple
 from dalify.base.optional import LazyModule
 
 if TYPE_CHECKING:
@@ -165,13 +166,13 @@ _FROM_NUMPY: dict[np.dtype[Any], DALIDataType] = {value: key for key, value in _
 _FROM_CLASS: dict[type, DALIDataType] = {value.type: key for key, value in _TO_NUMPY.items()}
 
 
-def enum_type(value: Any) -> DALIDataType | None:
+def enum_type(value: object) -> DALIDataType | None:
     """Return the element type of a member of DALI's enumerations, or of nested lists of them; None for other values.
 
     Raises:
         DTypeError: a list that mixes members of several enumerations, or members and other values.
     """
-    if isinstance(value, (list, tuple)):
+    if is_list_or_tuple(value):
         found = {enum_type(item) for item in value}
         if len(found) > 1 and found != {None}:
             raise DTypeError("a list with members of an enumeration must not contain other values.")
@@ -200,13 +201,16 @@ def to_numpy(dtype: DALIDataType) -> np.dtype[Any]:
     return found
 
 
+_DTYPE: Any = np.dtype  # not generic: type checkers keep the type of what is compared with it
+
+
 def from_numpy(dtype: Any) -> DALIDataType:
     """Return the element type of a NumPy dtype, scalar class or dtype name.
 
     Raises:
         DTypeError: DALI has no such type (objects, strings, complex numbers, dates).
     """
-    if isinstance(dtype, np.dtype):
+    if isinstance(dtype, _DTYPE):
         if dtype.metadata is not None and _ENUM_KEY in dtype.metadata:
             return dtype.metadata[_ENUM_KEY]
         found = _FROM_NUMPY.get(dtype)

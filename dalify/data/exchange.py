@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DeviceError, ShapeError
+from dalify.base.narrow import is_array, is_list_or_tuple
 from dalify.base.optional import torch
-from dalify.data.batch import Array
+from dalify.data.batch import Array, tensor_of
 from dalify.data.dtypes import DALIDataType, is_bfloat16, to_numpy
 
-__all__ = ["address_of", "contiguous", "copy_out", "device_tensor", "host_array", "to_host", "torch_view"]
+__all__ = ["address_of", "contiguous", "copy_out", "device_tensor", "host_array", "to_host"]
 
 
 def host_array(value: Any) -> np.ndarray[Any, Any]:
@@ -27,7 +28,7 @@ def host_array(value: Any) -> np.ndarray[Any, Any]:
         DeviceError: the data is on a GPU.
         ShapeError: nested lists of different lengths.
     """
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         return value
     if getattr(value, "device", "cpu") == "gpu":
         raise DeviceError("this tensor is on the GPU.", hint="Copy it with .as_cpu() first.")
@@ -39,7 +40,7 @@ def host_array(value: Any) -> np.ndarray[Any, Any]:
         return np.frombuffer(value, np.uint8) if not isinstance(value, memoryview) else np.asarray(value)
     if type(value).__name__ == "PyCapsule":
         return torch.from_dlpack(value).numpy()
-    if isinstance(value, (list, tuple)):
+    if is_list_or_tuple(value):
         try:
             return np.asarray(value)
         except ValueError as error:
@@ -60,11 +61,9 @@ def device_tensor(value: Any) -> Any:
     """
     if isinstance(value, torch.Tensor):
         return value
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         # torch warns about read-only memory, and would share the memory on its CPU device.
-        return (
-            torch.tensor(value, device=_device()) if not is_bfloat16(value.dtype) else torch_view(value).to(_device())
-        )
+        return torch.tensor(value, device=_device()) if not is_bfloat16(value.dtype) else tensor_of(value).to(_device())
     if hasattr(value, "__cuda_array_interface__"):
         return torch.as_tensor(value, device="cuda")
     return torch.from_dlpack(value)
@@ -76,13 +75,6 @@ def to_host(tensor: Any) -> np.ndarray[Any, Any]:
     if tensor.dtype is torch.bfloat16:  # NumPy and torch represent it differently
         return tensor.view(torch.int16).numpy().view(to_numpy(DALIDataType.BFLOAT16))
     return tensor.numpy()
-
-
-def torch_view(array: np.ndarray[Any, Any]) -> Any:
-    """Return a torch tensor of the same memory, including bfloat16, which torch.from_numpy does not support."""
-    if is_bfloat16(array.dtype):
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
 
 
 def _device() -> str:
@@ -100,7 +92,7 @@ def _device() -> str:
 
 def contiguous(array: Array) -> Array:
     """Return the array if it is contiguous, otherwise a contiguous copy."""
-    if isinstance(array, np.ndarray):
+    if is_array(array):
         return array if array.flags.c_contiguous else np.ascontiguousarray(array)
     return array.contiguous()
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DTypeError, IndexingError, LayoutError
+from dalify.base.narrow import is_array
 from dalify.base.optional import torch
-from dalify.data.batch import Array, array_dtype
+from dalify.data.batch import Array, array_dtype, tensor_of
 from dalify.data.dtypes import DALIDataType, is_bfloat16
-from dalify.data.exchange import address_of, copy_out, device_tensor, host_array, to_host, torch_view
+from dalify.data.exchange import address_of, copy_out, device_tensor, host_array, to_host
 from dalify.data.formatting import format_tensor
 from dalify.data.origin import source_info
 
@@ -121,12 +122,12 @@ class Tensor:
         copy: bool | None = None,
     ) -> Any:
         """Return a DLPack capsule of the same memory, or of a copy; the arguments are those of the protocol."""
-        given = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        given: dict[str, Any] = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         arguments = {name: value for name, value in given.items() if value is not None}
         array = self._array
-        if isinstance(array, np.ndarray) and is_bfloat16(array.dtype):
-            array = torch_view(array)  # DLPack supports bfloat16, NumPy does not
-        return array.__dlpack__(**arguments)
+        if is_array(array) and is_bfloat16(array.dtype):  # DLPack supports bfloat16, NumPy does not
+            return tensor_of(array).__dlpack__(**arguments)
+        return self._array.__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> Any:
         """Return the DLPack device."""
@@ -235,17 +236,18 @@ def check_layout(layout: str, ndim: int) -> None:
 
 def layout_of(value: Any) -> str:
     """Return the layout of a tensor of this module; "" for other values."""
-    return value._layout if isinstance(value, Tensor) else ""
+    return value.layout() if isinstance(value, Tensor) else ""
 
 
 def origin_of(value: Any) -> str | None:
     """Return the origin of a tensor; None for other values."""
-    return value._origin if isinstance(value, Tensor) else None
+    return value._origin if isinstance(value, Tensor) else None  # pyright: ignore[reportPrivateUsage]
 
 
 def on_device(value: Any) -> Any:
     """Return a torch tensor on the device, see ``device_tensor``; also accepts tensors of this module."""
-    return device_tensor(value._array if isinstance(value, Tensor) else value)
+    array = value._array if isinstance(value, Tensor) else value  # pyright: ignore[reportPrivateUsage]
+    return device_tensor(array)
 
 
 def converted(array: np.ndarray[Any, Any], dtype: Any, copy: bool | None) -> np.ndarray[Any, Any]:

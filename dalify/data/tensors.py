@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DTypeError, IndexingError, ShapeError
+from dalify.base.narrow import is_list_or_tuple
 from dalify.data.batch import Array, Batch, stack_samples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.exchange import address_of, contiguous, copy_out, device_tensor, host_array, to_host
@@ -311,7 +312,7 @@ def tensor_list(batch: Batch) -> TensorListCPU | TensorListGPU:
 def _batch_of(source: Any, layout: str, device: str) -> Batch:
     """Return a batch of an array with a leading sample axis, or of a list of arrays or tensors of one type."""
     convert = host_array if device == "cpu" else on_device
-    if not isinstance(source, (list, tuple)):
+    if not is_list_or_tuple(source):
         dense = convert(source)
         if not dense.ndim:
             raise ShapeError("a scalar cannot be a list of samples.", hint="Pass an array with a leading sample axis.")

@@ -21,6 +21,7 @@ from dalify.data.batch import array_of, places_in_block, tensor_of
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
+from dalify.executor.kernel_step import KernelStep
 from dalify.executor.samples_step import SamplesStep
 from dalify.graph import Node
 from dalify.kernels.dispatch import reason_against
@@ -29,12 +30,12 @@ from dalify.registry import Kernel, Operator
 if TYPE_CHECKING:
     from dalify.kernels.random.philox import SampleDraws
 
-__all__ = ["CompiledStep", "DeviceSamplesStep", "MixedStep", "step_class"]
+__all__ = ["CompiledGroupStep", "CompiledStep", "DeviceSamplesStep", "MixedStep", "step_class"]
 
 _VARIABLE = "DALIFY_EMULATED_KERNELS"
 
 
-def step_class(operator: Operator, device: str, is_emulated: bool) -> type[SamplesStep] | None:
+def step_class(operator: Operator, device: str, is_emulated: bool) -> type[KernelStep] | None:
     """Return the step of an operator whose kernel takes the samples of a chunk; None if it does not.
 
     Args:
@@ -50,7 +51,9 @@ def step_class(operator: Operator, device: str, is_emulated: bool) -> type[Sampl
     is_compiled = is_emulated and os.environ.get(_VARIABLE) != "torch" and reason_against("cpu") is not None
     if is_compiled and compiled is not None and compiled.takes_samples:
         return CompiledStep
-    return DeviceSamplesStep if operator.kernels["gpu"].takes_samples else None
+    if not operator.kernels["gpu"].takes_samples:
+        return None
+    return CompiledGroupStep if is_compiled and compiled is not None else DeviceSamplesStep
 
 
 class DeviceSamplesStep(SamplesStep):
@@ -91,8 +94,8 @@ class MixedStep(DeviceSamplesStep):
         return Samples.of_batch(batch) if batch.device == "cpu" else DeviceSamples.of_batch(batch)
 
 
-class CompiledStep(SamplesStep):
-    """Calls the compiled kernel of the CPU for tensors of torch's CPU device, without a copy."""
+class _Compiled(KernelStep):
+    """Computes with kernels of the CPU for tensors of torch's CPU device, without a copy."""
 
     def __init__(
         self,
@@ -130,6 +133,14 @@ class CompiledStep(SamplesStep):
         return Batch(None, None, spec.layout or "", "cpu", origins, spec.dtype, ragged)
 
 
+class CompiledStep(_Compiled, SamplesStep):
+    """Calls the compiled kernel of the CPU for all samples of a chunk."""
+
+
+class CompiledGroupStep(_Compiled):
+    """Calls the kernel of the CPU for groups of samples, as on the CPU."""
+
+
 def _with_arrays(batch: Batch) -> Batch:
     """Return a batch of torch's CPU device as one of NumPy arrays that share its memory."""
     if batch.device == "cpu":
@@ -152,5 +163,13 @@ def _with_tensors(batch: Batch) -> Batch:
         tensor = torch.from_numpy(block) if len(block) else torch.empty(0, dtype=torch.uint8)
         ragged = tensor, offsets, shapes
         return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
-    assert batch.dense is not None, "dalify bug: a list of results"
-    return Batch(tensor_of(batch.dense), None, batch.layout, "gpu", batch.origins, batch.dtype)
+    if batch.dense is None:
+        samples = [_tensor(sample) for sample in batch.samples]
+        return Batch(None, samples, batch.layout, "gpu", batch.origins, batch.dtype)
+    return Batch(_tensor(batch.dense), None, batch.layout, "gpu", batch.origins, batch.dtype)
+
+
+def _tensor(array: np.ndarray[Any, Any]) -> Any:
+    # torch does not support negative strides, and warns of memory that must not be written.
+    is_plain = array.flags.writeable and all(stride >= 0 for stride in array.strides)
+    return tensor_of(array if is_plain else array.copy())

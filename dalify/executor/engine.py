@@ -4,6 +4,31 @@ Several batches are in progress at the same time. Each is an Iteration that move
 finishes the last chunk of a stage starts the next one, so no thread waits for another, and chunks of the next batch
 are computed by threads that would be idle at the end of this one. An error ends only its iteration: the engine and
 later iterations continue.
+
+The states of an iteration, and the methods between them::
+
+    schedule, set_off              in the caller's thread
+        |
+        v
+    (remote) --> _enter_stage <----------------------------------------------------+
+                   |   |   |                                                       |
+        no stage   |   |   +-- serial, not its turn --> parked                     |
+        is left    |   |                                  | _leave_stage of the    |
+                   |   |                                  v iteration before it    |
+                   |   |                                _enter_stage               |
+                   |   +-- error or canceled ------------------------------> _leave_stage
+                   |   |                                                           ^
+                   |   +-- _start_stage: n chunks                                  |
+                   |          |  each in a worker thread: _chunk_task              |
+                   |          v                                                    |
+                   |       _compute_chunk --> _run_on_chunk or _run_on_batch       |
+                   |          |  after the last chunk                              |
+                   |          v                                                    |
+                   |       _finish_stage: _repeat_open_chunks, join ---------------+
+                   v
+    finished, collect              in the caller's thread; both raise the error of the iteration
+
+A brief stage has its chunk computed in the thread that enters it.
 """
 
 from __future__ import annotations
@@ -28,7 +53,7 @@ from dalify.base.limits import Limits, applied
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
 from dalify.data.pool import pinned
-from dalify.executor.agreement import Agreement, NotDecided
+from dalify.executor.agreement import NotDecided
 from dalify.executor.arena import arena_of_thread
 from dalify.executor.batch_source import RemoteStages
 from dalify.executor.chunking import chunk_bounds, is_brief
@@ -36,7 +61,7 @@ from dalify.executor.device_steps import PendingCopies, device_stream, hand_over
 from dalify.executor.feeding import Feeds
 from dalify.executor.feeds import common_size
 from dalify.executor.frame import Collector, Frame
-from dalify.executor.iteration import Iteration, gathered, join_positions, slice_values, take_outputs
+from dalify.executor.iteration import Iteration
 from dalify.executor.meter import Meter
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.reader_step import ReaderStep
@@ -184,9 +209,9 @@ class Engine:
         self._asked = None
         iteration.order, self._started = self._started, self._started + 1
         if self._remote is None:
-            self._enter(iteration)
+            self._enter_stage(iteration)
         else:
-            self._remote.submit(iteration, self._enter)
+            self._remote.submit(iteration, self._enter_stage)
 
     def collect(self) -> tuple[Batch, ...]:
         """Wait for the oldest scheduled iteration and return its outputs.
@@ -200,7 +225,7 @@ class Engine:
         self.valid = valid_samples(iteration.size, iteration.padded, iteration.bad)
         if iteration.event is not None:
             hand_over([iteration.values[slot] for slot in self.plan.outputs], iteration.event, self.torch_device)
-        return take_outputs(iteration, self.plan.outputs)
+        return iteration.take_outputs(self.plan.outputs)
 
     def finished(self) -> Iteration:
         """Wait for the oldest scheduled iteration and return it.
@@ -303,11 +328,11 @@ class Engine:
 
     # -- in the worker threads
 
-    def _enter(self, iteration: Iteration) -> None:
+    def _enter_stage(self, iteration: Iteration) -> None:
         """Start the current stage of the iteration, or defer it until earlier iterations have finished the stage."""
         while True:
             if iteration.stage == len(self.plan.stages):
-                iteration.ready.set()
+                iteration.finish()
                 return
             stage = self.plan.stages[iteration.stage]
             if stage.is_serial:
@@ -316,45 +341,42 @@ class Engine:
                         self._parked[iteration.stage][iteration.order] = iteration
                         return
             # Serial stages must advance in order even if this iteration has nothing left to do.
-            if not iteration.error and not iteration.discarded:
-                chunks = self._start(iteration, stage)
+            if not iteration.is_over:
+                chunks = self._start_stage(iteration, stage)
                 if not self._brief[iteration.stage] or not is_brief(iteration.size, stage.seconds_per_sample):
-                    tasks = [partial(self._run, iteration, stage, start, stop) for start, stop in chunks]
+                    tasks = [partial(self._chunk_task, iteration, stage, start, stop) for start, stop in chunks]
                     self._threads.submit(iteration.number, iteration.stage, tasks)
                     return
-                self._work(iteration, stage, *chunks[0])
-                self._settle(iteration, stage)
-            self._leave(iteration)
+                self._compute_chunk(iteration, stage, *chunks[0])
+                self._finish_stage(iteration, stage)
+            self._leave_stage(iteration)
 
-    def _leave(self, iteration: Iteration) -> None:
-        """End the current stage and let the next iteration enter it."""
+    def _leave_stage(self, iteration: Iteration) -> None:
+        """Leave the current stage, and let the next iteration enter it if it is serial."""
         index = iteration.stage
-        iteration.stage += 1
+        iteration.end_stage()
         if self.plan.stages[index].is_serial:
             with self._lock:
                 self._turns[index] += 1
                 following = self._parked[index].pop(self._turns[index], None)
             if following is not None:
-                self._enter(following)
+                self._enter_stage(following)
 
-    def _start(self, iteration: Iteration, stage: Stage) -> list[tuple[int, int]]:
-        iteration.parts = {}
-        iteration.agreement = Agreement()
-        iteration.chunk_seconds = 0.0
+    def _start_stage(self, iteration: Iteration, stage: Stage) -> list[tuple[int, int]]:
+        """Divide the samples into chunks; return their bounds."""
+        chunks, collectors = [(0, iteration.size)], {}
         if stage.kind == "segment":
             chunks = chunk_bounds(
                 iteration.size, stage.seconds_per_sample, self._num_threads, len(self._scheduled) or 1, len(stage.steps)
             )
-            iteration.collectors = {
+            collectors = {
                 slot: Collector(
                     iteration.size if branch is None and slot not in stage.ragged else None,
                     self._pool_of(iteration, slot),
                 )
                 for slot, branch in stage.publishes.items()
             }
-        else:
-            chunks = [(0, iteration.size)]
-        iteration.pending = len(chunks)
+        iteration.begin_stage(len(chunks), collectors)
         return chunks
 
     def _pool_of(self, iteration: Iteration, slot: int) -> BufferPool:
@@ -362,33 +384,30 @@ class Engine:
             return iteration.memory
         return self._pinned_pool if slot in self.plan.pinned else self._pool
 
-    def _run(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
-        if self._work(iteration, stage, start, stop):
-            self._settle(iteration, stage)
-            self._leave(iteration)
-            self._enter(iteration)
+    def _chunk_task(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
+        """Compute one chunk in a worker thread. After the last one, take the iteration to its next stage."""
+        if self._compute_chunk(iteration, stage, start, stop):
+            self._finish_stage(iteration, stage)
+            self._leave_stage(iteration)
+            self._enter_stage(iteration)
 
-    def _work(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> bool:
+    def _compute_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> bool:
         """Compute a stage for one chunk; return whether it was the last one. Never raises."""
-        if not iteration.error and not iteration.discarded:
+        if not iteration.is_over:
             began = time.perf_counter()
             # Nonfinite data and arguments give nonfinite results without a warning. User functions keep their warnings.
             is_users = stage.is_serial and stage.kind != "device"
             try:
                 with applied(self._limits), nullcontext() if is_users else np.errstate(all="ignore"):
                     if stage.kind == "segment":
-                        self._recovering(iteration, partial(self._run_chunk, iteration, stage, start, stop))
+                        self._recovering(iteration, partial(self._run_on_chunk, iteration, stage, start, stop))
                     else:
-                        self._recovering(iteration, partial(self._run_whole, iteration, stage))
+                        self._recovering(iteration, partial(self._run_on_batch, iteration, stage))
             except BaseException as error:
-                with iteration.lock:
-                    iteration.error.hold(error, start)
+                iteration.hold_error(error, start)
             else:
-                with iteration.lock:
-                    iteration.chunk_seconds += time.perf_counter() - began
-        with iteration.lock:
-            iteration.pending -= 1
-            return iteration.pending == 0
+                iteration.add_time(time.perf_counter() - began)
+        return iteration.end_chunk()
 
     def _recovering(self, iteration: Iteration, run: Callable[[], None]) -> None:
         """Run until no bad sample is left that can be replaced."""
@@ -402,8 +421,8 @@ class Engine:
                 if not self.recovery.absolve(iteration, error):
                     raise
 
-    def _run_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
-        values = slice_values(iteration, stage.reads, start, stop)
+    def _run_on_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
+        values = iteration.slice_values(stage.reads, start, stop)
         arena = arena_of_thread()
         frame = Frame(
             values, start, stop - start, iteration.number, iteration.size, arena, iteration.collectors,
@@ -421,10 +440,9 @@ class Engine:
                     collector.store(start, batch)
         finally:
             arena.reset()
-        with iteration.lock:
-            iteration.parts[start] = frame.branches()
+        iteration.add_branches(start, frame.branches())
 
-    def _run_whole(self, iteration: Iteration, stage: Stage) -> None:
+    def _run_on_batch(self, iteration: Iteration, stage: Stage) -> None:
         arena = arena_of_thread()
         # Results of a batch stage are not copied, so they must not be in scratch memory.
         collectors = {
@@ -457,31 +475,30 @@ class Engine:
                 iteration.values[slot] = batch
         finally:
             arena.reset()
-        iteration.parts[0] = frame.branches()
+        iteration.add_branches(0, frame.branches())
 
-    def _agree(self, iteration: Iteration, stage: Stage) -> None:
+    def _repeat_open_chunks(self, iteration: Iteration, stage: Stage) -> None:
         """Compute the chunks again whose samples differ from the first one of the batch, which is known now."""
-        while not iteration.error and not iteration.discarded and (chunks := iteration.agreement.decide()):
-            iteration.pending = len(chunks)
+        while not iteration.is_over and (chunks := iteration.agreement.decide()):
+            iteration.repeat_chunks(len(chunks))
             for start, stop in chunks:
-                self._work(iteration, stage, start, stop)
+                self._compute_chunk(iteration, stage, start, stop)
 
-    def _settle(self, iteration: Iteration, stage: Stage) -> None:
-        self._agree(iteration, stage)
-        if not iteration.error and not iteration.discarded:
-            try:
-                for slot, collector in iteration.collectors.items():
-                    batch = iteration.values[slot] = gathered(collector, slot, stage.steps)
-                    if batch is not None and batch.dense is None and len(set(batch.shapes())) > 1:
-                        stage.ragged.add(slot)
-                    else:
-                        stage.ragged.discard(slot)
-                iteration.collectors = {}
-                join_positions(iteration)
-            except BaseException as error:
-                iteration.error.hold(error)
-            seconds = iteration.chunk_seconds / iteration.size
-            # The recent minimum: it excludes compilation and waits, which smaller chunks would make worse.
-            known = stage.seconds_per_sample or seconds
-            is_uneven = self._uneven[iteration.stage]
-            stage.seconds_per_sample = seconds if is_uneven else min(seconds, known * _FORGETTING)
+    def _finish_stage(self, iteration: Iteration, stage: Stage) -> None:
+        """Join the chunks of the current stage, and record their time."""
+        self._repeat_open_chunks(iteration, stage)
+        if iteration.is_over:
+            return
+        try:
+            for slot, batch in iteration.join_chunks(stage.steps).items():
+                if batch is not None and batch.dense is None and len(set(batch.shapes())) > 1:
+                    stage.ragged.add(slot)
+                else:
+                    stage.ragged.discard(slot)
+        except BaseException as error:
+            iteration.error.hold(error)
+        seconds = iteration.seconds_per_sample
+        # The recent minimum: it excludes compilation and waits, which smaller chunks would make worse.
+        known = stage.seconds_per_sample or seconds
+        is_uneven = self._uneven[iteration.stage]
+        stage.seconds_per_sample = seconds if is_uneven else min(seconds, known * _FORGETTING)

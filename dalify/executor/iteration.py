@@ -1,4 +1,7 @@
-"""The state of one batch during the stages of a plan."""
+"""The state of one batch during the stages of a plan.
+
+The engine decides when a stage begins and which chunks it has; the methods here make the changes to the iteration.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from dalify.executor.steps import Step, located
 from dalify.graph import Branch, Node
 from dalify.sources.convert import to_batch
 
-__all__ = ["Iteration", "gathered", "join_positions", "slice_values", "take_outputs"]
+__all__ = ["Iteration"]
 
 
 class Iteration:
@@ -40,6 +43,9 @@ class Iteration:
         rows: number of each sample, from 0 to 2**32 - 1, that replaces the numbers of batch and position in the random
             numbers of operators for single samples; None: those of batch and position.
         agreement: agreement on the element types that the chunks of the current stage have read and decoded.
+        stage: index of the current stage, or of the next one between stages.
+        collectors: join the values of the chunks of the current stage, by slot.
+        event: recorded on the device's stream after the last device stage or the copies of fed data; None without them.
         bad: position, attempt, node, policy, origin and error text of each bad sample.
         fetched_again: positions of samples whose cached copies were deleted and that were read again.
         memory: memory for the outputs; None: that of the engine.
@@ -62,17 +68,96 @@ class Iteration:
         self.bad: list[tuple[int, int, Node, Any, str | None, str]] = []
         self.fetched_again: set[int] = set()
         self.stage = 0
-        self.pending = 0
+        self._pending_chunks = 0
         self.error = HeldError()
         self.collectors: dict[int, Collector] = {}
-        self.parts: dict[int, dict[Branch | None, np.ndarray[Any, Any]]] = {}
+        self._parts: dict[int, dict[Branch | None, np.ndarray[Any, Any]]] = {}
         self.agreement = Agreement()
-        self.chunk_seconds = 0.0
+        self._chunk_seconds = 0.0
         self.event: Any = None
         self.memory: BufferPool | None = None
         self.ready = Completion()
         self.discarded = False
         self.lock = threading.Lock()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more should be computed: there is an error, or the iteration was canceled."""
+        return bool(self.error) or self.discarded
+
+    def begin_stage(self, chunk_count: int, collectors: dict[int, Collector]) -> None:
+        """Begin the current stage.
+
+        Args:
+            chunk_count: number of its chunks.
+            collectors: join the values of the chunks, by slot.
+        """
+        self._parts = {}
+        self._chunk_seconds = 0.0
+        self._pending_chunks = chunk_count
+        self.agreement = Agreement()
+        self.collectors = collectors
+
+    def repeat_chunks(self, chunk_count: int) -> None:
+        """Compute some chunks of the current stage again."""
+        self._pending_chunks = chunk_count
+
+    def hold_error(self, error: BaseException, start: int) -> None:
+        """Keep the error of a chunk, unless an earlier chunk has one."""
+        with self.lock:
+            self.error.hold(error, start)
+
+    def add_time(self, seconds: float) -> None:
+        """Add the time in which a chunk was computed."""
+        with self.lock:
+            self._chunk_seconds += seconds
+
+    def end_chunk(self) -> bool:
+        """End a chunk, computed or not; return whether it was the last one of the current stage."""
+        with self.lock:
+            self._pending_chunks -= 1
+            return self._pending_chunks == 0
+
+    def add_branches(self, start: int, branches: dict[Branch | None, np.ndarray[Any, Any]]) -> None:
+        """Keep the positions of the samples of each branch that a chunk has found."""
+        with self.lock:
+            self._parts[start] = branches
+
+    def join_chunks(self, steps: Sequence[Step]) -> dict[int, Batch | None]:
+        """Join the values and branch positions of the chunks for later stages; return the values by slot.
+
+        Args:
+            steps: steps of the current stage.
+
+        Raises:
+            DivergentBranchesError: the samples of each chunk were on one side of a condition, and the sides differ.
+        """
+        joined: dict[int, Batch | None] = {}
+        for slot, collector in self.collectors.items():
+            try:
+                joined[slot] = self.values[slot] = collector.result()
+            except DalifyError as error:
+                maker = next(step for step in steps if slot in step.outputs)
+                raise located(error, maker.node, None, None) from None
+        self.collectors = {}
+        parts = sorted(self._parts.items())
+        for branch in {branch for _, found in parts for branch in found if branch is not None}:
+            if branch not in self.positions:
+                self.positions[branch] = np.concatenate([found[branch] for _, found in parts if branch in found])
+        return joined
+
+    @property
+    def seconds_per_sample(self) -> float:
+        """Time per sample of the current stage, over all threads."""
+        return self._chunk_seconds / self.size
+
+    def end_stage(self) -> None:
+        """Go to the next stage."""
+        self.stage += 1
+
+    def finish(self) -> None:
+        """Wake up the thread that waits for the iteration: all stages are finished."""
+        self.ready.set()
 
     def discard(self) -> None:
         """Cancel the iteration and wake up threads that wait for it."""
@@ -87,50 +172,26 @@ class Iteration:
         fresh.substitutes, fresh.drawing, fresh.rows = self.substitutes, self.drawing, self.rows
         return fresh
 
+    def slice_values(self, reads: Mapping[int, Branch | None], start: int, stop: int) -> list[Batch | None]:
+        """Return the values that a stage reads, by slot, for the samples ``start`` to ``stop``."""
+        values: list[Batch | None] = [None] * len(self.values)
+        for slot, branch in reads.items():
+            batch = self.values[slot]
+            if batch is None:
+                continue
+            low, high = start, stop
+            if branch is not None:
+                low, high = (int(bound) for bound in np.searchsorted(self.positions[branch], (start, stop)))
+            if high > low:
+                values[slot] = batch if low == 0 and high == len(batch) else batch.slice(low, high)
+        return values
 
-def gathered(collector: Collector, slot: int, steps: Sequence[Step]) -> Batch | None:
-    """Return the batch of a value from its chunks; None without samples.
-
-    Raises:
-        DivergentBranchesError: the samples of each chunk were on one side of a condition, and the sides differ.
-    """
-    try:
-        return collector.result()
-    except DalifyError as error:
-        maker = next(step for step in steps if slot in step.outputs)
-        raise located(error, maker.node, None, None) from None
-
-
-def join_positions(iteration: Iteration) -> None:
-    """Combine the branch positions of the chunks for later stages."""
-    branches = {branch for found in iteration.parts.values() for branch in found if branch is not None}
-    parts = sorted(iteration.parts.items())
-    for branch in branches:
-        if branch not in iteration.positions:
-            iteration.positions[branch] = np.concatenate([found[branch] for _, found in parts if branch in found])
-
-
-def slice_values(iteration: Iteration, reads: Mapping[int, Branch | None], start: int, stop: int) -> list[Batch | None]:
-    """Return the values that a stage reads, by slot, for the samples ``start`` to ``stop``."""
-    values: list[Batch | None] = [None] * len(iteration.values)
-    for slot, branch in reads.items():
-        batch = iteration.values[slot]
-        if batch is None:
-            continue
-        low, high = start, stop
-        if branch is not None:
-            low, high = (int(bound) for bound in np.searchsorted(iteration.positions[branch], (start, stop)))
-        if high > low:
-            values[slot] = batch if low == 0 and high == len(batch) else batch.slice(low, high)
-    return values
-
-
-def take_outputs(iteration: Iteration, slots: Sequence[int]) -> tuple[Batch, ...]:
-    """Return the outputs for the user. An output that is returned twice is copied, because users may modify it."""
-    found: dict[int, Batch] = {}
-    outputs: list[Batch] = []
-    for slot in slots:
-        batch = to_batch(found[slot]) if slot in found else iteration.values[slot]
-        found[slot] = Batch(None, [], "") if batch is None else batch
-        outputs.append(found[slot])
-    return tuple(outputs)
+    def take_outputs(self, slots: Sequence[int]) -> tuple[Batch, ...]:
+        """Return the outputs for the user. An output that is returned twice is copied: users may modify it."""
+        found: dict[int, Batch] = {}
+        outputs: list[Batch] = []
+        for slot in slots:
+            batch = to_batch(found[slot]) if slot in found else self.values[slot]
+            found[slot] = Batch(None, [], "") if batch is None else batch
+            outputs.append(found[slot])
+        return tuple(outputs)

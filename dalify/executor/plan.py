@@ -14,7 +14,7 @@ from typing import Any, Literal
 from dalify.executor.cache_groups import cached_nodes
 from dalify.executor.cache_step import AloneStep, CacheStep
 from dalify.executor.choice_steps import ChosenStep, JoinStep, is_choice
-from dalify.executor.device_samples_step import CompiledStep, DeviceSamplesStep, step_class
+from dalify.executor.device_samples_step import CompiledGroupStep, CompiledStep, DeviceSamplesStep, step_class
 from dalify.executor.device_steps import TransferStep, emulated
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.listed_step import ListedStep
@@ -91,8 +91,9 @@ class Plan:
             else "torch kernels"
         )
         lines: list[str] = []
-        for kind, kernels, note in ((CompiledStep, "CPU kernels", "emulation"), (DeviceSamplesStep, on_device, reason)):
-            steps = [step for stage in self.stages for step in stage.steps if type(step) is kind]
+        compiled = (CompiledStep, CompiledGroupStep)
+        for kinds, kernels, note in ((compiled, "CPU kernels", "emulation"), ((DeviceSamplesStep,), on_device, reason)):
+            steps = [step for stage in self.stages for step in stage.steps if type(step) in kinds]
             names = ", ".join(sorted({step.node.operator.name for step in steps}))
             if names:
                 lines.append(f"{kernels}: {names}" + (f" ({note})" if note else ""))

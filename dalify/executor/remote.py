@@ -52,6 +52,7 @@ class Elsewhere(Protocol):
     Attributes:
         count: maximum number of workers.
         threads: number of threads per worker.
+        under_way: number of batches that workers should have at the same time.
     """
 
     @property
@@ -62,6 +63,11 @@ class Elsewhere(Protocol):
     @property
     def threads(self) -> int:
         """Number of threads per worker."""
+        ...
+
+    @property
+    def under_way(self) -> int:
+        """Number of batches that workers should have at the same time."""
         ...
 
     def stages(self, parts: RemoteParts) -> RemoteStages:

@@ -117,7 +117,7 @@ class Conditional:
         if not self.is_traced:
             return False
         self._leave(variables)
-        merged = []
+        merged: list[Any] = []
         for (name, *lines), one, other in zip(self._variables, *self._after, strict=True):
             is_untouched = one[0] is other[0]
             shown = RESULT_NAME if name.startswith("_dalify_") else name
@@ -169,7 +169,8 @@ def trace_both(
     """
     line = SourceLine.capture()
     merger = Merger(condition, construct, line)
-    values, stores = [], []
+    values: list[tuple[Any, Any]] = []
+    stores: list[BranchStores] = []
     for branch, side in zip(_branches(condition, construct, line), (if_true, if_false), strict=True):
         with traced(branch, scope) as kept:
             value = side()

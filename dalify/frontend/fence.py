@@ -5,11 +5,12 @@ from __future__ import annotations
 import types
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
 from dalify.base.errors import ConditionError, UnsupportedSyntaxError
+from dalify.base.narrow import is_array, is_dictionary
 from dalify.base.source_line import SourceLine
 from dalify.frontend.stores import BranchStores, active
 from dalify.frontend.values import Unusable
@@ -126,7 +127,7 @@ def refuse_builtin(function: Any, arguments: Iterable[Any]) -> None:
     if hint is None:
         return
     for argument in arguments:
-        items = argument if isinstance(argument, (list, tuple, set)) else (argument,)
+        items = _children(argument) if isinstance(argument, (list, tuple, set)) else (argument,)
         if any(isinstance(item, DataNode) for item in items):
             raise ConditionError(
                 f"{function.__name__}() needs a value, but a graph value has none while the pipeline is defined.",
@@ -168,7 +169,7 @@ def check_mutation(function: Any, arguments: Iterable[Any]) -> None:
         arguments: arguments of the call.
     """
     container = function.__self__
-    if isinstance(container, np.ndarray) or _holds_graph_values([container, *arguments]):
+    if is_array(container) or _holds_graph_values([container, *arguments]):
         _check_change(container, f"{type(container).__name__}.{function.__name__}()")
 
 
@@ -186,8 +187,9 @@ def _holds_graph_values(values: list[Any]) -> bool:
 
 def check_in_place(value: Any) -> None:
     """Raise if ``value += ..`` in a branch changes an object from outside the branch."""
+    kind = type(value).__name__
     if isinstance(value, _MUTABLE) or _is_array(value):
-        _check_change(value, f"an operator such as `+=` on this {type(value).__name__}")
+        _check_change(value, f"an operator such as `+=` on this {kind}")
 
 
 def check_item(owner: Any, key: Any, *, is_deletion: bool) -> bool:
@@ -209,7 +211,7 @@ def check_item(owner: Any, key: Any, *, is_deletion: bool) -> bool:
     return False
 
 
-def _is_array(value: Any) -> bool:
+def _is_array(value: object) -> bool:
     """Return whether reading an element returns a view of its memory."""
     return isinstance(value, (np.ndarray, bytearray)) or hasattr(type(value), "__dlpack__")
 
@@ -260,10 +262,10 @@ def _reaches(scope: dict[str, Any], target: Any) -> bool:
 
 
 def _children(parent: Any) -> Iterable[Any]:
-    if isinstance(parent, dict):
+    if is_dictionary(parent):
         return list(parent.values())
     if isinstance(parent, (list, tuple, set, frozenset, deque)):
-        return list(parent)
+        return list(cast("Iterable[Any]", parent))
     if isinstance(parent, types.FunctionType):
         return [cell.cell_contents for cell in parent.__closure__ or () if _is_full(cell)]
     if isinstance(parent, types.MethodType):

@@ -46,6 +46,8 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 # Callables that call their first argument, which may be the user's function.
 _CALLING_BACK = (map, filter, functools.reduce)
+# What a condition can be: a graph value or a boolean.
+_CONDITIONS: Any = (DataNode, bool, np.bool_)
 
 
 class Overloads:
@@ -128,7 +130,7 @@ class Overloads:
     def _logical(self, word: str, left: DataNode, other: Callable[[], Any]) -> Any:
         def right() -> Any:
             value = other()
-            if not isinstance(value, (DataNode, bool, np.bool_)):
+            if not isinstance(value, _CONDITIONS):
                 raise ConditionError(
                     f"the right operand of this `{word}` is of type {type(value).__name__}; if the other operand "
                     "is a graph value, it must be a boolean.",
@@ -208,13 +210,16 @@ class Overloads:
         else:
             note(self._function.__globals__, name, is_item=True)
 
+    def _calling_back(self, function: Any, callback: Any, *rest: Any) -> Any:
+        return function(callback and self._convert(callback), *rest)
+
     def call(self, function: Any) -> Any:
         """Return what to call in place of ``function``; the call itself stays in the user's frame."""
         read(function)
         if needs_watch(function):
             return functools.partial(_watched, function)
         if isinstance(function, (type, BuiltinFunctionType)) and function in _CALLING_BACK:
-            return lambda callback, *rest: function(callback and self._convert(callback), *rest)
+            return functools.partial(self._calling_back, function)
         if is_mutation(function):
             return functools.partial(_changing, function)
         return self._convert(function)
@@ -258,4 +263,4 @@ def _watched(function: Any, *arguments: Any, **keywords: Any) -> Any:
 
 def _locals(depth: int) -> dict[str, Any]:
     """Return the variables of the user's function that the overload was called from."""
-    return dict(sys._getframe(depth).f_locals)
+    return dict(sys._getframe(depth).f_locals)  # pyright: ignore[reportPrivateUsage] -- documented

@@ -37,7 +37,7 @@ _LIBRARY_FOLDERS = tuple(
     sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
-_FUTURE_FLAGS = functools.reduce(
+_FUTURE_FLAGS: int = functools.reduce(
     lambda flags, name: flags | getattr(__future__, name).compiler_flag, __future__.all_feature_names, 0
 )
 # Python 3.14 evaluates annotations lazily; a name in them may not be defined yet.
@@ -84,7 +84,7 @@ def _convert(package: str, function: Any) -> Any:
     return _with_function(function, _build(inner))
 
 
-def _plain_function(function: Any) -> FunctionType | None:
+def _plain_function(function: object) -> FunctionType | None:
     """Return the Python function behind a callable; None if there is none or it is marked."""
     if type(function) is MethodType:
         return _plain_function(function.__func__)
@@ -202,7 +202,7 @@ def _find(code: CodeType, wanted: CodeType) -> CodeType:
 
 def _renamed(code: CodeType, prefix: str, qualified: str, name: str) -> CodeType:
     """Return code, including nested code objects, with the user's names."""
-    constants = []
+    constants: list[object] = []
     for constant in code.co_consts:
         if not isinstance(constant, CodeType):
             constants.append(constant)

@@ -6,11 +6,12 @@ branch calls; `conditional` handles local variables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from dalify.base.narrow import is_dictionary, is_list
 from dalify.base.source_line import SourceLine
 from dalify.frontend.values import ABSENT, Merger, Unusable, copied
 from dalify.graph import Branch, entered
@@ -56,7 +57,7 @@ class _Store:
             return "a nonlocal variable"
         if not self.is_item:
             return f"{type(self.owner).__name__}.{self.key}"
-        is_globals = isinstance(self.owner, dict) and "__builtins__" in self.owner
+        is_globals = is_dictionary(self.owner) and "__builtins__" in self.owner
         return str(self.key) if is_globals else f"{type(self.owner).__name__}[{self.key!r}]"
 
 
@@ -94,7 +95,7 @@ def active() -> BranchStores | None:
 
 
 @contextmanager
-def traced(branch: Branch, scope: dict[str, Any]) -> Iterator[BranchStores]:
+def traced(branch: Branch, scope: dict[str, Any]) -> Generator[BranchStores]:
     """Trace the ``with`` block as a branch; its stores are undone, also after an exception."""
     stores = BranchStores(_ACTIVE.get(), scope, branch)
     token = _ACTIVE.set(stores)
@@ -113,7 +114,7 @@ def note(owner: Any, key: Any, *, is_item: bool) -> None:
     stores = _ACTIVE.get()
     if stores is None:
         return
-    if is_item and isinstance(owner, list) and isinstance(key, int) and key < 0:
+    if is_item and is_list(owner) and isinstance(key, int) and key < 0:
         key += len(owner)  # one slot, one name
     place = (id(owner), is_item, key)
     store = stores.table.get(place)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import gast as _gast
+import gast as _gast  # pyright: ignore[reportMissingTypeStubs]
+
+from dalify.base.narrow import is_list
 
 __all__ = [
     "OVERLOADS", "bound_names", "gast", "literal", "located", "name", "overload", "own_nodes", "statement", "statements"
@@ -77,7 +79,7 @@ class _Filler(gast.NodeTransformer):
 
     def visit_Expr(self, node: Any) -> Any:
         part = self.parts.get(node.value.id) if isinstance(node.value, gast.Name) else None
-        return part if isinstance(part, list) else self.generic_visit(node)
+        return part if is_list(part) else self.generic_visit(node)
 
 
 def own_nodes(body: Iterable[Any]) -> Iterator[Any]:

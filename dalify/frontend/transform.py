@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dalify.base.narrow import is_list
 from dalify.frontend.straighten import RESULT, straighten
 from dalify.frontend.syntax import (
     OVERLOADS,
@@ -96,9 +97,9 @@ class _Transformer(gast.NodeTransformer):
     def generic_visit(self, node: Any) -> Any:
         """Rewrite children; lists of statements go through `block`."""
         for field, value in gast.iter_fields(node):
-            if isinstance(value, list) and value and isinstance(value[0], gast.stmt):
+            if is_list(value) and value and isinstance(value[0], gast.stmt):
                 setattr(node, field, self.block(value))
-            elif isinstance(value, list):
+            elif is_list(value):
                 setattr(node, field, [self.visit(item) if isinstance(item, gast.AST) else item for item in value])
             elif isinstance(value, gast.AST):
                 setattr(node, field, self.visit(value))

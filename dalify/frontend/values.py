@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dalify.base.errors import DalifyError, DivergentBranchesError
+from dalify.base.narrow import is_array, is_dictionary, is_list, is_tuple
 from dalify.base.source_line import SourceLine
 from dalify.graph import DataNode, Expression, constant, merge
 
@@ -99,13 +100,12 @@ def copied(value: Any, known: dict[int, Any] | None = None) -> Any:
     known = {} if known is None else known
     if id(value) in known:
         return known[id(value)]
-    if isinstance(value, dict):
-        result: Any = copy.copy(value)
-        known[id(value)] = result
-        result.update({key: copied(item, known) for key, item in value.items()})
-        return result
-    if isinstance(value, list):
-        result = []
+    if is_dictionary(value):
+        table = known[id(value)] = copy.copy(value)
+        table.update({key: copied(item, known) for key, item in value.items()})
+        return table
+    if is_list(value):
+        result: list[Any] = []
         known[id(value)] = result
         result.extend(copied(item, known) for item in value)
         return result
@@ -117,7 +117,7 @@ def _is_container(value: object) -> bool:
 
 
 def _is_named_tuple(value: object) -> bool:
-    return isinstance(value, tuple) and hasattr(value, "_fields")
+    return is_tuple(value) and hasattr(value, "_fields")
 
 
 def _rebuilt(like: Any, items: list[Any]) -> Any:
@@ -136,7 +136,7 @@ def _is_same(one: Any, other: Any) -> bool:
         return True
     if type(one) is not type(other) or isinstance(one, DataNode):
         return False
-    if isinstance(one, np.ndarray):
+    if is_array(one):
         return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
     # Unlike ==, repr distinguishes 0.0 from -0.0 and handles nan.
     return isinstance(one, (bool, int, float, str, bytes, Enum)) and repr(one) == repr(other)
@@ -195,7 +195,7 @@ class Merger:
             variable = "" if name.startswith(RESULT_NAME) else name
             return merge(self.condition, _node(one), _node(other), variable, self._known(lines))
         if _is_container(one) and type(one) is type(other):
-            if isinstance(one, dict) and one.keys() == other.keys():
+            if is_dictionary(one) and one.keys() == other.keys():
                 result = copy.copy(one)
                 result.update({key: self._merged(f"{name}[{key!r}]", one[key], other[key], lines) for key in one})
                 return result
@@ -257,17 +257,17 @@ def _shape(value: Any) -> str:
     """Describe the structure of nested values, without the values: ``{'a': node, 'b': [number, None]}``."""
     if isinstance(value, DataNode):
         return "node"
-    if isinstance(value, dict):
+    if is_dictionary(value):
         return "{" + ", ".join(f"{key!r}: {_shape(item)}" for key, item in value.items()) + "}"
     if _is_named_tuple(value):
         fields = zip(getattr(value, "_fields", ()), value, strict=True)
         return f"{type(value).__name__}(" + ", ".join(f"{field}={_shape(item)}" for field, item in fields) + ")"
-    if isinstance(value, list):
+    if is_list(value):
         return "[" + ", ".join(map(_shape, value)) + "]"
-    if isinstance(value, tuple):
+    if is_tuple(value):
         return "(" + ", ".join(map(_shape, value)) + ("," if len(value) == 1 else "") + ")"
     if value is None or isinstance(value, str):
         return repr(value)
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         return f"array{list(value.shape)}"
     return "number" if _is_leaf(value) else type(value).__name__

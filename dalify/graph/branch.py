@@ -6,7 +6,7 @@ these records. So code that creates nodes does not depend on conditions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -62,7 +62,7 @@ def current_branch() -> Branch | None:
 
 
 @contextmanager
-def entered(branch: Branch | None) -> Iterator[None]:
+def entered(branch: Branch | None) -> Generator[None]:
     """Make a branch the current one; nodes created inside the ``with`` block record it."""
     token = _CURRENT.set(branch)
     try:

@@ -30,7 +30,7 @@ def constant_array(value: Any, dtype: DALIDataType | None = None) -> np.ndarray[
     dtype = enum_type(value) if dtype is None else dtype
     if dtype is not None:
         array = _array(value).astype(dtype.numpy)
-    elif isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
+    elif hasattr(value, "__array__"):
         array = np.asarray(value)
     else:
         array = _array(value)

@@ -5,13 +5,14 @@ Both formats are generated from the same boxes and arrows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 
+from dalify.base.narrow import is_list_or_tuple
 from dalify.graph.branch import Branch, is_within
 from dalify.graph.graph import Graph
 from dalify.graph.node import Edge, Node
@@ -34,8 +35,8 @@ class _Box:
     x: float = 0.0  # center
     y: float = 0.0  # top
     height: float = 0.0
-    above: list[_Box] = field(default_factory=list)
-    below: list[_Box] = field(default_factory=list)
+    above: list[_Box] = field(default_factory=list["_Box"])
+    below: list[_Box] = field(default_factory=list["_Box"])
 
     @property
     def width(self) -> float:
@@ -48,7 +49,7 @@ class _Arrow:
     head: _Box
     text: str = ""
     is_condition: bool = False
-    bends: list[_Box] = field(default_factory=list)
+    bends: list[_Box] = field(default_factory=list[_Box])
 
 
 def to_dot(graph: Graph) -> str:
@@ -86,7 +87,7 @@ def to_svg(graph: Graph) -> str:
 
 def _boxes_and_arrows(graph: Graph) -> tuple[list[_Box], list[_Arrow]]:
     boxes = {node: _Box(_node_lines(node), _COLORS[node.device]) for node in graph.nodes()}
-    arrows = []
+    arrows: list[_Arrow] = []
     for node, box in boxes.items():
         for text, edge in _named_edges(node):
             arrows.append(_Arrow(boxes[edge.node], box, _edge_text(edge, text)))
@@ -94,7 +95,7 @@ def _boxes_and_arrows(graph: Graph) -> tuple[list[_Box], list[_Arrow]]:
             taken = node.branch.taken
             side = ("if true" if taken else "if false") if isinstance(taken, bool) else f"if {taken}"
             arrows.append(_Arrow(boxes[node.branch.condition.node], box, side, is_condition=True))
-    outputs = []
+    outputs: list[_Box] = []
     for index, edge in enumerate(graph.outputs):
         outputs.append(_Box([f"output {index}"], _COLORS["output"]))
         arrows.append(_Arrow(boxes[edge.node], outputs[-1], _edge_text(edge, "")))
@@ -103,7 +104,7 @@ def _boxes_and_arrows(graph: Graph) -> tuple[list[_Box], list[_Arrow]]:
 
 def _node_lines(node: Node) -> list[str]:
     # The arguments of splits and merges were not written by the user.
-    given = {} if node.role.selecting_input is not None else node.arguments
+    given: Mapping[str, Any] = {} if node.role.selecting_input is not None else node.arguments
     constants = ", ".join(f"{name}={_constant(value)}" for name, value in given.items() if not isinstance(value, Edge))
     if len(constants) > _LONGEST_CONSTANTS:
         constants = constants[: _LONGEST_CONSTANTS - 1] + "…"
@@ -113,7 +114,7 @@ def _node_lines(node: Node) -> list[str]:
 
 
 def _constant(value: Any) -> str:
-    if isinstance(value, tuple | list):
+    if is_list_or_tuple(value):
         return f"[{', '.join(_constant(element) for element in value)}]"
     if isinstance(value, float):
         return f"{value:g}"

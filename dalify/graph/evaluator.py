@@ -6,7 +6,7 @@ lazy mode and debug mode. Without any, calls of ``dalify.eager`` are computed im
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -97,7 +97,7 @@ current_evaluator = _ACTIVE.get
 
 
 @contextmanager
-def evaluating(evaluator: Evaluator) -> Iterator[None]:
+def evaluating(evaluator: Evaluator) -> Generator[None]:
     """Make an evaluator active inside the ``with`` block. It must not be active already."""
     evaluator.outer = _ACTIVE.get()
     token = _ACTIVE.set(evaluator)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DalifyError, SerializationError
+from dalify.base.narrow import is_array, is_dictionary, is_list_or_tuple
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
 from dalify.graph.branch import Branch
@@ -104,16 +105,16 @@ def _encoded(value: Any) -> Any:
         return {"enum": type(value).__name__, "value": int(value)}
     if isinstance(value, SourceLine):
         return {"line": [value.filename, value.line, value.function]}
-    if isinstance(value, (tuple, list)):
+    if is_list_or_tuple(value):
         return {"items": [_encoded(item) for item in value]}
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
         return {"array": data, "dtype": value.dtype.str, "shape": list(value.shape)}
     raise TypeError(type(value).__name__)
 
 
 def _decoded(value: Any) -> Any:
-    if not isinstance(value, dict):
+    if not is_dictionary(value):
         return value
     if "enum" in value:
         return _ENUMERATIONS[value["enum"]](value["value"])
@@ -138,8 +139,8 @@ def from_json(data: Any, *, allow_side_effects: bool) -> Graph:
     Raises:
         SerializationError: the data are not a graph, or contain unknown operators or operators with side effects.
     """
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        found = data.get("format") if isinstance(data, dict) else type(data).__name__
+    if not is_dictionary(data) or data.get("format") != FORMAT:
+        found = data.get("format") if is_dictionary(data) else type(data).__name__
         raise SerializationError(f"not a serialized pipeline: its format is {found!r}, expected {FORMAT!r}.")
     try:
         graph = _graph(data)
@@ -190,7 +191,7 @@ def _graph(data: dict[str, Any]) -> Graph:
             )
         return branches[number]
 
-    made = [item.get("made", position) for position, item in enumerate(data["nodes"])]
+    made: list[int] = [item.get("made", position) for position, item in enumerate(data["nodes"])]
     if sorted(made) != list(range(len(made))):
         raise ValueError("the creation order of the nodes is missing")
     numbers = fresh_numbers(len(made))
@@ -222,7 +223,8 @@ def _graph(data: dict[str, Any]) -> Graph:
             raise ValueError(f"{operator.public_name} has {node.output_count} outputs, not {item['outputs']!r}")
         nodes.append(node)
     outputs = tuple(some_edge(item) for item in data["outputs"])
-    return Graph(outputs, tuple(nodes[number] for number in data["sinks"]))
+    sinks: list[int] = data["sinks"]
+    return Graph(outputs, tuple(nodes[number] for number in sinks))
 
 
 def _line(value: Any) -> SourceLine | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator as python_operator
-from typing import Any
+from typing import Any, cast
 
 from dalify.base.errors import ArgumentTypeError
+from dalify.base.narrow import is_tuple
 from dalify.base.source_line import SourceLine
 from dalify.graph.expression import NewAxis
 
@@ -44,9 +45,11 @@ def index_entries(index: Any, kind: type, wanted: str) -> tuple[tuple[tuple[Any,
             ) from None
 
     entries: list[tuple[Any, ...]] = []
-    for item in index if isinstance(index, tuple) else (index,):
+    items: tuple[Any, ...] = index if is_tuple(index) else (index,)
+    for item in items:
         if isinstance(item, slice):
-            entries.append(("slice", number(item.start), number(item.stop), number(item.step)))
+            bounds = cast("slice[Any, Any, Any]", item)
+            entries.append(("slice", number(bounds.start), number(bounds.stop), number(bounds.step)))
         elif item is Ellipsis:
             entries.append(("ellipsis",))
         elif item is None or isinstance(item, NewAxis):

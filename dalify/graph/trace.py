@@ -20,6 +20,7 @@ from dalify.base.errors import (
     GraphError,
     option_error_text,
 )
+from dalify.base.narrow import is_list_or_tuple
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType
 from dalify.graph.branch import Branch, current_branch, entered, is_within
@@ -183,7 +184,7 @@ def _count_text(operator: Operator, count: int) -> str:
 
 def _is_list_of_arrays(value: Any) -> bool:
     """Return whether a value is a list of samples: NumPy arrays and scalars, tensors, but not Python numbers."""
-    if not isinstance(value, (list, tuple)) or not value:
+    if not is_list_or_tuple(value) or not value:
         return False
     return all(
         not isinstance(item, (bool, int, float, Expression))
@@ -266,7 +267,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
 
 
 def _has_node(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and any(isinstance(item, TracedValue) or _has_node(item) for item in value)
+    return is_list_or_tuple(value) and any(isinstance(item, TracedValue) or _has_node(item) for item in value)
 
 
 def _check_device(operator: Operator, device: str, edges: Sequence[Edge | None]) -> None:
@@ -285,7 +286,7 @@ def is_promotable(value: object) -> bool:
     """Return whether a value can be an operand together with nodes, as a constant."""
     if isinstance(value, (bool, int, float, np.generic, np.ndarray, Expression)):
         return True
-    if isinstance(value, (list, tuple)):
+    if is_list_or_tuple(value):
         return bool(value) and all(is_promotable(item) for item in value)
     return hasattr(value, "__array__") or hasattr(value, "__dlpack__")
 

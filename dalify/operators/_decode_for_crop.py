@@ -105,7 +105,7 @@ def _(
     )
 
 
-@_decode_for_crop.mixed_samples(reason_against)
+@_decode_for_crop.mixed_samples(reason_against, checked_by="_check_image")
 def _(
     out: DeviceSamples,
     encoded: Samples,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples_torch
 from dalify.registry import Spec, operator
 
 
@@ -30,6 +30,6 @@ def _(out: np.ndarray, x: np.ndarray) -> None:
     saturate_cast(out, x)
 
 
-@_narrow.gpu
-def _(out: torch.Tensor, x: torch.Tensor) -> None:
-    saturate_cast_torch(out, x)
+@_narrow.gpu_samples
+def _(out: DeviceSamples, x: DeviceSamples) -> None:
+    saturate_cast_samples_torch(out, x)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.arithmetic import compute
-from dalify.kernels.arrays.arithmetic_torch import compute_torch
+from dalify.kernels.arrays.arithmetic_torch import compute_samples_torch
 from dalify.kernels.arrays.promotion import broadcast_shape, common_layout, result_dtype
 from dalify.registry import Spec, operator
 
@@ -55,6 +55,6 @@ def _(out: np.ndarray, *operands: np.ndarray, function: str) -> None:
     compute(function, out, *operands)
 
 
-@arithmetic.gpu
-def _(out: torch.Tensor, *operands: torch.Tensor, function: str) -> None:
-    compute_torch(function, out, *operands)
+@arithmetic.gpu_samples
+def _(out: DeviceSamples, *operands: DeviceSamples, function: str) -> None:
+    compute_samples_torch(function, out, *operands)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.base.optional import torch
-from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.data.device_samples import DeviceSamples
+from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples_torch
 from dalify.registry import Spec, operator
 
 
@@ -31,6 +31,6 @@ def _(out: np.ndarray, x: np.ndarray, _like: np.ndarray) -> None:
     saturate_cast(out, x)
 
 
-@cast_like.gpu
-def _(out: torch.Tensor, x: torch.Tensor, _like: torch.Tensor) -> None:
-    saturate_cast_torch(out, x)
+@cast_like.gpu_samples
+def _(out: DeviceSamples, x: DeviceSamples, _like: DeviceSamples) -> None:
+    saturate_cast_samples_torch(out, x)

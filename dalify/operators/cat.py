@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.axes import normal_axis
 from dalify.kernels.arrays.join_checks import check_joinable, first_layout, is_empty
+from dalify.kernels.arrays.windows_torch import joined_samples_torch
 from dalify.registry import Spec, operator
 
 
@@ -60,8 +61,6 @@ def _(out: np.ndarray, *parts: np.ndarray, axis: int, axis_name: str | None, out
         np.concatenate(full, axis=_axis(out_spec.layout or "", out.ndim - 1, axis, axis_name) + 1, out=out)
 
 
-@cat.gpu
-def _(out: torch.Tensor, *parts: torch.Tensor, axis: int, axis_name: str | None, out_spec: Spec) -> None:
-    if out.numel():
-        full = [part for part in parts if part.numel()]
-        out.copy_(torch.cat(full, dim=_axis(out_spec.layout or "", out.dim() - 1, axis, axis_name) + 1))
+@cat.gpu_samples
+def _(out: DeviceSamples, *parts: DeviceSamples, axis: int, axis_name: str | None, out_spec: Spec) -> None:
+    joined_samples_torch(out, parts, _axis(out_spec.layout or "", out.ndim, axis, axis_name))

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.samples import Samples
 from dalify.kernels.images.color_matrix import apply_matrix, apply_matrix_torch
@@ -119,7 +119,7 @@ def _(out: np.ndarray, x: np.ndarray, *, image_type: DALIImageType, output_type:
         apply_matrix(*samples, np.repeat(matrix[None], len(x), 0), np.repeat(offset[None], len(x), 0))
 
 
-@color_space_conversion.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, image_type: DALIImageType, output_type: DALIImageType) -> None:
+@color_space_conversion.gpu_samples
+def _(out: DeviceSamples, x: DeviceSamples, *, image_type: DALIImageType, output_type: DALIImageType) -> None:
     matrix, offset = _CONVERSIONS[image_type, output_type]
     apply_matrix_torch(out, x, np.repeat(matrix[None], len(x), 0), np.repeat(offset[None], len(x), 0))

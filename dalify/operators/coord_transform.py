@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
-from dalify.base.optional import torch
 from dalify.data.batch import Batch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
+from dalify.kernels.arrays.windows_torch import fill_by_kind
 from dalify.kernels.images.color_matrix import apply_matrix, apply_matrix_torch
 from dalify.kernels.images.frames import flat_frames
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
@@ -144,11 +146,24 @@ def _columns(values: Any, count: int, frames: int, name: str) -> np.ndarray:
     return np.repeat(array, frames, axis=0) if frames > 1 else array
 
 
-def _map(x: Any, spec: Spec, out_spec: Spec, m: Any, mt: Any, t: Any) -> tuple[np.ndarray, np.ndarray]:
+def _map_of_group(count: int, spec: Spec, out_spec: Spec, m: Any, mt: Any, t: Any) -> tuple[np.ndarray, np.ndarray]:
     assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
     assert out_spec.shape is not None, "dalify bug: a kernel without the shape of its output"
     frames = out_spec.shape[0] if len(out_spec.shape) > len(spec.shape) or _is_sequence(spec) else 1
-    columns, rows, count = spec.shape[-1], out_spec.shape[-1], len(x)
+    return _map(count, [frames, spec.shape[-1], out_spec.shape[-1]], m, mt, t)
+
+
+def _map(count: int, sizes: Sequence[int], m: Any, mt: Any, t: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return matrices [N * frames, rows, columns] and translations [N * frames, rows].
+
+    Args:
+        count: N, number of samples.
+        sizes: numbers of frames, columns and rows.
+        m: argument M; None if not given, like the others.
+        mt: argument MT.
+        t: argument T.
+    """
+    frames, columns, rows = sizes
     translation = np.zeros((count * frames, rows), np.float32) if t is None else np.empty(0, np.float32)
     whole = m if mt is None else mt
     if whole is None:
@@ -173,13 +188,10 @@ def _is_sequence(spec: Spec) -> bool:
     return (spec.layout or "").startswith("F")
 
 
-def _in_frames(out: Any, x: Any, spec: Spec) -> tuple[Any, Any]:
+def _in_frames(out: np.ndarray, x: np.ndarray, spec: Spec) -> tuple[Any, Any]:
     """Return output and input with samples and frames in one axis; an input without frames is repeated."""
     if out.ndim > x.ndim:
-        repeated = (
-            np.repeat(x, out.shape[1], axis=0) if isinstance(x, np.ndarray) else x.repeat_interleave(out.shape[1], 0)
-        )
-        return flat_frames(out, "F"), repeated
+        return flat_frames(out, "F"), np.repeat(x, out.shape[1], axis=0)
     layout = spec.layout or ""
     return flat_frames(out, layout), flat_frames(x, layout)
 
@@ -196,18 +208,45 @@ def _(
     out_spec: Spec,
 ) -> None:
     target, source = _in_frames(out, x, spec)
-    apply_matrix(Samples.of_dense(target), Samples.of_dense(source), *_map(x, spec, out_spec, M, MT, T))
+    maps = _map_of_group(len(x), spec, out_spec, M, MT, T)
+    apply_matrix(Samples.of_dense(target), Samples.of_dense(source), *maps)
 
 
-@coord_transform.gpu
+@coord_transform.gpu_samples
 def _(
-    out: torch.Tensor,
-    x: torch.Tensor,
+    out: DeviceSamples,
+    x: DeviceSamples,
     *,
-    M: np.ndarray | None,  # noqa: N803
-    MT: np.ndarray | None,  # noqa: N803
-    T: np.ndarray | None,  # noqa: N803
+    M: Vectors | None,  # noqa: N803
+    MT: Vectors | None,  # noqa: N803
+    T: Vectors | None,  # noqa: N803
     spec: Spec,
-    out_spec: Spec,
 ) -> None:
-    apply_matrix_torch(*_in_frames(out, x, spec), *_map(x, spec, out_spec, M, MT, T))
+    is_longer = out.ndim > x.ndim
+    has_frames = is_longer or _is_sequence(spec)
+    frames = out.extents(0) if has_frames else np.ones(len(x), np.int64)
+    sizes = np.stack([frames, x.extents(-1), out.extents(-1)], 1)
+    given = (M, MT, T)
+
+    def maps(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if len(numbers) == len(x) and (sizes == sizes[0]).all() and not any(isinstance(item, list) for item in given):
+            return _map(len(x), sizes[0].tolist(), M, MT, T)
+        found = []
+        for n in numbers.tolist():
+            m, mt, t = (None if values is None else values[n][None] for values in given)
+            try:
+                found.append(_map(1, sizes[n].tolist(), m, mt, t))
+            except ShapeError as error:
+                error.sample = n
+                raise
+        matrices, translations = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return matrices, translations
+
+    def fill(part: DeviceSamples, numbers: np.ndarray) -> None:
+        # A sample of the input for each frame of the result.
+        owners = np.repeat(numbers, frames[numbers])
+        source = x.take(owners) if is_longer else x.take(numbers).folded(1)[0] if has_frames else x.take(numbers)
+        apply_matrix_torch(part.folded(1)[0] if has_frames else part, source, *maps(numbers))
+
+    # Samples with as many coordinates have matrices of one shape.
+    fill_by_kind(out, [tuple(row) for row in sizes[:, 1:].tolist()], fill)

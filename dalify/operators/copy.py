@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.registry import Spec, operator
 
 
@@ -29,6 +29,6 @@ def _(out: np.ndarray, x: np.ndarray) -> None:
     np.copyto(out, x)
 
 
-@copy.gpu
-def _(out: torch.Tensor, x: torch.Tensor) -> None:
-    out.copy_(x)
+@copy.gpu_samples
+def _(out: DeviceSamples, x: DeviceSamples) -> None:
+    out.block.copy_(x.block)

@@ -11,6 +11,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.arrays.padding_torch import inside_torch, on_padded
 from dalify.kernels.images.frames import visual_layout
 from dalify.registry import Spec, operator
 
@@ -114,18 +115,23 @@ def _(out: np.ndarray, x: np.ndarray, *, spec: Spec) -> None:
                 result[..., channel] = cv2.equalizeHist(np.ascontiguousarray(one[..., channel]))
 
 
-@equalize.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, spec: Spec) -> None:
+@equalize.gpu_samples
+@on_padded
+def _(out: torch.Tensor, x: torch.Tensor, *, spec: Spec, extents: np.ndarray) -> None:
     layout = visual_layout(spec, _LAYOUTS)
+    inside = inside_torch(x, extents, (layout.index("H"), layout.index("W")))
+    weights = torch.ones_like(x) if inside is None else inside.expand(x.shape)
     # Channels in front, then one row per image and channel.
     planar = x.movedim(-1, -3) if layout[-1] == "C" else x
     rows = planar.reshape(-1, planar.shape[-2] * planar.shape[-1]).long()
+    used = (weights.movedim(-1, -3) if layout[-1] == "C" else weights).reshape(rows.shape).long()
     counts = torch.zeros((rows.shape[0], 256), dtype=torch.long, device=x.device)
-    counts.scatter_add_(1, rows, torch.ones_like(rows))
-    lowest = rows.amin(1, keepdim=True)
+    counts.scatter_add_(1, rows, used)
+    total = counts.sum(1, keepdim=True)
+    lowest = rows.amin(1, keepdim=True)  # repeated edges do not change it
     first = counts.gather(1, lowest)
-    scale = 255.0 / (rows.shape[1] - first).clamp(min=1).float()
+    scale = 255.0 / (total - first).clamp(min=1).float()
     table = ((counts.cumsum(1) - first).float() * scale).round().clamp(0, 255)
-    table = torch.where(first == rows.shape[1], torch.arange(256, device=x.device), table)
+    table = torch.where(first == total, torch.arange(256, device=x.device), table)
     result = table.gather(1, rows).reshape(planar.shape).to(torch.uint8)
     out.copy_(result.movedim(-3, -1) if layout[-1] == "C" else result)

@@ -7,6 +7,7 @@ import numpy as np
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.promotion import broadcast_shape
 from dalify.registry import Spec, operator
 
@@ -42,7 +43,8 @@ def _(out: np.ndarray, _like: np.ndarray, value: np.ndarray) -> None:
     np.copyto(out, converted.reshape((len(value),) + (1,) * missing + value.shape[1:]))
 
 
-@full_like.gpu
+@full_like.gpu_samples
+@on_padded
 def _(out: torch.Tensor, _like: torch.Tensor, value: torch.Tensor) -> None:
     missing = out.dim() - value.dim()
     converted = torch.empty(value.shape, dtype=out.dtype, device=out.device)

@@ -10,9 +10,19 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.torch_unsigned import movable_torch
-from dalify.kernels.images.frames import flat_frames, frame_count, per_frame, visual_layout
-from dalify.registry import PerSample, Spec, operator
+from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.images.frames import (
+    flat_frames,
+    folded_frames,
+    frame_count,
+    per_frame,
+    per_frame_of_samples,
+    visual_layout,
+)
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 _LAYOUTS = ("HWC", "FHWC")
 
@@ -65,10 +75,15 @@ def _black_out(out: np.ndarray, parameters: np.ndarray) -> None:
                         out[n, y, i, c] = 0
 
 
-def _parameters(x: Any, spec: Spec, layout: str, values: dict[str, Any]) -> np.ndarray:
+def _parameters(spec: Spec, layout: str, values: dict[str, Any]) -> np.ndarray:
     assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
     frames = frame_count(layout, spec.shape)
-    rows = {name: per_frame(value, frames, name).astype(np.float32) for name, value in values.items()}
+    return _scaled({name: per_frame(value, frames, name) for name, value in values.items()})
+
+
+def _scaled(values: dict[str, np.ndarray]) -> np.ndarray:
+    """Return cosine, sine, shifts and ratio of each frame, float32 [N, 5], in tiles."""
+    rows = {name: value.astype(np.float32) for name, value in values.items()}
     tile, angle = rows["tile"], rows["angle"]
     if (tile <= 0).any():
         raise ArgumentValueError(f"tile must be a positive number of pixels; got {tile.min():g}.")
@@ -93,28 +108,32 @@ def _(
     np.copyto(out, x)
     # As unsigned integers of the same size: 0 is 0 in every type, and Numba does not support float16.
     words = flat_frames(out, layout).view(f"u{out.itemsize}")
-    _black_out(words, _parameters(x, spec, layout, values))
+    _black_out(words, _parameters(spec, layout, values))
 
 
-@grid_mask.gpu
+@grid_mask.gpu_samples
 def _(
-    out: torch.Tensor,
-    x: torch.Tensor,
+    out: DeviceSamples,
+    x: DeviceSamples,
     *,
-    angle: np.ndarray,
-    ratio: np.ndarray,
-    shift_x: np.ndarray,
-    shift_y: np.ndarray,
-    tile: np.ndarray,
+    angle: Vectors,
+    ratio: Vectors,
+    shift_x: Vectors,
+    shift_y: Vectors,
+    tile: Vectors,
     spec: Spec,
 ) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     values = {"angle": angle, "ratio": ratio, "shift_x": shift_x, "shift_y": shift_y, "tile": tile}
-    rows = torch.tensor(_parameters(x, spec, layout, values), device=x.device)
-    cosine, sine, move_x, move_y, part = rows.T[:, :, None, None]
-    source, target = flat_frames(x, layout), flat_frames(out, layout)
-    y = torch.arange(source.shape[1], device=x.device)[None, :, None]
-    i = torch.arange(source.shape[2], device=x.device)[None, None, :]
+    rows = {name: per_frame_of_samples(value, x, layout, name) for name, value in values.items()}
+    _black_out_torch(folded_frames(out, layout), folded_frames(x, layout), parameters=_scaled(rows))
+
+
+@on_padded
+def _black_out_torch(out: torch.Tensor, x: torch.Tensor, *, parameters: np.ndarray) -> None:
+    cosine, sine, move_x, move_y, part = uploaded(parameters, x.device).T[:, :, None, None]
+    y = torch.arange(x.shape[1], device=x.device)[None, :, None]
+    i = torch.arange(x.shape[2], device=x.device)[None, None, :]
     u, v = i * cosine - y * sine - move_x, i * sine + y * cosine - move_y
     black = (u - u.floor() < part) & (v - v.floor() < part)
-    movable_torch(target).copy_(movable_torch(source).masked_fill(black[..., None], 0))
+    movable_torch(out).copy_(movable_torch(x).masked_fill(black[..., None], 0))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIInterpType
-from dalify.kernels.images.displacement_warp import displaced_spec
 from dalify.kernels.images.warp import sample_2d
 from dalify.kernels.images.warp_torch import sample_torch
 from dalify.kernels.random.philox import SampleDraws
-from dalify.registry import PerSample, Spec, operator
+from dalify.parameter_groups.displacement import Displacement
+from dalify.registry import Spec, operator
 
 _HALF_WORD = 0xFFFF
 _STEP = np.float32(2.0**-16)
@@ -22,9 +24,7 @@ def jitter(
     x: Spec,
     /,
     *,
-    fill_value: float = 0.0,
-    interp_type: DALIInterpType = DALIInterpType.INTERP_NN,
-    mask: PerSample[int] = 1,
+    displacement: Displacement,
     nDegree: int = 2,  # noqa: N803 -- DALI's name
 ) -> Spec:
     """Displace every pixel randomly: ``out(x, y) = in(x + u, y + v)``.
@@ -34,9 +34,6 @@ def jitter(
 
     Args:
         x: images HWC of any numeric type.
-        fill_value: value outside the image.
-        interp_type: INTERP_NN or INTERP_LINEAR.
-        mask: 0 leaves the image unchanged.
         nDegree: side of the square, in pixels, from which a pixel takes its value.
 
     Returns:
@@ -51,7 +48,7 @@ def jitter(
     """
     if nDegree < 0:
         raise ArgumentValueError(f"nDegree must not be negative; got {nDegree}.")
-    return displaced_spec(x, interp_type)
+    return displacement.result(x)
 
 
 @jitter.cpu
@@ -59,14 +56,13 @@ def _(
     out: np.ndarray,
     x: np.ndarray,
     *,
-    fill_value: float,
-    interp_type: DALIInterpType,
-    mask: np.ndarray,
+    displacement: Displacement,
     nDegree: int,  # noqa: N803
     draws: SampleDraws,
 ) -> None:
     height, width = x.shape[1:3]
-    nearest, reach = interp_type == DALIInterpType.INTERP_NN, np.float32(nDegree)
+    mask: Any = displacement.mask
+    nearest, reach = displacement.interp_type == DALIInterpType.INTERP_NN, np.float32(nDegree)
     words = draws.bits(height * width)
     rows = np.arange(height, dtype=np.float32)[:, None] + np.float32(0.5)
     columns = np.arange(width, dtype=np.float32) + np.float32(0.5)
@@ -79,7 +75,7 @@ def _(
         word = words[n].reshape(height, width)
         points[0, 0] = columns + ((word & _HALF_WORD).astype(np.float32) * _STEP - half) * reach
         points[0, 1] = rows + ((word >> 16).astype(np.float32) * _STEP - half) * reach
-        sample_2d(out[n : n + 1], x[n : n + 1], points, nearest=nearest, fill=fill_value)
+        sample_2d(out[n : n + 1], x[n : n + 1], points, nearest=nearest, fill=displacement.fill_value)
 
 
 @jitter.gpu
@@ -87,9 +83,7 @@ def _(
     out: torch.Tensor,
     x: torch.Tensor,
     *,
-    fill_value: float,
-    interp_type: DALIInterpType,
-    mask: np.ndarray,
+    displacement: Displacement,
     nDegree: int,  # noqa: N803
     draws: SampleDraws,
 ) -> None:
@@ -99,8 +93,9 @@ def _(
     columns = torch.arange(width, device=x.device, dtype=torch.float32) + 0.5
     moved_x = columns + ((words & _HALF_WORD).float() * float(_STEP) - 0.5) * nDegree
     moved_y = rows + ((words >> 16).float() * float(_STEP) - 0.5) * nDegree
-    nearest = interp_type == DALIInterpType.INTERP_NN
-    sample_torch(out, x, [moved_y, moved_x], nearest=nearest, fill=fill_value)
+    nearest = displacement.interp_type == DALIInterpType.INTERP_NN
+    sample_torch(out, x, [moved_y, moved_x], nearest=nearest, fill=displacement.fill_value)
+    mask: Any = displacement.mask
     if not mask.all():
         kept = torch.as_tensor(mask == 0, device=x.device)
         out[kept] = x[kept]

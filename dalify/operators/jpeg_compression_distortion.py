@@ -10,10 +10,19 @@ import simplejpeg
 
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.images.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.kernels.arrays.padding_torch import on_padded
+from dalify.kernels.images.frames import (
+    flat_frames,
+    folded_frames,
+    frame_count,
+    per_frame,
+    per_frame_of_samples,
+    visual_layout,
+)
 from dalify.kernels.images.jpeg_torch import jpeg_artifacts_torch
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 _LAYOUTS = ("HWC", "FHWC")
 
@@ -61,7 +70,13 @@ def _(out: np.ndarray, x: np.ndarray, *, quality: np.ndarray, spec: Spec) -> Non
         simplejpeg.decode_jpeg(compressed, "RGB", buffer=target)
 
 
-@jpeg_compression_distortion.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, quality: np.ndarray, spec: Spec) -> None:
+@jpeg_compression_distortion.gpu_samples
+def _(out: DeviceSamples, x: DeviceSamples, *, quality: Vectors, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    jpeg_artifacts_torch(flat_frames(out, layout), flat_frames(x, layout), _qualities(quality, layout, spec))
+    levels = np.clip(per_frame_of_samples(quality, x, layout, "quality"), 1, 100)
+    _distort(folded_frames(out, layout), folded_frames(x, layout), qualities=levels)
+
+
+@on_padded
+def _distort(out: torch.Tensor, x: torch.Tensor, *, qualities: np.ndarray, extents: np.ndarray) -> None:
+    jpeg_artifacts_torch(out, x, qualities, extents)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, option_error_text
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.audio import mel
+from dalify.kernels.audio.axis_torch import transform_axis_torch
 from dalify.registry import Parameters, Spec, operator
 
 
@@ -95,13 +96,6 @@ def _axis(x: Spec) -> int:
     return max(0, (x.ndim or 1) - 2)
 
 
-def _as_3d(out, x, spec):
-    """Return output and input as [A, frequencies, B]."""
-    axis = _axis(spec) + 1
-    before, after = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
-    return out.reshape(before, out.shape[axis], after), x.reshape(before, x.shape[axis], after)
-
-
 def _samples_as_3d(samples: Samples, axis: int) -> Samples:
     """Return samples as [A, frequencies, B]."""
     shapes = samples.shapes
@@ -123,17 +117,12 @@ def _(out: Samples, x: Samples, *, filters: MelFilters, spec: Spec) -> None:
         mel.apply_bank(target.take(at), source.take(at), bank)
 
 
-@mel_filter_bank.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, filters: MelFilters, spec: Spec) -> None:
-    target, source = _as_3d(out, x, spec)
+@mel_filter_bank.gpu_samples
+def _(out: DeviceSamples, x: DeviceSamples, *, filters: MelFilters, spec: Spec) -> None:
     high = _high(filters.freq_high, filters.sample_rate)
-    bank = mel.bank_of(
-        source.shape[1],
-        filters.nfilter,
-        filters.sample_rate,
-        filters.freq_low,
-        high,
-        filters.mel_formula,
-        filters.normalize,
-    )
-    mel.apply_bank_torch(target, source, mel.matrix_of(bank, filters.nfilter))
+    options = (filters.sample_rate, filters.freq_low, high, filters.mel_formula, filters.normalize)
+
+    def matrix(bins: int) -> np.ndarray:
+        return mel.matrix_of(mel.bank_of(bins, filters.nfilter, *options), filters.nfilter)
+
+    transform_axis_torch(out, x, _axis(spec), matrix)

@@ -7,9 +7,10 @@ import math
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.audio import cepstrum
+from dalify.kernels.audio.axis_torch import transform_axis_torch
 from dalify.registry import Spec, operator
 
 
@@ -83,8 +84,11 @@ def _(out: np.ndarray, x: np.ndarray, *, axis: int, dct_type: int, lifter: float
     cepstrum.apply_matrix(target, source, matrix)
 
 
-@mfcc.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, axis: int, dct_type: int, lifter: float, normalize: bool) -> None:
-    target, source = _as_3d(out, x, axis)
-    matrix = cepstrum.cepstral_matrix(source.shape[1], target.shape[1], dct_type, normalize, lifter)
-    cepstrum.apply_matrix_torch(target, source, matrix)
+@mfcc.gpu_samples
+def _(
+    out: DeviceSamples, x: DeviceSamples, *, axis: int, dct_type: int, lifter: float, n_mfcc: int, normalize: bool
+) -> None:
+    def matrix(frequencies: int) -> np.ndarray:
+        return cepstrum.cepstral_matrix(frequencies, min(n_mfcc, frequencies), dct_type, normalize, lifter)
+
+    transform_axis_torch(out, x, axis, matrix)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError
-from dalify.base.optional import torch
+from dalify.base.errors import ArgumentValueError, DalifyError
 from dalify.data.batch import Batch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.axes import chosen_axes
@@ -18,7 +18,7 @@ from dalify.kernels.arrays.normalize import (
     given_factors,
     kept_shape,
     normalize_rows,
-    normalize_torch,
+    normalize_samples_torch,
     parameter_axes,
     scale_factors,
 )
@@ -118,9 +118,8 @@ def _(
     }
 
 
-def _resolve(x, axes, axis_names, mean, stddev, batch_mean, batch_factor, epsilon, scale, spec):
-    """Return axes, mean and factor; None where they are to be computed."""
-    shape = tuple(x.shape[1:])
+def _resolve(shape, axes, axis_names, mean, stddev, batch_mean, batch_factor, epsilon, scale, spec):
+    """Return axes, mean and factor for samples of a shape; None where they are to be computed."""
     mean, stddev = (None if values is None else np.asarray(values, np.float64) for values in (mean, stddev))
     chosen = _axes(spec, shape, axes, axis_names, mean, stddev)
     kept = kept_shape(shape, chosen)
@@ -156,27 +155,51 @@ def _(
             return
     for n, (target, source) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
         one, two, three, four = (None if values is None else np.asarray(values[n])[None] for values in given)
-        chosen, center, factor = _resolve(source[None], axes, axis_names, one, two, three, four, epsilon, scale, spec)
+        chosen, center, factor = _resolve(source.shape, axes, axis_names, one, two, three, four, epsilon, scale, spec)
         normalize_cpu(target[None], source[None], center, factor, chosen, **options)
 
 
-@normalize.gpu
+@normalize.gpu_samples
 def _(
-    out: torch.Tensor,
-    x: torch.Tensor,
+    out: DeviceSamples,
+    x: DeviceSamples,
     *,
     axes: tuple[int, ...] | None,
     axis_names: str | None,
     ddof: int,
     epsilon: float,
-    mean: np.ndarray | None,
+    mean: Vectors | None,
     scale: float,
     shift: float,
-    stddev: np.ndarray | None,
+    stddev: Vectors | None,
     batch_mean: Any,
     batch_factor: Any,
     spec: Spec,
 ) -> None:
-    chosen, *given = _resolve(x, axes, axis_names, mean, stddev, batch_mean, batch_factor, epsilon, scale, spec)
-    center, factor = (None if values is None else torch.tensor(values, device=x.device) for values in given)
-    normalize_torch(out, x, center, factor, chosen, ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)
+    options = {"ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift}
+    if mean is stddev is batch_mean is batch_factor is None:
+        none = [None] * len(x)
+        normalize_samples_torch(out, x, none, none, [_axes(spec, x.shapes[0], axes, axis_names)] * len(x), **options)
+        return
+    chosen: list[tuple[int, ...]] = []
+    centers: list[np.ndarray | None] = []
+    factors: list[np.ndarray | None] = []
+    for n, shape in enumerate(x.shapes.tolist()):
+        given = (mean, stddev, batch_mean, batch_factor)
+        one, two, three, four = (None if values is None else values[n][None] for values in given)
+        try:
+            found, center, factor = _resolve(shape, axes, axis_names, one, two, three, four, epsilon, scale, spec)
+        except DalifyError as error:
+            error.sample = n
+            raise
+        chosen.append(found)
+        centers.append(_per_result(center, shape, found))
+        factors.append(_per_result(factor, shape, found))
+    normalize_samples_torch(out, x, centers, factors, chosen, **options)
+
+
+def _per_result(values: np.ndarray | None, shape: list[int], axes: tuple[int, ...]) -> np.ndarray | None:
+    """Return a parameter of a sample with its number of dimensions: one number, or one for each result."""
+    if values is None:
+        return None
+    return values.reshape([1] * len(shape) if values.size == 1 else kept_shape(shape, axes))

@@ -12,6 +12,8 @@ from dalify.base.optional import torch
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.convert import saturate_cast
+from dalify.kernels.arrays.padding_torch import on_padded
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator
 
 
@@ -99,7 +101,8 @@ def _(out: np.ndarray, x: np.ndarray, *, axis: int | None, num_classes: int, off
     last[(*places, classes[places])] = entries[1]
 
 
-@one_hot.gpu
+@one_hot.gpu_samples
+@on_padded
 def _(
     out: torch.Tensor,
     x: torch.Tensor,
@@ -111,7 +114,7 @@ def _(
     out_spec: Spec,
 ) -> None:
     assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its output"
-    entries = torch.tensor(_entries(out_spec.dtype.numpy, off_value, on_value), device=out.device)
+    entries = uploaded(_entries(out_spec.dtype.numpy, off_value, on_value), out.device)
     at = -1 if axis is None else axis
     rows = x.reshape(out.shape[:-1]) if at < 0 else x
     is_class = rows.to(torch.int64)[..., None] == torch.arange(num_classes, device=out.device)

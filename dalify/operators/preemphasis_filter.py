@@ -6,8 +6,10 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, option_error_text
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.audio import preemphasis
 from dalify.registry import PerSample, Spec, operator
 
@@ -57,6 +59,11 @@ def _(out: Samples, x: Samples, *, border: str, preemph_coeff: np.ndarray) -> No
     preemphasis.preemphasis(out, x, preemph_coeff, border)
 
 
-@preemphasis_filter.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, border: str, preemph_coeff: np.ndarray) -> None:
-    preemphasis.preemphasis_torch(out.reshape(len(x), -1), x.reshape(len(x), -1), preemph_coeff, border)
+@preemphasis_filter.gpu_samples
+def _(out: DeviceSamples, x: DeviceSamples, *, border: str, preemph_coeff: np.ndarray) -> None:
+    _filtered(out.flattened(), x.flattened(), border=border, preemph_coeff=preemph_coeff)
+
+
+@on_padded
+def _filtered(out: torch.Tensor, x: torch.Tensor, *, border: str, preemph_coeff: np.ndarray) -> None:
+    preemphasis.preemphasis_torch(out, x, preemph_coeff, border)

@@ -77,7 +77,15 @@ def python_function(
 @python_function.cpu
 def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
-        function, xs, count, num_outputs, output_layouts, "cpu", whole=batch_processing, given=writable, taken=as_array
+        function,
+        xs,
+        count,
+        num_outputs,
+        output_layouts,
+        "cpu",
+        batch_processing=batch_processing,
+        given=writable,
+        taken=as_array,
     )
 
 
@@ -90,7 +98,7 @@ def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, outpu
         num_outputs,
         output_layouts,
         "gpu",
-        whole=batch_processing,
+        batch_processing=batch_processing,
         given=lambda x: x,
         taken=as_tensor,
     )

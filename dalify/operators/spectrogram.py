@@ -10,8 +10,10 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.audio import spectrum
 from dalify.registry import Parameters, Spec, operator
 
@@ -125,11 +127,16 @@ def _(out: Samples, x: Samples, *, windows: Windows) -> None:
     )
 
 
-@spectrogram.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, windows: Windows) -> None:
+@spectrogram.gpu_samples
+def _(out: DeviceSamples, x: DeviceSamples, *, windows: Windows) -> None:
+    _spectra(out, x.flattened(), windows=windows)
+
+
+@on_padded
+def _spectra(out: torch.Tensor, x: torch.Tensor, *, windows: Windows, extents: np.ndarray) -> None:
     spectrum.spectrogram_torch(
         out,
-        x.reshape(len(x), -1),
+        x,
         _window(tuple(windows.window_fn or ()), windows.window_length),
         step=windows.window_step,
         length=windows.window_length if windows.nfft is None else windows.nfft,
@@ -137,4 +144,5 @@ def _(out: torch.Tensor, x: torch.Tensor, *, windows: Windows) -> None:
         is_reflected=windows.reflect_padding,
         power=windows.power,
         has_frames_first=windows.layout == "tf",
+        lengths=extents[:, 0],
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, LayoutError
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.axes import normal_axis
 from dalify.kernels.arrays.join_checks import check_joinable, first_layout
+from dalify.kernels.arrays.windows_torch import joined_samples_torch
 from dalify.registry import Spec, operator
 
 
@@ -54,6 +55,7 @@ def _(out: np.ndarray, *parts: np.ndarray, axis: int) -> None:
     np.stack(parts, axis=normal_axis(axis, out.ndim - 2, extra=1) + 1, out=out)
 
 
-@stack.gpu
-def _(out: torch.Tensor, *parts: torch.Tensor, axis: int) -> None:
-    out.copy_(torch.stack(parts, dim=normal_axis(axis, out.dim() - 2, extra=1) + 1))
+@stack.gpu_samples
+def _(out: DeviceSamples, *parts: DeviceSamples, axis: int) -> None:
+    at = normal_axis(axis, out.ndim - 1, extra=1)
+    joined_samples_torch(out, [part.with_axis(at) for part in parts], at)

@@ -8,6 +8,7 @@ from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.audio import decibels
 from dalify.registry import Spec, operator
 
@@ -46,6 +47,7 @@ def _(out: Samples, x: Samples, *, cutoff_db: float, multiplier: float, referenc
     decibels.to_decibels(out, x, multiplier, cutoff_db, reference or None)
 
 
-@to_decibels.gpu
+@to_decibels.gpu_samples
+@on_padded  # repeated edges do not change the maximum
 def _(out: torch.Tensor, x: torch.Tensor, *, cutoff_db: float, multiplier: float, reference: float) -> None:
     decibels.to_decibels_torch(out, x, multiplier, cutoff_db, reference or None)

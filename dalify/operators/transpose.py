@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.axes import check_layout
+from dalify.kernels.arrays.windows_torch import transpose_samples_torch
 from dalify.registry import Spec, operator
 
 
@@ -60,6 +61,6 @@ def _(x: np.ndarray, *, perm: tuple[int, ...] | None) -> Any:
     return x.transpose(0, *(axis + 1 for axis in _order(perm, x.ndim - 1)))
 
 
-@transpose.gpu
-def _(x: torch.Tensor, *, perm: tuple[int, ...] | None) -> Any:
-    return x.permute(0, *(axis + 1 for axis in _order(perm, x.dim() - 1)))
+@transpose.gpu_samples
+def _(out: DeviceSamples, x: DeviceSamples, *, perm: tuple[int, ...] | None) -> None:
+    transpose_samples_torch(out, x, _order(perm, x.ndim))

@@ -3,36 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from dalify.data import Array
-from dalify.data.dtypes import DALIInterpType
-from dalify.kernels.images.displacement_warp import displace_cpu, displace_gpu, displaced_spec, water_maps
-from dalify.registry import Parameters, PerSample, Spec, operator
-
-
-@dataclass(slots=True)
-class Waves(Parameters):
-    """The waves on the water.
-
-    Attributes:
-        ampl_x: amplitude of the waves along x, pixels.
-        ampl_y: amplitude of the waves along y, pixels.
-        freq_x: frequency of the waves along x, radians per pixel of y; by default a wave is 128 pixels long.
-        freq_y: frequency of the waves along y, radians per pixel of x.
-        phase_x: phase of the waves along x, radians.
-        phase_y: phase of the waves along y, radians.
-    """
-
-    ampl_x: float = 10.0
-    ampl_y: float = 10.0
-    freq_x: float = 2 * math.pi / 128
-    freq_y: float = 2 * math.pi / 128
-    phase_x: float = 0.0
-    phase_y: float = 0.0
+from dalify.kernels.images.displacement_warp import water_maps
+from dalify.parameter_groups.displacement import Displacement
+from dalify.registry import Spec, operator
 
 
 @operator(alphabetical=True)
@@ -40,10 +15,13 @@ def water(
     x: Spec,
     /,
     *,
-    waves: Waves,
-    fill_value: float = 0.0,
-    interp_type: DALIInterpType = DALIInterpType.INTERP_NN,
-    mask: PerSample[int] = 1,
+    displacement: Displacement,
+    ampl_x: float = 10.0,
+    ampl_y: float = 10.0,
+    freq_x: float = 2 * math.pi / 128,
+    freq_y: float = 2 * math.pi / 128,
+    phase_x: float = 0.0,
+    phase_y: float = 0.0,
 ) -> Spec:
     """Distort images as if seen through moving water.
 
@@ -52,9 +30,12 @@ def water(
 
     Args:
         x: images HWC of any numeric type.
-        fill_value: value outside the image.
-        interp_type: INTERP_NN or INTERP_LINEAR.
-        mask: 0 leaves the image unchanged.
+        ampl_x: amplitude of the waves along x, pixels.
+        ampl_y: amplitude of the waves along y, pixels.
+        freq_x: frequency of the waves along x, radians per pixel of y; by default a wave is 128 pixels long.
+        freq_y: frequency of the waves along y, radians per pixel of x.
+        phase_x: phase of the waves along x, radians.
+        phase_y: phase of the waves along y, radians.
 
     Returns:
         Same shape, type and layout.
@@ -66,13 +47,22 @@ def water(
     Example:
         >>> images = fn.water(images, ampl_x=5, ampl_y=5)  # doctest: +SKIP
     """
-    return displaced_spec(x, interp_type)
+    return displacement.result(x)
 
 
 @water.cpu
 @water.gpu
-def _(out: Array, x: Array, *, waves: Waves, fill_value: float, interp_type: DALIInterpType, mask: np.ndarray) -> None:
-    compute: Any = displace_cpu if isinstance(x, np.ndarray) else displace_gpu
-    amplitudes, phases = (waves.ampl_x, waves.ampl_y), (waves.phase_x, waves.phase_y)
-    maps = water_maps(x.shape[1], x.shape[2], amplitudes, (waves.freq_x, waves.freq_y), phases)
-    compute(out, x, maps, mask, interp_type, fill_value)
+def _(
+    out: Array,
+    x: Array,
+    *,
+    displacement: Displacement,
+    ampl_x: float,
+    ampl_y: float,
+    freq_x: float,
+    freq_y: float,
+    phase_x: float,
+    phase_y: float,
+) -> None:
+    maps = water_maps(x.shape[1], x.shape[2], (ampl_x, ampl_y), (freq_x, freq_y), (phase_x, phase_y))
+    displacement.displace(out, x, maps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.registry import Spec, operator
 
@@ -31,6 +31,6 @@ def _(out: np.ndarray, _like: np.ndarray) -> None:
     out.fill(0)
 
 
-@zeros_like.gpu
-def _(out: torch.Tensor, _like: torch.Tensor) -> None:
-    out.fill_(0)
+@zeros_like.gpu_samples
+def _(out: DeviceSamples, _like: DeviceSamples) -> None:
+    out.block.fill_(0)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-import numpy as np
-
+from dalify.base.narrow import is_array, is_tuple
 from dalify.graph import Edge, Graph, Node, rewrite
 from dalify.passes.report import Report
 
@@ -50,8 +49,8 @@ _NOTES = frozenset({"variable", "lines"})
 
 
 def _key(value: Any) -> Hashable:
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         return (value.dtype.str, value.shape, value.tobytes())
     hash(value)
     # 1, 1.0 and True are equal in Python but different constants.
-    return (type(value).__name__, repr(value) if isinstance(value, tuple) and not isinstance(value, Edge) else value)
+    return (type(value).__name__, repr(value) if is_tuple(value) and not isinstance(value, Edge) else value)

@@ -55,10 +55,14 @@ def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
         runs_on = "cpu" if device == "mixed" else device
         if device == "mixed" and node.operator.mixed_applies is not None:
             policy = node.arguments.get("on_error") or on_error
-            applies, reason = node.operator.mixed_applies({**node.arguments, "on_error": policy})
+            applies, reason = node.operator.mixed_applies(node.arguments)
+            if policy == "skip" and node.operator.checked_by is None:
+                applies, reason = False, "on_error='skip' needs an operator that checks the samples first"
             report.note("place", f"{node!r} decodes on the {'device' if applies else 'host'} ({reason})")
             if applies:
                 runs_on = "mixed"
+                if policy == "skip":
+                    node = _checked(node, moved)
         if (
             device == "gpu"
             and "gpu" not in node.operator.kernels
@@ -75,6 +79,23 @@ def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
         return tuple(moved(Edge(placed, output), node.output_device) for output in range(node.output_count))
 
     return rewrite(graph, change)
+
+
+def _checked(node: Node, moved: Callable[[Edge, str], Edge]) -> Node:
+    """Return a node for ``mixed`` that gets only samples which another one, on the CPU, does not refuse."""
+    first = node.inputs[0]
+    assert first is not None, "dalify bug: a decoder of nothing"
+    operator = catalog.find(node.operator.checked_by or "")
+    arguments = {key: value for key, value in node.arguments.items() if key in operator.parameters}
+    check = Node(
+        operator,
+        (moved(first, "cpu"),),
+        {**arguments, "on_error": "skip"},
+        branch=node.branch,
+        line=node.line,
+    )
+    arguments = {**node.arguments, "on_error": "raise"}
+    return replace(node, inputs=(Edge(check, 0), *node.inputs[1:]), arguments=arguments)
 
 
 def _with_inputs(node: Node, device: str, moved: Callable[[Edge, str], Edge]) -> Node:

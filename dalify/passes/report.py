@@ -16,8 +16,8 @@ class Report:
         counts: number of nodes after each pass, by its name.
     """
 
-    notes: list[tuple[str, str]] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
+    notes: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    counts: dict[str, int] = field(default_factory=dict[str, int])
 
     def note(self, verb: str, text: str) -> None:
         """Add a note, unless it exists."""

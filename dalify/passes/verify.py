@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from dalify.graph import Graph, Node
+from dalify.graph import Branch, Graph, Node
 from dalify.registry import Role
 
 __all__ = ["Stage", "verify"]
@@ -38,7 +38,7 @@ def verify(graph: Graph, stage: Stage) -> None:
 def _check_branches(node: Node) -> None:
     if node.role is Role.SPLIT:
         homes = {edge.node.branch for edge in node.edges()}
-        expected = {node.branch.parent} if node.branch is not None else set()
+        expected: set[Branch | None] = {node.branch.parent} if node.branch is not None else set()
         assert homes == expected, f"dalify bug: {node!r} does not split values of the branch around its own"
         return
     for index, edge in enumerate(node.inputs):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,9 +20,11 @@ from dalify.data import Batch
 from dalify.graph import DataNode, Edge, Graph, Node, evaluating
 from dalify.immediate.debug import Interpreter, OtherBatchSize
 from dalify.passes import Report, narrow
-from dalify.pipeline.defining import output_edges
-from dalify.pipeline.options import PRECISIONS
-from dalify.pipeline.pipeline import Pipeline
+from dalify.pipeline.engine_builder import EngineBuilder
+from dalify.pipeline.graph_definition import output_edges
+from dalify.pipeline.options import PRECISIONS, PipelineOptions
+from dalify.pipeline.parts import Parts
+from dalify.pipeline.pipeline import Pipeline, parts_of
 
 __all__ = ["DebugPipeline"]
 
@@ -39,8 +42,7 @@ class _Source(Pipeline):
     def __init__(self, node: Node, label: str, options: Mapping[str, Any], seed: int) -> None:
         super().__init__(**{**options, "seed": seed})
         node = replace(node, name=label, branch=None)
-        self._outputs = tuple(Edge(node, output) for output in range(node.output_count))
-        self._traced = Graph(self._outputs)
+        self._parts.definition.take(Graph(tuple(Edge(node, output) for output in range(node.output_count))))
         self.node = node
 
     def next_batches(self) -> list[Batch]:
@@ -51,15 +53,22 @@ class _Source(Pipeline):
 class _Runner:
     """Runs the function of a pipeline; has the interface of an engine.
 
+    Args:
+        options: options of the pipeline.
+        function: returns the outputs.
+        given: arguments of the pipelines of the sources.
+
     Attributes:
+        seed: seed of the pipeline.
         valid: which samples of the last batch are real, not padding or replacements.
         edges: edges of the outputs of the last run.
     """
 
-    def __init__(self, pipe: DebugPipeline, function: Callable[[], Any], options: Mapping[str, Any]) -> None:
-        self._pipe = pipe
-        self._function = function
+    def __init__(self, options: PipelineOptions, function: Callable[[], Any], given: Mapping[str, Any]) -> None:
         self._options = options
+        self._function = function
+        self._given = given
+        self.seed = 0
         self.sources: dict[str, _Source] = {}
         self._current: dict[str, list[Batch]] = {}  # batches of the sources for this run
         self._waiting: dict[str, list[tuple[Any, Any]]] = {}  # fed before the source was known
@@ -72,7 +81,7 @@ class _Runner:
     @property
     def feeds(self) -> Any:
         """The feeds of all known sources."""
-        feeds = [source._engine().feeds for source in self.sources.values()]
+        feeds = [parts_of(source).builder.engine().feeds for source in self.sources.values()]
         readers = [reader for feed in feeds for reader in feed.readers.values()]
         externals = [external for feed in feeds for external in feed.externals]
         return SimpleNamespace(externals=externals, readers=dict(enumerate(readers)))
@@ -80,7 +89,7 @@ class _Runner:
     @property
     def recovery(self) -> Any:
         """The bad samples of all readers."""
-        found = [bad for source in self.sources.values() for bad in source._engine().recovery.bad_samples]
+        found = [bad for source in self.sources.values() for bad in source.bad_samples()]
         return SimpleNamespace(bad_samples=found, bad_count=len(found))
 
     def feed(self, name: str, data: Any, layout: str | None) -> None:
@@ -117,10 +126,10 @@ class _Runner:
 
     def _run(self) -> tuple[Batch, ...]:
         sizes = {len(batches[0]) for batches in self._current.values() if batches}
-        count = sizes.pop() if len(sizes) == 1 else self._pipe.max_batch_size
+        count = sizes.pop() if len(sizes) == 1 else self._options.batch_size
         number, self._number = self._number, self._number + 1
         for _ in range(2):
-            interpreter = Interpreter(self._batches_of, count, number, self._pipe.seed)
+            interpreter = Interpreter(self._batches_of, count, number, self.seed)
             try:
                 with evaluating(interpreter):
                     result = self._function()
@@ -130,9 +139,9 @@ class _Runner:
                 break
             except OtherBatchSize as other:
                 count = other.count
-                if count > self._pipe.max_batch_size:
+                if count > self._options.batch_size:
                     raise BatchSizeError(
-                        f"the fed batch has {count} samples; max_batch_size is {self._pipe.max_batch_size}."
+                        f"the fed batch has {count} samples; max_batch_size is {self._options.batch_size}."
                     ) from None
         else:
             raise PipelineStateError(
@@ -145,7 +154,7 @@ class _Runner:
         return outputs
 
     def _narrowed(self, edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
-        dtype = PRECISIONS[self._pipe._options.precision]
+        dtype = PRECISIONS[self._options.precision]
         return edges if dtype is None else narrow(Graph(edges), Report(), dtype, len(edges)).outputs
 
     def _batches_of(self, node: Node, label: str) -> list[Batch]:
@@ -171,7 +180,7 @@ class _Runner:
                 line=node.line,
                 operator=node.operator.public_name,
             )
-        source = _Source(node, label, self._options, self._pipe.seed)
+        source = _Source(node, label, self._given, self.seed)
         for data, layout in self._waiting.pop(label, ()):
             source.feed_input(label, data, layout)
         return source
@@ -194,6 +203,31 @@ class _Runner:
             source.close()
 
 
+class _RunnerBuilder(EngineBuilder):
+    """Gives the runner to a pipeline in the place of an engine. There is no graph before the first run."""
+
+    def __init__(self, runner: _Runner, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._runner = runner
+
+    def graph(self) -> Graph:
+        self.engine().run_ahead()
+        return Graph(self._runner.edges)
+
+    def engine(self) -> Any:
+        if self.is_closed:
+            raise PipelineStateError("the pipeline has been closed.", line=self._line)
+        self._runner.seed = self.seed
+        return self._runner
+
+    def build(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.is_closed = True
+        self._runner.close()
+
+
 class DebugPipeline(Pipeline):
     """A pipeline that runs its function for every batch; created by ``@pipeline_def(debug=True)``.
 
@@ -207,23 +241,14 @@ class DebugPipeline(Pipeline):
     """
 
     def __init__(self, function: Callable[[], Any], **options: Any) -> None:
-        options = {**options, "prefetch_queue_depth": 1, "taps": (), "processes": 0}
-        super().__init__(**options)
+        self._function = function
+        super().__init__(**{**options, "prefetch_queue_depth": 1, "taps": (), "processes": 0})
+
+    def _new_parts(self, options: PipelineOptions, line: SourceLine | None) -> Parts:
         own = ("output_dtype", "output_ndim", "output_layout", "checkpoint")
-        given = {name: value for name, value in options.items() if name not in own}
-        self._runner = _Runner(self, function, given)
-
-    def build(self) -> None:
-        """Do nothing: there is no graph before the first run."""
-
-    def _engine(self) -> Any:
-        if self._closed:
-            raise PipelineStateError("the pipeline has been closed.", line=self._line)
-        return self._runner
-
-    def _graph(self) -> Graph:
-        self._runner.run_ahead()
-        return Graph(self._runner.edges)
+        given = {name: value for name, value in options.given().items() if name not in own}
+        self._runner = _Runner(options, self._function, given)
+        return Parts.of(self, options, line, partial(_RunnerBuilder, self._runner))
 
     def feed_input(
         self,
@@ -254,11 +279,11 @@ class DebugPipeline(Pipeline):
 
     def reset(self) -> None:
         """Begin the next epoch of all external sources."""
-        with self._lock:
+        with self._parts.lock:
             self._runner.discard()
             for source in self._runner.sources.values():
                 source.reset()
-            self._at_end = self._has_delivered = False
+            self._parts.run.is_exhausted = self._parts.run.has_delivered = False
 
     def state_dict(self, iterator: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Raise an error: in debug mode there is no state to save.
@@ -269,8 +294,3 @@ class DebugPipeline(Pipeline):
         raise CheckpointError(
             "a pipeline in debug mode has no state to save.", line=SourceLine.capture(), hint="Omit debug=True."
         )
-
-    def close(self) -> None:
-        """Close the sources; the pipeline cannot run afterwards."""
-        self._closed = True
-        self._runner.close()

@@ -2,48 +2,38 @@
 
 from __future__ import annotations
 
-import copy
-import itertools
-import weakref
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+import numpy as np
+
+from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import (
     ArgumentTypeError,
     DalifyError,
-    DTypeError,
-    LayoutError,
+    NoGraphError,
     PipelineStateError,
-    ShapeError,
-    UnknownInputError,
-    suggestion,
+    SerializationError,
 )
-from dalify.base.fork_lock import ForkLock
-from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
-from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
-from dalify.graph import DataNode
-from dalify.pipeline.inspection import Inspection
-from dalify.pipeline.options import OperatorConcurrency, PipelineOptions, StreamPolicy, option_names
-from dalify.pipeline.private_methods import PrivateMethods
-from dalify.pipeline.reading import Reading
-from dalify.pipeline.resuming import Resumable
+from dalify.data import tensor_list
+from dalify.graph import DataNode, Node, Role
+from dalify.pipeline.checkpoints import Saved, text_of
+from dalify.pipeline.current import pop_current, push_current, top
+from dalify.pipeline.inspection import deserialized
+from dalify.pipeline.options import OperatorConcurrency, PipelineOptions, StreamPolicy, option_names, options_from_json
+from dalify.pipeline.parts import Parts
+from dalify.pipeline.reader_information import ReaderInformation
+from dalify.pipeline.run import TensorList
 
-__all__ = ["Pipeline"]
+__all__ = ["Pipeline", "parts_of"]
 
 if TYPE_CHECKING:
-    from dalify.executor.engine import Engine
-    from dalify.executor.remote import Elsewhere
-    from dalify.pipeline import build as building
-else:
-    # Imported at first use: passes, executor and sources are half of the package and only needed to build a pipeline.
-    building = LazyModule("dalify.pipeline.build", "building a pipeline")
-
-TensorList = TensorListCPU | TensorListGPU
-_numbers = itertools.count()
+    from dalify.executor.recovery import BadSample
 
 
-class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
+class Pipeline:
     """A graph of operators and the threads that run it.
 
     Most users get one from a function decorated with ``@pipeline_def``; a subclass may define ``define_graph``
@@ -81,12 +71,7 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         concurrency: no effect.
         options: arguments that DALI's pipeline does not have: enable_conditionals, on_error, max_error_rate,
             limits, precision, processes, taps.
-
-    Attributes:
-        next_epoch: number of the first epoch of which no iterator has returned a batch.
     """
-
-    _elsewhere: Elsewhere | None = None  # where workers compute batches that are no processes of this machine
 
     def __init__(
         self,
@@ -125,21 +110,12 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         except DalifyError as error:
             error.locate(line=line)
             raise
-        super().__init__(checked, line)
-        self._name = f"dalify-{next(_numbers)}"
-        self._built: building.Built | None = None
-        self._lock = ForkLock()
-        self._at_end = False
-        self._has_delivered = (
-            False  # whether this epoch of the external sources has returned a batch, an error, or its end
-        )
-        self.next_epoch = 0
-        self._closed = False
-        self._api: PipelineAPIType | None = None
-        self._checks_api = True
-        self._shared: tuple[TensorList, ...] | None = None
+        self._parts = self._new_parts(checked, line)
         if checked.checkpoint is not None:
-            self._take(checked.checkpoint)
+            self._parts.checkpoints.take(checked.checkpoint)
+
+    def _new_parts(self, options: PipelineOptions, line: SourceLine | None) -> Parts:
+        return Parts.of(self, options, line)
 
     def copy(self, **options: Any) -> Pipeline:
         """Return a new pipeline with the graph of this one; neither has begun what the other has.
@@ -147,44 +123,106 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         Args:
             options: of the new one; the others are those of this one.
         """
-        graph = self._graph()
-        made = Pipeline(**{**self._options.given(), **options})
-        made._outputs, made._traced = graph.outputs, graph
+        graph = self._parts.builder.graph()
+        made = Pipeline(**{**self._parts.options.given(), **options})
+        made._parts.definition.take(graph)
         return made
+
+    def __repr__(self) -> str:
+        """Return batch size and number of threads."""
+        options = self._parts.options
+        return f"<{type(self).__name__} batch_size={options.batch_size} num_threads={options.num_threads}>"
+
+    def __reduce__(self) -> NoReturn:
+        """Raise an error: a pipeline cannot be pickled or copied.
+
+        Raises:
+            SerializationError: always; the message says what to send instead.
+        """
+        raise SerializationError(
+            "a pipeline cannot be pickled or copied: it owns threads and batches in progress.",
+            line=self._parts.line,
+            hint="Send the function that creates it and call it in the other process, or send pipe.serialize() and "
+            "call Pipeline.deserialize() there. pipe.state_dict() contains the position of the run.",
+        )
+
+    # -- the graph
+
+    @staticmethod
+    def current() -> Pipeline | None:
+        """Return the pipeline that is being defined in this thread, or None."""
+        return top()
+
+    @staticmethod
+    def push_current(pipeline: Pipeline) -> None:
+        """Push a pipeline; it is current until ``pop_current``."""
+        push_current(pipeline)
+
+    @staticmethod
+    def pop_current() -> None:
+        """Pop the current pipeline; the previous one becomes current."""
+        pop_current()
+
+    def __enter__(self) -> Self:
+        """Begin the definition of the graph."""
+        self._parts.definition.begin()
+        return self
+
+    def __exit__(self, exception_type: Any, exception_value: Any, traceback: Any) -> None:
+        """End the definition."""
+        self._parts.definition.end(exception_type, exception_value, traceback)
+
+    def define_graph(self) -> Any:
+        """Return the outputs; subclasses override it.
+
+        Raises:
+            NoGraphError: not overridden, and no outputs were set.
+        """
+        raise NoGraphError(
+            "the pipeline has no outputs.",
+            line=self._parts.line,
+            hint="Use @pipeline_def, call pipe.set_outputs(...), or override define_graph() in a subclass.",
+        )
+
+    def iter_setup(self) -> None:
+        """Feed data for the next iteration; subclasses of old programs override it and call ``feed_input``."""
+
+    def set_outputs(self, *outputs: Any) -> None:
+        """Set the outputs of the graph: nodes, numbers, arrays, or nested tuples and lists of these at the top level.
+
+        Raises:
+            PipelineStateError: the pipeline is already built.
+        """
+        if self._parts.builder.built is not None:
+            raise PipelineStateError(
+                "the outputs of a pipeline cannot be changed after it is built.", line=SourceLine.capture()
+            )
+        self._parts.definition.set_outputs(outputs)
+
+    def add_sink(self, edge: DataNode) -> None:
+        """Keep a node in the graph even if no output needs it."""
+        self._parts.definition.add_sink(edge)
+
+    def external_sources(self) -> tuple[Node, ...]:
+        """Return the nodes of the graph that take data from outside."""
+        return tuple(node for node in self._parts.builder.graph().nodes() if node.role is Role.FED)
+
+    # -- the run
 
     def build(self) -> None:
         """Check and build the graph. The first run does it if necessary."""
-        with self._lock:
-            if self._built is None:
-                graph = self._graph()
-                try:
-                    self._options.check_output_count(len(graph.outputs))
-                except DalifyError as error:
-                    error.locate(line=self._line)
-                    raise
-                self._built = building.build(
-                    self._with_taps(graph),
-                    len(graph.outputs),
-                    self._options,
-                    self._seed,
-                    self._name,
-                    self._state_for_build(),
-                    self._elsewhere,
-                )
-                self._restoring = None
-                weakref.finalize(self, self._built.engine.close, wait=False)
+        self._parts.builder.build()
 
-    def _engine(self) -> Engine:
-        if self._closed:
-            raise PipelineStateError(
-                "the pipeline has been closed.", line=self._line, hint="Create a new pipeline to run it again."
-            )
-        if self._refusal is not None:
-            raise copy.copy(self._refusal)  # a copy, because a raised exception keeps the frames of its caller alive
-        if self._built is None:
-            self.build()
-        assert self._built is not None, "dalify bug: build did not build"
-        return self._built.engine
+    def start_py_workers(self) -> None:
+        """Start the worker processes of parallel sources now, while a fork is still safe."""
+        self.build()
+
+    def close(self) -> None:
+        """Stop the threads and worker processes; the pipeline cannot run afterwards.
+
+        A thread that waits for a batch receives a PipelineStateError.
+        """
+        self._parts.builder.close()
 
     def run(self, cuda_stream: Any = None, /, **inputs: Any) -> tuple[TensorList, ...]:
         """Return the outputs of the next iteration and schedule further ones.
@@ -200,118 +238,7 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         """
         if isinstance(cuda_stream, (list, tuple)) or hasattr(cuda_stream, "__array__"):
             raise ArgumentTypeError("data are passed to run by name.", hint="Write pipe.run(name=data).")
-        with self._lock:
-            self._enter_api(PipelineAPIType.BASIC)
-            if inputs:
-                self._feed_inputs(inputs)
-            self._schedule_ahead()
-            return self._collect()
-
-    def _feed_inputs(self, inputs: Mapping[str, Any]) -> None:
-        if self._engine().scheduled:
-            # Data fed now would be returned several batches later.
-            raise PipelineStateError(
-                "run(name=data) is not possible while batches are prefetched.",
-                hint="Feed every external_source of the pipeline in run(), or set prefetch_queue_depth=1.",
-            )
-        for name, data in inputs.items():
-            self.feed_input(name, data)
-
-    def _schedule_ahead(self) -> None:
-        """Schedule batches until the prefetch depth is reached or the data end."""
-        engine = self._engine()
-        while engine.scheduled < self._depth and not self._at_end:
-            if engine.scheduled and self._is_starved():
-                return
-            self._schedule_one()
-
-    @property
-    def _depth(self) -> int:
-        """Batches under way at once."""
-        return self._options.depth
-
-    def _is_starved(self) -> bool:
-        """Return whether a fed source has no data, so that no further batch can be prefetched."""
-        externals = self._engine().feeds.externals
-        return any(feed.source is None and not feed.fed_count and not feed.repeats for feed in externals)
-
-    def _schedule_one(self) -> None:
-        try:
-            if type(self).iter_setup is not Pipeline.iter_setup:
-                self.iter_setup()
-            engine = self._engine()
-            engine.schedule()
-            if self._closed:  # by another thread, which may not know this batch
-                engine.discard()
-        except StopIteration:
-            self._at_end = True
-
-    def _collect(self) -> tuple[TensorList, ...]:
-        engine = self._engine()
-        if not engine.scheduled and self._at_end:
-            self._has_delivered = True
-            raise StopIteration
-        try:
-            outputs = self._without_taps(engine.collect())
-        except Exception:
-            self._has_delivered = True
-            raise
-        self._has_delivered = True
-        self._check_outputs(outputs)
-        return tuple(tensor_list(batch) for batch in outputs)
-
-    def _check_outputs(self, outputs: tuple[Batch, ...]) -> None:
-        options = self._options
-        if options.output_dtype is None and options.output_ndim is None and options.output_layout is None:
-            return
-        for index, batch in enumerate(outputs):
-            for what, found, kind in (
-                ("dtype", batch.dtype, DTypeError),
-                ("ndim", batch.ndim, ShapeError),
-                ("layout", batch.layout, LayoutError),
-            ):
-                wanted = options.expected(what, index)
-                if wanted is not None and wanted != found:
-                    raise kind(
-                        f"output {index} has {what} {_format_value(found)}, but "
-                        f"output_{what} is {_format_value(wanted)}.",
-                        line=self._line,
-                    )
-
-    def schedule_run(self) -> None:
-        """Schedule an iteration without waiting for it."""
-        with self._lock:
-            self._enter_api(PipelineAPIType.SCHEDULED)
-            if self._at_end:
-                return
-            self._schedule_one()
-
-    def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
-        """Wait for the oldest scheduled iteration and return its outputs.
-
-        Args:
-            cuda_stream: no effect; outputs are ready on torch's current stream.
-
-        Raises:
-            StopIteration: nothing is scheduled, because a source is exhausted.
-        """
-        with self._lock:
-            self._enter_api(PipelineAPIType.SCHEDULED)
-            self._shared = self._collect()
-            return self._shared
-
-    def release_outputs(self) -> None:
-        """Release the outputs that ``share_outputs`` returned last. Memory is reused when no view of it is left."""
-        self._shared = None
-
-    def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
-        """Return the outputs of the oldest scheduled iteration and release the previous ones."""
-        self.release_outputs()
-        return self.share_outputs(cuda_stream)
-
-    def output_stream(self) -> None:
-        """Return None: outputs are ready on torch's current stream."""
-        return
+        return self._parts.run.run(inputs)
 
     def __iter__(self) -> Iterator[tuple[TensorList, ...]]:
         """Yield batches until the data end; begin the next epoch if they have ended."""
@@ -323,18 +250,62 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         """Return the outputs of the next iteration."""
         return self.run()
 
-    def _enter_api(self, api: PipelineAPIType) -> None:
-        if self._checks_api and self._api is not None and api is not self._api:
-            raise PipelineStateError(
-                f"two APIs of this pipeline cannot be mixed: {_API_NAMES[self._api]} before, {_API_NAMES[api]} now.",
-                hint="Use one of them, or call pipe.enable_api_check(False) to disable this check; prefetched batches "
-                "are then returned in the order in which they were scheduled.",
-            )
-        self._api = api
+    def schedule_run(self) -> None:
+        """Schedule an iteration without waiting for it."""
+        self._parts.run.schedule()
+
+    def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
+        """Wait for the oldest scheduled iteration and return its outputs.
+
+        Args:
+            cuda_stream: no effect; outputs are ready on torch's current stream.
+
+        Raises:
+            StopIteration: nothing is scheduled, because a source is exhausted.
+        """
+        return self._parts.run.share_outputs()
+
+    def release_outputs(self) -> None:
+        """Release the outputs that ``share_outputs`` returned last. Memory is reused when no view of it is left."""
+        self._parts.run.release_outputs()
+
+    def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
+        """Return the outputs of the oldest scheduled iteration and release the previous ones."""
+        self.release_outputs()
+        return self.share_outputs(cuda_stream)
+
+    def output_stream(self) -> None:
+        """Return None: outputs are ready on torch's current stream."""
+        return
+
+    def prepare(self) -> None:
+        """Schedule batches so that the first one is ready sooner; has no effect without data."""
+        self._parts.run.prefetch()
+
+    def next_outputs(self) -> tuple[TensorList, ...]:
+        """Return the outputs of the next iteration, for an iterator; may be mixed with other APIs.
+
+        Raises:
+            StopIteration: a source is exhausted; until ``reset``.
+        """
+        return self._parts.run.next_outputs()
+
+    def empty(self) -> bool:
+        """Return whether no batch is in progress."""
+        return (
+            self._parts.builder.built is None
+            or self._parts.builder.is_closed
+            or not self._parts.builder.engine().scheduled
+        )
 
     def enable_api_check(self, enable: bool) -> None:
         """Enable or disable the check that only one API runs the pipeline."""
-        self._checks_api = enable
+        self._parts.run.checks_api = enable
+
+    @property
+    def has_run(self) -> bool:
+        """Whether a batch was requested, through any API."""
+        return self._parts.run.api is not None
 
     def feed_input(
         self,
@@ -356,23 +327,34 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         Raises:
             PipelineStateError: there is no such external source, or it has a ``source``.
         """
-        for feed in self._engine().feeds.externals:
-            if isinstance(data_node, DataNode):
-                if feed.node.number != data_node.edge.node.number:
-                    continue
-            elif feed.name != data_node:
-                continue
-            feed.feed(data, layout)
-            return
-        names = [feed.name for feed in self._engine().feeds.externals if feed.name]
-        known = f"It has: {', '.join(names)}." if names else "Specify a name for the external_source."
-        raise UnknownInputError(
-            f"the pipeline has no external_source {data_node!r}.{suggestion(str(data_node), names)}", hint=known
-        )
+        self._parts.run.feed(data_node, data, layout)
 
     def input_feed_count(self, input_name: str) -> int:
         """Return how many batches must be fed before the first run can return."""
         return 1
+
+    def tap(self, name: str) -> Any:
+        """Return the output of a named operator for the last returned batch, even if it is not a pipeline output.
+
+        Args:
+            name: name of the operator: ``fn.resize(images, size=224, name="resized")``. Create the pipeline
+                with ``taps=["resized"]``; other values are not kept.
+
+        Returns:
+            a tensor list; a tuple of tensor lists if the operator has several outputs.
+
+        Raises:
+            PipelineStateError: the name is not in ``taps``, or no batch has been returned yet.
+
+        Example:
+            >>> pipe = training("photos", taps=["resized"])
+            >>> batch = pipe.run()
+            >>> pipe.tap("resized").shape()
+        """
+        values = [tensor_list(batch) for batch in self._parts.taps.value(name)]
+        return values[0] if len(values) == 1 else tuple(values)
+
+    # -- epochs
 
     def reset(self) -> None:
         """Begin the next epoch of all external sources, at any position of the current one.
@@ -382,16 +364,7 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         Unlike in DALI, a reset before the end of the data has an effect. Readers are endless and continue at their
         position.
         """
-        with self._lock:
-            engine = self._engine()
-            if not self._has_delivered:
-                return
-            self._has_delivered = False
-            engine.discard()
-            for feed in engine.feeds.externals:
-                feed.reset()
-            self._at_end = False
-            self._shared = None
+        self._parts.run.reset()
 
     def start_epoch(self, epoch: int = 0) -> None:
         """Begin an epoch at its first sample, at any position of the current one; batches in progress are dropped.
@@ -400,80 +373,434 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
             epoch: number of the readers' epoch, which determines order and shard. External sources begin their next
                 epoch, or the same one if it has not returned anything.
         """
-        with self._lock:
-            engine = self._engine()
-            if self._has_delivered or not self.has_only_sources:
-                engine.start_epoch(epoch, is_next=self._has_delivered)
-                self._at_end = self._has_delivered = False
-            self._iterator_state = None
-            self._shared = None
+        self._parts.run.start_epoch(epoch)
+        self._parts.checkpoints.iterator_state = None
 
     @property
     def is_at_end(self) -> bool:
         """Whether a source is exhausted and no batch is in progress: ``reset`` is needed to continue."""
-        return self._at_end and not self._engine().scheduled
+        return self._parts.run.is_at_end
 
     @property
-    def has_run(self) -> bool:
-        """Whether a batch was requested, through any API."""
-        return self._api is not None
+    def next_epoch(self) -> int:
+        """Number of the first epoch of which no iterator has returned a batch."""
+        return self._parts.run.next_epoch
+
+    @next_epoch.setter
+    def next_epoch(self, epoch: int) -> None:
+        self._parts.run.next_epoch = epoch
 
     @property
     def has_endless_data(self) -> bool:
         """Whether the data are endless: there is no external source, only readers and random operators."""
-        return not self._engine().feeds.externals
+        return not self._parts.builder.engine().feeds.externals
 
     @property
     def has_only_sources(self) -> bool:
         """Whether the pipeline has no reader."""
-        return not self._engine().feeds.readers
+        return not self._parts.builder.engine().feeds.readers
 
-    def prepare(self) -> None:
-        """Schedule batches so that the first one is ready sooner; has no effect without data."""
-        with self._lock:
-            if not self._is_starved():
-                self._schedule_ahead()
+    # -- readers and samples
 
-    def next_outputs(self) -> tuple[TensorList, ...]:
-        """Return the outputs of the next iteration, for an iterator; may be mixed with other APIs.
+    def epoch_size(self, name: str | None = None) -> int | dict[str, int]:
+        """Return the number of samples of a reader, or of all named readers.
+
+        With ``pad_last_batch`` it is a multiple of the number of shards, because all are padded to the same length.
+        """
+        meta = self.reader_meta(name)
+        if name is not None:
+            return meta["epoch_size_padded"]
+        return {key: value["epoch_size_padded"] for key, value in meta.items()}
+
+    def reader_meta(self, name: str | None = None) -> dict[str, Any]:
+        """Return sizes and sharding of a reader, or of all readers by name.
 
         Raises:
-            StopIteration: a source is exhausted; until ``reset``.
+            PipelineStateError: there is no reader of that name.
         """
-        with self._lock:
-            self._api = PipelineAPIType.ITERATOR if self._api is None else self._api
-            self._schedule_ahead()
-            return self._collect()
+        readers = ReaderInformation(self._parts.builder.engine())
+        return readers.meta() if name is None else readers.meta_of(name)
 
-    def empty(self) -> bool:
-        """Return whether no batch is in progress."""
-        return self._built is None or self._closed or not self._engine().scheduled
+    def left_of_epochs(self, name: str) -> dict[int, int]:
+        """Return the number of samples of all shards that are left of epochs begun with another number of shards.
 
-    def start_py_workers(self) -> None:
-        """Start the worker processes of parallel sources now, while a fork is still safe."""
+        Args:
+            name: name of the reader.
+        """
+        return ReaderInformation(self._parts.builder.engine()).left_of_epochs(name)
+
+    def bad_samples(self, epoch: int | None = None) -> list[BadSample]:
+        """Return the samples that could not be read or decoded, in the order of the batches that the user received.
+
+        With ``on_error="skip"`` or ``"replace"``. At least the latest 25,000; ``bad_count`` counts all. The list of
+        a resumed pipeline starts empty.
+
+        Args:
+            epoch: epoch of the reader, from 0; None for all since the pipeline was created.
+
+        Example:
+            >>> for bad in pipe.bad_samples():
+            ...     print(bad)  # photos/cat/17.jpg: DecodeError: the JPEG data end too early. (fn.decoders.image …)
+        """
+        return ReaderInformation(self._parts.builder.engine()).bad_samples(epoch)
+
+    @property
+    def bad_count(self) -> int:
+        """Number of samples that could not be read or decoded, including those that ``bad_samples`` omits."""
+        return self._parts.builder.engine().recovery.bad_count
+
+    @property
+    def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which samples of the last returned batch are real, bool ``[samples]``.
+
+        False for padding (``pad_last_batch``) and for replacements of bad samples, so that metrics can ignore them.
+        """
+        return self._parts.builder.engine().valid
+
+    # -- checkpoints
+
+    def state_dict(self, iterator: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the position of the consumer, after any batch, as a few hundred bytes of JSON data.
+
+        The batches after ``load_state_dict`` are bit for bit the same as without interruption, also with another
+        number of threads, prefetch depth or device. The time to save does not depend on the position, nor does the
+        time to load for readers and for callables with an argument. An iterable is iterated again up to the position,
+        unless it has ``state_dict()`` and ``load_state_dict(state)``. Not included: state of Python functions in the
+        graph, and fed batches.
+
+        Args:
+            iterator: state of an iterator, see ``iterator_state``.
+
+        Raises:
+            CheckpointError: the ``state_dict()`` of a user's source returns data that JSON cannot represent.
+
+        Example:
+            >>> state = pipe.state_dict()
+            >>> other.load_state_dict(state)  # continues at the position of pipe
+        """
+        return self._parts.checkpoints.state(iterator)
+
+    def load_state_dict(self, state: Saved) -> None:
+        """Continue at the position of a state of a pipeline with the same graph.
+
+        Batches in progress are dropped. Invalid states and states of another graph are rejected before anything
+        changes.
+
+        A run may continue with another ``num_shards``: the samples that no shard has read in this epoch are divided
+        among the new shards, and each is read once.
+
+        Args:
+            state: result of ``state_dict()``, of this or another process. To continue with another number of shards,
+                the list of the states of all shards, saved after the same batch, in any order; every new shard loads
+                the same list. One state is enough if all shards have the same order (no ``random_shuffle``).
+
+        Raises:
+            CheckpointError: a state of another graph, batch size, seed or data, or one that was modified.
+        """
+        self._parts.checkpoints.load(state)
+
+    def checkpoint(self, filename: str | PathLike[str] | None = None) -> bytes:
+        """Return ``state_dict()`` as JSON text, for ``Pipeline(checkpoint=...)``.
+
+        Args:
+            filename: path of a file to which it is also written. The file is replaced atomically.
+        """
+        return text_of(self.state_dict(), filename)
+
+    @property
+    def is_restored_from_checkpoint(self) -> bool:
+        """Whether the pipeline continues from a saved state."""
+        return self._parts.checkpoints.is_restored
+
+    @property
+    def iterator_state(self) -> dict[str, Any] | None:
+        """State of the iterator in the loaded state, or None."""
+        return self._parts.checkpoints.iterator_state
+
+    # -- options
+
+    @property
+    def max_batch_size(self) -> int:
+        """Maximum number of samples in a batch."""
+        return self._parts.options.batch_size
+
+    @property
+    def batch_size(self) -> int:
+        """Old name of ``max_batch_size``."""
+        warn_deprecated("Pipeline.batch_size is now called max_batch_size.")
+        return self._parts.options.batch_size
+
+    @property
+    def num_threads(self) -> int:
+        """Number of worker threads."""
+        return self._parts.options.num_threads
+
+    @property
+    def device_id(self) -> int | None:
+        """Index of the accelerator."""
+        return self._parts.options.device_id
+
+    @property
+    def seed(self) -> int:
+        """Seed of all random numbers; drawn at random if not specified."""
+        return self._parts.builder.seed
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self._parts.builder.graph().outputs)
+
+    def output_dtype(self) -> list[Any]:
+        """Return the expected element type of each output; None for any."""
+        return [self._parts.options.expected("dtype", index) for index in range(self.num_outputs)]
+
+    def output_ndim(self) -> list[Any]:
+        """Return the expected number of dimensions of each output; None for any."""
+        return [self._parts.options.expected("ndim", index) for index in range(self.num_outputs)]
+
+    def output_layout(self) -> list[Any]:
+        """Return the expected layout of each output; None for any."""
+        return [self._parts.options.expected("layout", index) for index in range(self.num_outputs)]
+
+    @property
+    def prefetch_queue_depth(self) -> Any:
+        """Number of batches in progress at the same time, as specified."""
+        return self._parts.options.prefetch_queue_depth
+
+    @property
+    def cpu_queue_size(self) -> int:
+        """Number of batches in progress before the device stage, as specified."""
+        depths = self._parts.options.prefetch_queue_depth
+        return depths["cpu_size"] if isinstance(depths, Mapping) else depths
+
+    @property
+    def gpu_queue_size(self) -> int:
+        """Number of batches in progress on the device, as specified."""
+        depths = self._parts.options.prefetch_queue_depth
+        return depths["gpu_size"] if isinstance(depths, Mapping) else depths
+
+    @property
+    def exec_pipelined(self) -> bool:
+        """As specified."""
+        return self._parts.options.exec_pipelined
+
+    @property
+    def exec_async(self) -> bool:
+        """As specified."""
+        return self._parts.options.exec_async
+
+    @property
+    def exec_separated(self) -> bool:
+        """Whether the two queue sizes were specified separately."""
+        return isinstance(self._parts.options.prefetch_queue_depth, Mapping)
+
+    @property
+    def exec_dynamic(self) -> bool | None:
+        """As specified, or DALI's default; memory and copies are always dynamic."""
+        options = self._parts.options
+        is_default = options.exec_pipelined and options.exec_async and not self.exec_separated
+        return True if options.exec_dynamic is None and is_default else options.exec_dynamic
+
+    @property
+    def py_num_workers(self) -> int | None:
+        """Number of worker processes of parallel sources."""
+        return self._parts.options.py_num_workers
+
+    @property
+    def py_start_method(self) -> str:
+        """Start method of worker processes."""
+        return self._parts.options.py_start_method
+
+    @property
+    def stream_policy(self) -> Any:
+        """As specified; no effect."""
+        return self._parts.options.stream_policy
+
+    @property
+    def concurrency(self) -> Any:
+        """As specified; no effect."""
+        return self._parts.options.concurrency
+
+    @property
+    def max_streams(self) -> int:
+        """-1, which means no limit; the option has no effect, as in DALI."""
+        return -1
+
+    @property
+    def default_cuda_stream_priority(self) -> int:
+        """0; the option has no effect, as in DALI. Work is submitted to torch's streams."""
+        return 0
+
+    @property
+    def set_affinity(self) -> bool:
+        """As specified; no effect."""
+        return self._parts.options.set_affinity
+
+    @property
+    def enable_memory_stats(self) -> bool:
+        """As specified."""
+        return self._parts.options.enable_memory_stats
+
+    @property
+    def bytes_per_sample(self) -> int:
+        """As specified; no effect."""
+        return self._parts.options.bytes_per_sample
+
+    # -- inspection and serialization
+
+    def explain(self) -> str:
+        """Return what each pass did to the graph and why, with the user's lines.
+
+        Pruned, folded, merged, split, placed and copied nodes; with ``processes``, also which nodes run in them.
+        """
+        return self._parts.inspection.explain()
+
+    def executor_statistics(self) -> dict[str, Any]:
+        """Return the size in bytes of the outputs of each operator; needs ``enable_memory_stats=True``.
+
+        Values inside a chunk of samples share the scratch memory of their thread, so the sum over all operators
+        is much larger than the memory of the pipeline.
+
+        Returns:
+            by device and name of the operator, ``"CPU_resized"``, lists with one number for each output:
+            ``real_memory_size`` (bytes of the largest batch), ``max_real_memory_size`` (bytes of the largest sample),
+            and the same values as ``reserved_memory_size`` and ``max_reserved_memory_size``.
+            Empty if nothing is measured.
+        """
+        return self._parts.inspection.executor_statistics()
+
+    def external_source_shm_statistics(self) -> dict[str, list[int]]:
+        """Return the sizes of the shared memory slots that workers fill for ``external_source(parallel=True)``.
+
+        Slots grow with the data, so these are the current sizes.
+
+        Returns:
+            ``capacities``: bytes of each slot, one batch of one source; ``per_sample_capacities``: the same, divided by
+            the batch size. Empty without parallel sources, and before the pipeline is built.
+        """
+        return self._parts.inspection.shared_memory_statistics()
+
+    def save_graph_to_dot_file(
+        self,
+        filename: str | PathLike[str],
+        *,
+        show_tensors: bool = False,
+        show_ids: bool | None = None,
+        use_colors: bool = False,
+    ) -> None:
+        """Write the graph, as the user defined it, in Graphviz' DOT language.
+
+        Args:
+            filename: path of the file.
+            show_tensors: ignored.
+            show_ids: ignored, with a warning.
+            use_colors: ignored.
+        """
+        if show_ids is not None:
+            warn_deprecated("The argument 'show_ids' no longer has an effect and can be omitted.")
+        self._parts.inspection.write_dot(filename)
+
+    def save_graph_to_svg_file(self, filename: str | PathLike[str]) -> None:
+        """Draw the graph, as the user defined it, as SVG; no other program is needed.
+
+        Args:
+            filename: path of the file.
+        """
+        self._parts.inspection.write_svg(filename)
+
+    def _repr_svg_(self) -> str:
+        """Show the graph in a notebook."""
+        return self._parts.inspection.svg()
+
+    def serialize(self, define_graph: Any = None, filename: str | PathLike[str] | None = None) -> bytes:
+        """Return the graph and the main arguments as JSON, which ``deserialize`` reads without executing code.
+
+        Args:
+            define_graph: a function that returns the outputs; for old programs.
+            filename: path of a file to which the JSON is also written.
+
+        Raises:
+            SerializationError: the graph contains Python functions.
+        """
+        if define_graph is not None:
+            with self:
+                result = define_graph()
+            self.set_outputs(*(result if isinstance(result, (tuple, list)) else (result,)))
+        return self._parts.inspection.serialized(filename)
+
+    @classmethod
+    def deserialize(
+        cls,
+        serialized_pipeline: bytes | str | None = None,
+        filename: str | PathLike[str] | None = None,
+        *,
+        allow_side_effects: bool = False,
+        **options: Any,
+    ) -> Self:
+        """Create a pipeline from the result of ``serialize``.
+
+        No code in the JSON is executed. Its readers can read any file that this process can.
+
+        Args:
+            serialized_pipeline: the JSON; or
+            filename: path of a file that contains it.
+            allow_side_effects: accept operators that write files or run Python code, such as ``fn.dump_image``. Only
+                for trusted input.
+            options: arguments of ``Pipeline`` that override those in the JSON.
+
+        Raises:
+            SerializationError: not a serialized pipeline, damaged, or with an operator that writes files or runs Python
+                code.
+        """
+        if (serialized_pipeline is None) == (filename is None):
+            raise ArgumentTypeError("pass either the serialized pipeline or filename.", line=SourceLine.capture())
+        graph, saved = deserialized(serialized_pipeline, filename, allow_side_effects=allow_side_effects)
+        given = {name: value for name, value in options.items() if value is not None}
+        pipe = cls(**{**options_from_json(saved), **given})
+        pipe._parts.definition.take(graph)
+        return pipe
+
+    def deserialize_and_build(self, serialized_pipeline: bytes | str, *, allow_side_effects: bool = False) -> None:
+        """Load the graph of a serialized pipeline and build it with this pipeline's own arguments.
+
+        Args:
+            serialized_pipeline: the JSON.
+            allow_side_effects: see ``deserialize``.
+
+        Raises:
+            PipelineStateError: this pipeline already has a graph.
+            SerializationError: see ``deserialize``.
+        """
+        if not self._parts.definition.is_empty:
+            raise PipelineStateError("this pipeline already has a graph.", line=self._parts.line)
+        graph, _ = deserialized(serialized_pipeline, allow_side_effects=allow_side_effects)
+        self._parts.definition.take(graph)
         self.build()
 
-    def close(self) -> None:
-        """Stop the threads and worker processes; the pipeline cannot run afterwards.
+    # -- methods of DALI's pipeline that published loaders call although their names begin with an underscore
 
-        A thread that waits for a batch receives a PipelineStateError.
-        """
-        self._closed = True
-        if self._built is not None:
-            self._built.engine.close()
+    def _prefetch(self) -> None:
+        self.prepare()
 
-    def __repr__(self) -> str:
-        """Return batch size and number of threads."""
-        options = self._options
-        return f"<{type(self).__name__} batch_size={options.batch_size} num_threads={options.num_threads}>"
+    def _run_once(self) -> None:
+        self.schedule_run()
+
+    def _run(self) -> None:
+        warn_deprecated("Pipeline._run() is now called schedule_run().")
+        self.schedule_run()
+
+    def _share_outputs(self) -> Any:
+        warn_deprecated("Pipeline._share_outputs() is now called share_outputs().")
+        return self.share_outputs()
+
+    def _release_outputs(self) -> None:
+        warn_deprecated("Pipeline._release_outputs() is now called release_outputs().")
+        self.release_outputs()
+
+    def _outputs(self, cuda_stream: Any = None) -> Any:
+        return self.outputs(cuda_stream)
 
 
-_API_NAMES = {
-    PipelineAPIType.BASIC: "run()",
-    PipelineAPIType.SCHEDULED: "schedule_run() and share_outputs()",
-    PipelineAPIType.ITERATOR: "an iterator of a plugin",
-}
-
-
-def _format_value(value: Any) -> str:
-    return repr(value) if isinstance(value, str) else str(value)
+def parts_of(pipeline: Pipeline) -> Parts:
+    """Return the parts of a pipeline, for code of the package and its tests."""
+    return pipeline._parts

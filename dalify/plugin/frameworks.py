@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from dalify.base.optional import LazyModule, require
+from dalify.data.batch import tensor_of
 from dalify.data.dtypes import is_bfloat16
-from dalify.data.exchange import torch_view
 from dalify.data.pool import pageable
 
 __all__ = ["by_dlpack", "framework"]
@@ -41,4 +41,4 @@ def by_dlpack(array: Any, aligned: int = 1) -> Any:
         copy = pageable(array.nbytes).view(array.dtype).reshape(array.shape)
         copy[...] = array
         array = copy
-    return torch_view(array) if is_bfloat16(array.dtype) else array  # DLPack supports bfloat16, NumPy does not
+    return tensor_of(array) if is_bfloat16(array.dtype) else array  # DLPack supports bfloat16, NumPy does not

@@ -17,6 +17,7 @@ from types import FunctionType, UnionType
 from typing import Any
 
 from dalify.base.errors import DalifyError, DTypeError, OperatorDefinitionError, OperatorError, ShapeError
+from dalify.base.narrow import is_list, is_tuple
 from dalify.base.source_line import SourceLine
 from dalify.data.batch import array_dtype
 from dalify.data.spec import Spec
@@ -98,7 +99,7 @@ class CustomOperator(Operator):
             raise self._rule_failed(error.__cause__) from error.__cause__
         except Exception as error:  # the class of the exception says nothing about its reason
             raise self._rule_failed(error) from error
-        if len(found) != self.outputs or not all(isinstance(item, Spec) for item in found):
+        if len(found) != self.outputs or not all(isinstance(item, Spec) for item in typing.cast("list[object]", found)):
             kinds = ", ".join(type(item).__name__ for item in found) or "nothing"
             raise OperatorError(
                 f"the rule must return {self.outputs} Spec{'' if self.outputs == 1 else 's'}; it returned {kinds}.",
@@ -215,19 +216,20 @@ class CustomOperator(Operator):
 
     def _checked_results(self, results: Any, count: int, out_specs: Sequence[Spec]) -> Any:
         """Compare what an allocating kernel returns with the rule."""
-        found = results if isinstance(results, tuple) else (results,)
+        found: tuple[Any, ...] = results if is_tuple(results) else (results,)
         if len(found) != len(out_specs):
             raise OperatorError(f"the function must return {len(out_specs)} results; it returned {len(found)}.")
         for result, spec in zip(found, out_specs, strict=True):
-            if not isinstance(result, list) and not hasattr(result, "shape"):
+            if not is_list(result) and not hasattr(result, "shape"):
                 raise OperatorError(
                     f"the function must return an array [N, ...] or a list of N arrays; it returned a "
                     f"{type(result).__name__}."
                 )
             if len(result) != count:
                 raise ShapeError(f"the function returned {len(result)} samples for a group of {count}.")
-            for sample in result if isinstance(result, list) else [result]:
-                shape = tuple(sample.shape)[0 if isinstance(result, list) else 1 :]
+            samples: list[Any] = result if is_list(result) else [result]
+            for sample in samples:
+                shape: tuple[int, ...] = tuple(sample.shape)[0 if samples is result else 1 :]
                 if spec.ndim is not None and len(shape) != spec.ndim:
                     raise ShapeError(f"the rule returned {spec.ndim} dimensions; the result has {len(shape)}: {shape}.")
                 if spec.dtype is not None and array_dtype(sample) is not spec.dtype:
@@ -238,7 +240,7 @@ class CustomOperator(Operator):
         """Return the user's functions that affect results, for keys of caches."""
         kernels = [inspect.unwrap(kernel.function) for kernel in self.kernels.values()]
         prepare = self.prepare_function
-        return [typing.cast("Callable[..., Any]", self.rule), *kernels, *([prepare.function] if prepare else [])]
+        return [self.rule, *kernels, *([prepare.function] if prepare else [])]
 
     def __reduce__(self) -> tuple[Any, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Pickle by name if the module can be imported, otherwise by the user's functions."""
@@ -289,7 +291,7 @@ def _line(function: Callable[..., Any]) -> SourceLine | None:
     return None if code is None else SourceLine.of_code(code)
 
 
-def _check_name(name: str, line: SourceLine) -> None:
+def _check_name(name: object, line: SourceLine) -> None:
     parts = name.split(".") if isinstance(name, str) else []
     if not parts or not all(_PART.fullmatch(part) and not iskeyword(part) for part in parts):
         raise _invalid(

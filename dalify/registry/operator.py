@@ -7,6 +7,7 @@ body the rule that maps specs of inputs to specs of outputs. Kernels are attache
 
 from __future__ import annotations
 
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -123,6 +124,7 @@ class Operator:
         rule: the decorated function.
         kernels: by device.
         mixed_applies: whether the kernel for ``mixed`` is used, see ``mixed_samples``; None without one.
+        checked_by: name of the operator that checks samples before that kernel, see ``mixed_samples``.
         pairs: what the operator becomes in front of other operators, by their names and kind; see ``before``.
         outputs: number of outputs, or a function of the constant arguments that returns it.
         is_batchwise: kernels take and return whole batches.
@@ -197,6 +199,7 @@ class Operator:
         self.stores_any_float = stores_any_float
         self.kernels: dict[str, Kernel] = {}
         self.mixed_applies: Callable[[Mapping[str, Any]], tuple[bool, str]] | None = None
+        self.checked_by: str | None = None
         self.pairs: dict[tuple[str, PairKind], Pair] = {}
         self.prepare_function: Kernel | None = None
         self.prepares_from_shapes = False
@@ -274,18 +277,22 @@ class Operator:
         return function
 
     def mixed_samples(
-        self, applies: Callable[[Mapping[str, Any]], tuple[bool, str]]
+        self, applies: Callable[[Mapping[str, Any]], tuple[bool, str]], checked_by: str | None = None
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Attach the kernel for the device ``mixed``: inputs are `Samples` on the host, outputs `DeviceSamples`.
 
         Args:
-            applies: function of the constant arguments and ``on_error`` that returns whether the kernel is used, and
+            applies: function of the constant arguments that returns whether the kernel is used, and
                 what it uses or why not, for ``explain()``. Otherwise the CPU kernel is used, and results are copied.
+            checked_by: name of an operator that returns its input, and raises for samples that the CPU kernel refuses.
+                It runs on the CPU before the kernel for ``on_error="skip"``, which needs a sample of the reader instead
+                of a bad one. Without it the CPU kernel is used. It takes arguments of the same names.
         """
 
         def attach(function: Callable[..., Any]) -> Callable[..., Any]:
             self.kernels["mixed"] = Kernel(function, "mixed", takes_samples=True, groups=self.groups)
             self.mixed_applies = applies
+            self.checked_by = checked_by
             return function
 
         return attach
@@ -423,8 +430,8 @@ class Operator:
         of readers without this function. For a decoder, it receives an input sample that cannot be decoded and returns
         one that can. A decoder with this function accepts ``on_error``.
         """
-        self.substitute_function = function
-        self.substitute_names = Kernel(function, "cpu").names
+        kernel = Kernel(function, "cpu", groups=self.groups)
+        self.substitute_function, self.substitute_names = kernel.function, kernel.names
         self.parameters.setdefault("on_error", READER_PARAMETERS["on_error"])
         return function
 
@@ -553,4 +560,4 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
     """
     if rule is not None:
         return Operator(rule, **flags)
-    return lambda function: Operator(function, **flags)
+    return functools.partial(Operator, **flags)

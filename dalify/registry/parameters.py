@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
+from dalify.base.narrow import is_array, is_list_or_tuple
 from dalify.data.dtypes import DALIDataType, from_numpy
 
 __all__ = ["NO_DEFAULT", "VARIES", "VARIES_BY_FRAME", "Parameter", "PerFrame", "PerSample", "Shaping", "parameter_of"]
@@ -56,6 +57,9 @@ NO_DEFAULT: Any = object()
 Kind = Literal["static", "per_sample", "shaping"]
 
 
+_COLLECTIONS: Any = (Sequence, set, frozenset)
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One keyword argument of an operator.
@@ -75,7 +79,7 @@ class Parameter:
 
     name: str
     kind: Kind
-    element: type
+    element: type[Any]
     is_list: bool
     is_optional: bool
     default: Any
@@ -111,19 +115,28 @@ class Parameter:
         if from_user is not None:
             return from_user(value)
         if not self.is_list:
-            if isinstance(value, np.ndarray) and value.size == 1:
+            if is_array(value) and value.size == 1:
                 value = value.item()
             return self._element(value, operator)
-        if isinstance(value, np.ndarray):
+        if is_array(value):
             value = value.tolist()
-        if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, set, frozenset)):
+        if isinstance(value, (str, bytes)) or not isinstance(value, _COLLECTIONS):
             value = (value,)
-        return tuple(_flatten(self, value, operator))
+        return tuple(self._elements(value, operator))
+
+    def _elements(self, values: Any, operator: str) -> list[Any]:
+        items: list[Any] = []
+        for item in values:
+            if is_list_or_tuple(item):
+                items.extend(self._elements(item, operator))  # matrices are lists of rows
+            else:
+                items.append(self._element(item, operator))
+        return items
 
     def _element(self, value: Any, operator: str) -> Any:
         kind = self.element
         if isinstance(value, np.generic):
-            value = value.item()
+            value = typing.cast("np.generic[Any]", value).item()
         if issubclass(kind, IntEnum):
             return self._enum(value, operator)
         if isinstance(value, (int, float)):
@@ -139,7 +152,7 @@ class Parameter:
         if isinstance(value, kind):
             return value
         if kind is str and isinstance(value, PathLike):
-            return os.fspath(value)
+            return os.fspath(typing.cast("PathLike[str]", value))
         expected = {int: "an integer", float: "a number", bool: "True or False", str: "a string"}.get(
             kind, kind.__name__
         )
@@ -181,16 +194,6 @@ class Parameter:
             f"types.{member.name}" for member in members if kind is not DALIDataType or 0 <= member <= DALIDataType.BOOL
         ]
         raise ArgumentValueError(option_error_text(self.name, value, options), operator=operator)
-
-
-def _flatten(parameter: Parameter, value: Any, operator: str) -> list[Any]:
-    items: list[Any] = []
-    for item in value:
-        if isinstance(item, (list, tuple)):
-            items.extend(_flatten(parameter, item, operator))  # matrices are lists of rows
-        else:
-            items.append(parameter._element(item, operator))
-    return items
 
 
 def parameter_of(name: str, annotation: Any, default: Any, *, is_positional: bool = False) -> Parameter:

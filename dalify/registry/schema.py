@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from dalify.base.errors import UnknownArgumentError, UnknownOperatorError, suggestion
+from dalify.base.narrow import is_tuple
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
 from dalify.registry import catalog
 from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES, RETIRED_ARGUMENTS
@@ -37,11 +38,11 @@ _COMMON = {
 _SEED = parameter_of("seed", int, -1)
 _MAX_INPUTS = 999
 _TYPES: dict[type, tuple[DALIDataType, DALIDataType]] = {
-    bool: (DALIDataType.BOOL, DALIDataType._BOOL_VEC),
-    int: (DALIDataType.INT32, DALIDataType._INT32_VEC),
-    float: (DALIDataType.FLOAT, DALIDataType._FLOAT_VEC),
-    str: (DALIDataType.STRING, DALIDataType._STRING_VEC),
-    DALIDataType: (DALIDataType.DATA_TYPE, DALIDataType._DATA_TYPE_VEC),
+    bool: (DALIDataType.BOOL, DALIDataType["_BOOL_VEC"]),
+    int: (DALIDataType.INT32, DALIDataType["_INT32_VEC"]),
+    float: (DALIDataType.FLOAT, DALIDataType["_FLOAT_VEC"]),
+    str: (DALIDataType.STRING, DALIDataType["_STRING_VEC"]),
+    DALIDataType: (DALIDataType.DATA_TYPE, DALIDataType["_DATA_TYPE_VEC"]),
     DALIImageType: (DALIDataType.IMAGE_TYPE, DALIDataType.IMAGE_TYPE),
     DALIInterpType: (DALIDataType.INTERP_TYPE, DALIDataType.INTERP_TYPE),
 }
@@ -211,7 +212,7 @@ class OpSchema:
             raise ValueError(f"the argument {name!r} of {self.operator.public_name} has no default.")
         parameter = self._parameter(name)
         value = parameter.default
-        return repr(list(value) if isinstance(value, tuple) else int(value) if isinstance(value, IntEnum) else value)
+        return repr(list(value) if is_tuple(value) else int(value) if isinstance(value, IntEnum) else value)
 
     def IsTensorArgument(self, name: str) -> bool:
         """Return whether an argument can vary per sample."""

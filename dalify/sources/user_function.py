@@ -38,7 +38,7 @@ def call_user_function(
     layouts: Any,
     device: str,
     *,
-    whole: bool,
+    batch_processing: bool,
     given: Convert,
     taken: Convert,
 ) -> tuple[Batch, ...]:
@@ -51,7 +51,7 @@ def call_user_function(
         num_outputs: number of values that the function returns; 0 to ignore its result.
         layouts: see ``layout_of``.
         device: device of the results.
-        whole: whether to call it once, with a list of samples per input; it then returns a list per output.
+        batch_processing: whether to call it once, with a list of samples per input; it then returns a list per output.
         given: converts a sample to the argument of the function.
         taken: converts a result of the function to an array or tensor.
 
@@ -63,7 +63,7 @@ def call_user_function(
         Exception: any exception of the function.
     """
     columns: list[list[Any]] = [[] for _ in range(num_outputs)]
-    if whole:
+    if batch_processing:
         returned = _outputs_of(
             function(*([given(sample) for sample in batch.samples] for batch in inputs)), num_outputs, function
         )

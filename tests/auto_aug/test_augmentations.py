@@ -77,7 +77,7 @@ def test_borders_beside_dali(oracle, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_on_the_gpu(name, emulated_gpu):
+def test_on_the_gpu(name, gpu):
     use = partial(call(name, level=5), augmentations)
     close(augmented(use, IMAGES, device="gpu"), augmented(use, IMAGES))
     close(augmented(use, VIDEO, "FHWC", device="gpu"), augmented(use, VIDEO, "FHWC"))

@@ -135,7 +135,7 @@ class TestAugmentation:
         assert (shift.name, shift.mag_range, shift.param_device) == ("shift", (0, 100), "cpu")
         assert repr(changed).endswith("mag_range=(0, 1), name='other')")
 
-    def test_on_the_gpu(self, emulated_gpu):
+    def test_on_the_gpu(self, gpu):
         own = shift.augmentation(param_device="auto")
         assert set(values(lambda x: own(x, magnitude_bin=1, num_magnitude_bins=2), device="gpu")) == {100}
 
@@ -243,12 +243,12 @@ class TestSelect:
 
         assert values(use) == [number if number % 2 == 0 else 0 for number in range(16)]
 
-    def test_on_the_gpu(self, emulated_gpu):
+    def test_on_the_gpu(self, gpu):
         calls = [lambda x: x, lambda x: x + np.uint8(10)]
         found = values(lambda x: select(calls, batch_of([0, 1] * 8), x), device="gpu")
         assert found == [0, 10] * 8
 
-    def test_branches_on_two_devices(self, emulated_gpu):
+    def test_branches_on_two_devices(self, gpu):
         calls = [lambda x: x, lambda x: (x + np.uint8(10)).gpu()]
         assert values(lambda x: select(calls, batch_of([0, 1] * 8), x)) == [0, 10] * 8
 
@@ -260,7 +260,7 @@ class TestSelect:
             augmented(use, ZEROS)
         assert "sample 3" in str(caught.value)
 
-    def test_mistakes(self, emulated_gpu):
+    def test_mistakes(self, gpu):
         def choosing(index, *calls):
             return lambda x: select(calls or [lambda x: x], index() if callable(index) else index, x)
 

@@ -108,7 +108,7 @@ def test_options(options):
         assert [x.shape for x in result] == [x.shape for x in IMAGES]
 
 
-def test_on_the_gpu(emulated_gpu):
+def test_on_the_gpu(gpu):
     def use(data):
         return trivial_augment.trivial_augment_wide(rand_augment.rand_augment(data, n=1, m=5))
 

@@ -10,6 +10,7 @@ import pytest
 
 from dalify import fn, pipeline_def
 from dalify.executor.chunking import chunk_bounds, is_brief
+from dalify.pipeline.pipeline import parts_of
 from dalify.registry import Kernel, catalog
 
 
@@ -42,7 +43,7 @@ def pipeline_of(values: list[float], seconds_per_sample: float, *, depth: int = 
 
     pipe = graph()
     pipe.build()
-    for stage in pipe._engine().plan.stages:
+    for stage in parts_of(pipe).builder.engine().plan.stages:
         stage.seconds_per_sample = seconds_per_sample
     return pipe
 
@@ -78,7 +79,7 @@ def test_many_in_a_row_need_no_deep_stack():
 
     pipe = graph()
     pipe.build()
-    for stage in pipe._engine().plan.stages:
+    for stage in parts_of(pipe).builder.engine().plan.stages:
         stage.seconds_per_sample = 0.0
     assert (pipe.run()[0].as_array() == 400).all()
     pipe.close()

@@ -19,6 +19,7 @@ from dalify.base.errors import CacheError
 from dalify.executor import cache_keys
 from dalify.executor.cache_keys import digest_of
 from dalify.graph import DataNode
+from dalify.pipeline.pipeline import parts_of
 
 FACTOR = 2
 
@@ -27,7 +28,7 @@ def _digest(make: Callable[[], DataNode]) -> str:
     pipe = dalify.Pipeline(batch_size=2, num_threads=1, device_id=None)
     with pipe:
         pipe.set_outputs(fn.cache(make()))
-    node = pipe._graph().outputs[0].node
+    node = parts_of(pipe).builder.graph().outputs[0].node
     return digest_of(list(node.edges()), node)
 
 

@@ -21,6 +21,7 @@ import pytest
 from dalify import fn, pipeline_def, types
 from dalify.base.errors import CacheError, DalifyError, DecodeError
 from dalify.executor.cache_step import CacheStep
+from dalify.pipeline.pipeline import parts_of
 from tests.helpers.photos import write_photo_folder
 from tests.helpers.web_server import web_server
 
@@ -39,7 +40,9 @@ def _make(function: Callable[..., Any], *arguments: Any, batch_size: int = 5, **
 
 
 def _caches(pipe: Any) -> list[CacheStep]:
-    return pipe._built.engine.plan.caches
+    built = parts_of(pipe).builder.built  # also of a closed pipeline
+    assert built is not None
+    return built.engine.plan.caches
 
 
 def _cache(pipe: Any) -> CacheStep:
@@ -136,7 +139,7 @@ def test_nothing_is_computed_again(photo_folder: Path) -> None:
 
     pipe = _make(run, True, batch_size=4)
     first = _batches(pipe, 3)
-    reader = next(iter(pipe._built.engine.plan.readers.values()))
+    reader = next(iter(parts_of(pipe).builder.engine().plan.readers.values()))
     assert len(calls) >= 12
     counted = len(calls)
     read: list[Any] = []
@@ -524,6 +527,7 @@ _PROGRAM = """
 import sys
 import numpy as np
 from dalify import fn, pipeline_def
+from dalify.pipeline.pipeline import parts_of
 
 @pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=1)
 def pipe(root, cache):
@@ -536,7 +540,7 @@ total = 0
 for _ in range(int(sys.argv[3])):
     images, labels = p.run()
     total = (total * 31 + sum(int(np.asarray(image).sum()) for image in images)) % 1000003
-print(total, p._built.engine.plan.caches[0].misses, flush=True)
+print(total, parts_of(p).builder.engine().plan.caches[0].misses, flush=True)
 """
 
 

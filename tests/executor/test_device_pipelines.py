@@ -176,3 +176,30 @@ def test_values_computed_on_the_device_are_arguments_after_a_copy_to_the_cpu() -
     for number in range(3):
         for found, source in zip(values_of(pipe.run())[0], images(number), strict=True):
             np.testing.assert_allclose(found.astype(float), source * 0.5 * number, atol=0.5)
+
+
+def test_taps(device: str) -> None:
+    """Intermediate values of the last batch, with prefetched batches and conditions; results that are kept stay."""
+
+    @pipeline_def(batch_size=BATCH, num_threads=2, device_id=0, prefetch_queue_depth=2, seed=3)
+    def pipeline() -> Any:
+        data = fn.external_source(images, layout="HWC")
+        data = data.gpu() if device == "gpu" else data
+        result = fn.cast(fn.flip(data, name="flipped"), dtype=types.INT32)
+        if fn.random.coin_flip(name="coin") == 1:
+            result = fn.flip(result, horizontal=0, vertical=1)
+        return fn.copy(result, name="after") + 1
+
+    pipe = pipeline(taps=["flipped", "after", "coin"])
+    kept = []
+    for number in range(6):
+        (outputs,) = values_of(pipe.run())
+        kept.append(pipe.tap("flipped"))
+        chosen, after = values_of([pipe.tap("coin"), pipe.tap("after")])
+        for given, found, tapped, is_turned in zip(images(number), outputs, after, chosen, strict=True):
+            expected = given[:, ::-1].astype(np.int32)
+            np.testing.assert_array_equal(tapped, expected[::-1] if is_turned else expected)
+            np.testing.assert_array_equal(found, tapped + 1)
+    for number, flipped in enumerate(values_of(kept)):
+        for given, found in zip(images(number), flipped, strict=True):
+            np.testing.assert_array_equal(found, given[:, ::-1])

@@ -15,7 +15,7 @@ from dalify.base.errors import ShapeError
 from dalify.data import Batch, DALIDataType
 from dalify.data.batch import places_in_block
 from dalify.data.device_samples import DeviceSamples
-from dalify.executor.device_samples_step import CompiledStep, DeviceSamplesStep, step_class
+from dalify.executor.device_samples_step import CompiledGroupStep, CompiledStep, DeviceSamplesStep, step_class
 from dalify.registry.catalog import find
 
 Operation = Callable[[Any], Any]
@@ -73,6 +73,32 @@ OPERATIONS: dict[str, Operation] = {
     "lookup_table of unsigned integers": lambda x: fn.lookup_table(
         x, keys=[3, 200], values=[9.0, 65000.0], default_value=1.0, dtype=types.UINT16
     ),
+    "arithmetic": lambda x: (x - 127.5) * np.array([1.0, 2.0, 3.0], np.float32),
+    "arithmetic of two images": lambda x: (x & 15) * fn.flip(x) + x,
+    "arithmetic, broadcast": lambda x: x - fn.reductions.mean(x, axis_names="W", keep_dims=True),
+    "arithmetic, divided": lambda x: x / (fn.reductions.max(x) + 1) + 1 / (x + 1),
+    "mean and deviation": lambda x: fn.normalize(x, axis_names="HW", epsilon=0.5),
+    "given mean": lambda x: fn.normalize(x, mean=MEAN, stddev=DEVIATION, dtype=types.UINT8, shift=128, scale=20),
+    "color_space_conversion": lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.YCbCr),
+    "color_space_conversion to gray": lambda x: fn.color_space_conversion(
+        x, image_type=types.RGB, output_type=types.GRAY
+    ),
+    "transpose": lambda x: fn.transpose(x, perm=[2, 0, 1]),
+    "cat": lambda x: fn.cat(x, fn.crop(x, crop=(0, 9)), fn.flip(x), axis_name="W"),
+    "stack": lambda x: fn.stack(x, fn.flip(x), axis=1),
+    "sum": lambda x: fn.reductions.sum(x, axis_names="W"),
+    "mean": fn.reductions.mean,
+    "mean of rows": lambda x: fn.reductions.mean(x, axis_names="H", keep_dims=True),
+    "minimum": lambda x: fn.reductions.min(x, axis_names="HW"),
+    "maximum": lambda x: fn.reductions.max(x, axis_names="C"),
+    "standard deviation": lambda x: fn.reductions.std_dev(x, fn.reductions.mean(x, axes=0), axes=0, ddof=1),
+    "one_hot": lambda x: fn.one_hot(x & 7, num_classes=5, axis=1, dtype=types.INT16, on_value=3),
+    "jpeg_compression_distortion": lambda x: fn.jpeg_compression_distortion(x, quality=35),
+    "grid_mask": lambda x: fn.grid_mask(x, tile=7, ratio=0.4, angle=0.3, shift_x=2.0),
+    "equalize": fn.equalize,
+    "cast_like": lambda x: fn.cast_like(x, np.int32(1)),
+    "copy": fn.copy,
+    "full_like": lambda x: fn.full_like(x, np.array([1, 2, 300])),
 }
 
 
@@ -163,7 +189,7 @@ class Launches(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def launches(operation: Operation, given: list[Any], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def launches(operation: Operation, given: list[Any], monkeypatch: pytest.MonkeyPatch, layout: str = "HWC") -> list[str]:
     """Return the calls of torch by which operators compute a batch."""
     calls: list[list[str]] = []
     compute = DeviceSamplesStep._groupwise
@@ -176,7 +202,7 @@ def launches(operation: Operation, given: list[Any], monkeypatch: pytest.MonkeyP
 
     with monkeypatch.context() as patch:
         patch.setattr(DeviceSamplesStep, "_groupwise", counted)
-        results(operation, given)
+        results(operation, given, layout)
     return [name for names in calls for name in names]
 
 
@@ -185,7 +211,7 @@ def launches(operation: Operation, given: list[Any], monkeypatch: pytest.MonkeyP
 def test_launches_do_not_grow_with_samples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # The same sizes repeat: how many taps a filter has depends on the sizes.
     given = images(3)
-    few = launches(OPERATIONS[name], given, monkeypatch)
+    few = launches(OPERATIONS[name], given * 3, monkeypatch)
     many = launches(OPERATIONS[name], given * 8, monkeypatch)
     assert few
     assert sorted(many) == sorted(few)
@@ -289,6 +315,7 @@ def test_an_accelerator_runs_its_own_kernels(monkeypatch: pytest.MonkeyPatch) ->
     resize = find("resize")
     assert step_class(resize, "gpu", is_emulated=False) is DeviceSamplesStep
     assert step_class(resize, "gpu", is_emulated=True) is CompiledStep
+    assert step_class(find("transpose"), "gpu", is_emulated=True) is CompiledGroupStep
     monkeypatch.setenv("DALIFY_EMULATED_KERNELS", "torch")
     assert step_class(resize, "gpu", is_emulated=True) is DeviceSamplesStep
 

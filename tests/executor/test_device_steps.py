@@ -275,7 +275,7 @@ def test_out_of_memory(failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [np.asarray(image.as_cpu()).max() for image in images] == [2, 2]
 
 
-@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.usefixtures("gpu")
 def test_data_go_to_the_device_and_back_anywhere() -> None:
     random = np.random.default_rng(0)
     given = [random.integers(0, 256, (size, 2 * size, 3), np.uint8) for size in (9, 14, 11)]
@@ -303,7 +303,7 @@ def test_data_go_to_the_device_and_back_anywhere() -> None:
             np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
 
 
-@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.usefixtures("gpu")
 def test_results_stay_valid_while_they_are_referenced() -> None:
     batches = iter(range(100))
 

@@ -18,6 +18,7 @@ import pytest
 from dalify import fn, pipeline_def
 from dalify.base.errors import PipelineStateError
 from dalify.pipeline import Pipeline
+from dalify.pipeline.pipeline import parts_of
 from tests.helpers.programs import finished
 
 SLOW_PIPELINE = """
@@ -84,7 +85,7 @@ def test_buffers_are_used_again_when_dropped() -> None:
     pipe = training()
     for _ in range(8):
         pipe.run()
-    pool = pipe._engine()._pool
+    pool = parts_of(pipe).builder.engine()._pool
     before = pool.allocations
     for _ in range(40):
         pipe.run()
@@ -117,7 +118,7 @@ def waits_until(condition: Any, seconds: float = 10.0) -> bool:
 def test_a_dropped_pipeline_ends_its_threads() -> None:
     pipe = training(num_threads=3)
     pipe.run()
-    name = pipe._name + "-"
+    name = parts_of(pipe).builder.name + "-"
     assert len(threads_of(name)) == 3
     del pipe
     gc.collect()
@@ -128,7 +129,7 @@ def test_close_ends_the_threads() -> None:
     pipe = training()
     pipe.run()
     pipe.close()
-    assert not threads_of(pipe._name + "-")
+    assert not threads_of(parts_of(pipe).builder.name + "-")
 
 
 def test_close_wakes_a_thread_that_waits_for_a_batch() -> None:
@@ -163,7 +164,7 @@ def test_close_wakes_a_thread_that_waits_for_a_batch() -> None:
 
 def test_a_pipeline_that_never_ran_has_no_threads() -> None:
     pipe = training()
-    assert not threads_of(pipe._name + "-")
+    assert not threads_of(parts_of(pipe).builder.name + "-")
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------

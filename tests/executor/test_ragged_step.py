@@ -10,6 +10,7 @@ import pytest
 import dalify
 from dalify import fn
 from dalify.base.errors import ShapeError
+from dalify.pipeline.pipeline import parts_of
 from dalify.registry import Kernel, catalog
 
 RANDOM = np.random.default_rng(0)
@@ -30,7 +31,7 @@ def run(samples: list[np.ndarray], *, threads: int = 1, chunks: bool = False, de
     pipe = graph()
     pipe.build()
     try:
-        for stage in pipe._engine().plan.stages:
+        for stage in parts_of(pipe).builder.engine().plan.stages:
             stage.seconds_per_sample = 1.0 if chunks else 1e-9
         for _ in range(3):
             (batch,) = pipe.run()
@@ -68,7 +69,7 @@ def test_other_extents_make_another_call(calls):
 
     pipe = graph()
     pipe.build()
-    pipe._engine().plan.stages[0].seconds_per_sample = 0.0  # one chunk
+    parts_of(pipe).builder.engine().plan.stages[0].seconds_per_sample = 0.0  # one chunk
     (batch,) = pipe.run()
     assert calls == [2, 2, 1]
     for n, sample in enumerate(samples):

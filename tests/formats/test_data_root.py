@@ -40,26 +40,26 @@ OUTSIDE = [
 
 @pytest.mark.parametrize("name", INSIDE)
 def test_names_inside(tmp_path: Path, name: str) -> None:
-    root = DataRoot(str(tmp_path), allow_outside=False)
+    root = DataRoot(str(tmp_path), allow_outside_root=False)
     assert root.relative(name, "list.txt") == name
     assert Path(os.path.normpath(root.path(name, "list.txt"))).is_relative_to(tmp_path)
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_names_outside(tmp_path: Path, name: str) -> None:
-    root = DataRoot(str(tmp_path), allow_outside=False)
+    root = DataRoot(str(tmp_path), allow_outside_root=False)
     with pytest.raises(ReaderError) as caught:
         root.relative(name, "list.txt", "line", 7)
     text = str(caught.value)
     assert text.startswith(f"list.txt, line 7: the name {name!r} points outside the folder {str(tmp_path)!r}.")
     assert "allow_outside_root=True" in text
-    assert DataRoot(str(tmp_path), allow_outside=True).relative(name, "list.txt") == name
+    assert DataRoot(str(tmp_path), allow_outside_root=True).relative(name, "list.txt") == name
 
 
 def test_absolute_names_inside(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    root = DataRoot(str(tmp_path / "link"), allow_outside=False)
+    root = DataRoot(str(tmp_path / "link"), allow_outside_root=False)
     for folder in ("link", "real"):  # a program that wrote the list may have resolved the link
         name = str(tmp_path / folder / "a.jpg")
         assert root.path(name, "list.txt") == name
@@ -75,7 +75,7 @@ def test_links_in_the_folder_are_the_users(tmp_path: Path) -> None:
     (tmp_path / "other" / "secret.txt").write_text("secret")
     (tmp_path / "root" / "secret.txt").write_text("own")
     (tmp_path / "root" / "link").symlink_to(tmp_path / "other" / "deep")
-    root = DataRoot(str(tmp_path / "root"), allow_outside=False)
+    root = DataRoot(str(tmp_path / "root"), allow_outside_root=False)
     assert Path(root.path("link/a.txt", "list.txt")).read_text() == "linked"
     # The system would leave the target of the link.
     assert Path(root.path("link/../secret.txt", "list.txt")).read_text() == "own"
@@ -84,7 +84,7 @@ def test_links_in_the_folder_are_the_users(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", ["", None, "."])
 def test_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str | None) -> None:
     monkeypatch.chdir(tmp_path)
-    root = DataRoot(folder, allow_outside=False)
+    root = DataRoot(folder, allow_outside_root=False)
     assert Path(root.path("a.jpg", "")) == Path("a.jpg")
     assert root.path(str(tmp_path / "a.jpg"), "") == str(tmp_path / "a.jpg")
     with pytest.raises(ReaderError):
@@ -92,7 +92,7 @@ def test_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder:
 
 
 def test_root_of_the_file_system() -> None:
-    assert DataRoot("/", allow_outside=False).path("/etc/hostname", "") == "/etc/hostname"
+    assert DataRoot("/", allow_outside_root=False).path("/etc/hostname", "") == "/etc/hostname"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_root_of_the_file_system() -> None:
     ],
 )
 def test_remote_roots(name: str, expected: str | None) -> None:
-    root = DataRoot("s3://bucket/set/", allow_outside=False)
+    root = DataRoot("s3://bucket/set/", allow_outside_root=False)
     if expected is None:
         with pytest.raises(ReaderError, match="points outside"):
             root.path(name, "list.txt")

@@ -25,6 +25,7 @@ from benchmarks.common import Options, missing_package
 from benchmarks.scaling_pipelines import make_workload, workload_names
 from dalify import fn, types
 from dalify.pipeline import Pipeline, pipeline_def
+from dalify.pipeline.pipeline import parts_of
 from tests.helpers.processes import killed
 
 __all__ = ["HEADINGS", "Row", "compared", "table"]
@@ -134,7 +135,7 @@ def compared(name: str, kills: int, chance: random.Random, method: str = "fork")
 
 def _compare_with_kills(define: Define, expected: Sequence[str], kills: int, chance: random.Random, row: Row) -> None:
     with _made(define, PROCESSES) as pipe:
-        engine: Any = pipe._engine()
+        engine: Any = parts_of(pipe).builder.engine()
         begins = time.monotonic()
         found = _digests(pipe, 1)
         per_batch_s = max(0.002, time.monotonic() - begins)

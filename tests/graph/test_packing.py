@@ -11,10 +11,11 @@ import numpy as np
 from dalify import fn, pipeline_def, types
 from dalify.graph import Edge, Graph, Node
 from dalify.graph.packing import branches_of, pack, unpack
+from dalify.pipeline.pipeline import parts_of
 
 
 def graph_of(pipe: Any) -> Graph:
-    return pipe._graph()
+    return parts_of(pipe).builder.graph()
 
 
 def described(graph: Graph) -> list[Any]:

@@ -732,7 +732,7 @@ def test_class_operator() -> None:
     assert [int(batch.as_array()[0, 0]) for batch in outputs] == [0, 100, 200]
 
 
-@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.usefixtures("gpu")
 def test_data_for_the_device() -> None:
     torch = pytest.importorskip("torch")
     pipe = built(OURS, lambda: fn.external_source(lambda: batch_of(3), device="gpu", layout="X"), device_id=0)

@@ -16,6 +16,7 @@ import pytest
 
 from dalify import fn, pipeline_def
 from dalify.base.errors import ArgumentTypeError, PipelineStateError, SourceError
+from dalify.pipeline.pipeline import parts_of
 from tests.helpers.processes import children, is_running
 from tests.helpers.programs import LIMIT_S, running
 
@@ -190,7 +191,7 @@ def test_workers_are_processes_that_start_with_the_build(make: Callable[..., Any
 def test_outputs_are_views_of_the_workers_memory(make: Callable[..., Any]) -> None:
     pipe = make(lambda: source_node("lambda", parallel=True))
     pipe.run()  # the first batch tells what the samples look like
-    feed = pipe._built.engine.feeds.externals[0]
+    feed = parts_of(pipe).builder.engine().feeds.externals[0]
     (batch,) = pipe.run()
     array = batch.as_array()
     assert any(
@@ -303,6 +304,7 @@ PROGRAM = """
 import os, signal, sys, time
 import numpy as np
 from dalify import fn, pipeline_def
+from dalify.pipeline.pipeline import parts_of
 
 def source(info):
     return np.full((20, 20), info.idx_in_epoch)
@@ -316,7 +318,7 @@ if __name__ == "__main__":
     for _ in range(3):
         batch, = pipe.run()
     assert batch.as_array()[0, 0, 0] == 9
-    for worker in pipe._built.engine._workers.process_ids:
+    for worker in parts_of(pipe).builder.engine()._workers.process_ids:
         print(worker)
     print("ready", flush=True)
 """

@@ -15,6 +15,7 @@ import pytest
 import dalify
 from dalify import eager, fn, ops, pipeline_def, types
 from dalify.base.errors import ArgumentValueError, CacheError, SerializationError
+from dalify.pipeline.pipeline import parts_of
 from dalify.registry import catalog
 from tests.operators.readers.datasets import DATASETS
 
@@ -173,7 +174,7 @@ def test_readers(name: str, in_folder: bool, tmp_path: Path) -> None:
     again = _read(name, arguments, True, **options)
     for batch in wanted:
         _assert_same(_values(again.run()), batch)
-    (step,) = again._built.engine.plan.caches
+    (step,) = parts_of(again).builder.engine().plan.caches
     assert step.misses == 0
     kept = step.store  # while it is held, the next pipeline finds it
     first.close()
@@ -184,7 +185,7 @@ def test_readers(name: str, in_folder: bool, tmp_path: Path) -> None:
     changed = _read(name, arguments, True, **options)
     for batch in wanted:
         _assert_same(_values(changed.run()), batch)
-    (step,) = changed._built.engine.plan.caches
+    (step,) = parts_of(changed).builder.engine().plan.caches
     assert step.misses >= 11
     del kept
 
@@ -223,7 +224,7 @@ def test_a_list_that_grew(photo_folder: Path, tmp_path: Path) -> None:
         for _ in range(count // 3):
             pipe.run()
         pipes.append(pipe)
-    (step,) = pipes[1]._built.engine.plan.caches
+    (step,) = parts_of(pipes[1]).builder.engine().plan.caches
     assert step.misses == 6
 
 

@@ -15,6 +15,7 @@ from dalify.frontend import do_not_convert
 from dalify.graph import DataNode, Graph, node_specs
 from dalify.passes import PASSES, Report, deduplicate, fold_constants, infer_specs, place, split_branches, verify
 from dalify.passes.verify import Stage
+from dalify.pipeline.pipeline import parts_of
 
 VALUES = np.arange(24, dtype=np.int32).reshape(4, 6) - 9
 
@@ -102,7 +103,7 @@ def test_preserve_keeps_a_node_and_explain_tells_what_was_pruned() -> None:
 
     pipe = pipeline()
     text = pipe.explain()
-    kept = {node.operator.name for node in pipe._graph().nodes()}
+    kept = {node.operator.name for node in parts_of(pipe).builder.graph().nodes()}
     assert "copy" in kept
     assert "cast" not in kept
     assert "cast(cpu) at test_passes.py" in text

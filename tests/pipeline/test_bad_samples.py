@@ -286,7 +286,7 @@ def test_random_crop_decoder_and_fused_decoder(folder: Path) -> None:
             assert shape.at(index).tolist() == [16, 20 + label, 3]
 
 
-def test_on_device(folder: Path, emulated_gpu: None) -> None:
+def test_on_device(folder: Path, gpu: str) -> None:
     pipe = image_pipeline(folder, decoder={"device": "mixed"}, on_error="skip")
     for _ in range(COUNT // 4):
         images, labels = pipe.run()

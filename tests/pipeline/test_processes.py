@@ -33,6 +33,7 @@ from dalify.base.errors import (
     WorkerError,
 )
 from dalify.pipeline import Pipeline, pipeline_def
+from dalify.pipeline.pipeline import parts_of
 from tests.helpers.photo_pipelines import (
     BATCH_SIZE,
     EPOCH,
@@ -265,7 +266,7 @@ def test_random_numbers_of_users_functions_depend_on_the_batch_alone() -> None:
     assert len(np.unique(np.concatenate([sample for (output,) in found[0] for sample in output]))) == 24
 
 
-@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.usefixtures("gpu")
 def test_the_device_stays_here(photo_folder: Path) -> None:
     pytest.importorskip("torch", reason="GPU kernels are written for torch")
 
@@ -453,7 +454,7 @@ def test_dropped_batches_give_back_what_they_had(photo_folder: Path) -> None:
             each.run()
             each.start_epoch(0)
     assert_equal(batches(pipe, 2), batches(other, 2))
-    engine: Any = pipe._engine()
+    engine: Any = parts_of(pipe).builder.engine()
     engine.discard()
     stages = engine._remote
     deadline = time.monotonic() + LIMIT_S
@@ -710,7 +711,7 @@ def test_idle_workers_that_are_killed_cost_nothing(photo_folder: Path, expected:
     found = batches(pipe, 1)
     for count in (1, 2, 2):
         before = workers_of(pipe)
-        pipe._engine().discard()
+        parts_of(pipe).builder.engine().discard()
         for worker in before[:count]:
             killed(worker)
         while any(map(is_running, before[:count])):
@@ -721,7 +722,7 @@ def test_idle_workers_that_are_killed_cost_nothing(photo_folder: Path, expected:
 
 
 def workers_of(pipe: Pipeline) -> list[int]:
-    engine: Any = pipe._engine()
+    engine: Any = parts_of(pipe).builder.engine()
     return engine._remote.process_ids
 
 
@@ -780,6 +781,7 @@ ENDLESS = """
 import sys, time
 import numpy as np
 from dalify import fn, pipeline_def
+from dalify.pipeline.pipeline import parts_of
 
 def waits(value):
     if value > 20:
@@ -795,7 +797,7 @@ def pipeline():
 if __name__ == "__main__":
     pipe = pipeline()
     pipe.build()
-    print(*pipe._engine()._remote.process_ids, flush=True)
+    print(*parts_of(pipe).builder.engine()._remote.process_ids, flush=True)
     held = [pipe.run() for _ in range(21)]
     pipe.run()
 """

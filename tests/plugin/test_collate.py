@@ -81,7 +81,7 @@ def test_nested() -> None:
     assert [tensor.shape for tensor in collated(pictures, "nested").unbind()] == [(2, 3), (4, 1)]
 
 
-def test_on_the_device(emulated_gpu: None) -> None:
+def test_on_the_device(gpu: str) -> None:
     assert next(loader(SAMPLES, "pad", "gpu"))[0]["x"].shape == (4, 4, 2)
 
 

@@ -72,7 +72,7 @@ class Recordings(Sequence[Recording]):
         for manifest in manifests:
             number = 0
             folder = None if allow_outside_root else folder_of(manifest)
-            root = DataRoot(folder, allow_outside=allow_outside_root)
+            root = DataRoot(folder, allow_outside_root=allow_outside_root)
             for place, entry in _entries(manifest):
                 path, offset, duration, text, problem = _checked(entry, place)
                 if problem:

@@ -28,14 +28,14 @@ class DataRoot:
 
     Args:
         folder: local path or URL; None or "" for the working directory.
-        allow_outside: whether names may point anywhere, because the user trusts the data.
+        allow_outside_root: whether names may point anywhere, because the user trusts the data.
     """
 
-    __slots__ = ("_allow_outside", "_folder", "_is_remote", "_prefixes")
+    __slots__ = ("_allow_outside_root", "_folder", "_is_remote", "_prefixes")
 
-    def __init__(self, folder: str | None, *, allow_outside: bool) -> None:
+    def __init__(self, folder: str | None, *, allow_outside_root: bool) -> None:
         self._folder = folder or ""
-        self._allow_outside = allow_outside
+        self._allow_outside_root = allow_outside_root
         self._is_remote = is_remote(self._folder)
         self._prefixes: tuple[str, ...] = ()
 
@@ -51,7 +51,7 @@ class DataRoot:
         Raises:
             ReaderError: the name points outside the folder or is another URL.
         """
-        if self._allow_outside or not (name.startswith("/") or any(mark in name for mark in _SUSPICIOUS)):
+        if self._allow_outside_root or not (name.startswith("/") or any(mark in name for mark in _SUSPICIOUS)):
             return name
         found = self._contained_url(name) if self._is_remote else self._contained_path(name)
         if found is None:

@@ -235,7 +235,7 @@ def files_of_list(file_list: str, file_root: str | None = None, *, allow_outside
     """
     text = read_text(file_list, "the file list")
     folder = folder_of(file_list) if file_root is None else file_root
-    root = DataRoot(folder, allow_outside=allow_outside_root)
+    root = DataRoot(folder, allow_outside_root=allow_outside_root)
     names: list[str] = []
     labels: list[int] = []
     for number, line in enumerate(io.StringIO(text, newline="\n"), 1):

@@ -48,7 +48,7 @@ def plain_files(
     if file_list is not None:
         text = read_text(file_list, "the file list")
         folder = folder_of(file_list) if file_root is None else file_root
-        root = DataRoot(folder, allow_outside=allow_outside_root)
+        root = DataRoot(folder, allow_outside_root=allow_outside_root)
         lines = enumerate(map(str.strip, text.split("\n")), 1)
         names = [root.relative(line, file_list, "line", number) for number, line in lines if line]
         if not names:

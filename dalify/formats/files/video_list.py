@@ -115,7 +115,7 @@ def videos_of_list(file_list: str, *, allow_outside_root: bool) -> list[VideoPar
             folder (with the line number).
     """
     folder = None if allow_outside_root else folder_of(file_list)
-    root = DataRoot(folder, allow_outside=allow_outside_root)
+    root = DataRoot(folder, allow_outside_root=allow_outside_root)
     try:
         text = Path(file_list).read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:

@@ -30,7 +30,7 @@ _TYPES = (
     "structs with the field 'bytes'"
 )
 
-_WORKING_FOLDER = DataRoot(None, allow_outside=False)
+_WORKING_FOLDER = DataRoot(None, allow_outside_root=False)
 
 
 class Column:

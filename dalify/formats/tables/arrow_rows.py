@@ -184,7 +184,7 @@ class ArrowRows(Sequence[ArrowRow]):
         source = self._sources[place]
         block = number - self._first_blocks[place]
         found, memory = source.load(block)
-        root = DataRoot(source.folder, allow_outside=self._allow_outside_root)
+        root = DataRoot(source.folder, allow_outside_root=self._allow_outside_root)
         columns = [column_of(_in_one_piece(found.column(name)), root, memory) for name in self.columns]
         if memory is not None:
             return columns, memory.held_bytes

@@ -8,15 +8,66 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
+from dalify.kernels.arrays.padding_torch import on_padded
+from dalify.kernels.arrays.torch_unsigned import movable_torch
+from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.windows_torch import moved_torch
 
-__all__ = ["compute_torch"]
+__all__ = ["compute_samples_torch", "compute_torch"]
 
 _WIDE_UNSIGNED = ("torch.uint16", "torch.uint32", "torch.uint64")
 _SIGN_BIT = -(2**63)
 _DIRECT = {"add": "add", "sub": "sub", "mul": "mul", "fdiv": "true_divide"}
 _BITS = {"torch.uint64": 64, "torch.uint32": 32, "torch.uint16": 16}
+_DIVISIONS = ("div", "mod")
+
+
+def compute_samples_torch(function: str, out: DeviceSamples, *operands: DeviceSamples) -> None:
+    """`compute_torch` for samples on the device: for all elements at once, whatever the shapes of the samples.
+
+    Args:
+        function: see `dalify.kernels.arrays.arithmetic.compute`.
+        out: output; none is empty.
+        operands: samples whose shapes broadcast to those of `out`.
+
+    Raises:
+        ArgumentValueError: an integer is divided by zero.
+    """
+    is_single = [bool((operand.shapes == 1).all()) for operand in operands]
+    is_elementwise = all(
+        single or np.array_equal(operand.shapes, out.shapes)
+        for single, operand in zip(is_single, operands, strict=True)
+    )
+    # What is between samples might be a zero that is no divisor.
+    is_checked = function in _DIVISIONS and not out.dtype.is_floating_point
+    if out.dense is not None or is_checked or not is_elementwise:
+        _compute_padded(out, *operands, function=function)
+        return
+    counts = uploaded(np.diff([*out.offsets, out.block.numel()]), out.device)
+    flat = [
+        _repeated(operand, counts, out.block.numel())
+        if single
+        else moved_torch(operand, out.offsets, out.block.numel())
+        for single, operand in zip(is_single, operands, strict=True)
+    ]
+    compute_torch(function, out.block, *flat)
+
+
+def _repeated(values: DeviceSamples, counts: torch.Tensor, size: int) -> torch.Tensor:
+    """Return the number that each sample has, for each element of results of several sizes."""
+    movable = movable_torch(values.numbers())
+    return torch.repeat_interleave(movable, counts, output_size=size).view(values.dtype)
+
+
+@on_padded
+def _compute_padded(out: torch.Tensor, *operands: torch.Tensor, function: str) -> None:
+    # Edges that are repeated broadcast an axis of extent 1.
+    compute_torch(function, out, *operands)
 
 
 def compute_torch(function: str, out: torch.Tensor, *operands: torch.Tensor) -> None:

@@ -1,8 +1,7 @@
 """Copies windows of arrays: crop, slice, pad, paste and flip.
 
-Windows inside their samples are copied by one compiled loop over a chunk. For dtype conversions or values outside,
-NumPy's strided copy is as fast, for every dtype and number of dimensions; only reversing single pixels is forty times
-as fast with OpenCV.
+Windows inside their samples are copied by one compiled loop over a chunk, and so are flips. For dtype conversions or
+values outside, NumPy's strided copy is as fast, for every dtype and number of dimensions.
 """
 
 from __future__ import annotations
@@ -10,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import cv2
 import numpy as np
 
-from dalify.base.array_at import copy_bytes
+from dalify.base.array_at import array_at, copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
@@ -34,8 +32,8 @@ __all__ = [
     "flip_axes",
 ]
 
-# For smaller contiguous runs, copying is slow, and OpenCV, which supports pixels, is faster.
-_MAX_PIXEL_BYTES = 64
+# Elements are copied as integers of their size.
+_UNITS = {size: np.empty(0, f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def _overlap(anchor: np.ndarray, size: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, Any, bool]:
@@ -272,26 +270,62 @@ def flip_axes(out: Samples, x: Samples, flags: dict[int, np.ndarray]) -> None:
         x: N samples.
         flags: axis of a sample to [N]: non-zero reverses it.
     """
-    wanted = [(axis, flags[axis].tolist()) for axis in sorted(flags)]
-    is_flipped = np.any([values != 0 for values in flags.values()], 0)
-    at = np.flatnonzero(~is_flipped)
-    if len(at):
-        copy_windows(out.take(at), x.take(at), np.zeros_like(x.shapes[at]))
-    at = np.flatnonzero(is_flipped)
-    for target, source, n in zip(out.take(at).arrays(), x.take(at).arrays(), at.tolist(), strict=True):
-        _flip_sample(target, source, [axis for axis, values in wanted if values[n]])
+    is_reversed = np.zeros((len(x), max(flags) + 1), np.bool_)
+    for axis, values in flags.items():
+        is_reversed[:, axis] = values != 0
+    _flip_all(out.addresses, x.addresses, x.shapes, is_reversed, _UNITS[x.dtype.itemsize])
 
 
-def _flip_sample(out: np.ndarray, x: np.ndarray, axes: list[int]) -> None:
-    inner = axes[-1] if axes else 0
-    pixel_bytes = int(np.prod(x.shape[inner + 1 :])) * x.itemsize
-    if not axes or not 0 < pixel_bytes <= _MAX_PIXEL_BYTES or not out.flags.c_contiguous or not x.size:
-        out[...] = x[_reversed(axes)]
-        return
-    source = np.ascontiguousarray(x[_reversed(axes[:-1])])
-    form = (-1, x.shape[inner], pixel_bytes)
-    cv2.flip(source.view(np.uint8).reshape(form), 1, dst=out.view(np.uint8).reshape(form))
+@njit(nogil=True, cache=True)
+def _flip_all(out_at, x_at, shapes, is_reversed, like):
+    """Copy the rows along the last axis of `is_reversed` [N, axes]; `like` has integers of the size of the elements."""
+    last = is_reversed.shape[1] - 1
+    for n in range(len(out_at)):
+        units, rows = np.int64(1), np.int64(1)
+        for axis in range(last + 1, shapes.shape[1]):
+            units *= shapes[n, axis]
+        for axis in range(last):
+            rows *= shapes[n, axis]
+        size = shapes[n, last] * units
+        size_bytes = size * like.itemsize
+        out, x = array_at(out_at[n], (rows, size), like), array_at(x_at[n], (rows, size), like)
+        for i in range(rows):
+            rest, row, step = i, np.int64(0), np.int64(1)
+            for axis in range(last - 1, -1, -1):
+                extent = shapes[n, axis]
+                place = rest % extent
+                rest //= extent
+                row += (extent - 1 - place if is_reversed[n, axis] else place) * step
+                step *= extent
+            if is_reversed[n, last]:
+                _reverse_pixels(out[i], x[row], units)
+            else:
+                copy_bytes(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
+                    out_at[n] + i * size_bytes, x_at[n] + row * size_bytes, size_bytes
+                )
 
 
-def _reversed(axes: list[int]) -> tuple[slice, ...]:
-    return tuple(slice(None, None, -1 if axis in axes else None) for axis in range(max(axes, default=-1) + 1))
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _reverse_pixels(out, x, units):
+    """Reverse a row of pixels of `units` elements; the common numbers of elements need no inner loop."""
+    if units == 1:
+        last = np.uintp(x.size - 1)
+        for j in range(x.size):
+            out[j] = x[last - np.uintp(j)]
+    elif units == 3:
+        for j in range(0, x.size, 3):
+            to, at = np.uintp(j), np.uintp(x.size - 3 - j)
+            out[to] = x[at]
+            out[to + np.uintp(1)] = x[at + np.uintp(1)]
+            out[to + np.uintp(2)] = x[at + np.uintp(2)]
+    elif units == 4:
+        for j in range(0, x.size, 4):
+            to, at = np.uintp(j), np.uintp(x.size - 4 - j)
+            out[to] = x[at]
+            out[to + np.uintp(1)] = x[at + np.uintp(1)]
+            out[to + np.uintp(2)] = x[at + np.uintp(2)]
+            out[to + np.uintp(3)] = x[at + np.uintp(3)]
+    elif x.size:
+        for j in range(0, x.size, units):
+            for k in range(units):
+                out[np.uintp(j + k)] = x[np.uintp(x.size - units - j + k)]

@@ -17,11 +17,15 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.batch import Batch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.arithmetic import compute
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce import deviations
 from dalify.kernels.arrays.reduce_torch import deviations_torch
+from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.windows_torch import fill_by_kind
 
 __all__ = [
     "batch_statistics",
@@ -30,7 +34,7 @@ __all__ = [
     "kept_shape",
     "normalize",
     "normalize_rows",
-    "normalize_torch",
+    "normalize_samples_torch",
     "parameter_axes",
     "scale_factors",
 ]
@@ -60,19 +64,22 @@ def parameter_axes(shape: Sequence[int], count: int, channels: int) -> tuple[int
     raise ShapeError(f"a mean or stddev with {count} entries matches no axes of samples with shape {tuple(shape)}.")
 
 
-def scale_factors(squares: Any, count: float, ddof: int, epsilon: float, scale: float, xp: Any) -> Any:
+def scale_factors(squares: Any, count: Any, ddof: int, epsilon: float, scale: float, xp: Any) -> Any:
     """Return the factors of deviations: scale / sqrt(variance + epsilon), 0 if the variance is 0.
 
     Args:
         squares: sums of squared deviations, float64.
-        count: number of summed values.
+        count: number of summed values, or one that broadcasts to `squares`.
         ddof: subtracted from ``count``.
         epsilon: added to the variance.
         scale: standard deviation of the result.
         xp: NumPy or torch.
     """
     # Without degrees of freedom the variance is 0, as in DALI.
-    variance = squares / (count - ddof) if count > ddof else squares * 0.0
+    if isinstance(count, (int, float)):
+        variance = squares / (count - ddof) if count > ddof else squares * 0.0
+    else:
+        variance = xp.where(count > ddof, squares / (count - ddof).clip(1), 0.0)
     spread = variance + epsilon
     return xp.where(spread > 0, scale / xp.sqrt(xp.where(spread > 0, spread, 1.0)), 0.0)
 
@@ -178,33 +185,66 @@ def _spread(values: np.ndarray, kept: tuple[int, ...]) -> np.ndarray:
     return values.reshape(kept[0], *[1] * (len(kept) - 1))
 
 
-def normalize_torch(
+def normalize_samples_torch(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    means: Sequence[np.ndarray | None],
+    factors: Sequence[np.ndarray | None],
+    axes: Sequence[tuple[int, ...]],
+    **options: Any,
+) -> None:
+    """`normalize` for samples on the device, in one call for all samples with the same axes.
+
+    Args:
+        out: output with the shapes of `x`.
+        x: N samples.
+        means: of each sample, None for all to measure, or of the number of dimensions of a sample: one number, or one
+            for each result.
+        factors: like `means`.
+        axes: of each sample, the axes to reduce for means and deviations.
+        options: ddof, epsilon, scale, shift.
+    """
+
+    def fill(part: DeviceSamples, numbers: np.ndarray) -> None:
+        chosen = [None if rows[0] is None else [rows[n] for n in numbers] for rows in (means, factors)]
+        given = [None if rows is None else _as_samples(rows, x.device) for rows in chosen]
+        source = x if len(numbers) == len(x) else x.take(numbers)
+        _normalize_padded(part, source, *given, axes=axes[numbers[0]], **options)
+
+    fill_by_kind(out, axes, fill)  # extents decide on the axes of a given mean
+
+
+def _as_samples(rows: Sequence[np.ndarray | None], device: Any) -> DeviceSamples:
+    """Return parameters of samples on the device."""
+    arrays = [row for row in rows if row is not None]
+    sizes = np.array([row.size for row in arrays])
+    block = uploaded(np.concatenate([row.reshape(-1) for row in arrays]), device)
+    found = DeviceSamples(block, np.cumsum(sizes) - sizes, np.array([row.shape for row in arrays], np.int64))
+    return found.stacked() if found.is_uniform else found
+
+
+@on_padded
+def _normalize_padded(
     out: torch.Tensor,
     x: torch.Tensor,
     mean: torch.Tensor | None,
     factor: torch.Tensor | None,
-    axes: Sequence[int],
-    **options: Any,
+    *,
+    axes: tuple[int, ...],
+    ddof: int,
+    epsilon: float,
+    scale: float,
+    shift: float,
+    extents: np.ndarray,
 ) -> None:
-    """`normalize` for torch tensors on any device."""
-    kept = (len(x), *kept_shape(tuple(x.shape[1:]), axes))
     if mean is None or factor is None:
-        center = None if mean is None else _spread_torch(mean, kept)
-        mean, squares, count = deviations_torch(x, axes, center)
+        kept = (len(x), *kept_shape(tuple(x.shape[1:]), axes))
+        mean, squares, count = deviations_torch(x, axes, None if mean is None else mean.expand(kept), extents)
         if factor is None:
-            factor = torch.as_tensor(
-                scale_factors(squares, count, options["ddof"], options["epsilon"], options["scale"], torch)
-            )
+            factor = torch.as_tensor(scale_factors(squares, count, ddof, epsilon, scale, torch))
     kind = torch.float64 if torch.float64 in (x.dtype, out.dtype) else torch.float32
-    values = (x.to(kind) - _spread_torch(mean, kept).to(kind)) * _spread_torch(factor, kept).to(kind)
-    if options["shift"]:
-        values = values + options["shift"]
-    saturate_cast_torch(out, values)
-
-
-def _spread_torch(values: torch.Tensor, kept: tuple[int, ...]) -> torch.Tensor:
-    """Broadcast values to [N, extents or 1]."""
-    return values.reshape(kept if values.numel() == math.prod(kept) else (kept[0], *[1] * (len(kept) - 1)))
+    values = (x.to(kind) - mean.to(kind)) * factor.to(kind)
+    saturate_cast_torch(out, values + shift if shift else values)
 
 
 def batch_statistics(
@@ -252,6 +292,7 @@ def _measured(group: Any, axes: Sequence[int], center: np.ndarray | None) -> tup
         tensor = None if center is None else torch.tensor(center, device=group.device)
         found = deviations_torch(group, axes, tensor)
         means, squares, count = found[0].cpu().numpy(), found[1].cpu().numpy(), found[2]
+        assert isinstance(count, int), "dalify bug: samples of several shapes in a group"
     return means.reshape(samples, -1), squares.reshape(samples, -1), count
 
 

@@ -1,6 +1,9 @@
 """`dalify.kernels.arrays.reduce` for torch tensors on any device: same rules, same results.
 
 A separate module because torch is only loaded for pipelines that use an accelerator.
+
+Samples may be padded to one shape with what `on_padded` repeats behind their edges. `extents` are then their shapes,
+int64 ``[N, ndim]``.
 """
 
 from __future__ import annotations
@@ -8,8 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from dalify.base.optional import torch
 from dalify.kernels.arrays.convert import saturate_cast_torch
+from dalify.kernels.arrays.padding_torch import inside_torch
+from dalify.kernels.arrays.upload_torch import uploaded
 
 __all__ = [
     "deviations_torch",
@@ -30,13 +37,32 @@ def _over(axes: Sequence[int]) -> list[int]:
     return [axis + 1 for axis in axes]
 
 
-def _count(x: torch.Tensor, axes: Sequence[int]) -> int:
-    return math.prod(x.shape[axis] for axis in _over(axes))
+def _counts(x: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None) -> np.ndarray:
+    """Return the number of reduced values of each sample, int64 [N]."""
+    if extents is None:
+        return np.full(len(x), math.prod(x.shape[axis] for axis in _over(axes)))
+    return extents[:, list(axes)].prod(1)
 
 
-def _sum(x: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
+def _count(x: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None, ndim: int) -> int | torch.Tensor:
+    """Return the number of reduced values: one for all samples, or a tensor [N, 1, ...] of `ndim` dimensions."""
+    counts = _counts(x, axes, extents)
+    if (counts == counts[:1]).all():
+        return int(counts[0])
+    return uploaded(counts, x.device).reshape(-1, *[1] * (ndim - 1))
+
+
+def _sum(x: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None = None) -> torch.Tensor:
+    mask = None if extents is None else inside_torch(x, extents, tuple(axes))
+    if mask is not None:
+        x = x.masked_fill(~mask, 0)
     # torch interprets "no axes" as "all axes".
     return x.sum(dim=_over(axes)) if axes else x
+
+
+def _average(values: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None) -> torch.Tensor:
+    sums = _sum(values, axes, extents)
+    return sums / _count(values, axes, extents, sums.ndim)
 
 
 def _wide(x: torch.Tensor) -> torch.Tensor:
@@ -51,72 +77,98 @@ def _store(out: torch.Tensor, values: torch.Tensor) -> None:
     saturate_cast_torch(out, values if out.is_floating_point() else values.trunc())
 
 
-def total_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int]) -> None:
+def total_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None = None) -> None:
     """Fill `out` with sums; see `dalify.kernels.arrays.reduce.total`."""
     if out.is_floating_point():
-        _store(out, _sum(_wide(x), axes))
+        _store(out, _sum(_wide(x), axes, extents))
     else:
-        out.copy_(_sum(x.to(torch.int64), axes).reshape(out.shape))
+        out.copy_(_sum(x.to(torch.int64), axes, extents).reshape(out.shape))
 
 
-def mean_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int]) -> None:
+def mean_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None = None) -> None:
     """Fill `out` with arithmetic means."""
-    _store(out, _sum(_wide(x), axes) / _count(x, axes))
+    _store(out, _average(_wide(x), axes, extents))
 
 
-def mean_square_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int]) -> None:
+def mean_square_torch(
+    out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None = None
+) -> None:
     """Fill `out` with means of squares."""
-    _store(out, _sum(_wide(x).square(), axes) / _count(x, axes))
+    _store(out, _average(_wide(x).square(), axes, extents))
 
 
-def rms_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int]) -> None:
+def rms_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None = None) -> None:
     """Fill `out` with the roots of the means of squares."""
-    _store(out, (_sum(_wide(x).square(), axes) / _count(x, axes)).sqrt())
+    _store(out, _average(_wide(x).square(), axes, extents).sqrt())
 
 
 def deviations_torch(
-    x: torch.Tensor, axes: Sequence[int], center: torch.Tensor | None
-) -> tuple[torch.Tensor, torch.Tensor, int]:
+    x: torch.Tensor, axes: Sequence[int], center: torch.Tensor | None, extents: np.ndarray | None = None
+) -> tuple[torch.Tensor, torch.Tensor, int | torch.Tensor]:
     """Return means, sums of squared deviations (float64 [N, ...] with reduced axes kept), and the number of values.
 
-    See `dalify.kernels.arrays.reduce.deviations`.
+    See `dalify.kernels.arrays.reduce.deviations`. The number is a tensor [N, 1, ...] if samples have different numbers.
     """
-    wide, over, count = _wide(x), _over(axes), _count(x, axes)
+    wide, over = _wide(x), _over(axes)
     kept = [1 if axis in over else extent for axis, extent in enumerate(x.shape)]
     if center is None:
-        center = _sum(wide, axes) / count
+        center = _average(wide, axes, extents)
     elif center.numel() == len(x) and math.prod(kept) != len(x):
         kept_center = [len(x)] + [1] * (x.dim() - 1)
         center = center.reshape(kept_center).expand(kept)
     center = center.double().reshape(kept)
-    return center, _sum((wide - center).square(), axes).reshape(kept), count
+    squares = _sum((wide - center).square(), axes, extents).reshape(kept)
+    return center, squares, _count(x, axes, extents, x.dim())
 
 
 def variance_torch(
-    out: torch.Tensor, x: torch.Tensor, center: torch.Tensor, axes: Sequence[int], ddof: int = 0
+    out: torch.Tensor,
+    x: torch.Tensor,
+    center: torch.Tensor,
+    axes: Sequence[int],
+    ddof: int = 0,
+    extents: np.ndarray | None = None,
 ) -> None:
     """Fill `out` with mean squared deviations from `center`."""
-    _, squares, count = deviations_torch(x, axes, center)
-    _store(out, squares / torch.full((), count - ddof, dtype=torch.float64, device=x.device))
+    _store(out, _variance(x, center, axes, ddof, extents))
 
 
-def std_dev_torch(out: torch.Tensor, x: torch.Tensor, center: torch.Tensor, axes: Sequence[int], ddof: int = 0) -> None:
+def std_dev_torch(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    center: torch.Tensor,
+    axes: Sequence[int],
+    ddof: int = 0,
+    extents: np.ndarray | None = None,
+) -> None:
     """Fill `out` with the square roots of `variance_torch`."""
-    _, squares, count = deviations_torch(x, axes, center)
-    _store(out, (squares / torch.full((), count - ddof, dtype=torch.float64, device=x.device)).sqrt())
+    _store(out, _variance(x, center, axes, ddof, extents).sqrt())
 
 
-def minimum_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int]) -> None:
+def _variance(
+    x: torch.Tensor, center: torch.Tensor, axes: Sequence[int], ddof: int, extents: np.ndarray | None
+) -> torch.Tensor:
+    _, squares, count = deviations_torch(x, axes, center, extents)
+    divisor = count - ddof
+    if isinstance(divisor, int):  # as a tensor: Python does not divide by zero
+        divisor = torch.full((), divisor, dtype=torch.float64, device=x.device)
+    return squares / divisor
+
+
+def minimum_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None = None) -> None:
     """Fill `out` with minima, ignoring NaN."""
-    _extreme(out, x, axes, is_largest=False)
+    _extreme(out, x, axes, extents, is_largest=False)
 
 
-def maximum_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int]) -> None:
+def maximum_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None = None) -> None:
     """Fill `out` with maxima, ignoring NaN."""
-    _extreme(out, x, axes, is_largest=True)
+    _extreme(out, x, axes, extents, is_largest=True)
 
 
-def _extreme(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], *, is_largest: bool) -> None:
+def _extreme(
+    out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None, *, is_largest: bool
+) -> None:
+    # Repeated edges do not change extrema.
     if x.is_floating_point():
         limits = torch.finfo(x.dtype)
         worst = -math.inf if is_largest else math.inf
@@ -128,7 +180,8 @@ def _extreme(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], *, is_larg
         if is_unsigned_64:
             values = values ^ _SIGN_BIT  # preserves the order of unsigned numbers
         empty = 0 if str(x.dtype) == "torch.bool" else torch.iinfo(x.dtype).min if is_largest else _largest(x)
-    if not _count(x, axes):
+    is_empty = _counts(x, axes, extents) == 0
+    if is_empty.all():
         out.fill_(empty)
         return
     if axes:
@@ -139,6 +192,9 @@ def _extreme(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], *, is_larg
     elif str(x.dtype) == "torch.uint64":
         values = values ^ _SIGN_BIT
     out.copy_(values.reshape(out.shape))
+    if is_empty.any():
+        mask = uploaded(is_empty, x.device).reshape(-1, *[1] * (out.ndim - 1))
+        out.copy_(torch.where(mask, torch.full((), empty, dtype=out.dtype, device=x.device), out))
 
 
 def _all(mask: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:

@@ -1,9 +1,9 @@
-"""Copies windows of all samples of a chunk on the device, whatever their shapes: crop, slice, borders and flip."""
+"""Moves the elements of all samples of a chunk on the device, whatever their shapes: windows, borders, flips, axes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,15 @@ from dalify.kernels.dispatch import prefer_triton
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["bordered_samples_torch", "flip_samples_torch", "window_samples_torch"]
+__all__ = [
+    "bordered_samples_torch",
+    "fill_by_kind",
+    "flip_samples_torch",
+    "joined_samples_torch",
+    "moved_torch",
+    "transpose_samples_torch",
+    "window_samples_torch",
+]
 
 
 @prefer_triton("windows", "copy_windows")
@@ -102,6 +110,99 @@ def flip_samples_torch(out: DeviceSamples, x: DeviceSamples, flags: Mapping[int,
         # Without a condition: at + flag * (extent - 1 - 2 * at).
         sources[axis] = at + is_reversed * (extent - 1 - 2 * at)
     movable_torch(out.block).copy_(movable_torch(grid.whole(grid.read(x, grid.sources(x, sources)))))
+
+
+def transpose_samples_torch(out: DeviceSamples, x: DeviceSamples, order: Sequence[int]) -> None:
+    """Reorder the axes of samples.
+
+    Args:
+        out: output.
+        x: samples of the same element type.
+        order: axis of `x` for each axis of `out`.
+    """
+    if out.dense is not None and x.dense is not None:
+        out.dense.copy_(x.dense.permute(0, *(axis + 1 for axis in order)))
+        return
+    grid = Grid(out, x, out.ndim)
+    sources = [grid.coordinates[order.index(axis)] for axis in range(x.ndim)]
+    movable_torch(out.block).copy_(movable_torch(grid.whole(grid.read(x, grid.sources(x, sources)))))
+
+
+def joined_samples_torch(out: DeviceSamples, parts: Sequence[DeviceSamples], axis: int) -> None:
+    """Concatenate samples along an axis.
+
+    Args:
+        out: output; none is empty.
+        parts: samples of the same element type, whose extents along the axis add up to those of `out`. Those of a
+            sample without elements count as 0.
+        axis: of a sample.
+    """
+    full = [part for part in parts if part.ndim == out.ndim and part.shapes.all(1).any()]
+    if all(samples.dense is not None for samples in (out, *full)):
+        out.dense.copy_(torch.cat([part.dense for part in full], axis + 1))
+        return
+    units = {common_unit(samples, out.ndim - 1) if axis < out.ndim - 1 else 0 for samples in (out, *full)}
+    unit = units.pop() if len(units) == 1 else 0
+
+    def runs(samples: DeviceSamples) -> DeviceSamples:
+        """Return samples as rows of what is adjacent in the result."""
+        shapes = samples.shapes
+        forms = [shapes[:, :axis].prod(1), shapes[:, axis:].prod(1) // (unit or 1), np.full(len(shapes), unit or 1)]
+        return samples.reshaped(np.stack(forms, 1)).ragged()
+
+    target, sources = runs(out), [runs(part) for part in full]
+    grid = Grid(target, max(sources, key=lambda part: part.block.numel()), 2, unit or 1)
+    row, at = grid.coordinates
+    begin = np.zeros(len(out), np.int64)
+    result = None
+    for part in sources:
+        place = at - grid.of_sample(begin)
+        begin += np.where(part.shapes.all(1), part.shapes[:, 1], 0)
+        values = movable_torch(grid.read(part, grid.sources(part, grid.limited(part, [row, place]))))
+        # Later parts begin behind this one, and overwrite what it repeats there.
+        is_behind = (place >= 0) if not unit or unit == 1 else (place >= 0)[:, None]
+        result = values if result is None else torch.where(is_behind, values, result)
+    assert result is not None, "dalify bug: a result of no elements"
+    movable_torch(out.block).copy_(result.reshape(-1))
+
+
+def fill_by_kind(out: DeviceSamples, kinds: Sequence[Any], fill: Callable[[DeviceSamples, np.ndarray], None]) -> None:
+    """Compute samples of several kinds, those of a kind together.
+
+    Args:
+        out: output.
+        kinds: of each sample, hashable.
+        fill: is called once for each kind, with samples to fill, and their numbers, int64 ascending.
+    """
+    found = list(dict.fromkeys(kinds))
+    if len(found) == 1:
+        fill(out, np.arange(len(out)))
+        return
+    blocks, offsets, start = [], np.zeros(len(out), np.int64), 0
+    for kind in found:
+        numbers = np.array([n for n, other in enumerate(kinds) if other == kind])
+        part = DeviceSamples.empty(out.shapes[numbers], out.dtype, out.device)
+        fill(part, numbers)
+        blocks.append(part.block)
+        offsets[numbers] = part.offsets + start
+        start += part.block.numel()
+    window_samples_torch(out, DeviceSamples(torch.cat(blocks), offsets, out.shapes), np.zeros_like(out.shapes))
+
+
+def moved_torch(x: DeviceSamples, offsets: np.ndarray, size: int) -> Tensor:
+    """Return the elements of samples at other places.
+
+    Args:
+        x: samples, none of them empty.
+        offsets: int64 [N]: the first element of each in the result.
+        size: elements of the result.
+    """
+    if np.array_equal(x.offsets, offsets) and x.block.numel() == size:
+        return x.block
+    flat = x.flattened()
+    block = torch.empty(size, dtype=x.dtype, device=x.device)
+    window_samples_torch(DeviceSamples(block, offsets, flat.shapes), flat, np.zeros_like(flat.shapes))
+    return block
 
 
 def _reflect(at: Tensor, extent: Tensor) -> Tensor:

@@ -12,9 +12,8 @@ import math
 import numpy as np
 
 from dalify.base.compiling import njit
-from dalify.base.optional import torch
 
-__all__ = ["apply_matrix", "apply_matrix_torch", "cepstral_matrix"]
+__all__ = ["apply_matrix", "cepstral_matrix"]
 
 _COLUMNS = 128  # block size: fits into the L1 cache with sixty rows of a spectrum
 
@@ -102,8 +101,3 @@ def apply_matrix(out: np.ndarray, x: np.ndarray, matrix: np.ndarray) -> None:
         _dots(out[..., 0], x[..., 0], matrix)
     else:
         _rows(out, x, matrix)
-
-
-def apply_matrix_torch(out: torch.Tensor, x: torch.Tensor, matrix: np.ndarray) -> None:
-    """`apply_matrix` for torch tensors on any device."""
-    torch.matmul(torch.tensor(matrix, device=x.device), x, out=out)

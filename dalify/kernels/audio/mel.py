@@ -14,10 +14,9 @@ import numpy as np
 
 from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
-from dalify.base.optional import torch
 from dalify.data.samples import Samples
 
-__all__ = ["MEL_FORMULAS", "Bank", "apply_bank", "apply_bank_torch", "bank_of", "matrix_of"]
+__all__ = ["MEL_FORMULAS", "Bank", "apply_bank", "bank_of", "matrix_of"]
 
 MEL_FORMULAS = ("slaney", "htk")
 _LANES = 16
@@ -160,8 +159,3 @@ def apply_bank(out: Samples, x: Samples, bank: Bank) -> None:
         bank: filter bank for these bins and filters.
     """
     _apply(*out.compiled, *x.compiled, *bank)
-
-
-def apply_bank_torch(out: torch.Tensor, x: torch.Tensor, matrix: np.ndarray) -> None:
-    """`apply_bank` with the matrix of a bank, for torch tensors on any device."""
-    torch.matmul(torch.tensor(matrix, device=x.device), x, out=out)

@@ -9,6 +9,7 @@ from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast_samples, saturate_cast_torch
+from dalify.kernels.arrays.upload_torch import uploaded
 
 __all__ = ["BORDERS", "preemphasis", "preemphasis_torch"]
 
@@ -56,5 +57,5 @@ def preemphasis_torch(out: torch.Tensor, x: torch.Tensor, coefficients: np.ndarr
     before = source[:, first : first + 1]
     if border == "zero":
         before = torch.zeros_like(before)
-    factors = torch.tensor(coefficients, device=x.device).to(kind)[:, None]
+    factors = uploaded(coefficients, x.device).to(kind)[:, None]
     saturate_cast_torch(out, source - factors * torch.cat([before, source[:, :-1]], 1))

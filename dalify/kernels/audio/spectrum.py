@@ -15,6 +15,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.audio.fourier import LANES, spectrum_of_lanes, transform_of, weighted_transpose
 
 __all__ = ["frame_count", "power_spectrum", "power_spectrum_torch", "spectrogram", "spectrogram_torch"]
@@ -211,22 +212,24 @@ def spectrogram_torch(
     is_reflected: bool,
     power: int,
     has_frames_first: bool,
+    lengths: np.ndarray,
 ) -> None:
-    """`spectrogram` for torch tensors on any device."""
+    """`spectrogram` for torch tensors on any device: signals [N, T], of which only `lengths`, int64 [N], count."""
     frames = out.shape[1 if has_frames_first else 2]
     offset = -(window.size // 2) if is_centered else 0
-    samples = x.shape[1]
-    places = offset + torch.arange((frames - 1) * step + window.size, device=x.device)
+    samples = uploaded(lengths[:1] if (lengths == lengths[0]).all() else lengths, x.device)[:, None]
+    places = offset + torch.arange((frames - 1) * step + window.size, device=x.device)[None]
     inside = (places >= 0) & (places < samples)
     if is_centered and is_reflected:
-        period = max(1, 2 * (samples - 1))
+        period = (2 * (samples - 1)).clamp(min=1)
         places = places.abs() % period
         places = torch.minimum(places, period - places)
         inside = None
-    padded = x[:, places.clamp(0, samples - 1)]
+    places = places.clamp(0, x.shape[1] - 1).expand(len(samples), -1)
+    padded = x[:, places[0]] if len(places) == 1 else x.gather(1, places)
     if inside is not None:
         padded = padded.masked_fill(~inside, 0)  # not a product: infinity times 0 is NaN
-    cut = padded.unfold(1, window.size, step) * torch.tensor(window, device=x.device)
+    cut = padded.unfold(1, window.size, step) * uploaded(window, x.device)
     spectrum = _powers_torch(torch.fft.rfft(cut, length), power)
     out.copy_(spectrum if has_frames_first else spectrum.transpose(1, 2))
 

@@ -18,6 +18,7 @@ from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples, saturate_cast_torch, to_uint8
 from dalify.kernels.arrays.grid_torch import Grid
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.windows_torch import moved_torch, window_samples_torch
 from dalify.kernels.dispatch import prefer_triton
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def apply_matrix_torch(out: Any, x: Any, matrix: np.ndarray, offset: np.ndarray)
     """`apply_matrix` for torch tensors.
 
     Args:
-        out: [N, ..., K], a tensor, or `DeviceSamples`, then K = C.
+        out: [N, ..., K], a tensor, or `DeviceSamples`.
         x: [N, ..., C], on `out`'s device, of the same type.
         matrix: float32 [N, K, C], NumPy.
         offset: float32 [N, K], NumPy.
@@ -188,9 +189,18 @@ def apply_matrix_torch(out: Any, x: Any, matrix: np.ndarray, offset: np.ndarray)
         if x.dense is not None and out.dense is not None:
             out, x = out.dense, x.dense
         else:
-            channels = matrix.shape[2]
-            sample = Grid(x, x, 1, channels).sample
-            out, x = out.block.view(-1, channels), x.block.view(-1, channels)
+            out = out.ragged()  # pixels of all samples along one axis
+            outputs, inputs = matrix.shape[1:]
+            if (out.offsets % outputs).any() or out.block.numel() % outputs:
+                tight = DeviceSamples.empty(out.shapes, out.dtype, out.device).ragged()
+                apply_matrix_torch(tight, x, matrix, offset)
+                window_samples_torch(out, tight, np.zeros_like(out.shapes))
+                return
+            # The pixels of the results, which have the places of those of the input.
+            sample = Grid(out, x, 1, outputs).sample
+            places = out.offsets // outputs * inputs
+            x = moved_torch(x, places, out.block.numel() // outputs * inputs).view(-1, inputs)
+            out = out.block.view(-1, outputs)
 
     def parameter(values: Any) -> Tensor:
         table = uploaded(values, x.device, np.float32)

@@ -6,6 +6,8 @@ the large result several times.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from dalify.base.array_at import array_at
@@ -58,7 +60,7 @@ def crop_mirror_normalize(
     means = broadcast_to(mean, (samples, channels), np.float32)
     multipliers = broadcast_to(multiplier, (samples, channels), np.float32)
     shifted, fills = np.float32(shift), np.array(fill, np.float32)
-    kernel = _planar if is_planar else _interleaved
+    kernel = partial(_planar, None if source.dtype == np.uint8 else True) if is_planar else _interleaved
     if out.dtype == np.float32:
         kernel(*out.compiled, *source.compiled, anchors, mirrors, means, multipliers, shifted, fills)
         return
@@ -71,15 +73,36 @@ def crop_mirror_normalize(
         saturate_cast(filled, next(target.arrays()))
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _overlap(anchor, size, extent):
     """Return the part [first, last) of a window of `size` that is inside `extent` pixels."""
-    first = min(max(-anchor, 0), size)
-    return first, max(min(extent - anchor, size), first)
+    first = -anchor if anchor < 0 else 0
+    first = first if first < size else size
+    last = extent - anchor if extent - anchor < size else size
+    return first, last if last > first else first
 
 
 @njit(nogil=True, cache=True)
-def _planar(out_at, out_shapes, out_like, x_at, x_shapes, x_like, anchor, mirror, mean, multiplier, shift, fill):
+def _planar(
+    has_wide_elements,
+    out_at,
+    out_shapes,
+    out_like,
+    x_at,
+    x_shapes,
+    x_like,
+    anchor,
+    mirror,
+    mean,
+    multiplier,
+    shift,
+    fill,
+):
+    """Normalize into planes.
+
+    `has_wide_elements` is True, or None where `x` is uint8: numba omits the code that None excludes, which such images
+    do not need.
+    """
     channels = mean.shape[1]
     for n in range(len(out_at)):
         out_channels, depth, height, width = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2], out_shapes[n, 3]
@@ -102,17 +125,17 @@ def _planar(out_at, out_shapes, out_like, x_at, x_shapes, x_like, anchor, mirror
                     red = np.uintp(out[0, d, i].ctypes.data) + np.uintp(_FLOAT_BYTES * begin)
                     _split_bytes(red, plane_bytes, pixels, mean[n], multiplier[n], shift, mirror[n])
                     continue
-                if channels == 3:
-                    red, green, blue = out[0, d, i], out[1, d, i], out[2, d, i]
-                    _split_pixels(
-                        red[begin:end], green[begin:end], blue[begin:end], pixels, mean[n], multiplier[n], shift
-                    )
+                if has_wide_elements is not None:  # noqa: SIM102 -- alone: what numba omits is decided by None only
+                    if channels == 3:
+                        red, green, blue = out[0, d, i, begin:end], out[1, d, i, begin:end], out[2, d, i, begin:end]
+                        _split_pixels(red, green, blue, pixels, mean[n], multiplier[n], shift)
+                        if mirror[n]:
+                            for c in range(3):
+                                _reverse(out[c, d, i, begin:end])
+                        continue
                 for c in range(channels):
                     target = out[c, d, i, begin:end]
-                    if channels != 3:
-                        _take_channel(target, pixels, c, channels, mean[n, c], multiplier[n, c], shift, mirror[n])
-                    elif mirror[n]:
-                        _reverse(target)
+                    _take_channel(target, pixels, c, channels, mean[n, c], multiplier[n, c], shift, mirror[n])
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)

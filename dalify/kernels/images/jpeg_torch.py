@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalify.base.optional import torch
+from dalify.kernels.arrays.upload_torch import uploaded
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -54,13 +55,15 @@ def _quantization_tables(qualities: np.ndarray) -> np.ndarray:
     return np.clip((np.array([_LUMA, _CHROMA]) * percent + 50) // 100, 1, 255).astype(np.int32)
 
 
-def jpeg_artifacts_torch(out: Tensor, x: Tensor, qualities: np.ndarray) -> None:
+def jpeg_artifacts_torch(out: Tensor, x: Tensor, qualities: np.ndarray, extents: np.ndarray) -> None:
     """Fill `out` with `x` after compression and decompression.
 
     Args:
         out: uint8 [N, H, W, 3], output.
         x: uint8 [N, H, W, 3]: R, G, B; no extent is 0.
         qualities: [N], 1 to 100.
+        extents: int64 [N, 3]: the shapes of the images, which may end before H and W. What is behind them in `x` does
+            not matter.
     """
     height, width = x.shape[1:3]
     red, green, blue = x.int().unbind(-1)
@@ -68,16 +71,20 @@ def jpeg_artifacts_torch(out: Tensor, x: Tensor, qualities: np.ndarray) -> None:
     offset = (128 << 16) + _HALF - 1
     blueness = (-11059 * red - 21709 * green + 32768 * blue + offset) >> 16
     redness = (32768 * red - 27439 * green - 5329 * blue + offset) >> 16
-    tables = torch.as_tensor(_quantization_tables(qualities), device=x.device)
-    luma = _through_blocks(_continued(luma, *_whole_blocks(height, width)), tables[:, 0])[:, :height, :width]
+    tables = uploaded(_quantization_tables(qualities), x.device)
+    size = extents[:, :2]
+    half = (size + 1) // 2
+    luma = _through_blocks(_continued(luma, size, *_whole_blocks(height, width)), tables[:, 0])[:, :height, :width]
     rows, columns = (height + 1) // 2, (width + 1) // 2
     chroma = []
     for plane in (blueness, redness):
         block_rows, block_columns = _whole_blocks(rows, columns)
         # Columns are padded before chroma downsampling, rows afterwards.
-        small = _halved(_continued(plane, 2 * rows, 2 * block_columns))
-        coded = _through_blocks(_continued(small, block_rows, block_columns), tables[:, 1])
-        chroma.append(_doubled(coded[:, :rows, :columns])[:, :height, :width] - 128)
+        small = _halved(_continued(plane, size, 2 * rows, 2 * block_columns))
+        # The columns of the last block of an image continue the image; those behind it, of a wider one, do not matter.
+        last = np.stack([half[:, 0], np.full(len(half), small.shape[2])], 1)
+        coded = _through_blocks(_continued(small, last, block_rows, block_columns), tables[:, 1])
+        chroma.append(_doubled(coded, half)[:, :height, :width] - 128)
     blueness, redness = chroma
     red = luma + ((_fixed(1.402, 16) * redness + _HALF) >> 16)
     green = luma + ((-_fixed(0.34414, 16) * blueness - _fixed(0.71414, 16) * redness + _HALF) >> 16)
@@ -89,11 +96,28 @@ def _whole_blocks(height: int, width: int) -> tuple[int, int]:
     return -(-height // _BLOCK) * _BLOCK, -(-width // _BLOCK) * _BLOCK
 
 
-def _continued(plane: Tensor, height: int, width: int) -> Tensor:
-    """Pad a plane [N, h, w] to these extents by repeating the last row and column."""
-    rows = torch.arange(height, device=plane.device).clamp(max=plane.shape[1] - 1)
-    columns = torch.arange(width, device=plane.device).clamp(max=plane.shape[2] - 1)
-    return plane[:, rows[:, None], columns]
+def _continued(plane: Tensor, extents: np.ndarray, height: int, width: int) -> Tensor:
+    """Pad planes [N, h, w] to these extents by repeating the last row and column of each.
+
+    Args:
+        plane: to be padded.
+        extents: int64 [N, 2]: rows and columns of each plane.
+        height: rows of the result.
+        width: columns of the result.
+    """
+    for axis, extent in ((1, height), (2, width)):
+        limits = extents[:, axis - 1] - 1
+        form = [1, 1, 1]
+        form[axis] = extent
+        index = torch.arange(extent, device=plane.device).reshape(form)
+        if (limits == limits[0]).all():
+            plane = plane.index_select(axis, index.reshape(-1).clamp(max=int(limits[0])))
+        else:
+            places = torch.minimum(index, uploaded(limits, plane.device).reshape(-1, 1, 1))
+            shape = [*plane.shape]
+            shape[axis] = extent
+            plane = plane.gather(axis, places.expand(shape))
+    return plane
 
 
 def _halved(plane: Tensor) -> Tensor:
@@ -102,16 +126,28 @@ def _halved(plane: Tensor) -> Tensor:
     return (total + 1 + torch.arange(total.shape[2], device=plane.device, dtype=torch.int32) % 2) >> 2
 
 
-def _doubled(plane: Tensor) -> Tensor:
-    """Upsample by 2: each pixel is 3/4 of its nearest and 1/4 of the next one, along rows and columns."""
-    if plane.shape[2] < _MIN_SMOOTH_WIDTH:
-        return plane.repeat_interleave(2, 1).repeat_interleave(2, 2)
-    above = torch.cat([plane[:, :1], plane[:, :-1]], dim=1)
-    below = torch.cat([plane[:, 1:], plane[:, -1:]], dim=1)
+def _doubled(plane: Tensor, extents: np.ndarray) -> Tensor:
+    """Upsample by 2: each pixel is 3/4 of its nearest and 1/4 of the next one, along rows and columns.
+
+    Args:
+        plane: [N, h, w].
+        extents: int64 [N, 2]: rows and columns of each plane, behind which its edges count.
+    """
+    rows, columns = extents.max(0).tolist()
+    plane = _continued(plane, extents, rows + 1, columns + 1)
+    repeated = plane[:, :rows, :columns].repeat_interleave(2, 1).repeat_interleave(2, 2)
+    is_narrow = extents[:, 1] < _MIN_SMOOTH_WIDTH
+    if is_narrow.all():
+        return repeated
+    above = torch.cat([plane[:, :1], plane[:, :-2]], dim=1)
+    below, plane = plane[:, 1:], plane[:, :-1]
     sums = torch.stack([3 * plane + above, 3 * plane + below], dim=2).flatten(1, 2)
-    left = torch.cat([sums[:, :, :1], sums[:, :, :-1]], dim=2)
-    right = torch.cat([sums[:, :, 1:], sums[:, :, -1:]], dim=2)
-    return torch.stack([(3 * sums + left + 8) >> 4, (3 * sums + right + 7) >> 4], dim=3).flatten(2, 3)
+    left = torch.cat([sums[:, :, :1], sums[:, :, :-2]], dim=2)
+    right, sums = sums[:, :, 1:], sums[:, :, :-1]
+    smooth = torch.stack([(3 * sums + left + 8) >> 4, (3 * sums + right + 7) >> 4], dim=3).flatten(2, 3)
+    if not is_narrow.any():
+        return smooth
+    return torch.where(uploaded(is_narrow, plane.device).reshape(-1, 1, 1), repeated, smooth)
 
 
 def _through_blocks(plane: Tensor, table: Tensor) -> Tensor:

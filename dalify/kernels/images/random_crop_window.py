@@ -97,7 +97,15 @@ def random_crop_windows(
     return windows
 
 
-# It holds the lock, because it takes less time than handing the lock over.
+@njit(cache=True, no_cpython_wrapper=True)
+def _at_least_one(extent):
+    """Return the integer part of a positive number, at least 1."""
+    whole = np.int64(extent)
+    return whole if whole > 1 else np.int64(1)
+
+
+# It holds the lock, because it takes less time than handing the lock over. `min`, `max` and `int` would each be
+# functions that numba compiles.
 @njit(cache=True, error_model="numpy")
 def _choose_windows(
     extents: Any,
@@ -113,9 +121,9 @@ def _choose_windows(
     for n in range(extents.shape[0]):
         height, width = extents[n, 0], extents[n, 1]
         area = float(height) * float(width)
-        max_width = max(1, int(height * max_ratio))  # of a window of full height
-        max_height = max(1, int(width / min_ratio))  # of a window of full width
-        rows, columns = 0, 0
+        max_width = _at_least_one(height * max_ratio)  # of a window of full height
+        max_height = _at_least_one(width / min_ratio)  # of a window of full width
+        rows, columns = np.int64(0), np.int64(0)
         if height * max_width < min_area * area:
             rows, columns = height, max_width
         elif width * max_height < min_area * area:
@@ -124,12 +132,12 @@ def _choose_windows(
             for k in range(0, last, 2):
                 wanted = area * (min_area + uniforms[n, k] * (largest_area - min_area))
                 ratio = math.exp(log_least + uniforms[n, k + 1] * (log_largest - log_least))
-                columns = max(1, int(math.sqrt(wanted * ratio) + 0.5))
-                rows = max(1, int(math.sqrt(wanted / ratio) + 0.5))
+                columns = _at_least_one(math.sqrt(wanted * ratio) + 0.5)
+                rows = _at_least_one(math.sqrt(wanted / ratio) + 0.5)
                 rounded = columns / rows
                 if columns <= width and rows <= height and min_ratio <= rounded <= max_ratio:
                     break
-                rows = 0
+                rows = np.int64(0)
             if rows == 0:
                 if width > max_ratio * height:
                     rows, columns = height, max_width
@@ -137,10 +145,16 @@ def _choose_windows(
                     rows, columns = max_height, width
                 else:
                     rows, columns = height, width
-                side = math.sqrt(min(1.0, largest_area * area / (rows * columns)))
-                rows, columns = max(1, int(rows * side)), max(1, int(columns * side))
-        rows, columns = min(rows, height), min(columns, width)
-        windows[n, 0] = min(int(uniforms[n, last] * (height - rows + 1)), height - rows)
-        windows[n, 1] = min(int(uniforms[n, last + 1] * (width - columns + 1)), width - columns)
+                fraction = largest_area * area / (rows * columns)
+                side = math.sqrt(fraction if fraction < 1.0 else 1.0)
+                rows, columns = _at_least_one(rows * side), _at_least_one(columns * side)
+        rows = rows if rows < height else height
+        columns = columns if columns < width else width
+        y, x = (
+            np.int64(uniforms[n, last] * (height - rows + 1)),
+            np.int64(uniforms[n, last + 1] * (width - columns + 1)),
+        )
+        windows[n, 0] = y if y < height - rows else height - rows
+        windows[n, 1] = x if x < width - columns else width - columns
         windows[n, 2] = rows
         windows[n, 3] = columns

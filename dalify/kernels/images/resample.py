@@ -404,7 +404,7 @@ def _separable(
     row_weights = column_weights = np.empty((0, 0), np.float32)
     first_row = first_column = offsets = np.empty(0, np.int64)
     scratch = np.empty(0, np.float32)
-    taps = left = columns = 0
+    taps = left = columns = np.int64(0)  # not literals, for which numba compiles callees again
     for n in range(len(out_at)):
         height, width, channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2]
         out = array_at(out_at[n], (height, width * channels), out_like)

@@ -150,7 +150,7 @@ def axis_taps(n_in, start, end, kind, radius, is_accumulated, first, weights):
                 place = from_left * points_per_pixel
                 weight = np.float32(0)
                 if place >= 0 and place < table.size - 2:
-                    whole = int(place)
+                    whole = np.int64(place)
                     weight = table[whole] + (table[whole + 1] - table[whole]) * (place - np.float32(whole))
             else:
                 weight = np.float32(1) - abs(from_left / radius - np.float32(1))

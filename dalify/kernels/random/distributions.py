@@ -17,6 +17,7 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.random.philox import SampleDraws, philox4x32
 
 __all__ = [
@@ -112,7 +113,7 @@ def column(parameter: Any, dtype: Any = np.float32) -> np.ndarray:
 
 def column_torch(parameter: Any, device: torch.device | str, dtype: Any = np.float32) -> torch.Tensor:
     """Return `column` as a tensor on `device`."""
-    return torch.tensor(column(parameter, dtype), device=device)
+    return uploaded(column(parameter, dtype), device)
 
 
 def standard_normal(draws: SampleDraws, count: int) -> np.ndarray:
@@ -133,7 +134,7 @@ def standard_normal_torch(draws: SampleDraws, count: int, device: torch.device |
     piece = torch.where(magnitude < _EXACT, magnitude, _EXACT + (shift - 1) * 32 + ((magnitude >> shift) & 31))
     scale = 1.0 / (1 << shift).float()
     t = (magnitude & ((1 << shift) - 1)).float() * scale + (0.5 * scale - 0.5)
-    rows = torch.as_tensor(_TABLE, device=device)
+    rows = uploaded(_TABLE, device)
     value = rows[0][piece] * t + rows[1][piece]
     value = value * t + rows[2][piece]
     value = value * t + rows[3][piece]

@@ -18,6 +18,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
+from dalify.kernels.arrays.upload_torch import uploaded
 
 __all__ = ["Draws", "SampleDraws", "fill_uniform", "philox4x32", "seed_of"]
 
@@ -87,7 +88,7 @@ def _fill_uniform(
         block = first_block
         for i in range(0, count, 4):
             words = philox4x32(block, sample, step_low, step_high, k0, k1)
-            for j in range(min(4, count - i)):
+            for j in range(4 if count - i > 4 else count - i):
                 row[i + j] = np.float32(np.uint32(words[j]) >> _SHIFT_8) * _INVERSE_2_24
             block = (block + np.uint64(1)) & _LOW_32
 
@@ -209,12 +210,16 @@ class Draws:
         return out
 
     def bits_torch(
-        self, samples: np.ndarray, count: int, device: torch.device | str, *, first_block: int = 0
+        self, samples: np.ndarray, count: int, device: torch.device | str, *, first_block: int | np.ndarray = 0
     ) -> torch.Tensor:
-        """Return the words of `bits` as an int64 tensor [N, count] on `device` (torch supports little in uint32)."""
+        """Return the words of `bits` as an int64 tensor [N, count] on `device` (torch supports little in uint32).
+
+        `first_block` may be int64 [N].
+        """
         blocks = -(-count // 4)
-        c0 = ((torch.arange(blocks, device=device) + first_block) & 0xFFFFFFFF)[None, :]
-        c1 = torch.as_tensor(np.asarray(samples, np.int64) & 0xFFFFFFFF, device=device)[:, None]
+        first = uploaded(np.atleast_1d(first_block), device, np.int64)[:, None]
+        c0 = (torch.arange(blocks, device=device)[None, :] + first) & 0xFFFFFFFF
+        c1 = uploaded(np.asarray(samples, np.int64) & 0xFFFFFFFF, device)[:, None]
         c2 = torch.full((1, 1), self.step & 0xFFFFFFFF, dtype=torch.int64, device=device)
         c3 = torch.full((1, 1), self.step >> 32, dtype=torch.int64, device=device)
         k0, k1 = self.key
@@ -284,7 +289,7 @@ class SampleDraws:
         """Return numbers in [0, 1), [N, count] of `dtype` (float64 or float32); see `Draws.uniform`."""
         return self.draws.uniform(self.samples, count, dtype, first_block=first_block)
 
-    def bits_torch(self, count: int, device: torch.device | str, *, first_block: int = 0) -> torch.Tensor:
+    def bits_torch(self, count: int, device: torch.device | str, *, first_block: int | np.ndarray = 0) -> torch.Tensor:
         """Return the words of `bits` as an int64 tensor on `device`."""
         return self.draws.bits_torch(self.samples, count, device, first_block=first_block)
 

@@ -100,12 +100,19 @@ def poisson(draws: SampleDraws, means: np.ndarray) -> np.ndarray:
     return out
 
 
-def poisson_torch(draws: SampleDraws, means: torch.Tensor) -> torch.Tensor:
+def poisson_torch(draws: SampleDraws, means: torch.Tensor, lengths: np.ndarray | None = None) -> torch.Tensor:
     """Return the counts of `poisson` on the device of `means`.
 
-    Logarithms differ in the last bit between devices: about one value in 1e9 may differ.
+    Logarithms differ in the last bit between devices: about one value in 1e9 may differ. The host waits for the device,
+    because only the values tell whether another attempt is needed.
+
+    Args:
+        draws: random numbers of the group.
+        means: expected counts, float32 [N, count].
+        lengths: int64 [N]: number of values of each sample, what is behind them has any counts; None: all have `count`.
     """
     count, device = means.shape[1], means.device
+    lengths = np.full(len(means), count) if lengths is None else lengths
     mean = means.double()
     u = (draws.bits_torch(count, device).double() + 0.5) * _INVERSE_2_32
     is_small = mean < _SMALL
@@ -123,7 +130,7 @@ def poisson_torch(draws: SampleDraws, means: torch.Tensor) -> torch.Tensor:
     for attempt in range(_ATTEMPTS):
         if not bool(((large < 0) & (mean >= _SMALL)).any()):
             break
-        words = draws.bits_torch(4 * count, device, first_block=(count + 3) // 4 + attempt * count)
+        words = draws.bits_torch(4 * count, device, first_block=(lengths + 3) // 4 + attempt * lengths)
         w = (words.view(-1, count, 4)[:, :, :2].double() + 0.5) * _INVERSE_2_32
         u, v = w[:, :, 0], w[:, :, 1]
         us = 0.5 - (u - 0.5).abs()

@@ -7,6 +7,7 @@ import numpy as np
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.images.channels import channel_limits, channel_lines
 from dalify.kernels.images.frames import flat_frames, visual_layout
 from dalify.registry import Spec, operator
@@ -47,7 +48,8 @@ def _(out: np.ndarray, x: np.ndarray, *, spec: Spec) -> None:
     channel_lines(target, source, factor, np.where(is_flat, np.float32(0), -lows * factor))
 
 
-@auto_contrast.gpu
+@auto_contrast.gpu_samples
+@on_padded  # repeated edges do not change the extrema
 def _(out: torch.Tensor, x: torch.Tensor) -> None:
     axes = (-3, -2)
     values = x.float()

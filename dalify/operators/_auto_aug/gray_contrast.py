@@ -6,11 +6,16 @@ import numpy as np
 
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.pointwise import scale_shift, scale_shift_torch
+from dalify.kernels.arrays.convert import saturate_cast_torch
+from dalify.kernels.arrays.padding_torch import on_padded
+from dalify.kernels.arrays.pointwise import scale_shift
+from dalify.kernels.arrays.reduce_torch import mean_torch
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.channels import channel_means
-from dalify.kernels.images.frames import flat_frames, frame_count, visual_layout
+from dalify.kernels.images.frames import flat_frames, folded_frames, frame_count, per_frame_of_samples, visual_layout
 from dalify.registry import PerSample, Spec, operator
 
 _LAYOUTS = ("FHWC", "HWC")
@@ -54,11 +59,19 @@ def _(out: np.ndarray, x: np.ndarray, *, contrast: np.ndarray, spec: Spec) -> No
     scale_shift(Samples.of_dense(target), Samples.of_dense(source), factor, gray * (1 - factor))
 
 
-@gray_contrast.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, contrast: np.ndarray, spec: Spec) -> None:
+@gray_contrast.gpu_samples
+def _(out: DeviceSamples, x: DeviceSamples, *, contrast: np.ndarray, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    source, target = flat_frames(x, layout), flat_frames(out, layout)
-    weights = torch.tensor(_WEIGHTS[x.shape[-1]], dtype=torch.float64, device=x.device)
-    gray = (source.double().mean((1, 2)) @ weights).cpu().numpy()
-    factor = np.repeat(contrast, frame_count(layout, spec.shape or ()))
-    scale_shift_torch(target, source, factor, gray * (1 - factor))
+    factor = per_frame_of_samples(contrast, x, layout, "contrast")
+    _change(folded_frames(out, layout), folded_frames(x, layout), contrast=factor)
+
+
+@on_padded
+def _change(out: torch.Tensor, x: torch.Tensor, *, contrast: np.ndarray, extents: np.ndarray) -> None:
+    means = torch.empty((len(x), x.shape[-1]), dtype=torch.float64, device=x.device)
+    mean_torch(means, x, (0, 1), extents)
+    # Not a matrix product, which may use reduced precision on an accelerator.
+    gray = sum(means[:, channel] * weight for channel, weight in enumerate(_WEIGHTS[x.shape[-1]]))
+    factor = uploaded(contrast, x.device, np.float64)
+    a, b = (values.float().reshape(-1, 1, 1, 1) for values in (factor, gray * (1 - factor)))
+    saturate_cast_torch(out, x.float() * a + b)

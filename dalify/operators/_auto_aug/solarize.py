@@ -9,6 +9,8 @@ from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.frozen import read_only
+from dalify.kernels.arrays.padding_torch import on_padded
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -51,7 +53,8 @@ def _(out: np.ndarray, x: np.ndarray, *, threshold: np.ndarray) -> None:
     _solarize(out.reshape(len(x), -1), read_only(x.reshape(len(x), -1)), limits)
 
 
-@solarize.gpu
+@solarize.gpu_samples
+@on_padded
 def _(out: torch.Tensor, x: torch.Tensor, *, threshold: np.ndarray) -> None:
-    limit = torch.tensor(threshold, device=x.device).reshape(-1, *[1] * (x.ndim - 1))
+    limit = uploaded(threshold, x.device).reshape(-1, *[1] * (x.ndim - 1))
     out.copy_(torch.where(x < limit, x, 255 - x))

@@ -9,6 +9,8 @@ from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.frozen import read_only
+from dalify.kernels.arrays.padding_torch import on_padded
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import PerSample, Spec, operator
 
 _THRESHOLD = 128
@@ -49,7 +51,8 @@ def _(out: np.ndarray, x: np.ndarray, *, shift: np.ndarray) -> None:
     _solarize_add(out.reshape(len(x), -1), read_only(x.reshape(len(x), -1)), shifts)
 
 
-@solarize_add.gpu
+@solarize_add.gpu_samples
+@on_padded
 def _(out: torch.Tensor, x: torch.Tensor, *, shift: np.ndarray) -> None:
-    shifts = torch.tensor(np.clip(shift, 0, 255), device=x.device).reshape(-1, *[1] * (x.ndim - 1))
+    shifts = uploaded(np.clip(shift, 0, 255), x.device).reshape(-1, *[1] * (x.ndim - 1))
     out.copy_(torch.where(x < _THRESHOLD, (x + shifts).clamp(max=255), x.to(shifts.dtype)).to(torch.uint8))

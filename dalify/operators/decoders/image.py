@@ -78,7 +78,7 @@ def _(out: Samples, encoded: Samples, *, options: DecodeOptions, headers: Any) -
     decode(out, encoded, options, headers)
 
 
-@image.mixed_samples(reason_against)
+@image.mixed_samples(reason_against, checked_by="_check_image")
 def _(out: DeviceSamples, encoded: Samples, *, options: DecodeOptions, hardware: HardwareDecoder, headers: Any) -> None:
     decode_mixed(out, encoded, options, hardware, headers)
 

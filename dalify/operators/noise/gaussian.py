@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.random.distributions import column, column_torch, standard_normal, standard_normal_torch
 from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import store, store_torch, values_per_sample
@@ -38,8 +40,14 @@ def _(out: np.ndarray, x: np.ndarray, *, mean: np.ndarray, stddev: np.ndarray, d
     store(out, noise + data if x.dtype.itemsize > 2 else np.add(noise, data, out=noise, dtype=np.float32))
 
 
-@gaussian.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, mean: np.ndarray, stddev: np.ndarray, draws: SampleDraws) -> None:
+@gaussian.gpu_samples
+def _(out: DeviceSamples, x: DeviceSamples, *, mean: np.ndarray, stddev: np.ndarray, draws: SampleDraws) -> None:
+    # A number belongs to the position in its sample, whatever the shape.
+    _add_noise(out.flattened(), x.flattened(), mean=mean, stddev=stddev, draws=draws)
+
+
+@on_padded
+def _add_noise(out: torch.Tensor, x: torch.Tensor, *, mean: np.ndarray, stddev: np.ndarray, draws: SampleDraws) -> None:
     noise = standard_normal_torch(draws, values_per_sample(x), x.device)
     noise = noise * column_torch(stddev, x.device) + column_torch(mean, x.device)
     is_wide = x.element_size() > 2 and x.dtype != torch.float32

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import LayoutError
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.convert import saturate_cast
+from dalify.kernels.arrays.padding_torch import on_padded
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.random.distributions import column, column_torch
 from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import check_probability
@@ -63,6 +67,15 @@ def _pixels(spec: Spec, shape: tuple[int, ...], *, per_channel: bool) -> tuple[i
     return (*shape[:-1], 1)
 
 
+def _pixels_and_channels(spec: Spec, shape: list[int], *, per_channel: bool) -> tuple[int, int]:
+    """Return the shape of a sample with all pixels along one axis, in the order of its elements."""
+    if per_channel or not shape:
+        return math.prod(shape), 1
+    if spec.layout and spec.layout[0] == "C" and spec.layout[-1] != "C":
+        return shape[0], math.prod(shape[1:])
+    return math.prod(shape[:-1]), shape[-1]
+
+
 def _values(given: Any, default: float, dtype: np.dtype[Any], count: int) -> np.ndarray:
     """Return one value of the data's type per sample."""
     values = np.empty(count, dtype)
@@ -107,10 +120,10 @@ def _(
     np.copyto(out, np.where(is_salt, salt, pepper), where=is_hit)
 
 
-@salt_and_pepper.gpu
+@salt_and_pepper.gpu_samples
 def _(
-    out: torch.Tensor,
-    x: torch.Tensor,
+    out: DeviceSamples,
+    x: DeviceSamples,
     *,
     pepper_val: np.ndarray | None,
     per_channel: bool,
@@ -122,6 +135,27 @@ def _(
 ) -> None:
     check_probability("prob", prob)
     check_probability("salt_vs_pepper", salt_vs_pepper)
+    # Pixels along one axis: a number belongs to the number of the pixel.
+    forms = np.array([_pixels_and_channels(spec, shape, per_channel=per_channel) for shape in x.shapes.tolist()])
+    _replace_pixels(
+        out.reshaped(forms), x.reshaped(forms), pepper_val=pepper_val, per_channel=per_channel, prob=prob,
+        salt_val=salt_val, salt_vs_pepper=salt_vs_pepper, spec=spec, draws=draws,
+    )  # fmt: skip
+
+
+@on_padded
+def _replace_pixels(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    pepper_val: np.ndarray | None,
+    per_channel: bool,
+    prob: np.ndarray,
+    salt_val: np.ndarray | None,
+    salt_vs_pepper: np.ndarray,
+    spec: Spec,
+    draws: SampleDraws,
+) -> None:
     pixels = _pixels(spec, tuple(x.shape[1:]), per_channel=per_channel)
     u = draws.uniform_torch(int(np.prod(pixels)), x.device, torch.float32)
     assert spec.dtype is not None, "dalify bug: a kernel without the type of its input"
@@ -132,6 +166,6 @@ def _(
     hit_share, salt_share = column_torch(prob, x.device), column_torch(salt_vs_pepper, x.device)
     is_hit = (u < hit_share).reshape(decisions)
     is_salt = (u < hit_share * salt_share).reshape(decisions)
-    pepper = torch.as_tensor(_values(pepper_val, low, dtype, len(x)), device=x.device).reshape(samples)
-    salt = torch.as_tensor(_values(salt_val, high, dtype, len(x)), device=x.device).reshape(samples)
+    pepper = uploaded(_values(pepper_val, low, dtype, len(x)), x.device).reshape(samples)
+    salt = uploaded(_values(salt_val, high, dtype, len(x)), x.device).reshape(samples)
     out.copy_(torch.where(is_hit, torch.where(is_salt, salt, pepper), x))

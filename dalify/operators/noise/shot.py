@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.random.distributions import column, column_torch
 from dalify.kernels.random.philox import SampleDraws
@@ -41,13 +43,19 @@ def _(out: np.ndarray, x: np.ndarray, *, factor: np.ndarray, draws: SampleDraws)
     store(out, np.where(scale == 0, data, values) if (scale == 0).any() else values)
 
 
-@shot.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, factor: np.ndarray, draws: SampleDraws) -> None:
+@shot.gpu_samples
+def _(out: DeviceSamples, x: DeviceSamples, *, factor: np.ndarray, draws: SampleDraws) -> None:
+    # A number belongs to the position in its sample, whatever the shape.
+    _add_noise(out.flattened(), x.flattened(), factor=factor, draws=draws)
+
+
+@on_padded
+def _add_noise(
+    out: torch.Tensor, x: torch.Tensor, *, factor: np.ndarray, draws: SampleDraws, extents: np.ndarray
+) -> None:
     scale = column_torch(factor, x.device)
     is_zero = scale == 0
-    data = x.reshape(len(x), values_per_sample(x))
-    values = poisson_torch(draws, data.float() / is_zero.to(scale.dtype).add(scale)) * scale
-    store_torch(out, values)
-    if bool(is_zero.any()):
-        kept = is_zero[:, 0]
-        movable_torch(out)[kept] = movable_torch(x)[kept]
+    counts = poisson_torch(draws, x.float() / is_zero.to(scale.dtype).add(scale), extents[:, 0])
+    store_torch(out, counts * scale)
+    if (column(factor) == 0).any():
+        movable_torch(out).copy_(torch.where(is_zero, movable_torch(x), movable_torch(out)))

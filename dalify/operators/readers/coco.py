@@ -207,7 +207,7 @@ def _(
             has_ids=image_ids,
             has_extents=pixelwise_masks,
         )
-    root = DataRoot(file_root, allow_outside=allow_outside_root)
+    root = DataRoot(file_root, allow_outside_root=allow_outside_root)
     source = annotations_file or preprocessed_annotations
     found.names = [root.relative(name, source, "image", number) for number, name in enumerate(found.names)]
     return _Images(file_root, found)

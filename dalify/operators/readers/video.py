@@ -10,33 +10,24 @@ import numpy as np
 from dalify.codecs.video import av
 from dalify.codecs.video_index import VideoEntry, VideoIndex
 from dalify.codecs.video_reader import blank_clip, clips_of, read_clip, reader_outputs, reader_specs
-from dalify.data import DALIDataType, DALIImageType
+from dalify.data import DALIDataType
 from dalify.formats.files.video_list import videos_of
+from dalify.parameter_groups.video import VideoSequences
 from dalify.registry import Spec, operator
 
 
-@operator(outputs=reader_outputs, reader=True, needs=(av,))
+@operator(outputs=reader_outputs, reader=True, needs=(av,), alphabetical=True)
 def video(
     *,
-    sequence_length: int,
+    videos: VideoSequences,
     additional_decode_surfaces: int = 2,
-    allow_outside_root: bool = False,
     channels: int = 3,
     dtype: DALIDataType = DALIDataType.UINT8,
-    enable_frame_num: object = "none",
-    enable_timestamps: bool = False,
-    file_list: str = "",
     file_list_frame_num: bool = False,
     file_list_include_preceding_frame: bool = False,
-    file_root: str = "",
-    filenames: list[str] = [],  # noqa: B006 - the signature is the schema; the list is never mutated
-    image_type: DALIImageType = DALIImageType.RGB,
-    labels: list[int] | None = None,
     normalized: bool = False,
     pad_sequences: bool = False,
     skip_vfr_check: bool = False,
-    step: int = -1,
-    stride: int = 1,
 ) -> tuple[Spec, ...]:
     """Read sequences of frames from videos of any container and codec that FFmpeg supports.
 
@@ -45,30 +36,20 @@ def video(
     the CPU; with ``device="gpu"`` the frames are copied to the GPU. Needs the extra ``dalify[video]``.
 
     Args:
-        sequence_length: number of frames per sequence.
         additional_decode_surfaces: option of DALI's hardware decoder; accepted but ignored.
-        allow_outside_root: interpret paths in the list as DALI does: relative to the current directory, without
-            restrictions. Only for trusted lists.
         channels: 3.
         dtype: UINT8 or FLOAT.
         enable_frame_num: also return frame numbers: ``"none"`` or False; ``"scalar"`` or True: of the first frame;
             ``"sequence"``: of each frame. Not with ``file_root``.
         enable_timestamps: also return the times of the frames. Not with ``file_root``.
-        file_list: path of a text file: each line has a path, relative to the folder of the list, an integer label, and
-            optionally start and end (exclusive) of a segment of the video.
         file_list_frame_num: start and end are frame numbers instead of seconds; negative ones count from the end of the
             video. Of fractions, a start is rounded up and an end down.
         file_list_include_preceding_frame: if a time is between frames, round a start down and an end up instead of the
             reverse.
-        file_root: folder with one subfolder per class, as in ``fn.readers.file``.
-        filenames: list of paths.
-        image_type: RGB, or YCbCr as stored, with chroma upsampled to each pixel.
         labels: one per path of ``filenames``; empty: 0, 1, 2 …; not given: no labels.
         normalized: values from 0 to 1; FLOAT only.
         pad_sequences: keep an incomplete last sequence, padded with black frames.
         skip_vfr_check: accepted but ignored: a variable frame rate is supported.
-        step: distance between the first frames of sequences; if not positive: ``sequence_length * stride``.
-        stride: distance between the frames of a sequence.
 
     Returns:
         video: ``[frames, height, width, 3]``, layout FHWC.
@@ -84,9 +65,9 @@ def video(
     Example:
         >>> clips, labels = fn.readers.video(file_root="films", sequence_length=16, device="gpu")  # doctest: +SKIP
     """
-    del sequence_length, additional_decode_surfaces, file_list_frame_num, file_list_include_preceding_frame, filenames
-    del pad_sequences, skip_vfr_check, step, stride, image_type
-    return reader_specs(dtype, channels, normalized, enable_frame_num, enable_timestamps, file_list, file_root, labels)
+    del additional_decode_surfaces, file_list_frame_num, file_list_include_preceding_frame
+    del pad_sequences, skip_vfr_check
+    return reader_specs(dtype, channels, normalized, *videos.outputs)
 
 
 @video.index
@@ -106,15 +87,11 @@ def _(
 def _(
     entry: VideoEntry,
     *,
+    videos: VideoSequences,
     dtype: DALIDataType,
-    enable_frame_num: object,
-    enable_timestamps: bool,
-    file_list: str,
-    file_root: str,
-    labels: object,
     normalized: bool,
 ) -> tuple[np.ndarray[Any, Any], ...]:
-    outputs = read_clip(entry, enable_frame_num, enable_timestamps, file_list, file_root, labels)
+    outputs = read_clip(entry, *videos.outputs)
     frames = outputs[0]
     if dtype == DALIDataType.FLOAT:
         frames = frames * np.float32(1 / 255) if normalized else frames.astype(np.float32)

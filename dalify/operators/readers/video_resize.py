@@ -11,35 +11,28 @@ from dalify.base.limits import check_shape
 from dalify.codecs.video import av
 from dalify.codecs.video_index import VideoEntry, VideoIndex
 from dalify.codecs.video_reader import blank_clip, clips_of, read_clip, reader_outputs, reader_specs
-from dalify.data import DALIDataType, DALIImageType, DALIInterpType
+from dalify.data import DALIDataType, DALIInterpType
 from dalify.data.samples import Samples
 from dalify.formats.files.video_list import videos_of
 from dalify.kernels.images.resample_axes import resample_axes
 from dalify.kernels.images.resize_geometry import check_resize_arguments, resize_geometry
+from dalify.parameter_groups.video import VideoSequences
 from dalify.registry import PerSample, Spec, operator
 
 _SIZES = ("size", "resize_shorter", "resize_longer", "resize_x", "resize_y", "resize_z", "roi_start", "roi_end")
 
 
-@operator(outputs=reader_outputs, reader=True, needs=(av,))
+@operator(outputs=reader_outputs, reader=True, needs=(av,), alphabetical=True)
 def video_resize(
     *,
-    sequence_length: int,
+    videos: VideoSequences,
     additional_decode_surfaces: int = 2,
-    allow_outside_root: bool = False,
     antialias: bool = True,
     channels: int = 3,
     dtype: DALIDataType = DALIDataType.UINT8,
-    enable_frame_num: object = "none",
-    enable_timestamps: bool = False,
-    file_list: str = "",
     file_list_frame_num: bool = False,
     file_list_include_preceding_frame: bool = False,
-    file_root: str = "",
-    filenames: list[str] = [],  # noqa: B006 - the signature is the schema; the list is never mutated
-    image_type: DALIImageType = DALIImageType.RGB,
     interp_type: PerSample[DALIInterpType] = DALIInterpType.INTERP_LINEAR,
-    labels: list[int] | None = None,
     mag_filter: PerSample[DALIInterpType] | None = None,
     max_size: list[float] | None = None,
     min_filter: PerSample[DALIInterpType] | None = None,
@@ -56,27 +49,19 @@ def video_resize(
     roi_start: PerSample[list[float]] | None = None,
     size: PerSample[list[float]] | None = None,
     skip_vfr_check: bool = False,
-    step: int = -1,
-    stride: int = 1,
     subpixel_scale: bool = True,
 ) -> tuple[Spec, ...]:
     """Read sequences of frames from videos and resize each frame: ``fn.readers.video`` and ``fn.resize`` combined.
 
     Args:
-        sequence_length: as in ``fn.readers.video``.
         additional_decode_surfaces: accepted but ignored.
-        allow_outside_root: as in ``fn.readers.video``.
         antialias: as in ``fn.resize``, like all arguments not described here.
         channels: 3.
         dtype: UINT8, or FLOAT, which is not rounded.
         enable_frame_num: as in ``fn.readers.video``.
         enable_timestamps: as in ``fn.readers.video``.
-        file_list: as in ``fn.readers.video``.
         file_list_frame_num: as in ``fn.readers.video``.
         file_list_include_preceding_frame: as in ``fn.readers.video``.
-        file_root: as in ``fn.readers.video``.
-        filenames: as in ``fn.readers.video``.
-        image_type: as in ``fn.readers.video``.
         interp_type: filter for downscaling and upscaling.
         labels: as in ``fn.readers.video``.
         mag_filter: filter for upscaling.
@@ -95,8 +80,6 @@ def video_resize(
         roi_start: start of the source region.
         size: height and width in pixels.
         skip_vfr_check: accepted but ignored.
-        step: as in ``fn.readers.video``.
-        stride: as in ``fn.readers.video``.
         subpixel_scale: adjust the region if a computed extent is not an integer.
 
     Returns:
@@ -113,8 +96,8 @@ def video_resize(
     Example:
         >>> clips = fn.readers.video_resize(filenames=films, sequence_length=16, resize_shorter=256)  # doctest: +SKIP
     """
-    del sequence_length, additional_decode_surfaces, file_list_frame_num, file_list_include_preceding_frame, filenames
-    del pad_sequences, skip_vfr_check, step, stride, image_type, max_size
+    del additional_decode_surfaces, file_list_frame_num, file_list_include_preceding_frame
+    del pad_sequences, skip_vfr_check, max_size
     del antialias, interp_type, mag_filter, min_filter, roi_relative, subpixel_scale
     check_resize_arguments(
         mode=mode,
@@ -127,7 +110,7 @@ def video_resize(
         roi_start=roi_start,
         roi_end=roi_end,
     )
-    return reader_specs(dtype, channels, normalized, enable_frame_num, enable_timestamps, file_list, file_root, labels)
+    return reader_specs(dtype, channels, normalized, *videos.outputs)
 
 
 @video_resize.index
@@ -147,14 +130,10 @@ def _(
 def _(
     entry: VideoEntry,
     *,
+    videos: VideoSequences,
     antialias: bool,
     dtype: DALIDataType,
-    enable_frame_num: object,
-    enable_timestamps: bool,
-    file_list: str,
-    file_root: str,
     interp_type: Any,
-    labels: object,
     mag_filter: Any,
     max_size: Sequence[float] | None,
     min_filter: Any,
@@ -171,7 +150,7 @@ def _(
     size: Any,
     subpixel_scale: bool,
 ) -> tuple[np.ndarray[Any, Any], ...]:
-    frames, *others = read_clip(entry, enable_frame_num, enable_timestamps, file_list, file_root, labels)
+    frames, *others = read_clip(entry, *videos.outputs)
     sizes = (size, resize_shorter, resize_longer, resize_x, resize_y, resize_z, roi_start, roi_end)
     shaping = {name: _to_numbers(value) for name, value in zip(_SIZES, sizes, strict=True)}
     geometry = resize_geometry(

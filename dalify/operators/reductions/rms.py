@@ -7,29 +7,19 @@ import numpy as np
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays import reduce
-from dalify.kernels.arrays.axes import chosen_axes, reduced_spec
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce_torch import rms_torch
+from dalify.parameter_groups.reduction import ReducedAxes
 from dalify.registry import Spec, operator
 
 
-@operator
-def rms(
-    x: Spec,
-    /,
-    *,
-    axes: list[int] | None = None,
-    axis_names: str | None = None,
-    dtype: DALIDataType | None = None,
-    keep_dims: bool = False,
-) -> Spec:
+@operator(alphabetical=True)
+def rms(x: Spec, /, *, reduced: ReducedAxes, dtype: DALIDataType | None = None) -> Spec:
     """Compute the root mean square along axes.
 
     Args:
         x: data of any type.
-        axes: axes to reduce, by default all; negative axes count from the end.
-        axis_names: the axes as letters of the layout, instead of `axes`.
         dtype: type of the results; integers are truncated and saturated.
-        keep_dims: keep the reduced axes, with extent 1 and their letter.
 
     Returns:
         root mean squares: FLOAT, or FLOAT64 of FLOAT64; see `dtype`.
@@ -41,16 +31,22 @@ def rms(
     Example:
         >>> loudness = fn.reductions.rms(audio)  # doctest: +SKIP
     """
-    chosen = chosen_axes(x, axes, axis_names)
-    assert x.dtype is not None, "dalify bug: a reduction of unknown type"
-    return reduced_spec(x, chosen, reduce.reduced_dtype("rms", x.dtype, dtype), keep_dims=keep_dims)
+    return reduced.result(x, "rms", dtype)
 
 
 @rms.cpu
-def _(out: np.ndarray, x: np.ndarray, *, axes: tuple[int, ...] | None, axis_names: str | None, spec: Spec) -> None:
-    reduce.rms(out, x, chosen_axes(spec, axes, axis_names))
+def _(out: np.ndarray, x: np.ndarray, *, reduced: ReducedAxes, spec: Spec) -> None:
+    reduce.rms(out, x, reduced.of(spec))
 
 
-@rms.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, axes: tuple[int, ...] | None, axis_names: str | None, spec: Spec) -> None:
-    rms_torch(out, x, chosen_axes(spec, axes, axis_names))
+@rms.gpu_samples
+@on_padded
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    reduced: ReducedAxes,
+    spec: Spec,
+    extents: np.ndarray,
+) -> None:
+    rms_torch(out, x, reduced.of(spec), extents)

@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from dalify.data import Array
+from dalify.base.optional import torch
 from dalify.kernels.arrays import reduce
-from dalify.kernels.arrays.axes import check_center, chosen_axes, reduced_spec
+from dalify.kernels.arrays.axes import check_center
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce_torch import variance_torch
+from dalify.parameter_groups.reduction import ReducedAxes
 from dalify.registry import Spec, operator
 
 
-@operator
-def variance(
-    x: Spec,
-    mean: Spec,
-    /,
-    *,
-    axes: list[int] | None = None,
-    axis_names: str | None = None,
-    ddof: int = 0,
-    keep_dims: bool = False,
-) -> Spec:
+@operator(alphabetical=True)
+def variance(x: Spec, mean: Spec, /, *, reduced: ReducedAxes, ddof: int = 0) -> Spec:
     """Compute the variance around a given mean along axes.
 
     Args:
         x: data of any type.
         mean: center of the deviations: one number per sample, or one for each result, such as the result of
             ``fn.reductions.mean`` with the same axes (with or without ``keep_dims``).
-        axes: axes to reduce, by default all; negative axes count from the end.
-        axis_names: the axes as letters of the layout, instead of `axes`.
         ddof: delta degrees of freedom: the divisor is the number of elements minus `ddof`; 1 for an unbiased estimate.
-        keep_dims: keep the reduced axes, with extent 1 and their letter.
 
     Returns:
         variances: FLOAT, or FLOAT64 of FLOAT64.
@@ -46,17 +34,34 @@ def variance(
     Example:
         >>> variance = fn.reductions.variance(images, fn.reductions.mean(images))  # doctest: +SKIP
     """
-    chosen = chosen_axes(x, axes, axis_names)
-    assert x.dtype is not None, "dalify bug: a reduction of unknown type"
-    result = reduced_spec(x, chosen, reduce.reduced_dtype("variance", x.dtype), keep_dims=keep_dims)
+    result = reduced.result(x, "variance")
     check_center(mean, result)
     return result
 
 
 @variance.cpu
-@variance.gpu
 def _(
-    out: Array, x: Array, mean: Array, *, axes: tuple[int, ...] | None, axis_names: str | None, ddof: int, spec: Spec
+    out: np.ndarray,
+    x: np.ndarray,
+    mean: np.ndarray,
+    *,
+    reduced: ReducedAxes,
+    ddof: int,
+    spec: Spec,
 ) -> None:
-    compute: Any = reduce.variance if isinstance(x, np.ndarray) else variance_torch
-    compute(out, x, mean, chosen_axes(spec, axes, axis_names), ddof)
+    reduce.variance(out, x, mean, reduced.of(spec), ddof)
+
+
+@variance.gpu_samples
+@on_padded
+def _(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    mean: torch.Tensor,
+    *,
+    reduced: ReducedAxes,
+    ddof: int,
+    spec: Spec,
+    extents: np.ndarray,
+) -> None:
+    variance_torch(out, x, mean, reduced.of(spec), ddof, extents)

@@ -8,7 +8,7 @@ import torch
 
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.data import DALIDataType, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
-from dalify.data.exchange import torch_view
+from dalify.data.batch import tensor_of as tensor_of_array
 from dalify.plugin.collate import array_of
 
 __all__ = ["as_tensor", "feed_ndarray", "tensor_of", "to_torch_type"]
@@ -41,7 +41,7 @@ def as_tensor(array: Any) -> torch.Tensor:
         return array
     if not array.flags.writeable or any(stride < 0 for stride in array.strides):
         array = array.copy()
-    return torch_view(array)
+    return tensor_of_array(array)
 
 
 def feed_ndarray(

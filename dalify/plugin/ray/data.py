@@ -19,7 +19,7 @@ from dalify.executor.batch_worker import BatchWorker
 from dalify.executor.iteration import Iteration
 from dalify.executor.remote import RemoteParts, Replies, pickled_setup
 from dalify.pipeline.definition import pipeline_def
-from dalify.pipeline.pipeline import Pipeline
+from dalify.pipeline.pipeline import Pipeline, parts_of
 from dalify.plugin.ray.package import ray, ray_block, ray_datasource
 from dalify.sources.pickling import CallbackPickler
 
@@ -112,8 +112,8 @@ class PipelineMapper:
         if missing:
             raise ArgumentValueError(f"the data set has no column {missing[0]!r}; it has {', '.join(batch)}.")
         if self._row_numbers is not None:
-            self._pipe.build()
-            self._pipe._engine().next_rows = _checked_numbers(self._row_numbers, batch[self._row_numbers])
+            engine = parts_of(self._pipe).builder.engine()
+            engine.next_rows = _checked_numbers(self._row_numbers, batch[self._row_numbers])
         given = self._pipe.run(**{name: _samples(batch[name]) for name in self._columns})
         return {name: _column(output) for name, output in zip(self._outputs, given, strict=True)}
 
@@ -172,7 +172,7 @@ def pipeline_datasource(pipe: Pipeline, outputs: Sequence[str], *, epoch: int = 
             f"the pipeline has {pipe.num_outputs} outputs, and outputs= names {len(outputs)}.", line=line
         )
     recorder = _Recorder()
-    pipe._elsewhere = recorder
+    parts_of(pipe).builder.elsewhere = recorder
     pipe.build()
     try:
         requests = list(_requests(pipe, recorder, epoch, line))
@@ -198,6 +198,7 @@ class _Recorder:
 
     count = 1
     threads = 1
+    under_way = 1
 
     def __init__(self) -> None:
         self.parts: RemoteParts | None = None
@@ -240,11 +241,12 @@ def _requests(
         raise ArgumentValueError(
             "a data source reads the whole epoch.", line=line, hint="Leave shard_id, num_shards and shard out."
         )
+    engine = parts_of(pipe).builder.engine()
     if epoch:
-        pipe._engine().start_epoch(epoch)
+        engine.start_epoch(epoch)
     left = metas[0]["epoch_size"]
     while left > 0:
-        pipe._engine().schedule()
+        engine.schedule()
         request = recorder.requests[-1]
         yield request, min(left, request.size)
         left -= request.size

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, PipelineStateError
-from dalify.base.fork_lock import ForkLock
 from dalify.base.source_line import SourceLine
 from dalify.executor.remote import RemoteParts
-from dalify.pipeline.pipeline import Pipeline
+from dalify.pipeline.pipeline import Pipeline, parts_of
 from dalify.plugin.ray.pool import RayPool
 from dalify.plugin.ray.stages import RayStages
 
@@ -68,32 +67,27 @@ class RayPipeline(Pipeline):
         given = {name: value for name, value in given.items() if value is not None}
         if pool is not None and given:
             raise ArgumentValueError(f"pool and {', '.join(given)} exclude each other.", line=SourceLine.capture())
-        if pipe._built is not None:
+        parts = parts_of(pipe)
+        if parts.builder.built is not None:
             raise PipelineStateError(
                 "the pipeline was built already, in this process.",
                 line=SourceLine.capture(),
                 hint="Make a RayPipeline of it before build(), run() and iterators.",
             )
-        if pipe._options.processes:
+        if parts.options.processes:
             raise ArgumentValueError(
-                "processes= and Ray exclude each other.", line=pipe._line, hint="Leave processes= out of the pipeline."
+                "processes= and Ray exclude each other.", line=parts.line, hint="Leave processes= out of the pipeline."
             )
-        pipe._graph()
-        self.__dict__.update(pipe.__dict__)
-        self._lock = ForkLock()
+        parts.builder.graph()
+        self.__dict__.update(pipe.__dict__)  # also what iter_setup of a user's subclass reads
         self._iter_setup = type(pipe).iter_setup
-        self._elsewhere = self._place = _Place(pool or RayPool(**given, is_shared=False))
+        self._place = _Place(pool or RayPool(**given, is_shared=False))
+        parts.pipeline.point_to(self)
+        parts.builder.elsewhere = self._place
 
     def iter_setup(self) -> None:
         """Feed data for the next iteration, as the pipeline does of which this one was made."""
         self._iter_setup(self)
-
-    @property
-    def _depth(self) -> int:
-        depth = self._options.depth
-        # Each worker has a batch in the making and one at hand. Without exec_async, one is asked for at a time.
-        is_ahead = self._options.exec_pipelined and self._options.exec_async
-        return depth - 1 + self._place.under_way if is_ahead else depth
 
     @property
     def nodes(self) -> list[str]:
@@ -120,7 +114,7 @@ class _Place:
 
     @property
     def under_way(self) -> int:
-        """How many batches workers should have at once."""
+        """How many batches workers should have at the same time: each has one in the making and one at hand."""
         return 1 if self.current is None else self.current.under_way
 
     def stages(self, parts: RemoteParts) -> RayStages:

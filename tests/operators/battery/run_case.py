@@ -18,6 +18,7 @@ import dalify
 from dalify.api.functions import make_function
 from dalify.data.dtypes import from_numpy
 from dalify.pipeline import do_not_convert
+from dalify.pipeline.pipeline import parts_of
 from dalify.registry import catalog
 from tests.operators.battery.case import SAMPLES, Case, Data, Each
 from tests.operators.battery.cases import CASES
@@ -174,7 +175,7 @@ def run_case(
         return tuple(nodes_of(name, case, samples, folder, device))
 
     with built(do_not_convert(graph), count=len(samples), device=device, num_threads=num_threads) as pipe:
-        for stage in pipe._engine().plan.stages:
+        for stage in parts_of(pipe).builder.engine().plan.stages:
             stage.seconds_per_sample = seconds_per_sample
         return outputs_of(pipe.run())
 

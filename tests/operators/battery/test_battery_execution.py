@@ -16,6 +16,7 @@ from dalify import passes
 from dalify.base.errors import DalifyError
 from dalify.graph.serialize import to_json
 from dalify.pipeline import do_not_convert
+from dalify.pipeline.pipeline import parts_of
 from dalify.registry import catalog
 from tests.operators.battery.case import SAMPLES
 from tests.operators.battery.direct_call import call_kernel, why_no_direct_call
@@ -112,7 +113,7 @@ def test_pickled(name: str, folder: Path) -> None:
     if case.not_serialized:
         pytest.skip(case.not_serialized)
     with built(do_not_convert(lambda: tuple(nodes_of(name, case, ALL, folder, names=[])))) as pipe:
-        graph = pipe._built.graph
+        graph = parts_of(pipe).builder.built.graph
         again = pickle.loads(pickle.dumps(graph))
         assert [node.operator for node in again.nodes()] == [node.operator for node in graph.nodes()]
         assert json.dumps(to_json(again)) == json.dumps(to_json(graph))

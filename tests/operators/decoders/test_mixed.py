@@ -154,6 +154,24 @@ def test_same_images_as_on_the_host(name: str, many: list[str], calls: list[int]
     assert sum(calls[:2]) == (8 if name in ("crop", "random crop", "slice") else 10)
 
 
+@pytest.mark.parametrize("name", ["crop", "random crop", "slice"])
+def test_the_decoder_decodes_only_the_window(
+    name: str, many: list[str], calls: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shapes: list[tuple[int, ...]] = []
+    original = NvImageCodecDecoder.decode
+
+    def decode(self: Any, *arguments: Any, **options: Any) -> list[Any]:
+        images = original(self, *arguments, **options)
+        shapes.extend(tuple(image.shape) for image in images if image is not None)
+        return images
+
+    monkeypatch.setattr(NvImageCodecDecoder, "decode", decode)
+    pipe = pipeline(many[:BATCH], "mixed", OPERATORS[name], prefetch_queue_depth=1)
+    ((images, _),) = batches(pipe, 1)
+    assert shapes == [image.shape for image in images]
+
+
 def test_one_call_for_a_batch(many: list[str], calls: list[int]) -> None:
     pipe = pipeline(many[:8], "mixed", OPERATORS["image"], prefetch_queue_depth=1)
     pipe.run()
@@ -259,8 +277,82 @@ def test_bad_samples_are_replaced_as_on_the_host(
     assert [(bad.source, bad.error, bad.line, bad.sample) for bad in ours.bad_samples()] == [
         (bad.source, bad.error, bad.line, bad.sample) for bad in theirs.bad_samples()
     ]
-    assert bool(calls) == (policy == "replace")
-    assert ("decodes on the device" in ours.explain()) == (policy == "replace")
+    assert calls
+    assert "decodes on the device" in ours.explain()
+
+
+@pytest.mark.parametrize("policy", ["raise", "skip"])
+def test_damage_inside_of_the_compressed_data_is_no_error_as_on_the_host(
+    policy: str, tmp_path: Path, calls: list[int]
+) -> None:
+    whole, middle = jpeg(11), len(jpeg(11)) // 2
+    files = write(
+        tmp_path,
+        [
+            whole[:middle] + b"\xff\xd9",
+            whole[:middle] + bytes(100) + whole[middle + 100 :],
+            whole[:middle] + b"\xff\xd9" + whole[middle:],
+            whole[:middle] + whole[middle + 50 :],
+            jpeg(4),
+        ],
+    )
+    ours, theirs = (pipeline(files, device, OPERATORS["image"], on_error=policy) for device in ("mixed", "cpu"))
+    for (images, _), (expected, _) in zip(batches(ours, 2), batches(theirs, 2), strict=True):
+        for found, wanted in zip(images, expected, strict=True):
+            assert found.shape == wanted.shape
+            if emulated():  # how decoders of devices fill what is missing is up to them
+                np.testing.assert_array_equal(found, wanted)
+    assert not ours.bad_samples()
+    assert not theirs.bad_samples()
+    assert calls
+    if emulated():
+        assert calls[0] == BATCH
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_skipped_files_of_all_kinds(processes: int, tmp_path: Path, calls: list[int]) -> None:
+    bad = [damaged("no quantization tables"), other("PNG", 1)[:900], jpeg(3, progressive=True)[:2000]]
+    good = [jpeg(0), other("PNG", 2), jpeg(4, progressive=True), *(jpeg(seed) for seed in range(6))]
+    files = write(tmp_path, [good[0], bad[0], *good[1:3], bad[1], *good[3:], bad[2]])
+    options: dict[str, Any] = {"on_error": "skip"}
+    ours = pipeline(files, "mixed", OPERATORS["image"], **options, processes=processes)
+    theirs = pipeline(files, "cpu", OPERATORS["image"], **options)
+    try:
+        for (images, labels), (expected, expected_labels) in zip(batches(ours, 4), batches(theirs, 4), strict=True):
+            assert labels == expected_labels
+            for found, wanted in zip(images, expected, strict=True):
+                assert_same(found, wanted)
+        assert [str(sample) for sample in ours.bad_samples()] == [str(sample) for sample in theirs.bad_samples()]
+        assert len({sample.source for sample in ours.bad_samples()}) == len(bad)
+    finally:
+        ours.close()
+    assert calls
+
+
+@pytest.mark.parametrize("name", ["crop", "random crop", "slice"])
+def test_windows_are_decoded_on_the_host_if_bad_samples_are_skipped(
+    name: str, many: list[str], calls: list[int]
+) -> None:
+    pipe = pipeline(many, "mixed", OPERATORS[name], on_error="skip")
+    assert "decodes on the host (on_error='skip'" in pipe.explain()
+    pipe.run()
+    assert not calls
+
+
+def test_skipping_before_a_crop_that_is_fused_with_the_decoder(tmp_path: Path, calls: list[int]) -> None:
+    files = write(tmp_path, [jpeg(0), damaged("no quantization tables"), *(jpeg(seed) for seed in range(2, 7))])
+
+    def cropped(encoded: Any, device: str) -> Any:
+        return fn.random_resized_crop(fn.decoders.image(encoded, device=device), size=[24, 32])
+
+    ours, theirs = (pipeline(files, device, cropped, on_error="skip") for device in ("mixed", "cpu"))
+    for (images, labels), (expected, expected_labels) in zip(batches(ours, 3), batches(theirs, 3), strict=True):
+        assert labels == expected_labels
+        for found, wanted in zip(images, expected, strict=True):
+            assert np.abs(found.astype(float) - wanted).mean() < LARGEST_MEAN_ON_DEVICES
+    assert [str(sample) for sample in ours.bad_samples()] == [str(sample) for sample in theirs.bad_samples()]
+    assert "decodes on the device" in ours.explain()
+    assert calls
 
 
 def test_what_the_device_cannot_decode_is_decoded_on_the_host(

@@ -10,7 +10,7 @@ from PIL import Image
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.data import TensorCPU, TensorGPU
-from dalify.data.exchange import torch_view
+from dalify.data.batch import tensor_of as tensor_of_array
 
 __all__ = ["from_pixels", "pixels_of", "tensor_of"]
 
@@ -64,4 +64,4 @@ def tensor_of(value: TensorCPU | TensorGPU) -> torch.Tensor:
     array = value._array
     if not isinstance(array, np.ndarray):
         return array
-    return torch_view(array if array.flags.writeable and min(array.strides, default=0) >= 0 else array.copy())
+    return tensor_of_array(array if array.flags.writeable and min(array.strides, default=0) >= 0 else array.copy())

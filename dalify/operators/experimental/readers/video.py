@@ -12,6 +12,7 @@ from dalify.codecs.video import av
 from dalify.codecs.video_index import Division, VideoEntry, VideoIndex, blank_outputs, clip_outputs, frame_num_kind
 from dalify.data import DALIDataType, DALIImageType
 from dalify.formats.files.video_list import videos_of
+from dalify.parameter_groups.video import VideoSequences
 from dalify.registry import Spec, operator
 
 _FORMATS = ("frames", "timestamps")
@@ -27,25 +28,15 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return 1 + labeled + numbered + bool(arguments.get("enable_timestamps"))
 
 
-@operator(outputs=_count, reader=True, needs=(av,))
+@operator(outputs=_count, reader=True, needs=(av,), alphabetical=True)
 def video(
     *,
-    sequence_length: int,
-    allow_outside_root: bool = False,
-    enable_frame_num: object = "none",
-    enable_timestamps: bool = False,
-    file_list: str = "",
+    videos: VideoSequences,
     file_list_format: str = "timestamps",
     file_list_include_end: bool = True,
     file_list_rounding: str = "start_down_end_up",
-    file_root: str = "",
-    filenames: list[str] = [],  # noqa: B006 - the signature is the schema; the list is never mutated
     fill_value: list[int] = [0],  # noqa: B006
-    image_type: DALIImageType = DALIImageType.RGB,
-    labels: list[int] | None = None,
     pad_mode: str = "none",
-    step: int = -1,
-    stride: int = 1,
     uniform_sample: bool = False,
 ) -> tuple[Spec, ...]:
     """Read sequences of frames from videos of any container and codec that FFmpeg supports.
@@ -58,28 +49,14 @@ def video(
     off by one frame. DALI's CPU reader supports only VP8, VP9 and MJPEG.
 
     Args:
-        sequence_length: number of frames per sequence.
-        allow_outside_root: interpret paths in the list as DALI does: relative to the current directory, without
-            restrictions. Only for trusted lists.
-        enable_frame_num: also return frame numbers: ``"none"`` or False; ``"scalar"`` or True: of the first frame;
-            ``"sequence"``: of each frame.
-        enable_timestamps: also return the times of the frames.
-        file_list: path of a text file: each line has a path, relative to the folder of the list, an integer label, and
-            optionally start and end (exclusive) of a segment of the video.
         file_list_format: whether start and end are ``"timestamps"`` in seconds or ``"frames"``; negative values count
             from the end of the video.
         file_list_include_end: accepted but ignored: as in DALI's CPU reader, the end is exclusive.
         file_list_rounding: rounding of times between frames: ``"start_down_end_up"``, ``"start_up_end_down"``,
             ``"all_up"`` or ``"all_down"``.
-        file_root: folder with one subfolder per class, as in ``fn.readers.file``.
-        filenames: list of paths.
         fill_value: padding color of ``pad_mode="constant"``: one value or three, 0 to 255.
-        image_type: RGB, or YCbCr as stored, with chroma upsampled to each pixel.
-        labels: one per path of ``filenames``.
         pad_mode: padding of an incomplete last sequence: ``none``: it is dropped; ``constant``, ``edge``,
             ``reflect_1001``, ``reflect_101``: as in ``fn.decoders.video``.
-        step: distance between the first frames of sequences; if not positive: ``sequence_length * stride``.
-        stride: distance between the frames of a sequence.
         uniform_sample: one sequence per video or segment, with frames at equal distances from the first to the last;
             ``step``, ``stride`` and ``pad_mode`` are then ignored.
 
@@ -97,17 +74,17 @@ def video(
     Example:
         >>> clips, labels = fn.experimental.readers.video(file_root="films", sequence_length=16)  # doctest: +SKIP
     """
-    del step, stride, pad_mode, fill_value, file_list_include_end, filenames, uniform_sample, sequence_length
+    del pad_mode, fill_value, file_list_include_end, uniform_sample
     if file_list_format not in _FORMATS:
         raise ArgumentValueError(option_error_text("file_list_format", file_list_format, _FORMATS))
     outputs = [Spec(DALIDataType.UINT8, 4, "FHWC")]
-    if _has_labels(file_root, file_list, labels):
+    if _has_labels(videos.file_root, videos.file_list, videos.labels):
         outputs.append(Spec(DALIDataType.INT32, 1, ""))
-    if frame_num_kind(enable_frame_num) != "none":
+    if frame_num_kind(videos.enable_frame_num) != "none":
         outputs.append(Spec(DALIDataType.INT32, 1, ""))
-    if enable_timestamps:
+    if videos.enable_timestamps:
         outputs.append(Spec(DALIDataType.FLOAT64, 1, ""))
-    del image_type, file_list_rounding
+    del file_list_rounding
     return tuple(outputs)
 
 
@@ -150,19 +127,15 @@ def _(
 def _(
     entry: VideoEntry,
     *,
-    enable_frame_num: object,
-    enable_timestamps: bool,
-    file_list: str,
-    file_root: str,
-    labels: object,
+    videos: VideoSequences,
 ) -> tuple[np.ndarray[Any, Any], ...]:
     clip = entry.read()
     return clip_outputs(
         clip,
         clip.frames,
-        labeled=_has_labels(file_root, file_list, labels),
-        frame_num=frame_num_kind(enable_frame_num),
-        timestamps=enable_timestamps,
+        labeled=_has_labels(videos.file_root, videos.file_list, videos.labels),
+        frame_num=frame_num_kind(videos.enable_frame_num),
+        timestamps=videos.enable_timestamps,
     )
 
 
@@ -170,17 +143,13 @@ def _(
 def _(
     entry: VideoEntry,
     *,
-    enable_frame_num: object,
-    enable_timestamps: bool,
-    file_list: str,
-    file_root: str,
-    labels: object,
+    videos: VideoSequences,
 ) -> tuple[np.ndarray[Any, Any] | None, ...]:
     return blank_outputs(
         entry,
-        labeled=_has_labels(file_root, file_list, labels),
-        frame_num=frame_num_kind(enable_frame_num),
-        timestamps=enable_timestamps,
+        labeled=_has_labels(videos.file_root, videos.file_list, videos.labels),
+        frame_num=frame_num_kind(videos.enable_frame_num),
+        timestamps=videos.enable_timestamps,
     )
 
 

@@ -66,7 +66,7 @@ def test_batches_are_dalis(films, oracle, batch_size, depth, policy):
     pipe.close()
 
 
-def test_beside_other_data_and_operators(films, emulated_gpu):
+def test_beside_other_data_and_operators(films, gpu):
     @dalify.pipeline_def(batch_size=4, num_threads=2, device_id=0, prefetch_queue_depth=1)
     def graph():
         clips = dalify.fn.experimental.inputs.video(name="film", sequence_length=8, device="mixed")

@@ -1,0 +1,37 @@
+"""Checks of the type of untyped values that tell type checkers the types of the elements, too.
+
+After ``isinstance(value, list)`` a type checker knows a list, but not of what.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeGuard
+
+import numpy as np
+
+__all__ = ["is_array", "is_dictionary", "is_list", "is_list_or_tuple", "is_tuple"]
+
+
+def is_array(value: object) -> TypeGuard[np.ndarray]:
+    """Return whether a value is a NumPy array."""
+    return isinstance(value, np.ndarray)
+
+
+def is_dictionary(value: object) -> TypeGuard[dict[Any, Any]]:
+    """Return whether a value is a dictionary."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Return whether a value is a list."""
+    return isinstance(value, list)
+
+
+def is_tuple(value: object) -> TypeGuard[tuple[Any, ...]]:
+    """Return whether a value is a tuple."""
+    return isinstance(value, tuple)
+
+
+def is_list_or_tuple(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
+    """Return whether a value is a list or a tuple."""
+    return isinstance(value, (list, tuple))

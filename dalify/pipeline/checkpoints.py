@@ -1,0 +1,175 @@
+"""Saving and restoring the state of a pipeline.
+
+A state describes which batches the consumer has received, not which were prefetched.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from dalify.base.errors import CheckpointError, DalifyError
+from dalify.base.fork_lock import ForkLock
+from dalify.base.optional import LazyModule
+from dalify.base.source_line import SourceLine
+from dalify.pipeline.engine_builder import EngineBuilder
+from dalify.pipeline.options import PipelineOptions
+from dalify.pipeline.reference import PipelineReference
+from dalify.pipeline.run import Run
+
+if TYPE_CHECKING:
+    from dalify.executor.engine import Engine
+    from dalify.pipeline import state as saving
+else:
+    saving = LazyModule("dalify.pipeline.state", "saving the state of a pipeline")
+
+__all__ = ["Checkpoints", "Saved", "text_of"]
+
+Saved = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+
+class Checkpoints:
+    """Saves and restores the state of a pipeline.
+
+    Args:
+        options: options of the pipeline.
+        line: the user's line that created it.
+        pipeline: the pipeline, whose ``build`` a subclass may override.
+        builder: has the graph and the engine.
+        run: its run.
+        lock: held while a state is saved or loaded.
+
+    Attributes:
+        is_restored: whether a state was loaded.
+        iterator_state: state of the iterator in the loaded state; None without one.
+    """
+
+    def __init__(
+        self,
+        options: PipelineOptions,
+        line: SourceLine | None,
+        pipeline: PipelineReference,
+        builder: EngineBuilder,
+        run: Run,
+        lock: ForkLock,
+    ) -> None:
+        self._options = options
+        self._line = line
+        self._pipeline = pipeline
+        self._builder = builder
+        self._run = run
+        self._lock = lock
+        self.is_restored = False
+        self.iterator_state: dict[str, Any] | None = None
+        self._description: dict[str, str] | None = None
+
+    def state(self, iterator: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return the position of the consumer as JSON data.
+
+        Args:
+            iterator: state of an iterator that is saved with it.
+
+        Raises:
+            CheckpointError: JSON cannot represent the state of a user's source.
+        """
+        with self._lock:
+            engine = self._builder.engine()
+            if self._description is None:
+                self._description = saving.describe(self._builder.graph())
+            state = {
+                "format": saving.FORMAT,
+                "batch_size": self._options.batch_size,
+                "seed": self._builder.seed,
+                "graph": self._description,
+                "at_end": self._run.is_exhausted and not engine.scheduled,
+                **engine.state(),
+            }
+            return saving.sealed(state if iterator is None else {**state, "iterator": dict(iterator)})
+
+    def load(self, saved: Saved) -> None:
+        """Build the engine at a state, or continue there.
+
+        Raises:
+            CheckpointError: see ``take``.
+        """
+        with self._lock:
+            self.take(saved)
+            self._pipeline().build()
+
+    def take(self, saved: Saved | bytes | str) -> None:
+        """Restore a state now, or have the engine start there when it is built.
+
+        Args:
+            saved: a state, its text, or the states of all shards.
+
+        Raises:
+            CheckpointError: not a state of this graph, batch size and seed, or one that was modified.
+        """
+        builder = self._builder
+        try:
+            state = self._opened(saved)
+            if self._options.seed not in (None, state["seed"]):
+                raise CheckpointError(
+                    f"the checkpoint was made with seed={state['seed']}, the pipeline has seed={self._options.seed}.",
+                    hint="Use the same seed, or omit it to use that of the checkpoint.",
+                )
+            if builder.built is not None:
+                saving.check_graph(state, builder.graph(), self._options.batch_size)
+                self._restore(builder.built.engine, state)
+            else:
+                builder.start_at(state)
+        except DalifyError as error:
+            error.locate(line=self._line)
+            raise
+        builder.seed = state["seed"]
+        self._run.begin_at(
+            is_exhausted=state["at_end"],
+            has_delivered=state["at_end"] or any(source and source.get("iteration") for source in state["sources"]),
+        )
+        self.iterator_state = state.get("iterator")
+        self.is_restored = True
+
+    def _opened(self, saved: Saved | bytes | str) -> dict[str, Any]:
+        if isinstance(saved, (Mapping, str, bytes)):
+            return saving.opened(saved)
+        if not isinstance(saved, Sequence):
+            raise CheckpointError(
+                f"not a checkpoint: {type(saved).__name__}.",
+                hint="Pass the result of checkpoint() or state_dict() of a pipeline.",
+            )
+        states = [saving.opened(item) for item in saved]
+        if not states:
+            raise CheckpointError("the list of states is empty.")
+        shard = saving.shard_of(self._builder.graph())
+        state = saving.merged(states, shard)
+        if self._options.seed is not None and saving.divides(state, shard):
+            state["seed"] = self._options.seed  # it may differ from that of the old shard
+        return state
+
+    def _restore(self, engine: Engine, state: dict[str, Any]) -> None:
+        builder = self._builder
+        if state["seed"] == builder.seed and engine.feeds.can_restore:
+            try:
+                engine.restore(state)
+            except DalifyError as error:
+                builder.refusal = copy.copy(error)
+                raise
+            builder.refusal = None
+            return
+        # Seeds are part of the built graph, and processes cannot rewind an iterable.
+        if engine.feeds.are_spent:
+            raise CheckpointError(
+                "this checkpoint requires a source to restart, but it cannot return its previous items again.",
+                hint="Pass the checkpoint to the pipeline's constructor, or load it before the first batch.",
+            )
+        builder.start_at(state)
+
+
+def text_of(state: Mapping[str, Any], filename: str | PathLike[str] | None) -> bytes:
+    """Return a state as JSON text; replace a file by it, if there is a name of one."""
+    text = saving.dumps(state)
+    if filename is not None:
+        saving.write(filename, text)
+    return text

@@ -1,0 +1,156 @@
+"""Builds the engine of a pipeline at first use, and owns it."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import os
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from dalify.base.errors import DalifyError, PipelineStateError
+from dalify.base.fork_lock import ForkLock
+from dalify.base.optional import LazyModule
+from dalify.base.source_line import SourceLine
+from dalify.graph import Graph
+from dalify.pipeline.graph_definition import GraphDefinition
+from dalify.pipeline.options import PipelineOptions
+from dalify.pipeline.reference import PipelineReference
+from dalify.pipeline.taps import Taps
+
+if TYPE_CHECKING:
+    from dalify.executor.engine import Engine
+    from dalify.executor.remote import Elsewhere
+    from dalify.pipeline import build as building
+    from dalify.pipeline import state as saving
+else:
+    # Imported at first use: passes, executor and sources are half of the package and only needed to build a pipeline.
+    building = LazyModule("dalify.pipeline.build", "building a pipeline")
+    saving = LazyModule("dalify.pipeline.state", "saving the state of a pipeline")
+
+__all__ = ["EngineBuilder"]
+
+_numbers = itertools.count()
+
+
+class EngineBuilder:
+    """Builds the engine of a pipeline at first use, and owns it.
+
+    Args:
+        options: options of the pipeline.
+        line: the user's line that created it.
+        pipeline: the pipeline, whose ``build`` a subclass may override.
+        definition: its graph.
+        taps: values that it keeps.
+        lock: held while the engine is built.
+
+    Attributes:
+        seed: seed of all random numbers, 64 bits.
+        name: prefix of the names of the threads.
+        built: the graph after all passes and the engine; None before the first use.
+        initial_state: saved state at which the next engine starts; None: at the first batch.
+        refusal: the error of a state that was restored in part, so that the engine cannot run; None otherwise.
+        elsewhere: where workers compute batches that are no processes of this machine; None: nowhere.
+        is_closed: whether the pipeline was closed and cannot run.
+    """
+
+    def __init__(
+        self,
+        options: PipelineOptions,
+        line: SourceLine | None,
+        pipeline: PipelineReference,
+        definition: GraphDefinition,
+        taps: Taps,
+        lock: ForkLock,
+    ) -> None:
+        self._options = options
+        self._line = line
+        self._pipeline = pipeline
+        self._definition = definition
+        self._taps = taps
+        self._lock = lock
+        self.seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(8)) >> 1
+        self.name = f"dalify-{next(_numbers)}"
+        self.built: building.Built | None = None
+        self.initial_state: dict[str, Any] | None = None
+        self.refusal: DalifyError | None = None
+        self.elsewhere: Elsewhere | None = None
+        self.is_closed = False
+
+    @property
+    def depth(self) -> int:
+        """Number of batches in progress at the same time."""
+        options = self._options
+        # Without exec_async, one batch is requested at a time.
+        if self.elsewhere is None or not (options.exec_pipelined and options.exec_async):
+            return options.depth
+        return options.depth - 1 + self.elsewhere.under_way
+
+    def graph(self) -> Graph:
+        """Return the graph as the user defined it."""
+        return self._definition.graph()
+
+    def engine(self) -> Engine:
+        """Return the engine; build it if necessary.
+
+        Raises:
+            PipelineStateError: the pipeline was closed.
+            CheckpointError: a state was restored in part.
+        """
+        if self.is_closed:
+            raise PipelineStateError(
+                "the pipeline has been closed.", line=self._line, hint="Create a new pipeline to run it again."
+            )
+        if self.refusal is not None:
+            raise copy.copy(self.refusal)  # a copy, because a raised exception keeps the frames of its caller alive
+        if self.built is None:
+            self._pipeline().build()
+        assert self.built is not None, "dalify bug: build did not build"
+        return self.built.engine
+
+    def build(self) -> None:
+        """Build the engine if there is none.
+
+        Raises:
+            DalifyError: the graph cannot run, or the initial state is that of another graph.
+        """
+        with self._lock:
+            if self.built is not None:
+                return
+            graph = self.graph()
+            try:
+                self._options.check_output_count(len(graph.outputs))
+            except DalifyError as error:
+                error.locate(line=self._line)
+                raise
+            tapped = self._taps.added_to(graph)
+            if self.initial_state is not None:
+                try:
+                    saving.check_graph(self.initial_state, graph, self._options.batch_size)
+                except DalifyError as error:
+                    error.locate(line=self._line)
+                    raise
+            self.built = building.build(
+                tapped,
+                len(graph.outputs),
+                self._options,
+                self.seed,
+                self.name,
+                self.initial_state,
+                self.elsewhere,
+            )
+            self.initial_state = None
+            weakref.finalize(self._pipeline(), self.built.engine.close, wait=False)
+
+    def start_at(self, state: dict[str, Any]) -> None:
+        """Close the engine, if there is one. The next one starts at a saved state."""
+        if self.built is not None:
+            self.built.engine.close()
+        self.built = self.refusal = None
+        self.initial_state = state
+
+    def close(self) -> None:
+        """Stop the threads and worker processes; there is no other engine afterwards."""
+        self.is_closed = True
+        if self.built is not None:
+            self.built.engine.close()

@@ -1,0 +1,264 @@
+"""Runs a pipeline: which batches are scheduled, returned, and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dalify.base.errors import (
+    DTypeError,
+    LayoutError,
+    PipelineStateError,
+    ShapeError,
+    UnknownInputError,
+    suggestion,
+)
+from dalify.base.fork_lock import ForkLock
+from dalify.base.source_line import SourceLine
+from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
+from dalify.graph import DataNode
+from dalify.pipeline.engine_builder import EngineBuilder
+from dalify.pipeline.options import PipelineOptions
+from dalify.pipeline.reference import PipelineReference
+from dalify.pipeline.taps import Taps
+
+__all__ = ["Run", "TensorList"]
+
+TensorList = TensorListCPU | TensorListGPU
+
+
+class Run:
+    """The run of a pipeline.
+
+    Args:
+        options: options of the pipeline.
+        line: the user's line that created it.
+        pipeline: the pipeline, whose ``iter_setup`` and ``feed_input`` a subclass may override.
+        taps: values that it keeps.
+        builder: has the engine.
+        lock: held while batches are scheduled and collected.
+
+    Attributes:
+        is_exhausted: whether a source has ended; batches may still be in progress.
+        has_delivered: whether this epoch of the external sources has returned a batch, an error, or its end.
+        next_epoch: number of the first epoch of which no iterator has returned a batch.
+        api: how batches were requested; None: not yet.
+        checks_api: whether only one API may be used.
+    """
+
+    def __init__(
+        self,
+        options: PipelineOptions,
+        line: SourceLine | None,
+        pipeline: PipelineReference,
+        taps: Taps,
+        builder: EngineBuilder,
+        lock: ForkLock,
+    ) -> None:
+        self._options = options
+        self._line = line
+        self._pipeline = pipeline
+        self._taps = taps
+        self._builder = builder
+        self._lock = lock
+        self.is_exhausted = False
+        self.has_delivered = False
+        self.next_epoch = 0
+        self.api: PipelineAPIType | None = None
+        self.checks_api = True
+        self._shared: tuple[TensorList, ...] | None = None
+
+    def run(self, inputs: Mapping[str, Any]) -> tuple[TensorList, ...]:
+        """Return the outputs of the next iteration and schedule further ones.
+
+        Args:
+            inputs: data for external sources, by name.
+
+        Raises:
+            StopIteration: a source has ended.
+        """
+        with self._lock:
+            self._enter_api(PipelineAPIType.BASIC)
+            if inputs:
+                self._feed_inputs(inputs)
+            self._schedule_ahead()
+            return self._collect()
+
+    def next_outputs(self) -> tuple[TensorList, ...]:
+        """Do the same for an iterator, which may be mixed with other APIs."""
+        with self._lock:
+            self.api = PipelineAPIType.ITERATOR if self.api is None else self.api
+            self._schedule_ahead()
+            return self._collect()
+
+    def schedule(self) -> None:
+        """Schedule an iteration without waiting for it; nothing if a source has ended."""
+        with self._lock:
+            self._enter_api(PipelineAPIType.SCHEDULED)
+            if not self.is_exhausted:
+                self._schedule_one()
+
+    def share_outputs(self) -> tuple[TensorList, ...]:
+        """Wait for the oldest scheduled iteration; return its outputs and keep them until ``release_outputs``.
+
+        Raises:
+            StopIteration: nothing is scheduled, because a source has ended.
+        """
+        with self._lock:
+            self._enter_api(PipelineAPIType.SCHEDULED)
+            self._shared = self._collect()
+            return self._shared
+
+    def release_outputs(self) -> None:
+        """Release what ``share_outputs`` returned last."""
+        self._shared = None
+
+    def prefetch(self) -> None:
+        """Schedule batches, unless a fed source has no data."""
+        with self._lock:
+            if not self._is_starved():
+                self._schedule_ahead()
+
+    def feed(self, data_node: str | DataNode, data: Any, layout: str | None) -> None:
+        """Feed a batch to an external source.
+
+        Raises:
+            UnknownInputError: there is no such external source.
+            PipelineStateError: it has a ``source``.
+        """
+        externals = self._builder.engine().feeds.externals
+        for feed in externals:
+            if isinstance(data_node, DataNode):
+                if feed.node.number != data_node.edge.node.number:
+                    continue
+            elif feed.name != data_node:
+                continue
+            feed.feed(data, layout)
+            return
+        names = [feed.name for feed in externals if feed.name]
+        known = f"It has: {', '.join(names)}." if names else "Specify a name for the external_source."
+        raise UnknownInputError(
+            f"the pipeline has no external_source {data_node!r}.{suggestion(str(data_node), names)}", hint=known
+        )
+
+    def reset(self) -> None:
+        """Begin the next epoch of all external sources, unless this one has not returned anything."""
+        with self._lock:
+            engine = self._builder.engine()
+            if not self.has_delivered:
+                return
+            self.has_delivered = False
+            engine.discard()
+            for feed in engine.feeds.externals:
+                feed.reset()
+            self.is_exhausted = False
+            self._shared = None
+
+    def start_epoch(self, epoch: int) -> None:
+        """Begin an epoch of the readers, and the next one of external sources that have returned something."""
+        with self._lock:
+            engine = self._builder.engine()
+            if self.has_delivered or engine.feeds.readers:
+                engine.start_epoch(epoch, is_next=self.has_delivered)
+                self.is_exhausted = self.has_delivered = False
+            self._shared = None
+
+    def begin_at(self, *, is_exhausted: bool, has_delivered: bool) -> None:
+        """Continue at another position, at which the engine is or will be."""
+        self.is_exhausted = is_exhausted
+        self.has_delivered = has_delivered
+        self.next_epoch = 0
+        self.api = None  # no API has been used since
+        self._shared = None
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether a source has ended and no batch is in progress."""
+        return self.is_exhausted and not self._builder.engine().scheduled
+
+    def _enter_api(self, api: PipelineAPIType) -> None:
+        if self.checks_api and self.api is not None and api is not self.api:
+            raise PipelineStateError(
+                f"two APIs of this pipeline cannot be mixed: {_API_NAMES[self.api]} before, {_API_NAMES[api]} now.",
+                hint="Use one of them, or call pipe.enable_api_check(False) to disable this check; prefetched batches "
+                "are then returned in the order in which they were scheduled.",
+            )
+        self.api = api
+
+    def _feed_inputs(self, inputs: Mapping[str, Any]) -> None:
+        if self._builder.engine().scheduled:
+            # Data fed now would be returned several batches later.
+            raise PipelineStateError(
+                "run(name=data) is not possible while batches are prefetched.",
+                hint="Feed every external_source of the pipeline in run(), or set prefetch_queue_depth=1.",
+            )
+        for name, data in inputs.items():
+            self._pipeline().feed_input(name, data)
+
+    def _schedule_ahead(self) -> None:
+        """Schedule batches until the prefetch depth is reached or the data end."""
+        engine = self._builder.engine()
+        while engine.scheduled < self._builder.depth and not self.is_exhausted:
+            if engine.scheduled and self._is_starved():
+                return
+            self._schedule_one()
+
+    def _is_starved(self) -> bool:
+        """Return whether a fed source has no data, so that no further batch can be prefetched."""
+        externals = self._builder.engine().feeds.externals
+        return any(feed.source is None and not feed.fed_count and not feed.repeats for feed in externals)
+
+    def _schedule_one(self) -> None:
+        try:
+            self._pipeline().iter_setup()
+            engine = self._builder.engine()
+            engine.schedule()
+            if self._builder.is_closed:  # by another thread, which may not know this batch
+                engine.discard()
+        except StopIteration:
+            self.is_exhausted = True
+
+    def _collect(self) -> tuple[TensorList, ...]:
+        engine = self._builder.engine()
+        if not engine.scheduled and self.is_exhausted:
+            self.has_delivered = True
+            raise StopIteration
+        try:
+            outputs = engine.collect()
+            if self._options.taps:
+                outputs = self._taps.keep(self._builder.graph(), outputs)
+        except Exception:
+            self.has_delivered = True
+            raise
+        self.has_delivered = True
+        self._check_outputs(outputs)
+        return tuple(tensor_list(batch) for batch in outputs)
+
+    def _check_outputs(self, outputs: tuple[Batch, ...]) -> None:
+        options = self._options
+        if options.output_dtype is None and options.output_ndim is None and options.output_layout is None:
+            return
+        for index, batch in enumerate(outputs):
+            for what, found, kind in (
+                ("dtype", batch.dtype, DTypeError),
+                ("ndim", batch.ndim, ShapeError),
+                ("layout", batch.layout, LayoutError),
+            ):
+                wanted = options.expected(what, index)
+                if wanted is not None and wanted != found:
+                    raise kind(
+                        f"output {index} has {what} {_format_value(found)}, but "
+                        f"output_{what} is {_format_value(wanted)}.",
+                        line=self._line,
+                    )
+
+
+_API_NAMES = {
+    PipelineAPIType.BASIC: "run()",
+    PipelineAPIType.SCHEDULED: "schedule_run() and share_outputs()",
+    PipelineAPIType.ITERATOR: "an iterator of a plugin",
+}
+
+
+def _format_value(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else str(value)

@@ -1,0 +1,83 @@
+"""Values of operators that a pipeline keeps although they are not among its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dalify.base.errors import GraphError, PipelineStateError, suggestion
+from dalify.base.source_line import SourceLine
+from dalify.data import Batch
+from dalify.graph import Edge, Graph, Node
+
+__all__ = ["Taps"]
+
+
+class Taps:
+    """The values of named operators for the last returned batch.
+
+    Args:
+        names: names of the operators.
+        line: the user's line that created the pipeline.
+    """
+
+    def __init__(self, names: Sequence[str], line: SourceLine | None) -> None:
+        self._names = names
+        self._line = line
+        self._values: dict[str, list[Batch]] = {}
+
+    def value(self, name: str) -> list[Batch]:
+        """Return the outputs of an operator.
+
+        Raises:
+            PipelineStateError: the name is not among those of the operators, or no batch has been returned yet.
+        """
+        if name not in self._names:
+            raise PipelineStateError(
+                f"{name!r} is not tapped.{suggestion(name, self._names)}",
+                line=SourceLine.capture(),
+                hint=f"Create the pipeline with taps=[{name!r}], and the operator with name={name!r}.",
+            )
+        if name not in self._values:
+            raise PipelineStateError("no batch has been returned yet.", line=SourceLine.capture())
+        return self._values[name]
+
+    def added_to(self, graph: Graph) -> Graph:
+        """Return the graph with the values as additional outputs.
+
+        Raises:
+            GraphError: there is no operator of such a name, or it is inside a condition.
+        """
+        edges = [Edge(node, output) for node in self._nodes(graph) for output in range(node.output_count)]
+        return replace(graph, outputs=(*graph.outputs, *edges)) if edges else graph
+
+    def keep(self, graph: Graph, outputs: tuple[Batch, ...]) -> tuple[Batch, ...]:
+        """Keep the values of a batch.
+
+        Args:
+            graph: the graph without additional outputs.
+            outputs: all outputs of the engine.
+
+        Returns:
+            the outputs of the user.
+        """
+        rest = iter(outputs[len(graph.outputs) :])
+        self._values = {node.name or "": [next(rest) for _ in range(node.output_count)] for node in self._nodes(graph)}
+        return outputs[: len(graph.outputs)]
+
+    def _nodes(self, graph: Graph) -> list[Node]:
+        named = {node.name: node for node in graph.nodes() if node.name is not None}
+        for name in self._names:
+            node = named.get(name)
+            if node is None:
+                raise GraphError(
+                    f"taps: no output needs an operator with the name {name!r}.{suggestion(name, named)}",
+                    line=self._line,
+                )
+            if node.branch is not None:
+                raise GraphError(
+                    f"taps: {name!r} is inside a condition and has values for some samples only.",
+                    line=node.line,
+                    hint="Tap the variable after the condition: fn.copy(images, name=...), or use debug=True.",
+                )
+        return [named[name] for name in self._names]
