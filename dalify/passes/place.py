@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from dalify.graph import Edge, Graph, Node, new_edge, rewrite
 from dalify.passes.report import Report
-from dalify.registry import Role
+from dalify.registry import Role, catalog
 
 __all__ = ["place"]
 
@@ -87,15 +87,10 @@ def _checked(node: Node, moved: Callable[[Edge, str], Edge]) -> Node:
     assert first is not None, "dalify bug: a decoder of nothing"
     operator = catalog.find(node.operator.checked_by or "")
     arguments = {key: value for key, value in node.arguments.items() if key in operator.parameters}
-    check = Node(
-        operator,
-        (moved(first, "cpu"),),
-        {**arguments, "on_error": "skip"},
-        branch=node.branch,
-        line=node.line,
-    )
+    given = {**arguments, "on_error": "skip"}
+    check = new_edge(operator.name, (moved(first, "cpu"),), given, branch=node.branch, line=node.line)
     arguments = {**node.arguments, "on_error": "raise"}
-    return replace(node, inputs=(Edge(check, 0), *node.inputs[1:]), arguments=arguments)
+    return replace(node, inputs=(check, *node.inputs[1:]), arguments=arguments)
 
 
 def _with_inputs(node: Node, device: str, moved: Callable[[Edge, str], Edge]) -> Node:
