@@ -12,8 +12,7 @@ from dalify.base.errors import ConditionError
 from dalify.base.source_line import SourceLine
 from dalify.graph.branch import Branch, current_branch, entered
 from dalify.graph.datanode import DataNode, transfer
-from dalify.graph.node import Edge, Node
-from dalify.registry import catalog
+from dalify.graph.node import Edge, new_edge
 
 __all__ = ["choose"]
 
@@ -46,5 +45,4 @@ def choose(index: DataNode, sides: Sequence[Callable[[], DataNode]]) -> DataNode
     for value in values:
         with entered(value.edge.node.branch):  # outside its branch a value exists only for some samples
             edges.append(transfer(value, "gpu").edge if device == "gpu" else value.edge)
-    node = Node(catalog.find("_conditional.join"), (index.edge, *edges), {}, device=device, branch=parent, line=line)
-    return DataNode(Edge(node, 0))
+    return DataNode(new_edge("_conditional.join", (index.edge, *edges), {}, device, branch=parent, line=line))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 from dalify.graph.branch import Branch
 from dalify.graph.node import Edge, Node
@@ -86,7 +85,7 @@ def rewrite(graph: Graph, change: Callable[[Node, Callable[[Edge], Edge]], Node 
 
     sinks: list[Node] = []
     for node in graph.nodes():
-        result = change(_with_edges(node, new_edge, new_branch(node.branch)), new_edge)
+        result = change(node.with_edges(new_edge, new_branch(node.branch)), new_edge)
         if isinstance(result, Node):
             kept = [result]  # a node without outputs is also a sink
             result = tuple(Edge(result, output) for output in range(result.output_count))
@@ -97,16 +96,6 @@ def rewrite(graph: Graph, change: Callable[[Node, Callable[[Edge], Edge]], Node 
         if node in graph.sinks:
             sinks.extend(kept)
     return Graph(tuple(table[edge] for edge in graph.outputs), tuple(unique(sinks)))
-
-
-def _with_edges(node: Node, new_edge: Callable[[Edge], Edge], branch: Branch | None) -> Node:
-    inputs = tuple(None if edge is None else new_edge(edge) for edge in node.inputs)
-    arguments: dict[str, Any] = {
-        name: new_edge(value) if isinstance(value, Edge) else value for name, value in node.arguments.items()
-    }
-    same = inputs == node.inputs and branch is node.branch
-    same = same and all(arguments[name] is value for name, value in node.arguments.items())
-    return node if same else replace(node, inputs=inputs, arguments=arguments, branch=branch)
 
 
 def unique(nodes: Iterable[Node]) -> list[Node]:

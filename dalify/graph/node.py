@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from dalify.base.source_line import SourceLine
 from dalify.graph.branch import Branch
-from dalify.registry import Operator, Role
+from dalify.registry import Operator, Role, catalog
 
-__all__ = ["DEVICES", "Edge", "Node", "fresh_numbers"]
+__all__ = ["DEVICES", "Edge", "Facts", "Node", "fresh_numbers", "new_edge", "new_node"]
 
 DEVICES = ("cpu", "gpu", "mixed")
 """The devices of nodes; ``mixed``: CPU inputs, GPU outputs."""
@@ -75,6 +75,16 @@ class Node:
             if isinstance(value, Edge):
                 yield value
 
+    def with_edges(self, new_edge: Callable[[Edge], Edge], branch: Branch | None) -> Node:
+        """Return the node with other edges, replaced in the order of ``edges``, and another branch."""
+        inputs = tuple(None if edge is None else new_edge(edge) for edge in self.inputs)
+        arguments: dict[str, Any] = {
+            name: new_edge(value) if isinstance(value, Edge) else value for name, value in self.arguments.items()
+        }
+        same = inputs == self.inputs and branch is self.branch
+        same = same and all(arguments[name] is value for name, value in self.arguments.items())
+        return self if same else replace(self, inputs=inputs, arguments=arguments, branch=branch)
+
     @property
     def role(self) -> Role:
         """Role of its operator."""
@@ -94,3 +104,43 @@ class Node:
         """Return operator, device and source line; no data."""
         place = f" at {self.line}" if self.line else ""
         return f"{self.operator.name}({self.device}){place}"
+
+
+class Facts(TypedDict, total=False):
+    """What else a new node can have; see `Node`."""
+
+    branch: Branch | None
+    line: SourceLine | None
+    name: str | None
+    seed: int | None
+    preserve: bool
+    number: int
+
+
+def new_node(
+    operator: Operator,
+    inputs: tuple[Edge | None, ...],
+    arguments: Mapping[str, Any],
+    device: str = "cpu",
+    **facts: Unpack[Facts],
+) -> Node:
+    """Return a new node; operator and arguments determine the number of its outputs.
+
+    All nodes are created here or are copies of such nodes.
+
+    Raises:
+        ArgumentValueError: the number of outputs is out of range.
+    """
+    count = operator.output_count({**arguments, "input_count": sum(map(bool, inputs))})
+    return Node(operator, inputs, arguments, device, count, **facts)
+
+
+def new_edge(
+    operator: str,
+    inputs: tuple[Edge | None, ...],
+    arguments: Mapping[str, Any],
+    device: str = "cpu",
+    **facts: Unpack[Facts],
+) -> Edge:
+    """Return the only output of a new node of the operator with a name."""
+    return Edge(new_node(catalog.find(operator), inputs, arguments, device, **facts), 0)

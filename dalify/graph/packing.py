@@ -7,13 +7,13 @@ Python functions; use ``serialize`` to write graphs to files.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dalify.base.source_line import SourceLine
 from dalify.graph.branch import Branch
 from dalify.graph.graph import Graph
 from dalify.graph.node import Edge, Node
-from dalify.registry import Operator
 
 __all__ = ["PackedGraph", "branches_of", "pack", "unpack"]
 
@@ -34,17 +34,12 @@ class _PackedBranch(NamedTuple):
 
 
 class _PackedNode(NamedTuple):
-    operator: Operator
+    """A node without inputs, arguments and branch; and these without nodes."""
+
+    node: Node
     inputs: tuple[_Place | None, ...]
     arguments: Mapping[str, Any]
-    device: str
-    output_count: int
     branch: int | None
-    line: SourceLine | None
-    name: str | None
-    seed: int | None
-    preserve: bool
-    number: int
 
 
 class PackedGraph(NamedTuple):
@@ -88,17 +83,10 @@ def pack(graph: Graph) -> PackedGraph:
 
     packed_nodes = [
         _PackedNode(
-            node.operator,
+            replace(node, inputs=(), arguments={}, branch=None),
             tuple(None if edge is None else place(edge) for edge in node.inputs),
             {name: place(value) if isinstance(value, Edge) else value for name, value in node.arguments.items()},
-            node.device,
-            node.output_count,
             None if node.branch is None else ranks[node.branch],
-            node.line,
-            node.name,
-            node.seed,
-            node.preserve,
-            node.number,
         )
         for node in nodes
     ]
@@ -136,19 +124,9 @@ def unpack(packed: PackedGraph) -> Graph:
         return found
 
     for item in packed.nodes:
-        nodes.append(
-            Node(
-                item.operator,
-                tuple(None if place is None else edge(place) for place in item.inputs),
-                {name: edge(value) if isinstance(value, _Place) else value for name, value in item.arguments.items()},
-                item.device,
-                item.output_count,
-                branch(item.branch),
-                item.line,
-                item.name,
-                item.seed,
-                item.preserve,
-                item.number,
-            )
-        )
+        inputs = tuple(None if place is None else edge(place) for place in item.inputs)
+        arguments = {
+            name: edge(value) if isinstance(value, _Place) else value for name, value in item.arguments.items()
+        }
+        nodes.append(replace(item.node, inputs=inputs, arguments=arguments, branch=branch(item.branch)))
     return Graph(tuple(edge(place) for place in packed.outputs), tuple(nodes[number] for number in packed.sinks))

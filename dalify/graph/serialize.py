@@ -19,7 +19,7 @@ from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
 from dalify.graph.branch import Branch
 from dalify.graph.graph import Graph
-from dalify.graph.node import DEVICES, Edge, Node, fresh_numbers
+from dalify.graph.node import DEVICES, Edge, Node, fresh_numbers, new_node
 from dalify.registry import Operator, Role, catalog
 
 __all__ = ["FORMAT", "dumps", "from_json", "loads", "to_json"]
@@ -206,21 +206,22 @@ def _graph(data: dict[str, Any]) -> Graph:
         name, seed = item["name"], item["seed"]
         if not isinstance(name, str | None) or not isinstance(seed, int | None):
             raise ValueError(f"{name!r} is not a name or {seed!r} is not a seed")
-        nodes.append(
-            Node(
-                operator,
-                inputs,
-                arguments,
-                item["device"],
-                _output_count(operator, inputs, arguments, item["outputs"]),
-                branch(item["branch"]),
-                _line(item["line"]),
-                name,
-                seed,
-                bool(item["preserve"]),
-                numbers[rank],
-            )
+        _check_inputs(operator, inputs)
+        node = new_node(
+            operator,
+            inputs,
+            arguments,
+            item["device"],
+            branch=branch(item["branch"]),
+            line=_line(item["line"]),
+            name=name,
+            seed=seed,
+            preserve=bool(item["preserve"]),
+            number=numbers[rank],
         )
+        if item["outputs"] != node.output_count:
+            raise ValueError(f"{operator.public_name} has {node.output_count} outputs, not {item['outputs']!r}")
+        nodes.append(node)
     outputs = tuple(some_edge(item) for item in data["outputs"])
     sinks: list[int] = data["sinks"]
     return Graph(outputs, tuple(nodes[number] for number in sinks))
@@ -252,19 +253,13 @@ def _arguments(operator: Operator, given: Mapping[str, Any], edge: Callable[[Any
     return arguments
 
 
-def _output_count(operator: Operator, inputs: Sequence[Edge | None], arguments: Mapping[str, Any], written: Any) -> int:
-    """Return the number of outputs; check it and the number of inputs."""
+def _check_inputs(operator: Operator, inputs: Sequence[Edge | None]) -> None:
     declared = operator.inputs
     required = sum(not (item.is_optional or item.is_variadic) for item in declared)
     is_variadic = any(item.is_variadic for item in declared)
     is_lacking = None in inputs if is_variadic else None in inputs[:required]
     if len(inputs) < required or is_lacking or (len(inputs) > len(declared) and not is_variadic):
         raise ValueError(f"{operator.public_name} cannot have {len(inputs)} inputs")
-    defaults = {name: parameter.default for name, parameter in operator.parameters.items()}
-    count = operator.output_count({**defaults, **arguments, "input_count": sum(map(bool, inputs))})
-    if written != count:
-        raise ValueError(f"{operator.public_name} has {count} outputs, not {written!r}")
-    return count
 
 
 def dumps(data: dict[str, Any]) -> bytes:

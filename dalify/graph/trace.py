@@ -28,8 +28,8 @@ from dalify.graph.branch import Branch, current_branch, entered, is_within
 from dalify.graph.constants import constant_array
 from dalify.graph.evaluator import current_evaluator
 from dalify.graph.expression import Expression, TracedValue
-from dalify.graph.node import DEVICES, Edge, Node
-from dalify.registry import RANDOM_STATE, SEED, Operator, catalog
+from dalify.graph.node import DEVICES, Edge, Node, new_edge, new_node
+from dalify.registry import RANDOM_STATE, SEED, Operator
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 
 __all__ = [
@@ -97,17 +97,9 @@ def _make_node(operator: Operator, inputs: Sequence[Any], given: Mapping[str, An
         branch = None
     elif operator.is_reader:
         branch = _outside(arguments)
-    return Node(
-        operator,
-        edges,
-        arguments,
-        device,
-        operator.output_count({**_defaults(operator), **arguments, "input_count": sum(map(bool, edges))}),
-        branch,
-        line,
-        name,
-        seed,
-        preserve or operator.has_side_effect,
+    preserve = preserve or operator.has_side_effect
+    return new_node(
+        operator, edges, arguments, device, branch=branch, line=line, name=name, seed=seed, preserve=preserve
     )
 
 
@@ -145,10 +137,6 @@ def _seed(operator: Operator, value: Any, line: SourceLine | None) -> int | None
         return None
     seed = int(value)
     return None if seed < 0 else seed
-
-
-def _defaults(operator: Operator) -> dict[str, Any]:
-    return {name: parameter.default for name, parameter in operator.parameters.items()}
 
 
 def _positional(operator: Operator, inputs: Sequence[Any], given: dict[str, Any]) -> list[Any]:
@@ -315,8 +303,7 @@ def constant_edge(value: Any, dtype: DALIDataType | None = None, layout: str = "
     else:
         array = constant_array(value, dtype)
         array.flags.writeable = False
-        node = Node(catalog.find("_literal"), (), {"value": array, "layout": layout}, line=SourceLine.capture())
-        edge = Edge(node, 0)
+        edge = new_edge("_literal", (), {"value": array, "layout": layout}, line=SourceLine.capture())
     return transferred_edge(edge, device) if device == "gpu" else edge
 
 
@@ -324,11 +311,8 @@ def transferred_edge(edge: Edge, device: str) -> Edge:
     """Return an edge copied to another device; the edge itself if it is there already."""
     if edge.device == device:
         return edge
-    copy = Node(
-        catalog.find("_transfer"), (edge,), {}, device="mixed" if device == "gpu" else "cpu",
-        branch=current_branch(), line=SourceLine.capture(),
-    )  # fmt: skip
-    return Edge(copy, 0)
+    where = "mixed" if device == "gpu" else "cpu"
+    return new_edge("_transfer", (edge,), {}, where, branch=current_branch(), line=SourceLine.capture())
 
 
 def merged_edge(
@@ -340,12 +324,11 @@ def merged_edge(
         for index, side in enumerate(sides):
             with entered(side.node.branch):  # outside its branch a value exists only for some samples
                 sides[index] = transferred_edge(side, "gpu")
-    node = Node(
-        catalog.find("_conditional.merge"),
+    return new_edge(
+        "_conditional.merge",
         (condition, *sides),
         {"variable": name, "lines": lines},
-        device=sides[0].device,
+        sides[0].device,
         branch=followed_branch([condition]),
         line=SourceLine.capture(),
     )
-    return Edge(node, 0)

@@ -19,9 +19,9 @@ from dalify.executor.arena import Arena
 from dalify.executor.choice_steps import JoinStep
 from dalify.executor.frame import Frame
 from dalify.executor.steps import MergeStep, run_steps
-from dalify.graph import Branch, Edge, Evaluator, Node, current_branch, is_within, node_specs
+from dalify.graph import Branch, Edge, Evaluator, Node, current_branch, is_within, new_edge, node_specs
 from dalify.immediate.prepared import Prepared, fed_node
-from dalify.registry import Role, catalog
+from dalify.registry import Role
 
 __all__ = ["Interpreter", "OtherBatchSize"]
 
@@ -87,8 +87,7 @@ class Interpreter(Evaluator):
             raise OtherBatchSize(len(samples))
         batch = TensorListCPU(list(samples))._batch
         first = batch.samples[0]
-        node = Node(catalog.find("_literal"), (), {"value": first, "layout": batch.layout}, line=SourceLine.capture())
-        edge = Edge(node, 0)
+        edge = new_edge("_literal", (), {"value": first, "layout": batch.layout}, line=SourceLine.capture())
         self._values[edge] = batch
         return edge
 

@@ -194,9 +194,7 @@ def fed_node(node: Node, batches: Sequence[Batch]) -> Node:
 def rewired(node: Node, edges: Iterable[Edge]) -> Node:
     """Return a node with other edges, in the order of ``Node.edges``."""
     given = iter(edges)
-    inputs = tuple(None if edge is None else next(given) for edge in node.inputs)
-    arguments = {name: next(given) if isinstance(value, Edge) else value for name, value in node.arguments.items()}
-    return replace(node, inputs=inputs, arguments=arguments)
+    return node.with_edges(lambda _: next(given), node.branch)
 
 
 def placeholders(batches: Iterable[Batch]) -> list[Edge]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from dalify.base.errors import DalifyError
 from dalify.data import Spec, array_dtype
-from dalify.graph import Edge, Graph, Node, rewrite, rule_arguments
+from dalify.graph import Edge, Graph, Node, new_edge, rewrite, rule_arguments
 from dalify.passes.report import Report
-from dalify.registry import Role, catalog
+from dalify.registry import Role
 
 __all__ = ["fold_constants"]
 
@@ -34,9 +34,7 @@ def fold_constants(graph: Graph, report: Report) -> Graph:
         if value is None:
             return node
         report.note("fold_constants", f"{node!r} is the constant {np.array2string(value, threshold=6)}")
-        return Node(
-            catalog.find("_literal"), (), {"value": value}, line=node.line, name=node.name, preserve=node.preserve
-        )
+        return new_edge("_literal", (), {"value": value}, line=node.line, name=node.name, preserve=node.preserve).node
 
     return rewrite(graph, change)
 

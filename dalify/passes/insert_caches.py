@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dalify.base.errors import CacheError
-from dalify.graph import Edge, Graph, Node, rewrite, rule_arguments
+from dalify.graph import Edge, Graph, Node, new_edge, rewrite, rule_arguments
 from dalify.passes.report import Report
 from dalify.registry import Role, catalog
 
@@ -43,15 +43,13 @@ def insert_caches(graph: Graph, report: Report) -> Graph:
         arguments = {name: value for name, value in node.arguments.items() if name not in CACHE_ARGUMENTS}
         decoder = replace(node, arguments=arguments, device="cpu" if node.device == "mixed" else node.device)
         options = {name: given[name] for name in _OF_CACHE if given[name] != ""}
-        cache = Node(
-            catalog.find("cache"), (Edge(decoder, 0),), options, node.device, 1, branch=node.branch, line=node.line
-        )
-        refusal = _refusal(cache)
+        cache = new_edge("cache", (Edge(decoder, 0),), options, node.device, branch=node.branch, line=node.line)
+        refusal = _refusal(cache.node)
         if refusal is not None:
             report.note("insert_caches", f"{node!r} is not cached: {refusal.message}")
             return node
         report.note("insert_caches", f"{node!r} is cached")
-        return (Edge(cache, 0),)
+        return (cache,)
 
     return rewrite(graph, change)
 

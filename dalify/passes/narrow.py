@@ -11,9 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dalify.data import DALIDataType
-from dalify.graph import Edge, Graph, Node, edge_spec, rewrite
+from dalify.graph import Edge, Graph, Node, edge_spec, new_edge, rewrite
 from dalify.passes.report import Report
-from dalify.registry import catalog
 
 __all__ = ["narrow"]
 
@@ -32,7 +31,7 @@ def narrow(graph: Graph, report: Report, dtype: DALIDataType, count: int) -> Gra
     last = dict.fromkeys(edge for edge in graph.outputs[:count] if _may_be_images(edge))
     direct = {edge.node.number for edge in last if not uses[edge] and _stores_float(edge.node)}
 
-    def change(node: Node, new_edge: Callable[[Edge], Edge]) -> Node:
+    def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
         if node.number not in direct:
             return node
         report.note("narrow", f"{node!r} stores {dtype.name}")
@@ -41,16 +40,10 @@ def narrow(graph: Graph, report: Report, dtype: DALIDataType, count: int) -> Gra
     narrowed: dict[Edge, Edge] = {}
     for edge in last:
         if edge.node.number not in direct:
-            made = Node(
-                catalog.find("_narrow"),
-                (edge,),
-                {"dtype": dtype},
-                edge.device,
-                branch=edge.node.branch,
-                line=edge.node.line,
-            )
             report.note("narrow", f"{edge.node!r} is stored as {dtype.name}, if it is an image")
-            narrowed[edge] = Edge(made, 0)
+            narrowed[edge] = new_edge(
+                "_narrow", (edge,), {"dtype": dtype}, edge.device, branch=edge.node.branch, line=edge.node.line
+            )
     outputs = tuple(narrowed.get(edge, edge) for edge in graph.outputs[:count])
     return rewrite(Graph((*outputs, *graph.outputs[count:]), graph.sinks), change)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from dalify.graph import Edge, Graph, Node, rewrite
+from dalify.graph import Edge, Graph, Node, new_edge, rewrite
 from dalify.passes.report import Report
 from dalify.registry import Role, catalog
 
@@ -36,15 +36,9 @@ def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
                 assert source is not None, "dalify bug: a copy of nothing"
                 if source.device == device:
                     return source
-            copy = Node(
-                catalog.find("_transfer"),
-                (edge,),
-                {},
-                "mixed" if device == "gpu" else "cpu",
-                branch=edge.node.branch,
-                line=edge.node.line,
-            )
-            found = copies[edge, device] = Edge(copy, 0)
+            where = "mixed" if device == "gpu" else "cpu"
+            found = new_edge("_transfer", (edge,), {}, where, branch=edge.node.branch, line=edge.node.line)
+            copies[edge, device] = found
             report.note("place", f"the result of {edge.node!r} is copied to the {device.upper()}")
         return found
 
@@ -93,15 +87,10 @@ def _checked(node: Node, moved: Callable[[Edge, str], Edge]) -> Node:
     assert first is not None, "dalify bug: a decoder of nothing"
     operator = catalog.find(node.operator.checked_by or "")
     arguments = {key: value for key, value in node.arguments.items() if key in operator.parameters}
-    check = Node(
-        operator,
-        (moved(first, "cpu"),),
-        {**arguments, "on_error": "skip"},
-        branch=node.branch,
-        line=node.line,
-    )
+    given = {**arguments, "on_error": "skip"}
+    check = new_edge(operator.name, (moved(first, "cpu"),), given, branch=node.branch, line=node.line)
     arguments = {**node.arguments, "on_error": "raise"}
-    return replace(node, inputs=(Edge(check, 0), *node.inputs[1:]), arguments=arguments)
+    return replace(node, inputs=(check, *node.inputs[1:]), arguments=arguments)
 
 
 def _with_inputs(node: Node, device: str, moved: Callable[[Edge, str], Edge]) -> Node:

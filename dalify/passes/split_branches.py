@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from dalify.base.errors import DivergentBranchesError
 from dalify.base.source_line import SourceLine
-from dalify.graph import Branch, Edge, Graph, Node, is_within, rewrite
+from dalify.graph import Branch, Edge, Graph, Node, is_within, new_edge, rewrite
 from dalify.passes.report import Report
-from dalify.registry import Role, catalog
+from dalify.registry import Role
 
 __all__ = ["split_branches"]
 
@@ -99,15 +99,10 @@ class _Splitter:
         found = self._splits.get((edge, branch))
         if found is None:
             outer = self._reduced(edge, branch.parent, user)
-            split = Node(
-                catalog.find("_conditional.split"),
-                (outer, branch.condition),
-                {"taken": branch.taken},
-                edge.device,
-                branch=branch,
-                line=branch.line,
-            )
-            found = self._splits[edge, branch] = Edge(split, 0)
+            inputs = (outer, branch.condition)
+            arguments = {"taken": branch.taken}
+            found = new_edge("_conditional.split", inputs, arguments, edge.device, branch=branch, line=branch.line)
+            self._splits[edge, branch] = found
             self.lines[branch.line] += 1
         return found
 

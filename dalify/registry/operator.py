@@ -458,12 +458,14 @@ class Operator:
         return (result,) if isinstance(result, Spec) else tuple(result or ())
 
     def output_count(self, arguments: Mapping[str, Any]) -> int:
-        """Return the number of outputs for the given constant arguments and ``input_count``, the number of inputs.
+        """Return the number of outputs for the specified arguments and ``input_count``, the number of inputs.
 
         Raises:
             ArgumentValueError: the number of outputs is out of range.
         """
-        count = self.outputs if isinstance(self.outputs, int) else self.outputs(arguments)
+        count = self.outputs
+        if not isinstance(count, int):
+            count = count({**{name: item.default for name, item in self.parameters.items()}, **arguments})
         if not 0 <= count <= _MAX_OUTPUTS:
             raise ArgumentValueError(f"the number of outputs must be between 0 and {_MAX_OUTPUTS}; got {count}.")
         return count

@@ -164,8 +164,7 @@ class OpSchema:
 
     def CalculateOutputs(self, spec: Any) -> int:
         """Return the number of outputs for the arguments of an ``OpSpec``."""
-        defaults = {name: item.default for name, item in self.operator.parameters.items()}
-        return self.operator.output_count({**defaults, **spec.arguments, "input_count": spec.NumRegularInput()})
+        return self.operator.output_count({**spec.arguments, "input_count": spec.NumRegularInput()})
 
     def GetSupportedBackends(self) -> list[str]:
         """Return the devices: ``cpu``, ``gpu``, ``mixed``."""

@@ -58,6 +58,20 @@ def test_lazily_imported_modules_are_listed() -> None:
     assert own == set(re.findall(r"`(\w+(?:\.\w+)+)`", sentence))
 
 
+def test_one_module_creates_nodes() -> None:
+    creators = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in sources(".")
+        if (tree := ast.parse(path.read_text(encoding="utf-8")))
+        and any(
+            isinstance(node, ast.Call) and re.fullmatch(r"(.+\.)?Node", ast.unparse(node.func))
+            for node in ast.walk(tree)
+        )
+    }
+    assert creators == {"graph/node.py", "mediapipe/node.py"}  # a node of MediaPipe is another class
+    assert "`new_node` in `graph/node.py`" in PAGE
+
+
 @pytest.mark.parametrize("path", sources(*GENERAL), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_operator_is_known_by_name(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

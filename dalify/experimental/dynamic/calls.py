@@ -232,8 +232,7 @@ def _put_off(operator: Operator, inputs: Sequence[Any], arguments: dict[str, Any
     inputs = [list(item) if isinstance(item, list) else item for item in inputs]
     is_many = "batch_size" in arguments and "batch_size" not in operator.parameters
     is_many = is_many or _has_batch([*inputs, *arguments.values()])
-    defaults = {name: parameter.default for name, parameter in operator.parameters.items()}
-    count = operator.output_count({**defaults, **arguments, "input_count": sum(item is not None for item in inputs)})
+    count = operator.output_count({**arguments, "input_count": sum(item is not None for item in inputs)})
     call = Call(operator, inputs, arguments, place, SourceLine.capture())
     EvalContext.current().pending.add(call)
     return [Held.class_of(is_many).awaiting(call, output) for output in range(count)]
