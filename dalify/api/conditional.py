@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dalify.base.errors import ArgumentTypeError
@@ -11,47 +12,61 @@ from dalify.graph import DataNode, constant, datanode, is_promotable
 __all__ = ["merge", "not_", "split"]
 
 
-def split(data: Any, /, *, predicate: Any, **_: Any) -> tuple[DataNode, DataNode]:
+def split(*data: Any, predicate: Any = None, **_: Any) -> tuple[DataNode, DataNode]:
     """Split a batch by a predicate.
 
     Args:
-        data: any graph value.
+        data: one graph value.
         predicate: one boolean or number per sample.
 
     Returns:
         the samples whose predicate is true, and the others. Nodes that read one of them have the same samples.
 
     Raises:
-        ArgumentTypeError: not a graph value.
+        ArgumentTypeError: not one input, no predicate, or not a graph value.
     """
-    return datanode.split(_node(data), _node(predicate))
+    _check_call("split", data, 1, predicate)
+    return datanode.split(_node(data[0]), _node(predicate))
 
 
-def merge(if_true: Any, if_false: Any, /, *, predicate: Any, **_: Any) -> DataNode:
+def merge(*parts: Any, predicate: Any = None, **_: Any) -> DataNode:
     """Merge the two parts of a batch in the original order.
 
     Args:
-        if_true: computed from the first result of ``split``.
-        if_false: computed from the second one.
+        parts: two: computed from the first result of ``split``, and from the second one.
         predicate: predicate of the ``split``.
 
     Raises:
-        ArgumentTypeError: not a graph value.
+        ArgumentTypeError: not two inputs, no predicate, or not a graph value.
         DivergentBranchesError: (when the pipeline is built) parts of different types.
     """
+    _check_call("merge", parts, 2, predicate)
+    if_true, if_false = parts
     return datanode.merge(_node(predicate), _node(if_true), _node(if_false))
 
 
-def not_(data: Any, /, **_: Any) -> DataNode:
+def not_(*data: Any, **_: Any) -> DataNode:
     """Return whether a value is false or zero.
 
     Args:
-        data: one boolean or number per sample.
+        data: one graph value: a boolean or number per sample.
 
     Raises:
-        ArgumentTypeError: not a graph value.
+        ArgumentTypeError: not one input, or not a graph value.
     """
-    return datanode.logical_not(_node(data))
+    _check_call("not_", data, 1)
+    return datanode.logical_not(_node(data[0]))
+
+
+def _check_call(name: str, inputs: Sequence[Any], count: int, predicate: Any = True) -> None:
+    """Reject calls that Python would reject with a TypeError: DALI raises ValueError or RuntimeError."""
+    operator, line = f"fn._conditional.{name}", SourceLine.capture()
+    if len(inputs) != count:
+        raise ArgumentTypeError(
+            f"takes {count} input{'s' * (count > 1)}; got {len(inputs)}.", line=line, operator=operator
+        )
+    if predicate is None:
+        raise ArgumentTypeError("requires the argument predicate.", line=line, operator=operator)
 
 
 def _node(value: Any) -> DataNode:

@@ -41,6 +41,8 @@ __all__ = [
     "NoBatchError",
     "NoDataError",
     "NoGraphError",
+    "NoOutputsError",
+    "NodeAsNameError",
     "NotAPipelineError",
     "NotAcceleratedError",
     "OperatorDefinitionError",
@@ -162,6 +164,14 @@ class MissingKeyError(ArgumentValueError, KeyError):
 
 class WrongObjectError(ArgumentTypeError, AttributeError):
     """An object of another class than required."""
+
+
+class NodeAsNameError(ArgumentTypeError, KeyError):
+    """A graph value as the name of a node. DALI takes it for an argument that the operator does not have."""
+
+
+class NoOutputsError(ArgumentValueError, NotImplementedError):
+    """An argument without which an operator has no outputs. In DALI, the pipeline then has none and cannot be built."""
 
 
 class IteratorArgumentError(ArgumentValueError, AssertionError):

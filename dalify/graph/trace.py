@@ -18,6 +18,7 @@ from dalify.base.errors import (
     DalifyError,
     DeviceError,
     GraphError,
+    NodeAsNameError,
     option_error_text,
 )
 from dalify.base.narrow import is_list_or_tuple
@@ -28,7 +29,7 @@ from dalify.graph.constants import constant_array
 from dalify.graph.evaluator import current_evaluator
 from dalify.graph.expression import Expression, TracedValue
 from dalify.graph.node import DEVICES, Edge, Node
-from dalify.registry import RANDOM_STATE, Operator, catalog
+from dalify.registry import RANDOM_STATE, SEED, Operator, catalog
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 
 __all__ = [
@@ -72,6 +73,8 @@ def make_node(
 def _make_node(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any], line: SourceLine | None) -> Node:
     given = dict(given)
     name = given.pop("name", None)
+    if isinstance(name, Expression):
+        raise NodeAsNameError(f"name must be a string; got {name!r}.")
     if name is not None and not isinstance(name, str):
         raise ArgumentTypeError(f"name must be a string; got {name!r}.")
     device = given.pop("device", None)
@@ -133,8 +136,10 @@ def _seed(operator: Operator, value: Any, line: SourceLine | None) -> int | None
     """Return the seed that the user specified; None to derive it from the pipeline's seed."""
     if value is None:
         return None
-    if isinstance(value, TracedValue) or not isinstance(value, SupportsIndex):
+    if isinstance(value, TracedValue):
         raise ArgumentTypeError(f"seed must be an integer; got {value!r}.")
+    if not isinstance(value, SupportsIndex):
+        value = SEED.normalize(value, operator.public_name)
     if not (operator.is_random or operator.is_reader):
         warn_deprecated(f"{operator.public_name} is not random; its seed has no effect.", line)
         return None

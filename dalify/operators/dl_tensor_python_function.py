@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.base.errors import ArgumentTypeError, NoOutputsError
 from dalify.base.optional import torch
 from dalify.data.batch import Batch
 from dalify.registry import Spec, operator
@@ -17,7 +17,7 @@ from dalify.sources.user_function import as_array, as_tensor, call_user_function
 def _count(arguments: Mapping[str, Any]) -> int:
     count = arguments["num_outputs"]
     if count < 0:
-        raise ArgumentValueError(f"num_outputs must not be negative; got {count}.")
+        raise NoOutputsError(f"num_outputs must not be negative; got {count}.")
     return count
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.base.errors import ArgumentTypeError, NoOutputsError
 from dalify.data.batch import Batch
 from dalify.registry import Spec, operator
 from dalify.sources.user_function import as_array, as_tensor, call_user_function, layout_of, writable
@@ -14,7 +14,7 @@ from dalify.sources.user_function import as_array, as_tensor, call_user_function
 def _count(arguments: Mapping[str, Any]) -> int:
     count = arguments["num_outputs"]
     if count < 0:
-        raise ArgumentValueError(f"num_outputs must not be negative; got {count}.")
+        raise NoOutputsError(f"num_outputs must not be negative; got {count}.")
     return count
 
 

@@ -212,13 +212,17 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
             failure.release()
         return outputs
 
+    def _output_name(self, index: int) -> str:
+        """Return how messages name an output."""
+        return str(index)
+
     def _check_sizes(self, outputs: list[Outputs]) -> None:
         for items in outputs:
             for index, item in enumerate(items):
                 if len(item) != self.batch_size:
                     raise PartialBatchError(
-                        f"output {index} has {len(item)} samples instead of {self.batch_size}; with size or "
-                        "reader_name all batches must be full.",
+                        f"the output {self._output_name(index)} has {len(item)} samples instead of {self.batch_size}; "
+                        "with size or reader_name all batches must be full.",
                         hint="Omit size and reader_name: the epoch then lasts until the source ends.",
                     )
 

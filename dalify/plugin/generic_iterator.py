@@ -5,7 +5,8 @@ A framework's iterator says how an array becomes its tensor. Without a word from
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,17 @@ from dalify.pipeline import Pipeline
 from dalify.plugin.base_iterator import BaseIterator, LastBatchPolicy, Outputs, checked_names
 from dalify.plugin.collate import COLLATIONS, Collation, Packed, Pad, collations
 
-__all__ = ["ClassificationIterator", "GenericIterator"]
+__all__ = ["ClassificationIterator", "GenericIterator", "naming_the_output"]
+
+
+@contextmanager
+def naming_the_output(name: str) -> Iterator[None]:
+    """Add the name of an output to exceptions, which keep their type: most are those of a framework."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"This was the output {name!r} of the pipeline.")
+        raise
 
 
 class GenericIterator(BaseIterator[dict[str, Any]]):
@@ -89,6 +100,9 @@ class GenericIterator(BaseIterator[dict[str, Any]]):
         """Return the names in what the user has given."""
         return output_map
 
+    def _output_name(self, index: int) -> str:
+        return repr(self.output_map[index])
+
     def _collations_of(self, collate: Any) -> list[Collation]:
         """Return the collation of each output."""
         return collations(collate, self.output_map, self._known_collations)
@@ -101,11 +115,8 @@ class GenericIterator(BaseIterator[dict[str, Any]]):
         batch: dict[str, Any] = {}
         for name, collate, output in zip(self.output_map, self._collations, outputs, strict=True):
             collated = collate(name, output, count)
-            try:
+            with naming_the_output(name):
                 batch[name] = self._tensors(collated)
-            except Exception as error:
-                error.add_note(f"This was the output {name!r} of the pipeline.")
-                raise
         if self._valid_name is not None:
             batch[self._valid_name] = self._tensor(valid)
         return batch

@@ -32,7 +32,7 @@ from dalify.registry.parameter_group import (
 from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
 from dalify.registry.role import Role
 
-__all__ = ["COMMON_PARAMETERS", "RANDOM_STATE", "READER_PARAMETERS", "Input", "Kernel", "Operator", "operator"]
+__all__ = ["COMMON_PARAMETERS", "RANDOM_STATE", "READER_PARAMETERS", "SEED", "Input", "Kernel", "Operator", "operator"]
 
 _OPERATORS_PACKAGE = "dalify.operators."
 _MAX_OUTPUTS = 1 << 16
@@ -41,6 +41,8 @@ _MAX_OUTPUTS = 1 << 16
 # DALI's random operators take the state of a generator, which its dynamic mode makes: 28 bytes or more. It replaces the
 # seed: the batch depends on nothing else. Names with an underscore are neither documented nor part of signatures.
 RANDOM_STATE = Parameter("_random_state", "per_sample", np.uint32, True, True, None, "list[int]")
+
+SEED = parameter_of("seed", int, -1)
 
 COMMON_PARAMETERS = ("name", "device", "preserve", "bytes_per_sample_hint", "seed")
 

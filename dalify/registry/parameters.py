@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import types as python_types
@@ -15,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
-from dalify.base.narrow import is_array, is_list_or_tuple
+from dalify.base.narrow import is_list_or_tuple
 from dalify.data.dtypes import DALIDataType, from_numpy
 
 __all__ = ["NO_DEFAULT", "VARIES", "VARIES_BY_FRAME", "Parameter", "PerFrame", "PerSample", "Shaping", "parameter_of"]
@@ -53,6 +54,9 @@ class _Varies:
 VARIES: Any = _Varies()
 VARIES_BY_FRAME: Any = _Varies()
 NO_DEFAULT: Any = object()
+
+# DALI makes True of every string but the empty one. These are the strings with which it means what it says.
+_BOOLEANS = {"": False, "1": True, "true": True, "yes": True, "on": True}
 
 Kind = Literal["static", "per_sample", "shaping"]
 
@@ -100,6 +104,10 @@ class Parameter:
     def normalize(self, value: Any, operator: str) -> Any:
         """Return the value in its canonical form: int, float, bool, str, enum, or a tuple of these.
 
+        Values are converted as DALI converts them: with ``int``, ``float`` or ``str``, and first with ``item`` if they
+        have it. Conversions that lose what was meant are refused: ``"False"`` to True, 0.5 to 0, fractions to booleans,
+        booleans to enumerations, lists and objects to booleans or strings.
+
         Raises:
             ArgumentTypeError: the value has the wrong type.
             ArgumentValueError: an unknown option, or a number out of range.
@@ -115,11 +123,9 @@ class Parameter:
         if from_user is not None:
             return from_user(value)
         if not self.is_list:
-            if is_array(value) and value.size == 1:
-                value = value.item()
             return self._element(value, operator)
-        if is_array(value):
-            value = value.tolist()
+        if callable(to_list := getattr(value, "tolist", None)):  # an array or a tensor
+            value = to_list()
         if isinstance(value, (str, bytes)) or not isinstance(value, _COLLECTIONS):
             value = (value,)
         return tuple(self._elements(value, operator))
@@ -135,31 +141,34 @@ class Parameter:
 
     def _element(self, value: Any, operator: str) -> Any:
         kind = self.element
-        if isinstance(value, np.generic):
-            value = typing.cast("np.generic[Any]", value).item()
+        original, value = value, _from_string(_plain(value), kind)
         if issubclass(kind, IntEnum):
             return self._enum(value, operator)
-        if isinstance(value, (int, float)):
+        is_number = isinstance(value, (int, float))
+        if is_number:
             self._check_range(value, operator)
-        if kind is float and isinstance(value, (int, float)):
+        if kind is float and is_number:
             return float(value)
-        if kind is bool and isinstance(value, (bool, int)):
+        if kind is bool and is_number and value == value // 1:  # a fraction was meant as a probability
             return bool(value)
-        if kind is int and isinstance(value, (bool, int)):
+        if kind is int and isinstance(value, int):
             return int(value)
-        if kind is int and isinstance(value, float) and value.is_integer():
+        if kind is int and is_number and math.isfinite(value) and (int(value) or not value):  # 0.5 is not meant as 0
             return int(value)
         if isinstance(value, kind):
             return value
         if kind is str and isinstance(value, PathLike):
             return os.fspath(typing.cast("PathLike[str]", value))
+        if kind is str and is_number and not isinstance(value, bool):
+            return str(value)
         expected = {int: "an integer", float: "a number", bool: "True or False", str: "a string"}.get(
             kind, kind.__name__
         )
         if self.is_list:
             expected = f"a list; each item must be {expected}"
         raise ArgumentTypeError(
-            f"{self.name} must be {expected}; got {value!r} of type {type(value).__name__}.", operator=operator
+            f"{self.name} must be {expected}; got {original!r} of type {type(original).__name__}.",
+            operator=operator,
         )
 
     def _check_range(self, value: float, operator: str) -> None:
@@ -182,7 +191,7 @@ class Parameter:
             )
         if isinstance(value, kind):
             return value
-        if isinstance(value, int) and not isinstance(value, bool):
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
             try:
                 return kind(value)
             except ValueError:
@@ -194,6 +203,25 @@ class Parameter:
             f"types.{member.name}" for member in members if kind is not DALIDataType or 0 <= member <= DALIDataType.BOOL
         ]
         raise ArgumentValueError(option_error_text(self.name, value, options), operator=operator)
+
+
+def _plain(value: Any) -> Any:
+    """Return the number in a NumPy scalar, or in an array or tensor of one element; other values as they are."""
+    if callable(item := getattr(value, "item", None)):
+        with contextlib.suppress(ValueError, RuntimeError):  # several elements
+            return item()
+    return value
+
+
+def _from_string(value: Any, kind: type) -> Any:
+    """Return the number that a string stands for, if a number is needed; other values as they are."""
+    if isinstance(value, str):
+        if kind is bool:
+            return _BOOLEANS.get(value.lower(), value)
+        if kind is float or issubclass(kind, int):
+            with contextlib.suppress(ValueError):
+                return float(value) if kind is float else int(value)
+    return value
 
 
 def parameter_of(name: str, annotation: Any, default: Any, *, is_positional: bool = False) -> Parameter:

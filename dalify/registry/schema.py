@@ -16,7 +16,7 @@ from dalify.base.narrow import is_tuple
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
 from dalify.registry import catalog
 from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES, RETIRED_ARGUMENTS
-from dalify.registry.operator import Operator
+from dalify.registry.operator import SEED, Operator
 from dalify.registry.parameters import Parameter, parameter_of
 
 __all__ = ["OpSchema", "get_schema", "pascal_case", "registered", "schema_name"]
@@ -35,7 +35,6 @@ _ACRONYMS = {
 _COMMON = {
     item.name: item for item in (parameter_of("bytes_per_sample_hint", int, 0), parameter_of("preserve", bool, False))
 }
-_SEED = parameter_of("seed", int, -1)
 _MAX_INPUTS = 999
 _TYPES: dict[type, tuple[DALIDataType, DALIDataType]] = {
     bool: (DALIDataType.BOOL, DALIDataType["_BOOL_VEC"]),
@@ -77,7 +76,7 @@ class OpSchema:
 
     @property
     def _parameters(self) -> Mapping[str, Parameter]:
-        seed = {"seed": _SEED} if self.HasRandomSeedArg() else {}
+        seed = {"seed": SEED} if self.HasRandomSeedArg() else {}
         known = {name: item for name, item in self.operator.parameters.items() if not name.startswith("_")}
         return {**_COMMON, **seed, **known}
 

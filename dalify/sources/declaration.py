@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DalifyError, LayoutError
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DalifyError, LayoutError, NoOutputsError
 from dalify.data.dtypes import DALIDataType, from_numpy
 
 __all__ = ["Declaration", "declarations"]
@@ -41,11 +41,12 @@ def declarations(num_outputs: int | None, *, dtype: Any, ndim: Any, layout: Any)
 
     Raises:
         ArgumentTypeError: a value of another type.
+        NoOutputsError: `num_outputs` is below 1.
         ArgumentValueError: a list is too long, or a number is out of range.
         LayoutError: layout and ndim do not match.
     """
     if num_outputs is not None and num_outputs < 1:
-        raise ArgumentValueError(f"num_outputs must be at least 1; got {num_outputs}.")
+        raise NoOutputsError(f"num_outputs must be at least 1; got {num_outputs}.")
     count = num_outputs or 1
     dtypes = [_dtype(value) for value in _each("dtype", dtype, count)]
     ndims = [_ndim(value) for value in _each("ndim", ndim, count)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
+import tifffile
 
 from tests.compatibility.programs import Program, counted, on
 
@@ -36,9 +38,27 @@ def _selected_masks(dali: Any, x: Any) -> Any:
     return tuple(dali.fn.segmentation.select_masks(x, polygons, vertices))
 
 
+def _tiff(channels: int, kind: str) -> Program:
+    """The shape of an image with channels that are no colors, and its pixels as this type of image."""
+    file = io.BytesIO()
+    pixels = counted(1, 4, 5, channels)[0] % 251
+    extra = ["unspecified"] * (channels - 1)
+    tifffile.imwrite(file, pixels, photometric="minisblack", planarconfig="contig", extrasamples=extra)
+    data = np.frombuffer(file.getvalue(), np.uint8)
+
+    def function(dali: Any, x: Any) -> Any:
+        return dali.fn.peek_image_shape(x), dali.fn.decoders.image(x, output_type=getattr(dali.types, kind))
+
+    return on(np.stack([data, data]), None, function)
+
+
 _NARROW, _WIDE = {"crop": [4, 2]}, {"crop": [7, 2], "out_of_bounds_policy": "pad"}
 
 EDGES: dict[str, Program] = {
+    **{
+        f"TIFF of {channels} channels as {kind}": _tiff(channels, kind)
+        for channels, kind in [(2, "ANY_DATA"), (4, "ANY_DATA"), (4, "RGB"), (6, "ANY_DATA"), (6, "RGB")]
+    },
     "depth of an image": _photo("flip", horizontal=0, depthwise=1),
     "axis of an image": _photo("rotate", angle=30.0, axis=[0, 0, 1]),
     "canvas of less than a pixel": _photo("rotate", angle=30.0, size=[0.2, 2.5]),

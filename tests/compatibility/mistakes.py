@@ -81,7 +81,52 @@ def _no_such_input(dali: Any) -> None:
     pipe.feed_input("b", np.zeros((2, 2), np.int32))
 
 
+def _built(function: Any) -> Program:
+    """A pipeline that is built and has what a function returns for DALI, an image and a predicate."""
+
+    def made(dali: Any) -> None:
+        def pipeline():
+            image = dali.fn.external_source(source=lambda: counted(2, 4, 5, 3), layout="HWC")
+            return function(dali, image, dali.fn.random.coin_flip(dtype=dali.types.BOOL))
+
+        dali.pipeline_def(pipeline)(batch_size=2, num_threads=1, device_id=None).build()
+
+    return made
+
+
+def _source(source: Any) -> Program:
+    return lambda dali: run(dali, lambda: dali.fn.external_source(source=source), runs=2)
+
+
 MISTAKES: dict[str, Program] = {
+    "a source with another type": _source([np.zeros((2, 3), np.uint8), np.zeros((2, 3), np.float32)]),
+    "a source with another number of dimensions": _source([np.zeros((2, 3), np.uint8), np.zeros((2, 3, 1), np.uint8)]),
+    "a source with any number of arguments": _source(lambda *numbers: np.zeros((2, 3), np.uint8)),
+    "a node as name": _built(lambda dali, x, p: dali.fn.flip(x, name=x)),
+    "a node as name of an operator object": _built(lambda dali, x, p: dali.ops.Flip(name=x)(x)),
+    "a node as name in the call of an operator object": _built(lambda dali, x, p: dali.ops.Flip()(x, name=x)),
+    "a node as name of a source": _built(lambda dali, x, p: dali.fn.external_source(source=lambda: [], name=x)),
+    "a node as name of random numbers": _built(lambda dali, x, p: dali.fn.random.uniform(name=x)),
+    "a list with a node as name": _built(lambda dali, x, p: dali.fn.flip(x, name=[x])),
+    "no parts to merge": _built(lambda dali, x, p: dali.fn._conditional.merge(predicate=p)),
+    "one part to merge": _built(lambda dali, x, p: dali.fn._conditional.merge(x, predicate=p)),
+    "three parts to merge": _built(lambda dali, x, p: dali.fn._conditional.merge(x, x, x, predicate=p)),
+    "parts to merge without predicate": _built(lambda dali, x, p: dali.fn._conditional.merge(x, x)),
+    "nothing to split": _built(lambda dali, x, p: tuple(dali.fn._conditional.split(predicate=p))),
+    "two inputs to split": _built(lambda dali, x, p: tuple(dali.fn._conditional.split(x, x, predicate=p))),
+    "an input to split without predicate": _built(lambda dali, x, p: tuple(dali.fn._conditional.split(x))),
+    "nothing to negate": _built(lambda dali, x, p: dali.fn._conditional.not_()),
+    "two inputs to negate": _built(lambda dali, x, p: dali.fn._conditional.not_(p, p)),
+    "a source with -1 outputs": _built(
+        lambda dali, x, p: tuple(dali.fn.external_source(source=lambda: [], num_outputs=-1))
+    ),
+    "a source with 0 outputs": _built(
+        lambda dali, x, p: tuple(dali.fn.external_source(source=lambda: [], num_outputs=0))
+    ),
+    "a function with -1 outputs": _built(
+        lambda dali, x, p: tuple(dali.fn.python_function(x, function=len, num_outputs=-1))
+    ),
+    "archives without extensions": _built(lambda dali, x, p: tuple(dali.fn.readers.webdataset(paths=["a"], ext=[]))),
     "data for no input": _no_such_input,
     "output_dtype of a text": _expecting(output_dtype="x"),
     "output_dtype without a type": _expecting(output_dtype=lambda dali: dali.types.NO_TYPE),

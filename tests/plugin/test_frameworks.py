@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from dalify import fn, pipeline_def, types
-from dalify.base.errors import ArgumentValueError, MissingPackageError, ShapeError
+from dalify.base.errors import ArgumentValueError, MissingPackageError, PartialBatchError, ShapeError
 from dalify.pipeline import Pipeline
 from tests.helpers.frameworks import FRAMEWORKS, MISSING, Framework, standing_in_for_mxnet
 
@@ -175,6 +175,18 @@ def test_collate(framework: Framework, way: str) -> None:
         values, offsets = found
         np.testing.assert_array_equal(values, np.concatenate(samples))
         assert offsets.tolist() == [0, 3, 4, 4, 8]
+
+
+def test_a_source_that_ends_early_names_the_output(framework: Framework) -> None:
+    @pipeline_def(batch_size=3, num_threads=1)
+    def short() -> Any:
+        batches = [np.arange(3, dtype=np.int32), np.arange(3, 5, dtype=np.int32)]
+        return fn.external_source(source=batches)
+
+    loader = framework.loader(short(), ["boxes"], size=9)
+    assert framework.parts(next(loader), ["boxes"])[0]["boxes"].tolist() == [0, 1, 2]
+    with pytest.raises(PartialBatchError, match="the output 'boxes' has 2 samples instead of 3"):
+        next(loader)
 
 
 def test_ragged_samples_name_the_output(framework: Framework) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import socket
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dalify
 from dalify import fn, pipeline_def, types
 from dalify.base.errors import (
     ArgumentTypeError,
@@ -139,15 +141,52 @@ def test_no_sharding_and_not_both() -> None:
         plugin.data_iterator(output_map=["x"], sharding=sharding, devices=jax.devices())
 
 
-def test_an_error_of_jax_keeps_its_type_and_names_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_sharded", [False, True])
+def test_an_error_of_jax_keeps_its_type_and_names_the_output(monkeypatch: pytest.MonkeyPatch, is_sharded: bool) -> None:
     def refuses(*_: Any, **__: Any) -> None:
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: no memory")
 
-    loader = plugin.DALIGenericIterator(counted(), ["images"])
-    monkeypatch.setattr("dalify.plugin.jax.iterator.as_jax", refuses)
+    sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0]) if is_sharded else None
+    loader = plugin.DALIGenericIterator(counted(), ["images"], sharding=sharding)
+    for module in ("iterator", "arrays"):
+        monkeypatch.setattr(f"dalify.plugin.jax.{module}.as_jax", refuses)
     with pytest.raises(jax.errors.JaxRuntimeError, match="RESOURCE_EXHAUSTED") as caught:
         next(loader)
     assert caught.value.__notes__ == ["This was the output 'images' of the pipeline."]
+
+
+@pytest.mark.parametrize("policy", ["FILL", "DROP"])
+@pytest.mark.parametrize("pipelines", [1, 2])
+@pytest.mark.parametrize("options", [{"reader_name": "Reader"}, {"size": 10}], ids=str)
+@pytest.mark.filterwarnings("ignore::Warning")
+def test_epochs_are_those_of_dali(
+    oracle: Any, tmp_path: Path, policy: str, pipelines: int, options: dict[str, Any]
+) -> None:
+    files = [str(tmp_path / f"{number}.bin") for number in range(10)]
+    for number, name in enumerate(files):
+        Path(name).write_bytes(bytes([number]))
+
+    def epochs(dali: Any) -> list[Any]:
+        def labels(shard: int) -> Any:
+            shards = {"shard_id": shard, "num_shards": pipelines, "name": "Reader"}
+            return lambda: dali.fn.readers.file(files=files, labels=list(range(10)), **shards)[1]
+
+        made = [
+            dali.pipeline_def(labels(shard))(batch_size=2, num_threads=1, device_id=None) for shard in range(pipelines)
+        ]
+        policies = importlib.import_module(f"{dali.__name__}.plugin.base_iterator").LastBatchPolicy
+        kind = importlib.import_module(f"{dali.__name__}.plugin.jax").DALIGenericIterator
+        loader = kind(made, ["x"], auto_reset=True, last_batch_policy=policies[policy], **options)
+        return [[np.asarray(batch["x"]).tolist() for batch in loader] for _ in range(2)]
+
+    assert epochs(dalify) == epochs(oracle)
+
+
+@pytest.mark.filterwarnings("ignore::Warning")
+def test_no_pipelines_as_in_dali(oracle: Any) -> None:
+    for name in (oracle.__name__, "dalify"):
+        with pytest.raises(IndexError):
+            importlib.import_module(f"{name}.plugin.jax").DALIGenericIterator([], ["x"])
 
 
 # -- decorators --------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.base.errors import ArgumentValueError, NoOutputsError, option_error_text
 from dalify.data import DALIDataType
 from dalify.formats.files.identity import file_identity
 from dalify.formats.records.webdataset import Sample, Samples, samples_of
@@ -19,7 +19,7 @@ _LAST_DTYPE = DALIDataType.BOOL
 
 def _count(arguments: Mapping[str, Any]) -> int:
     if not arguments["ext"]:
-        raise ArgumentValueError("ext must not be empty.", hint="For example ext=['jpg', 'cls'].")
+        raise NoOutputsError("ext must not be empty.", hint="For example ext=['jpg', 'cls'].")
     return len(arguments["ext"])
 
 

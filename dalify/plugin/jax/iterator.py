@@ -18,7 +18,7 @@ from dalify.pipeline import Pipeline, pipeline_def
 from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.collate import Pad
 from dalify.plugin.frameworks import framework
-from dalify.plugin.generic_iterator import GenericIterator
+from dalify.plugin.generic_iterator import GenericIterator, naming_the_output
 from dalify.plugin.jax.arrays import Division, as_jax, on_devices
 
 __all__ = ["DALIClassificationIterator", "DALIGenericIterator", "data_iterator", "decorated"]
@@ -74,7 +74,7 @@ class DALIGenericIterator(GenericIterator):
         valid_name: str | None = None,
     ) -> None:
         self._lock = threading.RLock()  # for calls of peek from other threads
-        count = 1 if isinstance(pipelines, Pipeline) else len(pipelines)
+        count = 1 if isinstance(pipelines, Pipeline) else max(1, len(pipelines))  # the base class rejects none
         if sharding is not None and not isinstance(sharding, jax.sharding.Sharding):
             raise IteratorArgumentError(f"sharding must be a sharding of JAX; got {type(sharding).__name__}.")
         self._join = _joining(sharding, count, bool(pmap_compatible))
@@ -108,7 +108,12 @@ class DALIGenericIterator(GenericIterator):
         join = self._join
         if join is None:
             return batches[0]
-        return {name: join(name, _alike(name, [batch[name] for batch in batches])) for name in batches[0]}
+        joined: dict[str, Any] = {}
+        for name in batches[0]:
+            arrays = _alike(name, [batch[name] for batch in batches])
+            with naming_the_output(name):
+                joined[name] = join(name, arrays)
+        return joined
 
     def next(self) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the next batch, like ``next(iterator)``."""

@@ -1,0 +1,222 @@
+"""Random programs: the source code of a pipeline, how its data are fed, and how its results are consumed.
+
+Every choice is drawn from the seed of the program, so both libraries run the same one. Values are deterministic.
+"""
+
+from __future__ import annotations
+
+import importlib
+import linecache
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["RandomProgram"]
+
+_BATCH = 4
+_RUNS = 3
+_DTYPES = ("uint8", "int16", "int32", "float32")
+_SIZES = ("[6, 5]", "[3, 8]")
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+
+
+class RandomProgram:
+    """A program that runs with either library.
+
+    Args:
+        seed: determines the program.
+
+    Attributes:
+        source: the code of the pipeline's function.
+        described: how data are fed and results are consumed.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._random = draw = random.Random(seed)
+        self._name = f"<random program {seed}>"
+        self._dtype = draw.choice(_DTYPES)
+        self._feeding = draw.choice(("call", "call with a number", "call with a sample", "iterable", "generator"))
+        self._cycle = draw.choice((None, False, "quiet", "raise")) if self._feeding == "iterable" else None
+        self._consuming = draw.choice(("run", "schedule", "torch"))
+        self._is_ragged = self._consuming != "torch" and draw.random() < 0.5
+        self._policy = draw.choice(("FILL", "DROP", "PARTIAL"))
+        self._reset = draw.choice((True, False, "yes", "no"))
+        self._size = draw.choice((6, 8, 10))
+        self._values = np.random.default_rng(seed).integers(0, 9, (_RUNS + 3, _BATCH, 9, 9, 3))
+        self._extents = np.random.default_rng(seed).integers(5, 10, (_RUNS + 3, _BATCH, 2))
+        self.source = "\n".join(["def define(fn, types, source, options):", *self._function()])
+        self.described = (
+            f"{self._dtype}, ragged {self._is_ragged}, {self._feeding}, cycle {self._cycle}, {self._consuming}, "
+            f"{self._policy}, {self._reset}, {self._size}"
+        )
+
+    def run(self, dali: Any) -> Any:
+        """Return what is compared, or the exception."""
+        linecache.cache[self._name] = (len(self.source), None, self.source.splitlines(keepends=True), self._name)
+        names: dict[str, Any] = {}
+        exec(compile(self.source, self._name, "exec"), names)  # written above
+        try:
+            return self._consumed(dali, self._pipeline(dali, names["define"]))
+        except Exception as error:
+            return error
+
+    # -- the code --------------------------------------------------------------------------------------------------
+
+    def _function(self) -> list[str]:
+        lines = [
+            "    x, s = fn.external_source(source=source, num_outputs=2, **options)",
+            "    y = fn.cast(x, dtype=types.FLOAT)",
+        ]
+        for _ in range(self._random.randint(2, 5)):
+            lines += self._statement("    ", 0)
+        if self._consuming == "torch":  # a tensor has one shape
+            lines += [f"    {name} = fn.resize(fn.cast({name}, dtype=types.FLOAT), size=[4, 4])" for name in "xy"]
+        return [*lines, "    return x, y, s"]
+
+    def _statement(self, indent: str, depth: int) -> list[str]:
+        draw = self._random
+        if depth < 3 and draw.random() < 0.45:
+            lines = [f"{indent}if {self._predicate()}:", *self._statement(indent + "    ", depth + 1)]
+            if draw.random() < 0.4:
+                lines += [f"{indent}elif {self._predicate()}:", *self._statement(indent + "    ", depth + 1)]
+            if draw.random() < 0.6:
+                lines += [f"{indent}else:", *self._statement(indent + "    ", depth + 1)]
+            return lines
+        name = draw.choice("xy")
+        return [f"{indent}{name} = {self._expression(name)}"]
+
+    def _predicate(self) -> str:
+        draw = self._random
+        kind = draw.randrange(6)
+        simple = f"s {draw.choice(_COMPARISONS)} {draw.randint(0, 8)}"
+        if kind == 0:
+            return f"not ({simple})"
+        if kind == 1:
+            return f"{simple} and s {draw.choice(_COMPARISONS)} {draw.randint(0, 8)}"
+        if kind == 2:
+            return f"{simple} or fn.reductions.mean(y) > {draw.randint(1, 6)}"
+        if kind == 3:
+            return f"fn.reductions.max({draw.choice('xy')}) > {draw.randint(2, 9)}"
+        return simple
+
+    def _expression(self, name: str) -> str:
+        draw = self._random
+        number = draw.choice(("1", "2", "3", "s", "0.5", "1.5"))
+        kept = draw.choice(
+            (
+                f"fn.flip({name}, horizontal=fn.cast(s > 3, dtype=types.INT32), vertical={draw.randint(0, 1)})",
+                f"fn.crop({name}, crop=[4, 4])",
+                f"fn.resize(fn.cast({name}, dtype=types.FLOAT), size={draw.choice(_SIZES)})",
+                f"fn.pad({name}, axes=[0], align=4)",
+                f"fn.slice({name}, 1, 3, axes=[0])",
+                f"fn.transpose({name}, perm=[1, 0, 2])",
+                f"fn.rotate({name}, angle=90, interp_type=types.INTERP_NN, keep_size=True)",
+                f"{name}[1:4]",
+                f"{name}[:, 1:-1]",
+                f"{name}[:-1, ::1, 0:2]",
+                f"-{name}",
+                f"{name} * {name}",
+                f"({name} > 3) * {name}",
+                f"fn.cat({name}, {name}, axis=0)",
+                f"fn.normalize(fn.cast({name}, dtype=types.FLOAT), mean=2, stddev=3)",
+                f"fn.reshape({name}, layout='HWC')",
+            )
+        )
+        operand = f"{draw.choice('+-*')} {number}" if draw.random() < 0.75 else "/ (s + 1)"  # no NaN
+        result = kept if draw.random() < 0.5 else f"{name} {operand}"
+        if draw.random() < 0.05:
+            return result  # in a branch, an error if the type or the layout differs
+        dtype = "FLOAT" if name == "y" else self._dtype.replace("float32", "float").upper()
+        return f"fn.reshape(fn.cast({result}, dtype=types.{dtype}), layout='HWC')"
+
+    # -- data ------------------------------------------------------------------------------------------------------
+
+    def _sample(self, run: int, index: int) -> tuple[Any, Any]:
+        height, width = self._extents[run, index] if self._is_ragged else (7, 6)
+        values = self._values[run, index]
+        return values[:height, :width].astype(self._dtype), values[0, 0, 0].astype(np.int32)
+
+    def _batch(self, run: int) -> Any:
+        samples = [self._sample(run, index) for index in range(_BATCH)]
+        images, numbers = zip(*samples, strict=True)
+        return list(images) if self._is_ragged else np.stack(images), np.stack(numbers)
+
+    def _feed(self) -> tuple[Any, dict[str, Any]]:
+        options: dict[str, Any] = {"layout": ["HWC", ""]}
+        batches = [self._batch(run) for run in range(_RUNS)]
+        if self._feeding == "call":
+            remaining = iter(batches)
+            return lambda: next(remaining), options
+        if self._feeding == "call with a number":
+            return self._numbered, options
+        if self._feeding == "call with a sample":
+            return self._by_sample, {**options, "batch": False}
+        if self._feeding == "generator":
+            return (lambda: iter(batches))(), options
+        return batches, {**options, "cycle": self._cycle} if self._cycle is not None else options
+
+    def _numbered(self, number: int) -> Any:
+        if number >= _RUNS:
+            raise StopIteration
+        return self._batch(number)
+
+    def _by_sample(self, info: Any) -> Any:
+        if info.iteration >= _RUNS:
+            raise StopIteration
+        return self._sample(info.iteration, info.idx_in_batch)
+
+    # -- running ---------------------------------------------------------------------------------------------------
+
+    def _pipeline(self, dali: Any, define: Callable[..., Any]) -> Any:
+        source, options = self._feed()
+        make = dali.pipeline_def(define, enable_conditionals=True)
+        pipe = make(
+            dali.fn,
+            dali.types,
+            source,
+            options,
+            batch_size=_BATCH,
+            num_threads=1,
+            device_id=None,
+            prefetch_queue_depth=1,
+        )
+        pipe.build()
+        return pipe
+
+    def _consumed(self, dali: Any, pipe: Any) -> list[Any]:
+        if self._consuming == "torch":
+            return self._iterated(dali, pipe)
+        found: list[Any] = []
+        for _ in range(_RUNS + 1):
+            try:
+                if self._consuming == "run":
+                    found.append([self._plain(output) for output in pipe.run()])
+                else:
+                    pipe.schedule_run()
+                    found.append([self._plain(output) for output in pipe.share_outputs()])
+                    pipe.release_outputs()
+            except StopIteration:
+                found.append("end")
+                pipe.reset()
+        return found
+
+    def _iterated(self, dali: Any, pipe: Any) -> list[Any]:
+        plugin = importlib.import_module(f"{dali.__name__}.plugin.pytorch")
+        policy = getattr(importlib.import_module(f"{dali.__name__}.plugin.base_iterator").LastBatchPolicy, self._policy)
+        iterator = plugin.DALIGenericIterator(
+            [pipe], ["x", "y", "s"], size=self._size, last_batch_policy=policy, auto_reset=self._reset
+        )
+        found: list[Any] = [len(iterator)]
+        for batch in iterator:
+            found.append([batch[0][name].numpy().copy() for name in ("x", "y", "s")])
+        return found
+
+    @staticmethod
+    def _plain(output: Any) -> Any:
+        is_dense = output.is_dense_tensor()
+        samples = [np.array(output.at(index)) for index in range(len(output))]
+        whole = [output.as_array().copy(), tuple(output.as_tensor().shape())] if is_dense else []
+        kind = str(output.dtype).rpartition(".")[2]
+        return [kind, output.layout(), is_dense, [tuple(shape) for shape in output.shape()], samples, whole]
