@@ -231,7 +231,14 @@ def pieces_of(numbers: Any, places: Any, firsts: Any) -> tuple[Any, Any, Any]:
     archives = np.empty(numbers.size * outputs, np.int64)
     offsets, sizes = np.zeros_like(archives), np.zeros_like(archives)
     for sample in range(numbers.size):
-        archive = np.searchsorted(firsts, numbers[sample], side="right") - 1
+        # A bisection: numba's `np.searchsorted` would import all of scipy.linalg, even from saved code.
+        archive, stop = 0, firsts.size
+        while stop - archive > 1:
+            middle = (archive + stop) // 2
+            if firsts[middle] <= numbers[sample]:
+                archive = middle
+            else:
+                stop = middle
         for output in range(outputs):
             piece = sample * outputs + output
             archives[piece] = archive

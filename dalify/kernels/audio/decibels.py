@@ -41,7 +41,9 @@ def _largest(x: np.ndarray) -> float:
             largest[lane] = value if value > largest[lane] else largest[lane]
     for i in range(whole, x.size):
         largest[0] = x[i] if x[i] > largest[0] else largest[0]
-    return largest.max()
+    for lane in range(1, 64):  # numba's `max` would import all of scipy.linalg, even from saved code
+        largest[0] = largest[lane] if largest[lane] > largest[0] else largest[0]
+    return largest[0]
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
