@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["Origin", "source_info"]
+from collections.abc import Sequence
+
+__all__ = ["Origin", "joined_origin", "source_info"]
 
 
 class Origin(str):
@@ -31,3 +33,11 @@ class Origin(str):
 def source_info(origin: str | None) -> str | None:
     """Return the ``source_info`` of an origin; None if unknown."""
     return origin.name if isinstance(origin, Origin) else origin
+
+
+def joined_origin(origins: Sequence[str | None]) -> str | None:
+    """Return the origin of a sample made of several, separated by semicolons; None if there are none."""
+    known = [origin for origin in origins if origin is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    return Origin(";".join(known), ";".join(source_info(origin) or "" for origin in known))

@@ -10,6 +10,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.origin import joined_origin
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.paste_regions import paste_regions
@@ -151,17 +152,36 @@ def _region_sources(inputs: tuple[Batch, ...], ids: Any) -> tuple[np.ndarray, np
     return owners, chosen.astype(np.int64)
 
 
-def _paste(inputs: tuple[Batch, ...], memory: Any, fill: Any, ids: Any, output_size: Any, given: dict[str, Any]) -> Any:
+def _origins(inputs: tuple[Batch, ...], owners: np.ndarray, chosen: np.ndarray) -> list[str | None] | None:
+    """Return the origins of the canvases: of each those of its regions, in order; None if no image has one."""
+    if all(batch.origins is None for batch in inputs):
+        return None
+    known = [origin for batch in inputs for origin in (batch.origins or [None] * len(batch))]
+    of_canvas: list[list[str | None]] = [[] for _ in range(len(inputs[0]))]
+    for owner, source in zip(owners.tolist(), chosen.tolist(), strict=True):
+        of_canvas[owner].append(known[source])
+    return [joined_origin(origins) for origins in of_canvas]
+
+
+def _paste(
+    inputs: tuple[Batch, ...],
+    regions: tuple[np.ndarray, np.ndarray],
+    memory: Any,
+    fill: Any,
+    is_mixed: bool,
+    output_size: Any,
+    given: dict[str, Any],
+) -> Any:
     """Return the canvases. `memory` allocates them, and `fill` writes a region, both for one device."""
     first = inputs[0]
     count = len(first)
-    owners, chosen = _region_sources(inputs, ids)
+    owners, chosen = regions
     images = [sample for batch in inputs for sample in batch.samples]
     if len({(*shape[:-3], shape[-1]) for batch in inputs for shape in batch.shapes()}) > 1:
         raise ShapeError(
             "all images must have the same number of channels, and all sequences the same number of frames."
         )
-    sizes = _canvas_sizes(inputs, ids is not None, output_size)
+    sizes = _canvas_sizes(inputs, is_mixed, output_size)
     numbers = {name: _numbers(values, owners, count, name) for name, values in given.items()}
     extents = np.array([image.shape[-3:-1] for image in images], np.int64).reshape(-1, 2)[chosen]
     corners = _to_pixels(numbers["in_anchors"], numbers["in_anchors_rel"], extents, np.floor)
@@ -207,10 +227,15 @@ def _(
     shapes: Vectors | None,
     shapes_rel: Vectors | None,
     memory: Memory,
+    out_spec: Spec,
 ) -> Any:
     given = {
         "in_anchors": in_anchors, "in_anchors_rel": in_anchors_rel, "out_anchors": out_anchors,
         "out_anchors_rel": out_anchors_rel, "shapes": shapes, "shapes_rel": shapes_rel,
     }  # fmt: skip
     fill = saturate_cast if inputs[0].device == "cpu" else saturate_cast_torch
-    return _paste(inputs, memory, fill, in_ids, output_size, given)
+    owners, chosen = _region_sources(inputs, in_ids)
+    canvases = _paste(inputs, (owners, chosen), memory, fill, in_ids is not None, output_size, given)
+    samples = canvases if isinstance(canvases, list) else None
+    origins = _origins(inputs, owners, chosen)
+    return Batch(None if samples else canvases, samples, out_spec.layout or "", inputs[0].device, origins)

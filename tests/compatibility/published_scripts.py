@@ -513,6 +513,14 @@ def _listed(dali: Any) -> Any:
     return dali.fn.readers.file(file_root=str(folder()), file_list=str(path))[1]
 
 
+def _pasted(dali: Any, *others: Any, **options: Any) -> Any:
+    """Return the names of the files that are pasted on each canvas."""
+    encoded, _ = dali.fn.readers.file(files=[str(path) for path in sorted((folder() / "class0").glob("*.png"))])
+    images = dali.fn.decoders.image(encoded)
+    inputs = [images, *(dali.fn.permute_batch(images, indices=order) for order in others)]
+    return dali.fn.get_property(dali.fn.multi_paste(*inputs, output_size=[64, 64], **options), key="source_info")
+
+
 def _decoded(**options: Any) -> Program:
     def decode(dali: Any) -> Any:
         given = {name: value(dali) if callable(value) else value for name, value in options.items()}
@@ -586,6 +594,8 @@ scripts(
         "shapes": read(
             lambda d: d.fn.peek_image_shape(d.fn.readers.file(file_root=str(folder()), dir_filters=["class*"])[0])
         ),
+        "names of pasted files": read(lambda d: _pasted(d, in_ids=np.int32([2, 0, 2]))),
+        "names of pasted inputs": read(lambda d: _pasted(d, [2, 0, 1])),
         "names of files": read(
             lambda d: d.fn.get_property(
                 d.fn.readers.file(files=[str(folder() / "class0" / "0.png")])[0], key="source_info"
