@@ -124,7 +124,7 @@ class Parameter:
             return from_user(value)
         if not self.is_list:
             return self._element(value, operator)
-        if callable(to_list := getattr(value, "tolist", None)):  # an array or a tensor
+        if not isinstance(value, type) and callable(to_list := getattr(value, "tolist", None)):  # an array or a tensor
             value = to_list()
         if isinstance(value, (str, bytes)) or not isinstance(value, _COLLECTIONS):
             value = (value,)
@@ -207,7 +207,7 @@ class Parameter:
 
 def _plain(value: Any) -> Any:
     """Return the number in a NumPy scalar, or in an array or tensor of one element; other values as they are."""
-    if callable(item := getattr(value, "item", None)):
+    if not isinstance(value, type) and callable(item := getattr(value, "item", None)):  # np.uint8 is a type
         with contextlib.suppress(ValueError, RuntimeError):  # several elements
             return item()
     return value

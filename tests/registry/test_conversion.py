@@ -135,6 +135,14 @@ def test_wrong_beside_dali(element, value, oracle):
         _dali(oracle, _SINGLE[element], value)
 
 
+@pytest.mark.parametrize("value", [np.uint8, np.dtype(np.uint8), types.UINT8])
+def test_types_of_numpy_are_element_types(value):
+    """They are classes with methods of numbers and arrays. DALI takes only its own types."""
+    assert _of(types.DALIDataType, value) is types.UINT8
+    assert _of(types.DALIDataType, value, is_list=True) == (types.UINT8,)
+    assert _of(types.DALIDataType, [value], is_list=True) == (types.UINT8,)
+
+
 def test_in_a_pipeline():
     fn: Any = dalify.fn  # the stubs know the types that are meant
     image = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
