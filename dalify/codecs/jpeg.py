@@ -7,6 +7,7 @@ CMYK, and decoding of only the first rows if the rest is not needed.
 from __future__ import annotations
 
 import math
+import re
 import struct
 from typing import Any, NamedTuple
 
@@ -33,6 +34,8 @@ _FRAMES = frozenset({0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB,
 _LOSSLESS = frozenset({0xC3, 0xC7, 0xCB, 0xCF})
 _SEQUENTIAL = frozenset({0xC0, 0xC1})
 _NOTES = frozenset({*range(0xE1, 0xEE), 0xEF, 0xFE})  # comments and application data, except JFIF's and Adobe's
+_KNOWN_REVISION = b"\x01"
+_JFIF_REVISION = re.compile(rb"(\xff\xe0..JFIF\x00)[^\x01]", re.DOTALL)
 _BARE = frozenset({0x01, *range(0xD0, 0xD8)})  # markers without a length
 # Chroma upsampling uses up to two output rows of context; four are two rows of 4:2:0 chroma.
 CONTEXT_ROWS = 4
@@ -182,6 +185,10 @@ def _decode_whole(
         reason = str(error)
     if "subsampling" in reason:
         return _decode_by_pillow(data, header, colors, out)
+    # A warning of libjpeg, which TurboJPEG reports as an error even if it is not strict.
+    known = _with_known_revision(data, header) if "JFIF revision" in reason else None
+    if known is not None:
+        return _decode_whole(known, header, colors, use_fast_idct, out)
     # The library reports only the first warning; a harmless one may hide that the end is missing.
     if "Premature end of JPEG file" in reason or data.tobytes().rfind(_END_OF_IMAGE) < header.frame_position:
         raise DecodeError(
@@ -193,6 +200,13 @@ def _decode_whole(
         return simplejpeg.decode_jpeg(data, colors, fastdct=use_fast_idct, buffer=out, strict=False)
     except ValueError as error:
         raise DecodeError(f"damaged JPEG ({header.width}x{header.height}): {error}.") from None
+
+
+def _with_known_revision(data: Bytes, header: JpegHeader) -> Bytes | None:
+    """Return a JPEG whose JFIF segment declares revision 1, the only known one; None if it does already."""
+    contents = data.tobytes()
+    segments, count = _JFIF_REVISION.subn(rb"\1" + _KNOWN_REVISION, contents[: header.frame_position])
+    return np.frombuffer(segments + contents[header.frame_position :], np.uint8) if count else None
 
 
 def _decode_by_pillow(

@@ -104,6 +104,34 @@ def test_harmless_damage_is_tolerated() -> None:
         np.testing.assert_array_equal(decode_jpeg(junk, read_jpeg_header(junk), "RGB"), by_pillow(data))
 
 
+@pytest.mark.parametrize("revision", [0, 2, 255])
+def test_unknown_revisions_of_jfif_are_decoded(revision: int) -> None:
+    """A warning of libjpeg."""
+    data = jpeg(40, 40)
+    place = data.tobytes().index(b"JFIF\0") + 5
+    assert data[place] == 1
+    other = data.copy()
+    other[place] = revision
+    np.testing.assert_array_equal(by_pillow(other), by_pillow(data))
+    for colors in ("RGB", "GRAY"):
+        wanted = decode_jpeg(data, read_jpeg_header(data), colors)
+        np.testing.assert_array_equal(decode_jpeg(other, read_jpeg_header(other), colors), wanted)
+    np.testing.assert_array_equal(
+        decode_jpeg(other, read_jpeg_header(other), "RGB", rows=8),
+        decode_jpeg(data, read_jpeg_header(data), "RGB")[:8],
+    )
+
+
+def test_an_unknown_revision_behind_the_frame_is_an_error() -> None:
+    data = jpeg(40, 40).tobytes()
+    start = data.index(b"\xff\xe0")
+    segment = data[start : start + 18].replace(b"JFIF\0\x01", b"JFIF\0\x02")
+    scan = data.index(b"\xff\xda")
+    moved = np.frombuffer(data[:scan] + segment + data[scan:], np.uint8)
+    with pytest.raises(DecodeError, match="unknown JFIF revision"):
+        decode_jpeg(moved, read_jpeg_header(moved), "RGB")
+
+
 @pytest.mark.parametrize("kept", [0.3, 0.6, 0.99])
 def test_truncated_data_are_refused(kept: float) -> None:
     data = jpeg(64, 64)
