@@ -197,10 +197,10 @@ def _batch_of(column: Any, layout: str, origins: Origins | None) -> Batch:
     if isinstance(column, Batch) and column.ragged is None:
         column = column.samples
     if isinstance(column, Batch):
-        batch = column.with_layout(layout).with_origins(origins)
-        shapes = batch.shape_array()
+        batch = Batch(None, None, layout, "cpu", origins, column.dtype, column.ragged)
+        shapes = batch.shape_array().tolist()
         # Files of equal size may become one array at the output.
-        batch.is_lasting = bool((shapes != shapes[0]).any())
+        batch.is_lasting = shapes.count(shapes[0]) < len(shapes)
         return batch
     if isinstance(column, np.ndarray):
         batch = Batch(column, None, layout, "cpu", origins)

@@ -128,7 +128,7 @@ class FileList(Sequence[FileEntry]):
             return None
         contents = read_files(self.paths(numbers), self._typical_bytes)
         if contents is not None:
-            mean_bytes = int(contents.shape_array().sum()) // len(contents)
+            mean_bytes = sum(size for (size,) in contents.shape_array().tolist()) // len(contents)
             self._typical_bytes = max(mean_bytes, (7 * self._typical_bytes + mean_bytes) // 8)
         return contents
 

@@ -70,7 +70,8 @@ class Pieces:
 def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Batch:
     """Return slices of memory, uint8 ``[n]`` each; small slices are copied."""
     sizes = stops - starts
-    if sizes.min() > _SMALL_BYTES:  # without Python code per sample
+    # Builtin functions are in the cache after a compiled call, those of NumPy are not.
+    if min(sizes.tolist()) > _SMALL_BYTES:
         return Batch(dtype=DALIDataType.UINT8, ragged=(data, starts, sizes[:, None]))
     slices = [
         data[start:stop] if stop - start > _SMALL_BYTES else data[start:stop].copy()

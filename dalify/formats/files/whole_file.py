@@ -74,6 +74,5 @@ def read_files(paths: list[bytes], typical_bytes: int) -> Batch | None:
             parts.append(part)
             left = left[len(part) :]
         expected_bytes = max(typical_bytes, wanted_bytes)
-    if max(int(part.shape_array().max()) for part in parts) > limits.current().max_sample_bytes:
-        return None
-    return parts[0] if len(parts) == 1 else Batch(samples=[sample for part in parts for sample in part.samples])
+    contents = parts[0] if len(parts) == 1 else Batch(samples=[sample for part in parts for sample in part.samples])
+    return contents if max(contents.shape_array().tolist())[0] <= limits.current().max_sample_bytes else None
