@@ -82,7 +82,14 @@ class HardwareDecoder(Parameters):
         )
 
 
-def decode(out: Any, encoded: Any, options: DecodeOptions, headers: Any, windows: np.ndarray | None = None) -> None:
+def decode(
+    out: Any,
+    encoded: Any,
+    options: DecodeOptions,
+    headers: Any,
+    windows: np.ndarray | None = None,
+    needed: np.ndarray | None = None,
+) -> None:
     """Decode the images of a chunk, or a window of each; see `decode_group`."""
     decode_group(
         out,
@@ -93,6 +100,7 @@ def decode(out: Any, encoded: Any, options: DecodeOptions, headers: Any, windows
         options.use_fast_idct,
         headers,
         windows,
+        needed,
     )
 
 

@@ -1,8 +1,13 @@
-"""Decode only the part of an image that the random crop after the decoder reads.
+"""Compute crops as early as possible: in the resize before them, and in the decoder before that.
 
-The crop is not changed: its window is a function of its random numbers and the size of the image, which the header of
-the file contains. So the decoder computes the same window and leaves the rest of the image undefined. The decoder
-declares the crops of which that holds.
+``resize`` before ``crop_mirror_normalize`` with a crop is the standard preprocessing of images for validation. The crop
+becomes part of the resize (``resize_crop_mirror``, which reads the same pixels around its window). All images then have
+the same size, so normalization runs once for many images.
+
+A decoder before a random crop, or before a resize with a crop, decodes only the part of the image that they read. They
+are not changed: their window is a function of their arguments, their random numbers and the size of the image, which
+the header of the file contains. So the decoder computes the same window and leaves the rest of the image undefined. The
+first operator declares the operators of which that holds.
 """
 
 from __future__ import annotations
@@ -15,14 +20,19 @@ __all__ = ["push_crop"]
 
 
 def push_crop(graph: Graph, report: Report) -> Graph:
-    """Return the graph in which decoders whose only consumer is a random crop skip rows that it does not read.
+    """Return the graph in which resizes and decoders compute only what the crop after them reads.
 
     Args:
         graph: any graph.
-        report: receives a note for every such decoder.
+        report: receives a note for every such operator.
     """
-    return join_pairs(
+    moved = join_pairs(
         graph,
+        lambda first, second: report.note("push_crop", f"{first!r} computes only the window of {second!r}"),
+        kind="moves",
+    )
+    return join_pairs(
+        moved,
         lambda first, second: report.note("push_crop", f"{first!r} decodes only what {second!r} reads"),
         kind="narrows",
     )

@@ -22,6 +22,7 @@ def test_declared_pairs_exist() -> None:
         ("resize_crop_mirror", "crop_mirror_normalize", "merges"),
         ("random_resized_crop", "crop_mirror_normalize", "merges"),
         ("decoders.image", "random_resized_crop", "narrows"),
+        ("decoders.image", "resize_crop_mirror", "narrows"),
     }
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.data.dtypes import DALIInterpType
 
-__all__ = ["axis_taps", "axis_weights", "curve_tables", "filter_radius", "select_filter", "tap_count"]
+__all__ = ["axis_taps", "axis_weights", "curve_tables", "filter_radius", "pixels_read", "select_filter", "tap_count"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
@@ -32,6 +32,7 @@ _GAUSSIAN = int(DALIInterpType.INTERP_GAUSSIAN)
 _POINTS_PER_UNIT = 32
 _POINTS = 2 * _POINTS_PER_UNIT  # number of points of the Gaussian
 _ROOT_OF_TWO = math.sqrt(2.0)
+_LARGEST_RADIUS = 3  # Lanczos
 
 
 def _cubic(distance: np.ndarray) -> np.ndarray:
@@ -88,6 +89,28 @@ def filter_radius(kind, size, start, end, antialias):
         points_per_pixel = np.float32(_POINTS) / (np.float32(4 * _ROOT_OF_TWO) * deviation)
         return np.float32(_POINTS // 2) / points_per_pixel
     return grow
+
+
+def pixels_read(extents: np.ndarray, start: np.ndarray, end: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return windows that contain all pixels that any filter reads.
+
+    Args:
+        extents: int64 [N, 2], of the sources.
+        start: [N, 2], start of the resampled windows; they can be mirrored.
+        end: [N, 2], end of the resampled windows.
+        sizes: int [N, 2] or [2], of the results.
+
+    Returns:
+        int64 [N, 4]: starts and extents, inside of the sources.
+    """
+    first, last = np.minimum(start, end), np.maximum(start, end)
+    reach = np.maximum((last - first) / np.maximum(sizes, 1), 1.0) * _LARGEST_RADIUS + 1
+    found = np.empty((len(extents), 4), np.int64)
+    # Of a window outside of the image, its border is read. `np.clip` takes twice as long for small arrays.
+    found[:, :2] = np.minimum(np.maximum(first - reach, 0), extents - 1)
+    found[:, 2:] = np.minimum(np.maximum(np.ceil(last + reach), 1), extents)
+    found[:, 2:] -= found[:, :2]
+    return found
 
 
 @njit(nogil=True, cache=True)

@@ -12,7 +12,10 @@ from dalify.data import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.sample_memory import check_cache_options
 from dalify.data.samples import Samples
+from dalify.parameter_groups.crop import CropWindow
 from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode, decode_mixed
+from dalify.parameter_groups.random_crop import RandomCrop
+from dalify.parameter_groups.resize import ResizeSize
 from dalify.registry import Spec, operator
 
 
@@ -86,19 +89,22 @@ def _(out: DeviceSamples, encoded: Samples, *, options: DecodeOptions, hardware:
 image.substitute(blank_image)
 
 
+_KEPT = ("on_error", *(item.name for group in (DecodeOptions, HardwareDecoder) for item in fields(group)))
+
+
 @image.before(
     "random_resized_crop",
     "narrows",
     into="_decode_for_crop",
-    takes=("num_attempts", "random_area", "random_aspect_ratio", "size"),
-    keeps=(
-        "output_type",
-        "dtype",
-        "adjust_orientation",
-        "use_fast_idct",
-        "on_error",
-        *(field.name for field in fields(HardwareDecoder)),
-    ),
+    takes=("size", *(item.name for item in fields(RandomCrop))),
+    keeps=_KEPT,
+)
+@image.before(
+    "resize_crop_mirror",
+    "narrows",
+    into="_decode_for_resize",
+    takes=tuple(item.name for group in (ResizeSize, CropWindow) for item in fields(group)),
+    keeps=_KEPT,
 )
 def _(decoder: Mapping[str, Any], crop: Mapping[str, Any], source: Spec, device: str) -> bool:
     return device in ("cpu", "mixed")

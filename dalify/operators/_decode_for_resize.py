@@ -1,0 +1,68 @@
+"""Decode only the part of an image that the resize after it reads.
+
+The pass ``push_crop`` inserts it; users do not call it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import DalifyError
+from dalify.codecs.decode_batch import blank_image, decoder_rule
+from dalify.codecs.device_jpeg import reason_against
+from dalify.data.batch import Batch
+from dalify.data.device_samples import DeviceSamples
+from dalify.data.samples import Samples
+from dalify.kernels.images.resample_filters import pixels_read
+from dalify.parameter_groups.crop import CropWindow
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode, decode_mixed
+from dalify.parameter_groups.resize import ResizeSize, cropped_sources
+from dalify.registry import Spec, operator
+
+
+@operator(stands_for="fn.decoders.image")
+def _decode_for_resize(
+    encoded: Spec,
+    /,
+    *,
+    options: DecodeOptions,
+    hardware: HardwareDecoder,
+    target: ResizeSize,
+    window: CropWindow,
+) -> Spec:
+    """Decode the part of each image that ``resize_crop_mirror`` reads.
+
+    Args:
+        encoded: see ``decoders.image``.
+
+    Returns:
+        the images in full size; what no filter reads is undefined.
+    """
+    return decoder_rule(encoded, options.dtype)
+
+
+@_decode_for_resize.prepare
+def _(encoded: Batch, *, options: DecodeOptions, target: ResizeSize, window: CropWindow) -> dict[str, Any]:
+    shapes, headers = options.shapes(encoded)
+    extents = shapes[:, :2]
+    try:
+        start, end, sizes = cropped_sources(target, window, "HW", extents)
+    except DalifyError:  # the resize raises it
+        start, end, sizes = np.zeros_like(extents), extents, extents
+    return {"out_shapes": shapes, "needed": pixels_read(extents, start, end, sizes), "headers": headers}
+
+
+@_decode_for_resize.cpu_samples
+def _(out: Samples, encoded: Samples, *, options: DecodeOptions, needed: np.ndarray, headers: Any) -> None:
+    decode(out, encoded, options, headers, needed=needed)
+
+
+@_decode_for_resize.mixed_samples(reason_against, checked_by="_check_image")
+def _(out: DeviceSamples, encoded: Samples, *, options: DecodeOptions, hardware: HardwareDecoder, headers: Any) -> None:
+    # Whole images: to put the windows in their places would cost as much as the colors of the rest.
+    decode_mixed(out, encoded, options, hardware, headers)
+
+
+_decode_for_resize.substitute(blank_image)

@@ -1,0 +1,109 @@
+"""A resize that knows the crop behind it makes the same pixels, to within one, and only those."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify import Pipeline, fn, passes, pipeline_def, types
+from dalify.base.errors import IndexingError
+from dalify.pipeline.pipeline import parts_of
+
+
+def names_in(pipe: Pipeline) -> set[str]:
+    """Operators of the graph after all passes."""
+    pipe.build()
+    built = parts_of(pipe).builder.built
+    assert built is not None
+    return {node.operator.name for node in built.graph.nodes()}
+
+
+def prepared(folder: Path, resizing: dict[str, Any], cropping: dict[str, Any]) -> Pipeline:
+    @pipeline_def(batch_size=8, num_threads=2, seed=5)
+    def pipeline() -> Any:
+        encoded, _ = fn.readers.file(file_root=str(folder))
+        images = fn.resize(fn.decoders.image(encoded), **resizing)
+        return fn.crop_mirror_normalize(images, mean=[10.0, 20.0, 30.0], std=[2.0], **cropping)
+
+    return pipeline()
+
+
+@pytest.mark.parametrize(
+    ("resizing", "cropping"),
+    [
+        ({"resize_shorter": 60}, {"crop": [56, 48]}),
+        ({"resize_shorter": 60}, {"crop": [56, 48], "crop_pos_x": 0.0, "crop_pos_y": 1.0, "mirror": 1}),
+        ({"resize_shorter": 60, "interp_type": types.INTERP_TRIANGULAR}, {"crop_h": 31, "crop_w": 57}),
+        ({"size": [80, 70], "interp_type": types.INTERP_CUBIC}, {"crop": [80, 13], "rounding": "truncate"}),
+        ({"resize_shorter": 300, "dtype": types.FLOAT}, {"crop": [224, 224], "output_layout": "HWC"}),
+    ],
+)
+def test_same_pixels(
+    photo_folder: Path, monkeypatch: pytest.MonkeyPatch, resizing: dict[str, Any], cropping: dict[str, Any]
+) -> None:
+    fused = prepared(photo_folder, resizing, cropping)
+    names = names_in(fused)
+    assert names & {"resize_crop_mirror", "_resize_crop_mirror_normalize"}
+    assert "resize" not in names
+    with monkeypatch.context() as patch:
+        patch.setattr(passes, "PASSES", tuple(item for item in passes.PASSES if item[0] is not passes.push_crop))
+        plain = prepared(photo_folder, resizing, cropping)
+        assert "resize" in names_in(plain)
+    for _ in range(3):
+        found, wanted = (pipe.run()[0].as_array() for pipe in (fused, plain))
+        difference = np.abs(found - wanted) * 2  # in units of the resized image
+        assert difference.max() <= (0.01 if "dtype" in resizing else 1.001)
+        # Positions in the source are rounded differently in float32: where a value lies on a half, it may fall on the
+        # other side.
+        assert (difference > 0.5).mean() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("resizing", "cropping"),
+    [
+        ({"resize_shorter": 40}, {"crop": [41, 40]}),
+        ({"resize_longer": 60}, {"crop": [8, 8]}),
+        ({"resize_shorter": 60, "max_size": 64}, {"crop": [32, 32]}),
+        ({"resize_x": 60}, {"crop": [8, 8]}),
+    ],
+)
+def test_not_where_the_window_may_not_fit(
+    photo_folder: Path, resizing: dict[str, Any], cropping: dict[str, Any]
+) -> None:
+    assert not names_in(prepared(photo_folder, resizing, cropping)) & {
+        "resize_crop_mirror",
+        "_resize_crop_mirror_normalize",
+    }
+
+
+def test_a_window_that_does_not_fit_is_still_an_error(photo_folder: Path) -> None:
+    pipe = prepared(photo_folder, {"resize_shorter": 40}, {"crop": [4000, 40]})
+    with pytest.raises(IndexingError, match=r"fn\.crop_mirror_normalize"):
+        pipe.run()
+
+
+def test_not_where_somebody_else_reads_the_resized_image(photo_folder: Path) -> None:
+    @pipeline_def(batch_size=4, num_threads=1)
+    def pipeline() -> Any:
+        encoded, _ = fn.readers.file(file_root=str(photo_folder))
+        images = fn.resize(fn.decoders.image(encoded), resize_shorter=60)
+        return fn.crop_mirror_normalize(images, crop=[32, 32]), images.shape()
+
+    assert "resize_crop_mirror" not in names_in(pipeline())
+
+
+def test_not_where_the_resize_also_gives_the_original_size(photo_folder: Path) -> None:
+    @pipeline_def(batch_size=4, num_threads=1)
+    def pipeline() -> Any:
+        encoded, _ = fn.readers.file(file_root=str(photo_folder))
+        images = fn.decoders.image(encoded)
+        resized, size = fn.resize(images, resize_shorter=60, save_attrs=True)
+        return fn.crop_mirror_normalize(resized, crop=[32, 32]), size, images.shape()
+
+    pipe = pipeline()
+    assert "resize_crop_mirror" not in names_in(pipe)
+    _, sizes, shapes = (output.as_array() for output in pipe.run())
+    np.testing.assert_array_equal(sizes, shapes[:, :2])
