@@ -85,7 +85,7 @@ def can_follow_resize(
 ) -> bool:
     """Return whether a resize and the ``crop_mirror_normalize`` after it can be one operator.
 
-    The compiled kernel of the CPU fills planes of float32.
+    On the CPU there is a kernel for planes of float32 only.
 
     Args:
         resize: specified arguments of the resize.

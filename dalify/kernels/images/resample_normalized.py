@@ -1,4 +1,4 @@
-"""Resample images of bytes, mirror and normalize them, as one kernel where there is one for it.
+"""Resample images of bytes, mirror and normalize them, as one kernel where the device has one for it.
 
 Otherwise the two kernels run one after the other, with the resized images in memory between them.
 """
