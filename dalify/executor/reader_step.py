@@ -127,8 +127,8 @@ class ReaderStep:
         if isinstance(column, Batch) and column.ragged is None:
             column = column.samples
         if not isinstance(column, list):  # so they have the same type, and none is blank
-            first = column[0] if isinstance(column, np.ndarray) else column.samples[0]
-            kind = Kind(first.dtype, first.shape)
+            shape = column.shape[1:] if isinstance(column, np.ndarray) else tuple(column.shape_array()[0].tolist())
+            kind = Kind(column.dtype if isinstance(column, np.ndarray) else column.dtype.numpy, shape)
             known = None if agreement is None else agreement.of(slot)
             if known is None or known.fits(kind.dtype, len(kind.shape)):
                 if agreement is not None:
