@@ -24,6 +24,7 @@ from dalify.codecs.jpeg_headers import JpegHeaders
 from dalify.data.batch import places_in_block
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.data.sample_memory import ChunkMemory
 from dalify.data.samples import Samples
 
 __all__ = ["decode_on_device"]
@@ -39,6 +40,7 @@ def decode_on_device(
     adjust_orientation: bool,
     headers: JpegHeaders,
     windows: Integers | None = None,
+    cache: ChunkMemory | None = None,
 ) -> None:
     """Decode images of type uint8 to memory on the device, without waiting for the device.
 
@@ -50,14 +52,22 @@ def decode_on_device(
         adjust_orientation: see ``decode_group``.
         headers: headers from ``decoded_shapes``.
         windows: see ``decode_group``.
+        cache: cache of decoded images on the device; None without one. Its images are not decoded.
 
     Raises:
         Exception: any error of ``decode_group``.
     """
-    images: list[Any] = [None] * len(encoded)
+    images: list[Any] = [None] * len(encoded) if cache is None else cache.find()
+    sizes = out.shapes.prod(1)
+    # A file may have changed after it was read.
+    images = [
+        image if image is not None and len(image) == size else None
+        for image, size in zip(images, sizes.tolist(), strict=True)
+    ]
+    is_missing = np.array([image is None for image in images], np.bool_)
     decoder = open_decoder(str(out.device), options)
     if decoder is not None:
-        taken = headers.are_ordinary()
+        taken = is_missing & headers.are_ordinary()
         if (adjust_orientation and not decoder.rotates) or windows is not None:
             taken &= headers.are_upright() if adjust_orientation else True
         files = [as_bytes_array(data) for data in encoded.arrays()]
@@ -78,7 +88,9 @@ def decode_on_device(
             rest.tolist(), _sent(out, encoded, output_type, adjust_orientation, headers, windows, rest), strict=True
         ):
             images[index] = image
-    sizes = out.shapes.prod(1)
+    if cache is not None:
+        for index in np.flatnonzero(is_missing).tolist():
+            cache.add(index, images[index])
     if int(sizes.sum()) == len(out.block):
         torch.cat(images, out=out.block)  # one launch for all
         return

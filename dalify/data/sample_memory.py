@@ -19,6 +19,7 @@ from dalify.base.fork_lock import ForkLock
 __all__ = [
     "CACHE_TYPES",
     "MEGABYTE",
+    "ChunkMemory",
     "SampleMemory",
     "SampleStore",
     "StoredSample",
@@ -39,12 +40,12 @@ class StoredSample(NamedTuple):
     """Values computed by operators for one sample.
 
     Attributes:
-        arrays: one array per value, read-only.
+        arrays: one array per value, read-only; tensors in a memory on the device.
         layouts: layout of each.
         notes: JSON-serializable metadata of the values.
     """
 
-    arrays: tuple[np.ndarray[Any, Any], ...]
+    arrays: tuple[Any, ...]
     layouts: tuple[str, ...]
     notes: Sequence[Any] = ()
 
@@ -93,17 +94,23 @@ def check_cache_options(cache_type: str, cache_size: int, cache_threshold: int, 
         )
 
 
+def _array_copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.array(array, order="C", copy=True)
+
+
 class SampleMemory:
     """Keeps samples in memory up to a maximum size. Thread-safe and fork-safe.
 
     Args:
         max_bytes: maximum size, including overhead.
         keeps_largest: when full, replace smaller samples by a larger one; False: keep the first samples.
+        copied: returns a contiguous copy of an array, or of a tensor for samples on a device.
     """
 
-    def __init__(self, max_bytes: int, keeps_largest: bool = False) -> None:
+    def __init__(self, max_bytes: int, keeps_largest: bool = False, copied: Callable[[Any], Any] = _array_copy) -> None:
         self._most_bytes = max_bytes
         self._keeps_largest = keeps_largest
+        self._copied = copied
         self._lock = ForkLock()
         self._owner = Owner()
         self._entries: dict[str, tuple[str, StoredSample, int]] = {}
@@ -157,7 +164,7 @@ class SampleMemory:
             self._size_bytes += size
         try:
             # Without the lock, since the copy takes the time.
-            arrays = tuple(np.array(array, order="C", copy=True) for array in sample.arrays)
+            arrays = tuple(map(self._copied, sample.arrays))
             copy = StoredSample(arrays, sample.layouts, sample.notes)
         except BaseException:
             with self._lock:
@@ -206,6 +213,42 @@ class SampleMemory:
     def __repr__(self) -> str:
         """Return count and size."""
         return f"SampleMemory({len(self._entries)} samples, {self._size_bytes} of {self._most_bytes} bytes)"
+
+
+class ChunkMemory:
+    """The samples of one chunk in a cache on a device.
+
+    Args:
+        store: the cache.
+        places: key and state of each sample of the chunk; None for one that is not cached.
+        threshold_bytes: minimum size; only samples with more bytes are stored.
+    """
+
+    def __init__(self, store: SampleMemory, places: Sequence[tuple[str, str] | None], threshold_bytes: int) -> None:
+        self._store = store
+        self._places = places
+        self._threshold_bytes = threshold_bytes
+
+    def find(self) -> list[Any | None]:
+        """Return the tensor of each sample; None if it is missing."""
+        found = [None if place is None else self._store.get(*place) for place in self._places]
+        return [None if sample is None else sample.arrays[0] for sample in found]
+
+    def add(self, index: int, sample: Any) -> None:
+        """Store a copy of a tensor, in the order of torch's current stream, if there is room.
+
+        Args:
+            index: number of the sample in the chunk.
+            sample: the tensor.
+        """
+        place = self._places[index]
+        if place is not None and sample.nbytes > self._threshold_bytes:
+            self._store.put(*place, StoredSample((sample,), ("",)))
+
+    def take(self, indices: np.ndarray[Any, np.dtype[np.int64]]) -> ChunkMemory:
+        """Return the part for some samples of the chunk."""
+        kept: list[int] = indices.tolist()
+        return ChunkMemory(self._store, [self._places[index] for index in kept], self._threshold_bytes)
 
 
 _shared: weakref.WeakValueDictionary[tuple[Any, ...], SampleMemory] = weakref.WeakValueDictionary()

@@ -298,7 +298,7 @@ class Engine:
             self._threads.close(wait=wait)
         if self._workers is not None:
             self._workers.close()
-        for cache in self.plan.caches:
+        for cache in (*self.plan.caches, *self.plan.device_caches):
             cache.close()
         self.feeds.close()
 

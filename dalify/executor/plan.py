@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from dalify.executor.cache_groups import cached_nodes
 from dalify.executor.cache_step import AloneStep, CacheStep
+from dalify.executor.cached_mixed_step import CachedMixedStep
 from dalify.executor.choice_steps import ChosenStep, JoinStep, is_choice
 from dalify.executor.device_samples_step import CompiledGroupStep, CompiledStep, DeviceSamplesStep, step_class
 from dalify.executor.device_steps import TransferStep, emulated
@@ -66,6 +67,7 @@ class Plan:
         externals: nodes of external sources with the slots of their outputs.
         pinned: slots that are copied to the device.
         caches: steps of caches.
+        device_caches: steps of decoders with caches on the device.
     """
 
     stages: list[Stage]
@@ -75,6 +77,7 @@ class Plan:
     externals: list[tuple[Node, tuple[int, ...]]]
     pinned: frozenset[int]
     caches: list[CacheStep] = field(default_factory=list)
+    device_caches: list[CachedMixedStep] = field(default_factory=list)
 
     def describe_kernels(self, device: str | None) -> list[str]:
         """Return which kernels run the operators that take all samples on the device in one call, for `explain()`.
@@ -164,6 +167,7 @@ class _Planner:
         self._homes = homes
         self._held: dict[Node, list[Step]] = {cache: [] for cache in homes.values()}
         self._caches: list[CacheStep] = []
+        self._device_caches: list[CachedMixedStep] = []
         self._seeds = seeds
         self._indices = indices
         self._on_error = on_error
@@ -250,9 +254,23 @@ class _Planner:
         if node.role is Role.CACHE and any(item.operator.is_reader for item in Graph(tuple(node.edges())).nodes()):
             return self._cache_step(node, outputs)
         seed, stream = self._seeds.get(node, (None, 0))
+        reader = self._reader_of_cached(node)
+        if reader is not None:
+            decoder = CachedMixedStep(node, reader, inputs, outputs, slots, node.device, seed, stream)
+            self._device_caches.append(decoder)
+            return decoder
         step = RaggedStep if operator.is_ragged else ListedStep if operator.is_listed else KernelStep
         step = step_class(operator, node.device, emulated()) or step
         return step(node, inputs, outputs, slots, node.device, seed, stream)
+
+    def _reader_of_cached(self, node: Node) -> ReaderStep | None:
+        """Return the reader of the samples of a decoder with a cache on the device; None of other nodes."""
+        if node.device != "mixed" or not (node.arguments.get("cache_size") and node.arguments.get("cache_type")):
+            return None
+        for item in Graph(tuple(node.edges())).nodes():
+            if item.operator.is_reader:
+                return self._readers[self._slot(Edge(item, 0))]
+        return None  # immediate computation
 
     def _cache_step(self, node: Node, outputs: tuple[int, ...]) -> CacheStep:
         inside = {item for item in self._homes if self._is_inside(item, node)}
@@ -298,6 +316,7 @@ class _Planner:
             self._externals,
             frozenset(self._pinned),
             self._caches,
+            self._device_caches,
         )
 
 

@@ -13,6 +13,7 @@ from dalify.codecs.device_jpeg import DeviceOptions
 from dalify.data import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.data.sample_memory import ChunkMemory
 from dalify.data.samples import Samples
 from dalify.registry import Parameters
 
@@ -111,8 +112,9 @@ def decode_mixed(
     hardware: HardwareDecoder,
     headers: Any,
     windows: np.ndarray | None = None,
+    cache: ChunkMemory | None = None,
 ) -> None:
     """Decode the images of a chunk, or a window of each, to memory of the device; see `decode_on_device`."""
     decode_on_device(
-        out, encoded, hardware.on_device(), options.output_type, options.adjust_orientation, headers, windows
+        out, encoded, hardware.on_device(), options.output_type, options.adjust_orientation, headers, windows, cache
     )

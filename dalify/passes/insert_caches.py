@@ -1,4 +1,7 @@
-"""Insert caches after decoders with cache arguments, and reject caches of data that differ between epochs."""
+"""Insert caches after decoders with cache arguments, and reject caches of data that differ between epochs.
+
+A decoder on the device has a cache of its own there, which needs no node.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ CACHE_ARGUMENTS = frozenset({*_OF_CACHE, "cache_batch_copy", "cache_debug"})
 def insert_caches(graph: Graph, report: Report) -> Graph:
     """Return the graph with a ``fn.cache`` after each decoder with cache arguments.
 
-    A decoder of samples without identity is not changed, as in DALI.
+    A decoder of samples without identity has no cache, as in DALI.
 
     Args:
         graph: any graph.
@@ -41,13 +44,22 @@ def insert_caches(graph: Graph, report: Report) -> Graph:
         if not given["cache_size"] or not (given["cache_type"] or given["cache_folder"]):
             return node
         arguments = {name: value for name, value in node.arguments.items() if name not in CACHE_ARGUMENTS}
-        decoder = replace(node, arguments=arguments, device="cpu" if node.device == "mixed" else node.device)
+        decoder = replace(node, arguments=arguments)
+        applies = node.operator.mixed_applies
+        if node.device == "mixed" and not given["cache_folder"] and applies is not None and applies(arguments)[0]:
+            obstacle = _refusal(node) or _of_several_readers(node)
+            if obstacle is not None:
+                report.note("insert_caches", f"{node!r} is not cached: {obstacle.message}")
+                return decoder
+            report.note("insert_caches", f"{node!r} is cached on the device")
+            return node
+        decoder = replace(decoder, device="cpu" if node.device == "mixed" else node.device)
         options = {name: given[name] for name in _OF_CACHE if given[name] != ""}
         cache = new_edge("cache", (Edge(decoder, 0),), options, node.device, branch=node.branch, line=node.line)
         refusal = _refusal(cache.node)
         if refusal is not None:
             report.note("insert_caches", f"{node!r} is not cached: {refusal.message}")
-            return node
+            return replace(node, arguments=arguments)
         report.note("insert_caches", f"{node!r} is cached")
         return (cache,)
 
@@ -72,6 +84,12 @@ def _refusal(cache: Node) -> CacheError | None:
             cache, "there is no reader before it, so samples have no identity.", "Cache data that come from a reader."
         )
     return None
+
+
+def _of_several_readers(decoder: Node) -> CacheError | None:
+    """Return the error of a cache on the device whose samples come from several readers, or None."""
+    readers = sum(node.operator.is_reader for node in Graph(tuple(decoder.edges())).nodes())
+    return None if readers == 1 else _refused(decoder, "it depends on several readers.", "Use fn.cache.")
 
 
 def _refused(cache: Node, why: str, hint: str) -> CacheError:

@@ -58,7 +58,7 @@ class Inspection:
         lines = [f"  - {node!r} is not needed by any output" for node in pruned]
         head, _, rest = str(built.report).partition("\n")
         engine = built.engine
-        caches = [f"cache: {step}" for step in engine.plan.caches]
+        caches = [f"cache: {step}" for step in (*engine.plan.caches, *engine.plan.device_caches)]
         where = []
         if engine.elsewhere is not None:
             where = [

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base import scratch
-from dalify.data.batch import places_in_block
+from dalify.base.small_arrays import counting
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
@@ -37,7 +37,7 @@ def has_resampled_planes(
     """Set ``out = scale * (resampled x - mean) / std + shift``; resampled pixels are rounded.
 
     Args:
-        out: N samples [3, h, w], output, float32.
+        out: N samples [3, h, w] of one size, output, float32.
         x: N images [H, W, 3], uint8.
         start: float [N, 2], start of the windows in pixels, y and x.
         end: end of the windows.
@@ -45,45 +45,40 @@ def has_resampled_planes(
         normalization: arguments of `normalize_axes` by name.
 
     Returns:
-        False, with nothing computed, for other numbers of channels, other element types, narrow images and
-        nearest-neighbor interpolation.
+        False, with nothing computed, for results of different sizes, other numbers of channels, other element types,
+        narrow images and nearest-neighbor interpolation.
     """
-    count = len(x)
-    both = _LINEAR if filters["interp_type"] is None else filters["interp_type"]
-    smaller, larger = (
-        broadcast_to(both if filters[name] is None else filters[name], (count,), np.int32)
-        for name in ("min_filter", "mag_filter")
-    )
-    is_usual = (
-        out.dtype == np.float32
-        and x.dtype == np.uint8
-        and (x.extents(2) == _CHANNELS).all()
-        and x.shapes.all()
-        and out.extents(1).all()
-        and (out.extents(2) >= PIXELS).all()
-        and not (smaller == _NEAREST).any()
-        and not (larger == _NEAREST).any()
-    )
-    if not is_usual:
+    if out.dense is None or out.dtype != np.float32 or x.dtype != np.uint8 or not x.shapes.all():
         return False
+    count, channels, height, width = out.dense.shape
+    if channels != _CHANNELS or width < PIXELS or not height:
+        return False
+    both = filters["interp_type"]
+    kinds: list[Any] = []
+    for name in ("min_filter", "mag_filter"):
+        kind = both if filters[name] is None else filters[name]
+        if kind is not None and _NEAREST in kind.tolist():
+            return False
+        kinds.append(broadcast_to(_LINEAR if kind is None else kind, (count,), np.int32))
     means, deviations = (
         broadcast_to(rows_of(normalization[name]), (count, _CHANNELS), np.float32) for name in ("mean", "std")
     )
-    shapes = np.empty((count, 4), np.int64)  # of the resized images as volumes of one slice
-    shapes[:, 0], shapes[:, 1], shapes[:, 2], shapes[:, 3] = 1, out.extents(1), out.extents(2), _CHANNELS
-    offsets, size_bytes = places_in_block(shapes, 1)
-    resized_at = offsets + scratch.borrow("resized images", (size_bytes,)).__array_interface__["data"][0]
-    planes = np.empty((count, 4), np.int64)
-    planes[:, 0], planes[:, 1], planes[:, 2], planes[:, 3] = _CHANNELS, 1, out.extents(1), out.extents(2)
+    images = np.empty((count, 3), np.int64)
+    volumes, planes = np.empty((count, 4), np.int64), np.empty((count, 4), np.int64)
+    images[:] = height, width, channels
+    volumes[:] = 1, height, width, channels
+    planes[:] = channels, 1, height, width
+    image_bytes = height * width * channels
+    resized = scratch.borrow("resized images", (count * image_bytes,))
+    resized_at = counting(count) * image_bytes + resized.__array_interface__["data"][0]
     resizing = (
         resized_at,
-        np.ascontiguousarray(shapes[:, 1:]),
+        images,
         x.like,
         *x.compiled,
         broadcast_to(start, (count, 2), np.float32),
         broadcast_to(end, (count, 2), np.float32),
-        smaller,
-        larger,
+        *kinds,
         filters["antialias"],
         None,
     )
@@ -93,7 +88,7 @@ def has_resampled_planes(
         planes,
         out.like,
         resized_at,
-        shapes,
+        volumes,
         x.like,
         np.zeros((count, 3), np.int64),
         np.array(normalization["mirror"], np.bool_),

@@ -10,7 +10,7 @@ from dalify.codecs.decode_batch import blank_image, decoder_rule
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
 from dalify.data.device_samples import DeviceSamples
-from dalify.data.sample_memory import check_cache_options
+from dalify.data.sample_memory import ChunkMemory, check_cache_options
 from dalify.data.samples import Samples
 from dalify.parameter_groups.crop import CropWindow
 from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode, decode_mixed
@@ -45,14 +45,16 @@ def image(
 
     Args:
         encoded: contents of the files, uint8 ``[bytes]``.
-        cache_type: cache decoded images on the CPU: "threshold" caches images in order until the cache is full,
-            "largest" the largest ones. See ``fn.cache``, which can also cache later results. Samples that have no
+        cache_type: cache decoded images: "threshold" caches images in order until the cache is full, "largest" the
+            largest ones. The cache is in memory of the GPU if a decoder there decodes, otherwise in memory of the CPU;
+            ``Pipeline.explain`` says which. See ``fn.cache``, which can also cache later results. Samples that have no
             identity, such as those of an ``external_source``, are not cached; ``Pipeline.explain`` reports that.
         cache_size: maximum size of the cache in MiB; 0 disables it.
         cache_threshold: minimum size: cache only images with more bytes than this.
-        cache_batch_copy: option of DALI's GPU cache; accepted but ignored.
+        cache_batch_copy: accepted but ignored: the images of a batch are copied from the GPU's cache in one call.
         cache_debug: accepted but ignored; ``Pipeline.explain`` reports cache hits.
-        cache_folder: cache images in this folder instead of in memory; processes of a machine can share it.
+        cache_folder: cache images in this folder instead of in memory; processes of a machine can share it. Then the
+            host decodes.
 
     Returns:
         ``[height, width, channels]``, layout HWC.
@@ -82,8 +84,16 @@ def _(out: Samples, encoded: Samples, *, options: DecodeOptions, headers: Any) -
 
 
 @image.mixed_samples(reason_against, checked_by="_check_image")
-def _(out: DeviceSamples, encoded: Samples, *, options: DecodeOptions, hardware: HardwareDecoder, headers: Any) -> None:
-    decode_mixed(out, encoded, options, hardware, headers)
+def _(
+    out: DeviceSamples,
+    encoded: Samples,
+    *,
+    options: DecodeOptions,
+    hardware: HardwareDecoder,
+    headers: Any,
+    cache: ChunkMemory | None = None,
+) -> None:
+    decode_mixed(out, encoded, options, hardware, headers, cache=cache)
 
 
 image.substitute(blank_image)
@@ -107,4 +117,5 @@ _KEPT = ("on_error", *(item.name for group in (DecodeOptions, HardwareDecoder) f
     keeps=_KEPT,
 )
 def _(decoder: Mapping[str, Any], crop: Mapping[str, Any], source: Spec, device: str) -> bool:
-    return device in ("cpu", "mixed")
+    is_cached = decoder.get("cache_size") and decoder.get("cache_type")  # then, whole images are needed
+    return device in ("cpu", "mixed") and not is_cached

@@ -1,0 +1,99 @@
+"""The step of a decoder for ``mixed`` that keeps decoded samples in memory of the device across epochs.
+
+The encoded samples are read in any case; what is saved is their decoding, and the copies of images that the host
+decodes. A sample is identified by the entry of the reader from which it was read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dalify.base.optional import torch
+from dalify.data import Batch
+from dalify.data.sample_memory import MEGABYTE, ChunkMemory, SampleMemory
+from dalify.executor.device_samples_step import MixedStep
+from dalify.executor.frame import Frame
+from dalify.executor.origins import Origins, origins_of
+from dalify.executor.reader_step import ReaderStep
+from dalify.graph import Node, rule_arguments
+
+__all__ = ["CachedMixedStep"]
+
+if TYPE_CHECKING:
+    from dalify.kernels.random.philox import SampleDraws
+
+
+class CachedMixedStep(MixedStep):
+    """Gives the kernel the part of a cache that concerns its samples.
+
+    The cache belongs to one pipeline: its tensors are read and freed in the order of that pipeline's stream.
+
+    Args:
+        node: a decoder with the arguments of a cache, not in a branch.
+        reader: the only reader before the decoder.
+        others: arguments of ``MixedStep``, after the node.
+
+    Attributes:
+        hits: number of samples from the cache.
+        misses: number of decoded samples.
+    """
+
+    def __init__(self, node: Node, reader: ReaderStep, *others: Any) -> None:
+        super().__init__(node, *others)
+        self._reader = reader
+        given = rule_arguments(node)
+        self._max_bytes: int = given["cache_size"] * MEGABYTE
+        self._threshold_bytes: int = given["cache_threshold"]
+        self._store: SampleMemory | None = SampleMemory(
+            self._max_bytes, given["cache_type"] == "largest", copied=torch.clone
+        )
+        self.hits = self.misses = 0
+
+    def _preparation(
+        self,
+        frame: Frame,
+        inputs: list[Batch | None],
+        arguments: dict[str, Any],
+        draws: SampleDraws | None,
+        count: int,
+    ) -> dict[str, Any]:
+        extra = super()._preparation(frame, inputs, arguments, draws, count)
+        store = self._store
+        if store is None:
+            return extra
+        places = self._places(frame, inputs, count)
+        hits = sum(place is not None and store.has(*place) for place in places)
+        self.hits += hits
+        self.misses += count - hits
+        return {**extra, "cache": ChunkMemory(store, places, self._threshold_bytes)}
+
+    def _places(self, frame: Frame, inputs: list[Batch | None], count: int) -> list[tuple[str, str] | None]:
+        """Return key and state of each sample; None for one that is not cached."""
+        # The entries of the sampler may be bad ones, for which others have been read.
+        origins = origins_of(inputs)
+        if not isinstance(origins, Origins):
+            return [None] * count
+        replaced = set[int]().union(*frame.substitutes.values())
+        return [
+            None if frame.start + index in replaced else self._place(number)
+            for index, number in enumerate(origins.numbers.tolist())
+        ]
+
+    def _place(self, number: int) -> tuple[str, str] | None:
+        try:
+            return self._reader.identity_of(number)
+        except Exception:  # the file has been deleted since it was read
+            return None
+
+    def close(self) -> None:
+        """Free the samples: the pipeline has ended."""
+        self._store = None
+
+    def __str__(self) -> str:
+        """Return the number of samples that were found in the cache, and its size."""
+        if self._store is None:
+            return f"{self.node!r} caches nothing: the pipeline is closed"
+        return (
+            f"{self.node!r}: {self.hits} of {self.hits + self.misses} samples came from the cache, {self.misses} were "
+            f"decoded; {self._store.size_bytes} of {self._max_bytes} bytes are taken on the device"
+        )
