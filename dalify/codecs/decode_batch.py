@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import simplejpeg
 
+from dalify.base import scratch
 from dalify.base.errors import DTypeError, of_sample
 from dalify.base.limits import current
-from dalify.codecs import scratch
 from dalify.codecs.color import channels_of, check_dtype
 from dalify.codecs.image import decode_image, image_shape, jpeg_color_space
 from dalify.codecs.image_format import Bytes

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base import scratch
 from dalify.base.errors import IndexingError, ShapeError
 from dalify.base.limits import check_image
-from dalify.codecs import scratch
 from dalify.codecs.color import channels_of, check_dtype, convert_color, rescale
 from dalify.codecs.exif import oriented_extents, source_window, unorient
 from dalify.codecs.image_format import Bytes, as_bytes_array, image_format

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import simplejpeg
 
+from dalify.base import scratch
 from dalify.base.compiling import njit
 from dalify.base.errors import DecodeError
 from dalify.base.limits import current
-from dalify.codecs import scratch
 from dalify.codecs.exif import tiff_orientation
 from dalify.codecs.image_format import Bytes
 from dalify.codecs.pillow import open_by_pillow, rows_of_pillow

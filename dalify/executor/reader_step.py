@@ -124,12 +124,17 @@ class ReaderStep:
         """Return a column with the element type and the number of dimensions of the first sample of the batch."""
         agreement = frame.agreement
         chunk = (frame.start, frame.start + frame.count)
-        if isinstance(column, np.ndarray):  # so they have the same type and shape, and none is blank
+        if isinstance(column, Batch) and column.ragged is None:
+            column = column.samples
+        if not isinstance(column, list):  # so they have the same type, and none is blank
+            first = column[0] if isinstance(column, np.ndarray) else column.samples[0]
+            kind = Kind(first.dtype, first.shape)
             known = None if agreement is None else agreement.of(slot)
-            if known is None or known.fits(column.dtype, column.ndim - 1):
+            if known is None or known.fits(kind.dtype, len(kind.shape)):
                 if agreement is not None:
-                    agreement.note(slot, chunk, Kind(column.dtype, column.shape[1:]), is_blank=False)
+                    agreement.note(slot, chunk, kind, is_blank=False)
                 return column
+            column = column if isinstance(column, np.ndarray) else column.samples
         substitutes = frame.substitutes.get(self.node, ())
 
         def refuse(error: MixedBatchError, index: int) -> Exception:
@@ -188,7 +193,15 @@ class ReaderStep:
 
 
 def _batch_of(column: Any, layout: str, origins: Origins | None) -> Batch:
-    """Return an output of a chunk: an array ``[N, ...]``, or a list of arrays."""
+    """Return an output of a chunk, from an array ``[N, ...]``, a `Batch` or a list of arrays."""
+    if isinstance(column, Batch) and column.ragged is None:
+        column = column.samples
+    if isinstance(column, Batch):
+        batch = Batch(None, None, layout, "cpu", origins, column.dtype, column.ragged)
+        shapes = batch.shape_array().tolist()
+        # Files of equal size may become one array at the output.
+        batch.is_lasting = shapes.count(shapes[0]) < len(shapes)
+        return batch
     if isinstance(column, np.ndarray):
         batch = Batch(column, None, layout, "cpu", origins)
         batch.is_lasting = column.nbytes > _SMALL_BYTES * len(column)  # was read into permanent memory

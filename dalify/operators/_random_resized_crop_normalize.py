@@ -1,4 +1,4 @@
-"""Crop a random window of images, resize it, mirror and normalize it, on a GPU.
+"""Crop a random window of images, resize it, mirror and normalize it.
 
 The pass ``fuse`` inserts it; users do not call it.
 """

@@ -1,4 +1,4 @@
-"""Resize images, crop, mirror and normalize them, on a GPU.
+"""Resize images, crop, mirror and normalize them.
 
 The pass ``fuse`` inserts it; users do not call it.
 """

@@ -83,7 +83,9 @@ def can_follow_resize(
     device: str,
     size: tuple[int, int] | None,
 ) -> bool:
-    """Return whether a resize and the ``crop_mirror_normalize`` after it can be one operator, which GPUs have.
+    """Return whether a resize and the ``crop_mirror_normalize`` after it can be one operator.
+
+    On the CPU there is a kernel for planes of float32 only.
 
     Args:
         resize: specified arguments of the resize.
@@ -93,7 +95,10 @@ def can_follow_resize(
         size: height and width after the resize; None if unknown.
     """
     is_image = source.layout == "HWC" and source.dtype is DALIDataType.UINT8
-    if device != "gpu" or not is_image or resize.get("dtype") not in (None, DALIDataType.UINT8):
+    is_planar = normalize.get("output_layout", "CHW") == "CHW"
+    if device == "cpu" and not (is_planar and normalize.get("dtype", DALIDataType.FLOAT) is DALIDataType.FLOAT):
+        return False
+    if device not in ("cpu", "gpu") or not is_image or resize.get("dtype") not in (None, DALIDataType.UINT8):
         return False
     if set(normalize) - _OF_WINDOW - set(AFTER_RESIZE) or normalize.get("output_layout", "CHW") not in ("HWC", "CHW"):
         return False

@@ -1,6 +1,7 @@
-"""Run a resize or a random crop and the normalization after it as one operator on a GPU.
+"""Run a resize or a random crop and the normalization after it as one operator.
 
-The resized image is not written to memory. The first operator declares what it fuses with.
+On a GPU, the resized image is not written to memory; on the CPU, chunks have one step less. The first operator declares
+what it fuses with.
 """
 
 from __future__ import annotations

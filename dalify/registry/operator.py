@@ -357,9 +357,10 @@ class Operator:
         """Attach a fast path of a reader for the entries of a chunk: ``read_many(index, numbers, *, names)``.
 
         It receives the result of ``index``, the entry numbers, int64 ``[N]``, and arguments by name like ``read``. For
-        each output, it returns the same as N calls of ``read``: an array ``[N, ...]`` or a list of N arrays that do not
-        share memory. It never raises. If a sample needs special handling, it returns None: ``read`` is then called for
-        each entry and reports the failing one. It is not called if an argument varies per sample, or for remote files.
+        each output, it returns the same as N calls of ``read``: an array ``[N, ...]``, a `Batch` on the CPU or a list
+        of N arrays. Samples do not overlap. It never raises. If a sample needs special handling, it returns None:
+        ``read`` is then called for each entry and reports the failing one. It is not called if an argument varies per
+        sample, or for remote files.
         """
         self.read_many_function = function
         self.read_many_names = Kernel(function, "cpu").names

@@ -19,7 +19,7 @@ from dalify.kernels.random.philox import Draws
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the simulation needs POSIX")
 
-KERNEL = "dalify.kernels.images.resample._separable"
+KERNEL = "dalify.kernels.images.resample.separable"
 IMAGES = np.random.default_rng(1).integers(0, 256, (2, 400, 500, 3), np.uint8)
 WINDOWS = np.float32([[0, 0]] * 2), np.float32([[400, 500]] * 2)
 

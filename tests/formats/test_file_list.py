@@ -44,7 +44,7 @@ def test_many_are_read_as_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for numbers in ([0, 1, 2, 3, 4, 5], [5, 0, 0, 3], [4, 2, 1, 0]):
         found = files.read_many(np.array(numbers))
         assert found is not None
-        assert [contents.tobytes() for contents in found] == [Path(files[n].path).read_bytes() for n in numbers]
+        assert [contents.tobytes() for contents in found.samples] == [Path(files[n].path).read_bytes() for n in numbers]
         assert files.labels_of(np.array(numbers)).tolist() == [[files[n].label] for n in numbers]
     assert files.read_many(np.array([2])) is None  # nothing would be gained
     copy = pickle.loads(pickle.dumps(files))

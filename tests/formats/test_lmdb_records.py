@@ -76,7 +76,7 @@ def test_together_and_one_by_one(tmp_path: Path) -> None:
     numbers = np.random.default_rng(0).permutation(len(found))
     pieces = found.read_many(numbers)
     assert pieces is not None
-    assert [sample.tobytes() for sample in pieces.samples()] == [wanted[number] for number in numbers]
+    assert [sample.tobytes() for sample in pieces.samples().samples] == [wanted[number] for number in numbers]
     assert [record.read().tobytes() for record in pickle.loads(pickle.dumps(found))] == wanted
     assert found[100].origin.startswith(str(tmp_path / "b"))
 

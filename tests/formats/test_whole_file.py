@@ -47,6 +47,7 @@ def test_many_come_whole(sizes: list[int], typical_bytes: int, tmp_path: Path) -
     paths = _written(tmp_path, sizes)
     found = read_files(paths, typical_bytes)
     assert found is not None
+    found = found.samples
     assert [contents.tobytes() for contents in found] == [Path(os.fsdecode(path)).read_bytes() for path in paths]
     assert all(contents.ctypes.data % 8 == 0 for contents in found)
     for contents in found:  # each in separate memory
@@ -57,6 +58,7 @@ def test_many_come_whole(sizes: list[int], typical_bytes: int, tmp_path: Path) -
 def test_who_keeps_one_of_many_keeps_no_more_than_a_block(tmp_path: Path) -> None:
     found = read_files(_written(tmp_path, [10, 3_000_000, 20, 6_000_000, 2_000_000, 2_000_000, 2_000_000]), 1_000_000)
     assert found is not None
+    found = found.samples
     owners = [contents if contents.base is None else contents.base for contents in found]
     assert all(owner.nbytes <= max(4 << 20, contents.nbytes) for owner, contents in zip(owners, found, strict=True))
     assert owners[0].nbytes == 10

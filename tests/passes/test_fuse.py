@@ -1,4 +1,4 @@
-"""A resize and the normalization after it become one operator on a device."""
+"""A resize and the normalization after it become one operator."""
 
 from __future__ import annotations
 
@@ -18,12 +18,17 @@ MERGED = {"_random_resized_crop_normalize", "_resize_crop_mirror_normalize"}
 
 
 def photographs(
-    folder: Path, resize: Callable[[Any], Any], device: str = "mixed", shared: bool = False, **arguments: Any
+    folder: Path,
+    resize: Callable[[Any], Any],
+    device: str = "mixed",
+    shared: bool = False,
+    output_type: types.DALIImageType = types.RGB,
+    **arguments: Any,
 ) -> Pipeline:
     @pipeline_def(batch_size=6, num_threads=2, seed=5)
     def pipeline() -> Any:
         encoded, _ = fn.readers.file(file_root=str(folder), random_shuffle=True)
-        resized = resize(fn.decoders.image(encoded, device=device))
+        resized = resize(fn.decoders.image(encoded, device=device, output_type=output_type))
         given = {"mean": MEAN, "std": DEVIATION, "mirror": fn.random.coin_flip(), **arguments}
         result = fn.crop_mirror_normalize(resized, **given)
         return (result, resized) if shared else result
@@ -95,10 +100,50 @@ def test_other_arguments_need_two_operators(
     pipe.run()
 
 
+@pytest.mark.parametrize("output_type", [types.RGB, types.GRAY])
+@pytest.mark.parametrize(
+    ("resize", "arguments"),
+    [
+        (random_crop, {}),
+        (random_crop, {"crop_h": 40, "crop_w": 56, "scale": 2.0, "shift": 1.0}),
+        (lambda x: fn.random_resized_crop(x, size=15, antialias=False), {}),  # narrow
+        (lambda x: fn.random_resized_crop(x, size=48, interp_type=types.INTERP_LANCZOS3), {}),
+        (lambda x: fn.random_resized_crop(x, size=[3, 20], interp_type=types.INTERP_NN), {}),
+        (lambda x: fn.resize(x, size=[33, 44], min_filter=types.INTERP_NN), {}),
+        (lambda x: fn.resize(x, resize_shorter=fn.random.uniform(range=[20, 70])), {}),
+        (lambda x: fn.resize_crop_mirror(x, size=[50, 60], crop=[40, 70], crop_pos_y=0.9), {}),
+    ],
+)
+def test_results_on_the_cpu_are_bit_identical(
+    photo_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    output_type: types.DALIImageType,
+    resize: Callable[[Any], Any],
+    arguments: dict[str, Any],
+) -> None:
+    given = {"device": "cpu", "output_type": output_type, "mean": [1.0], "std": [3.0], **arguments}
+    if output_type is types.RGB:
+        given |= {"mean": MEAN, "std": fn.random.uniform(range=[1.0, 9.0], shape=[3])}
+    merged = photographs(photo_folder, resize, **given)
+    assert names_in(merged) & MERGED
+    with monkeypatch.context() as patch:
+        patch.setattr(passes, "PASSES", tuple(item for item in passes.PASSES if item[0] is not passes.fuse))
+        separate = photographs(photo_folder, resize, **given)
+        assert not names_in(separate) & MERGED
+    for _ in range(3):
+        for found, wanted in zip(merged.run()[0], separate.run()[0], strict=True):
+            np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
+
+
+@pytest.mark.parametrize("arguments", [{"output_layout": "HWC"}, {"dtype": types.FLOAT16}, {"dtype": types.INT8}])
+def test_the_cpu_fuses_planes_of_float32(photo_folder: Path, arguments: dict[str, Any]) -> None:
+    assert not names_in(photographs(photo_folder, random_crop, device="cpu", **arguments)) & MERGED
+
+
+@pytest.mark.parametrize("device", ["cpu", "mixed"])
 @pytest.mark.usefixtures("gpu")
-def test_only_on_the_device_and_where_nothing_else_reads_the_image(photo_folder: Path) -> None:
-    assert not names_in(photographs(photo_folder, random_crop, device="cpu")) & MERGED
-    assert not names_in(photographs(photo_folder, random_crop, shared=True)) & MERGED
+def test_only_where_nothing_else_reads_the_image(photo_folder: Path, device: str) -> None:
+    assert not names_in(photographs(photo_folder, random_crop, device, shared=True)) & MERGED
 
 
 @pytest.mark.usefixtures("gpu")

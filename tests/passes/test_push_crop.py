@@ -111,7 +111,7 @@ def test_validation(photo_folder: Path) -> None:
 
     pushed, plain = pipeline(is_whole=False), pipeline(is_whole=True)
     assert "_decode_for_resize" in names_in(pushed)
-    assert {"decoders.image", "resize_crop_mirror"} <= names_in(plain)
+    assert {"decoders.image", "_resize_crop_mirror_normalize"} <= names_in(plain)
     np.testing.assert_array_equal(pushed.run()[0].as_array(), plain.run()[0].as_array())
 
 

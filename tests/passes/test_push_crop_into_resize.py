@@ -46,7 +46,7 @@ def test_same_pixels(
 ) -> None:
     fused = prepared(photo_folder, resizing, cropping)
     names = names_in(fused)
-    assert "resize_crop_mirror" in names
+    assert names & {"resize_crop_mirror", "_resize_crop_mirror_normalize"}
     assert "resize" not in names
     with monkeypatch.context() as patch:
         patch.setattr(passes, "PASSES", tuple(item for item in passes.PASSES if item[0] is not passes.push_crop))
@@ -68,13 +68,15 @@ def test_same_pixels(
         ({"resize_longer": 60}, {"crop": [8, 8]}),
         ({"resize_shorter": 60, "max_size": 64}, {"crop": [32, 32]}),
         ({"resize_x": 60}, {"crop": [8, 8]}),
-        ({"resize_shorter": 60}, {}),
     ],
 )
 def test_not_where_the_window_may_not_fit(
     photo_folder: Path, resizing: dict[str, Any], cropping: dict[str, Any]
 ) -> None:
-    assert "resize_crop_mirror" not in names_in(prepared(photo_folder, resizing, cropping))
+    assert not names_in(prepared(photo_folder, resizing, cropping)) & {
+        "resize_crop_mirror",
+        "_resize_crop_mirror_normalize",
+    }
 
 
 def test_a_window_that_does_not_fit_is_still_an_error(photo_folder: Path) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.data.batch import Batch
 from dalify.data.origin import Origin
 from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.storage import folder_of, is_remote, joined, listed, prefix_of, read_text
@@ -121,13 +122,13 @@ class FileList(Sequence[FileEntry]):
         path = joined(self._folders[folder], name)
         return FileEntry(path, label, "" if path == name else self._root)
 
-    def read_many(self, numbers: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
+    def read_many(self, numbers: NDArray[np.int64]) -> Batch | None:
         """Return the contents of files, read in one call; None if each must be read separately."""
         if len(numbers) < _MIN_BATCH:
             return None
         contents = read_files(self.paths(numbers), self._typical_bytes)
         if contents is not None:
-            mean_bytes = sum(map(len, contents)) // len(contents)
+            mean_bytes = sum(size for (size,) in contents.shape_array().tolist()) // len(contents)
             self._typical_bytes = max(mean_bytes, (7 * self._typical_bytes + mean_bytes) // 8)
         return contents
 

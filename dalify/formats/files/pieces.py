@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from dalify.base import limits
 from dalify.base.compiling import njit
+from dalify.data.batch import Batch
+from dalify.data.dtypes import DALIDataType
 from dalify.formats.files.compiled_files import close_file, copy_memory, file_size, open_file, read_part
 from dalify.formats.files.memory import file_memory
 
@@ -52,8 +54,8 @@ class Pieces:
         self.stops = starts + sizes
         self.data = file_memory((int(self.stops[-1]) + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES)
 
-    def samples(self) -> list[NDArray[np.uint8]]:
-        """Return each piece, uint8 ``[n]``."""
+    def samples(self) -> Batch:
+        """Return the pieces, uint8 ``[n]`` each."""
         return samples_in(self.data, self.starts, self.stops)
 
     @staticmethod
@@ -65,12 +67,17 @@ class Pieces:
         return bool(sizes.min() >= 0) and bool(sizes.max() <= largest)
 
 
-def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[NDArray[np.uint8]]:
-    """Return slices of memory, a list of uint8 ``[n]``; small slices are copied."""
-    return [
+def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Batch:
+    """Return slices of memory, uint8 ``[n]`` each; small slices are copied."""
+    sizes = stops - starts
+    # Builtin functions are in the cache after a compiled call, those of NumPy are not.
+    if min(sizes.tolist()) > _SMALL_BYTES:
+        return Batch(dtype=DALIDataType.UINT8, ragged=(data, starts, sizes[:, None]))
+    slices = [
         data[start:stop] if stop - start > _SMALL_BYTES else data[start:stop].copy()
         for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
     ]
+    return Batch(samples=slices)
 
 
 # It holds the lock, because it takes less time than handing the lock over.
@@ -171,7 +178,7 @@ def _fill(paths: Any, flags: int, starts: Any, stops: Any, out: Any) -> tuple[in
     return starts.size, 0
 
 
-def fill_with_files(paths: list[bytes], flags: int, memory: NDArray[np.uint8]) -> tuple[list[NDArray[np.uint8]], int]:
+def fill_with_files(paths: list[bytes], flags: int, memory: NDArray[np.uint8]) -> tuple[Batch | None, int]:
     """Read whole files while there is space, one open at a time. Releases the GIL.
 
     Args:
@@ -180,10 +187,10 @@ def fill_with_files(paths: list[bytes], flags: int, memory: NDArray[np.uint8]) -
         memory: output, uint8 ``[n]``.
 
     Returns:
-        Contents of the first files, uint8 ``[bytes]`` each, and the size of the next one: 0 if all files are read, -1
-        if it is empty or cannot be read.
+        Contents of the first files, uint8 ``[bytes]`` each, None without any; and the size of the next one: 0 if all
+        files are read, -1 if it is empty or cannot be read.
     """
     starts, stops = np.empty(len(paths), np.int64), np.empty(len(paths), np.int64)
     text = np.frombuffer(b"\0".join(paths) + b"\0", np.uint8)
     count, wanted_bytes = _fill(text, flags, starts, stops, memory)
-    return samples_in(memory, starts[:count], stops[:count]), wanted_bytes
+    return samples_in(memory, starts[:count], stops[:count]) if count else None, wanted_bytes

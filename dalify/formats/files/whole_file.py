@@ -10,10 +10,10 @@ import os
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalify.base import limits
 from dalify.base.errors import ReaderError
+from dalify.data.batch import Batch
 from dalify.formats.files import storage
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.pieces import fill_with_files
@@ -50,7 +50,7 @@ def read_file(path: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return contents
 
 
-def read_files(paths: list[bytes], typical_bytes: int) -> list[NDArray[np.uint8]] | None:
+def read_files(paths: list[bytes], typical_bytes: int) -> Batch | None:
     """Return the contents of local files, uint8 ``[bytes]`` each. The GIL is released during the read.
 
     Args:
@@ -63,14 +63,16 @@ def read_files(paths: list[bytes], typical_bytes: int) -> list[NDArray[np.uint8]
     """
     if not HAS_POSITIONS or any(b"\0" in path for path in paths):
         return None
-    contents: list[NDArray[np.uint8]] = []
-    wanted_bytes, expected_bytes = 0, typical_bytes
-    while len(contents) < len(paths):
-        left = paths[len(contents) :]
+    parts: list[Batch] = []
+    left, wanted_bytes, expected_bytes = paths, 0, typical_bytes
+    while left:
         size_bytes = max(wanted_bytes, min(_BLOCK_BYTES, expected_bytes * len(left) * 9 // 8))
-        samples, wanted_bytes = fill_with_files(left, OPEN_FLAGS, file_memory(size_bytes))
+        part, wanted_bytes = fill_with_files(left, OPEN_FLAGS, file_memory(size_bytes))
         if not 0 <= wanted_bytes <= _MAX_BYTES:
             return None
-        contents += samples
+        if part is not None:
+            parts.append(part)
+            left = left[len(part) :]
         expected_bytes = max(typical_bytes, wanted_bytes)
-    return contents if max(map(len, contents)) <= limits.current().max_sample_bytes else None
+    contents = parts[0] if len(parts) == 1 else Batch(samples=[sample for part in parts for sample in part.samples])
+    return contents if max(contents.shape_array().tolist())[0] <= limits.current().max_sample_bytes else None

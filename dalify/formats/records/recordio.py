@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.base.whole_files import write_whole
+from dalify.data.batch import Batch
 from dalify.formats.files.open_files import OpenFiles
+from dalify.formats.files.pieces import samples_in
 from dalify.formats.files.storage import is_remote, size_of
 from dalify.formats.records.records import Record, Records, read_integers
 
@@ -118,7 +120,7 @@ def image_and_labels(record: Record) -> tuple[NDArray[np.uint8], NDArray[np.floa
 
 def images_and_labels(
     records: Records, numbers: NDArray[np.int64]
-) -> tuple[list[NDArray[np.uint8]], NDArray[np.float32] | list[NDArray[np.float32]]] | None:
+) -> tuple[Batch, NDArray[np.float32] | list[NDArray[np.float32]]] | None:
     """Return images and labels of many records, read in one call; labels are float32 ``[N, 1]`` if all have one.
 
     None if a record is damaged or has several parts: use ``image_and_labels`` for these.
@@ -134,7 +136,7 @@ def images_and_labels(
     starts = contents + _IMAGE_HEAD.size + 4 * flags
     if not ((words[places] == _MAGIC) & (starts <= ends) & (ends <= pieces.stops)).all():
         return None
-    images = [pieces.data[start:stop] for start, stop in zip(starts.tolist(), ends.tolist(), strict=True)]
+    images = samples_in(pieces.data, starts, ends)
     numbers_of = pieces.data.view("<f4")
     if not flags.any():
         return images, numbers_of[places + 3][:, None]

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError, WrongObjectError
 from dalify.data import DALIDataType
+from dalify.data.batch import Batch
+from dalify.formats.files.pieces import samples_in
 from dalify.formats.records.protobuf import BYTES, fill_floats, fill_integers, floats, integers, next_field
 
 __all__ = ["ExampleParser", "Feature", "Features", "declared"]
@@ -196,7 +198,7 @@ class ExampleParser:
     def columns(
         self, data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]
     ) -> tuple[Any, ...] | None:
-        """Return the features of many Examples, each an array ``[N, ...]`` or a list of N arrays.
+        """Return the features of many Examples, each an array ``[N, ...]``, a Batch or a list of N arrays.
 
         None if an Example needs special treatment: then ``__call__`` handles it or raises the error.
 
@@ -219,11 +221,11 @@ class ExampleParser:
 
 def _decoded_all(
     data: NDArray[np.uint8], name: str, feature: Feature, wanted: int, places: NDArray[np.int64]
-) -> NDArray[Any] | list[NDArray[Any]]:
+) -> NDArray[Any] | Batch | list[NDArray[Any]]:
     """Return one feature of many Examples from its kinds, starts and ends, ``[N, 3]``."""
     if (places[:, 0] == wanted).all():
         if wanted == _STRING:
-            return [data[start:stop] for _, start, stop in places.tolist()]
+            return samples_in(data, places[:, 1], places[:, 2])
         values = np.empty((len(places), *feature.shape), feature.dtype.numpy)
         fill = fill_integers if wanted == _INTEGER else fill_floats
         if not feature.has_any_length and values.size and fill(data, places, values.reshape(len(places), -1)):

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import ReaderError
 from dalify.base.whole_files import write_whole
 from dalify.data import DALIDataType
+from dalify.data.batch import Batch
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import samples_in
 from dalify.formats.files.storage import local_copy
@@ -96,7 +97,7 @@ def _elements(data: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 def _column(
     data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64], dtype: np.dtype[Any]
-) -> NDArray[Any] | list[NDArray[Any]]:
+) -> NDArray[Any] | Batch | list[NDArray[Any]]:
     """Return an output of many samples from its positions; small arrays are copied: see ``_elements``."""
     size = int(stops[0] - starts[0])
     if size <= _SMALL_BYTES and (stops - starts == size).all():

@@ -66,7 +66,7 @@ class Values:
     def samples(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
         """Return copies of several ranges of values, or None if they are large. For bytes."""
         pieces = copy_pieces(self._address + starts, stops - starts)
-        return None if pieces is None else pieces.samples()
+        return None if pieces is None else pieces.samples().samples
 
 
 class ValuesInFile(Values):
@@ -110,7 +110,7 @@ class ValuesInFile(Values):
         """Return copies of several ranges of values, or None if each must be read separately."""
         numbers = np.full(len(starts), self._number, np.int64)
         pieces = self._files.read_many(numbers, self._offset + starts, stops - starts)
-        return None if pieces is None else pieces.samples()
+        return None if pieces is None else pieces.samples().samples
 
 
 class FileMemory:

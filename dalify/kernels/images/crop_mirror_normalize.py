@@ -17,9 +17,9 @@ from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.arrays.frozen import broadcast_to
 from dalify.kernels.arrays.simd import split_sixteen_mirrored_pixels, split_sixteen_pixels
 
-__all__ = ["crop_mirror_normalize"]
+__all__ = ["PIXELS", "crop_mirror_normalize", "normalize_planes"]
 
-_PIXELS = 16
+PIXELS = 16
 _FLOAT_BYTES = 4
 # Unsigned indices: otherwise numba tests each for a negative index, which counts from the end.
 _ONE, _TWO, _THREE = np.uintp(1), np.uintp(2), np.uintp(3)
@@ -60,7 +60,7 @@ def crop_mirror_normalize(
     means = broadcast_to(mean, (samples, channels), np.float32)
     multipliers = broadcast_to(multiplier, (samples, channels), np.float32)
     shifted, fills = np.float32(shift), np.array(fill, np.float32)
-    kernel = partial(_planar, None if source.dtype == np.uint8 else True) if is_planar else _interleaved
+    kernel = partial(normalize_planes, None if source.dtype == np.uint8 else True) if is_planar else _interleaved
     if out.dtype == np.float32:
         kernel(*out.compiled, *source.compiled, anchors, mirrors, means, multipliers, shifted, fills)
         return
@@ -83,7 +83,7 @@ def _overlap(anchor, size, extent):
 
 
 @njit(nogil=True, cache=True)
-def _planar(
+def normalize_planes(
     has_wide_elements,
     out_at,
     out_shapes,
@@ -98,7 +98,7 @@ def _planar(
     shift,
     fill,
 ):
-    """Normalize into planes.
+    """Normalize into planes; the arguments are those of `crop_mirror_normalize`.
 
     `has_wide_elements` is True, or None where `x` is uint8: numba omits the code that None excludes, which such images
     do not need.
@@ -121,7 +121,7 @@ def _planar(
                 if not is_inside:
                     continue
                 pixels = x[z0 + d, y0 + i, (x0 + left) * channels : (x0 + right) * channels]
-                if x.itemsize == 1 and channels == 3 and end - begin >= _PIXELS:
+                if x.itemsize == 1 and channels == 3 and end - begin >= PIXELS:
                     red = np.uintp(out[0, d, i].ctypes.data) + np.uintp(_FLOAT_BYTES * begin)
                     _split_bytes(red, plane_bytes, pixels, mean[n], multiplier[n], shift, mirror[n])
                     continue
@@ -153,10 +153,10 @@ def _split_bytes(red, plane_bytes, pixels, mean, multiplier, shift, is_mirrored)
     width = pixels.size // 3
     source = np.uintp(pixels.ctypes.data)
     means, multipliers = np.uintp(mean.ctypes.data), np.uintp(multiplier.ctypes.data)
-    for block in range(0, width, _PIXELS):
-        j = block if block < width - _PIXELS else width - _PIXELS
+    for block in range(0, width, PIXELS):
+        j = block if block < width - PIXELS else width - PIXELS
         at = source + np.uintp(3 * j)
-        to = red + np.uintp(_FLOAT_BYTES * (width - _PIXELS - j if is_mirrored else j))
+        to = red + np.uintp(_FLOAT_BYTES * (width - PIXELS - j if is_mirrored else j))
         if is_mirrored:
             split_sixteen_mirrored_pixels(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
                 at, means, multipliers, shift, to, to + plane_bytes, to + plane_bytes + plane_bytes

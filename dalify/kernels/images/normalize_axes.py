@@ -20,7 +20,7 @@ from dalify.kernels.images.crop_mirror_normalize import crop_mirror_normalize
 from dalify.kernels.images.crop_mirror_normalize_torch import crop_mirror_normalize_torch
 from dalify.kernels.images.normalize_samples_torch import normalize_samples_torch
 
-__all__ = ["multiplier_of", "normalize_axes", "normalize_samples"]
+__all__ = ["multiplier_of", "normalize_axes", "normalize_samples", "rows_of"]
 
 
 def normalize_axes(
@@ -182,7 +182,7 @@ def normalize_samples(
             )
         return
     count = int(channels[0])
-    means, deviations = (broadcast_to(_rows(values), (len(x), count), np.float32) for values in (mean, std))
+    means, deviations = (broadcast_to(rows_of(values), (len(x), count), np.float32) for values in (mean, std))
     windows = np.zeros((len(x), 3), np.int64)
     for axis, letter in ((0, spatial[0] if len(spatial) == 3 else ""), (1, "H"), (2, "W")):
         if letter and not (is_frames and letter == "F"):
@@ -221,7 +221,7 @@ def _normalize_on_device(
     options: Mapping[str, Any],
 ) -> None:
     if x.dense is not None and out.dense is not None:
-        rows = {"mean": _rows(mean), "std": _rows(std)}
+        rows = {"mean": rows_of(mean), "std": rows_of(std)}
         normalize_axes(out.dense, x.dense, layout, out_layout, anchors, mirror=mirror, **rows, **options)
         return
     scale = options["scale"]
@@ -239,5 +239,6 @@ def _normalize_on_device(
     )
 
 
-def _rows(values: Any) -> np.ndarray:
+def rows_of(values: Any) -> np.ndarray:
+    """Return vectors of equal length, one per sample, as one array [N, k]."""
     return np.stack(values) if isinstance(values, list) else values

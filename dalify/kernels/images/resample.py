@@ -30,7 +30,7 @@ from dalify.kernels.arrays.simd import (
 )
 from dalify.kernels.images.resample_filters import axis_taps, filter_radius, select_filter, tap_count
 
-__all__ = ["resample"]
+__all__ = ["resample", "separable"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
@@ -132,7 +132,7 @@ def _resample_images(
     for at in places:
         some = slice(None) if at is None else at
         target, source = (out, x) if at is None else (out.take(at), x.take(at))
-        _separable(
+        separable(
             *target.compiled,
             *source.compiled,
             start[some],
@@ -393,7 +393,7 @@ def _filter_bytes(out, blended, offsets, blocks, taps):
 
 
 @njit(nogil=True, cache=True)
-def _separable(
+def separable(
     out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, end, min_filter, mag_filter, antialias, is_general
 ):
     """Resample images [H, W, C] into [h, w, C].

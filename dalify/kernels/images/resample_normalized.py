@@ -15,6 +15,7 @@ from dalify.data.samples import Samples
 from dalify.kernels.dispatch import prefer_triton
 from dalify.kernels.images.normalize_axes import normalize_axes
 from dalify.kernels.images.resample_axes import resample_axes
+from dalify.kernels.images.resample_planes import has_resampled_planes
 
 __all__ = ["in_order", "resample_normalized"]
 
@@ -40,6 +41,9 @@ def resample_normalized(
         filters: arguments of `resample_axes` by name.
         normalization: arguments of `normalize_axes` by name.
     """
+    is_planar_on_cpu = isinstance(x, Samples) and out_layout == "CHW"
+    if is_planar_on_cpu and has_resampled_planes(out, x, start, end, filters, normalization):
+        return
     shapes = np.stack([out.extents(out_layout.index(letter)) for letter in "HWC"], 1)
     is_on_device = isinstance(x, DeviceSamples)
     resized: Any = DeviceSamples.empty(shapes, x.dtype, x.device) if is_on_device else Samples.empty(shapes, x.dtype)

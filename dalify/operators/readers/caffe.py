@@ -11,6 +11,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.data import DALIDataType
 from dalify.formats.files.identity import file_identity
+from dalify.formats.files.pieces import samples_in
 from dalify.formats.records.lmdb_records import LmdbRecord, LmdbRecords
 from dalify.formats.records.protobuf import BYTES, VARINT, fields, next_field, varint
 from dalify.registry import Spec, operator
@@ -81,8 +82,8 @@ def _(
     labels = np.empty((len(numbers), 1), np.int32)
     if not _find_all(pieces.data, pieces.starts, pieces.stops, found, labels):
         return None
-    images = [pieces.data[start:stop] for start, stop in found.tolist()] if image_available else []
-    return (images,) * image_available + (labels,) * label_available
+    images = (samples_in(pieces.data, found[:, 0], found[:, 1]),) if image_available else ()
+    return images + (labels,) * label_available
 
 
 @njit(nogil=True, cache=True)

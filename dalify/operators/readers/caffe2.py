@@ -10,6 +10,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.data import DALIDataType
 from dalify.formats.files.identity import file_identity
+from dalify.formats.files.pieces import samples_in
 from dalify.formats.records.caffe2_tensors import Caffe2Tensor, find_texts_and_integers, tensors_of
 from dalify.formats.records.lmdb_records import LmdbRecord, LmdbRecords
 from dalify.registry import Spec, operator
@@ -175,7 +176,7 @@ def _(
     labels = np.empty((len(numbers), int(label_type == _SINGLE)), np.int32)
     if not find_texts_and_integers(pieces.data, pieces.starts, pieces.stops, spans, labels):
         return None
-    images = [pieces.data[start:stop] for start, stop in spans.tolist()]
+    images = samples_in(pieces.data, spans[:, 0], spans[:, 1])
     return (images, labels) if label_type == _SINGLE else (images,)
 
 

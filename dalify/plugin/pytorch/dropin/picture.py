@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.codecs import scratch
+from dalify.base import scratch
 from dalify.plugin.pytorch.dropin.kernels.pillow_resample import Window, resample
 from dalify.plugin.pytorch.dropin.kernels.pixel_table import luma
 

@@ -12,8 +12,8 @@ import numpy as np
 import simplejpeg
 from PIL import Image
 
+from dalify.base import scratch
 from dalify.base.errors import DecodeError
-from dalify.codecs import scratch
 from dalify.codecs.jpeg import JpegHeader, decode_jpeg, read_jpeg_header
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.lowering import lower_transform

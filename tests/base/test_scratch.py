@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 
-from dalify.codecs.scratch import borrow
+from dalify.base.scratch import borrow
 
 
 def test_one_name_is_one_block_of_memory() -> None:

@@ -1,7 +1,7 @@
 """Reused buffers for temporary results that are valid until the next call on the same thread.
 
-A new array of half a megabyte per image causes page faults that take a tenth of its decoding time. All codecs can
-borrow buffers; two buffers with the same name must never be in use at the same time.
+A new array of half a megabyte per image causes page faults that take a tenth of its decoding time. Codecs and kernels
+can borrow buffers; two buffers with the same name must never be in use at the same time.
 """
 
 from __future__ import annotations
