@@ -1,31 +1,37 @@
 #!/usr/bin/env bash
 # Tests and measures dalify on the accelerator of this machine, and writes one report: scripts/device_check.sh [REPORT]
 # Takes a few minutes. Needs no network: it uses the Python that PYTHON names (default: python3) with the packages that it
-# has, of which torch, numba and pytest are required; wheels in the folder that WHEELS names are added to its path.
-# SMOKE=1 runs everything briefly. LIMIT_S=590 ends what has not finished by then, so that a call that is cut off after ten
-# minutes still has every part in its report. Without an accelerator, everything runs on the CPU in emulation, and the report says so.
+# has, and with those of the wheels in the folder that WHEELS names, which pip installs next to the report. The report
+# begins with the packages that are missing. SMOKE=1 runs everything briefly. LIMIT_S=590 ends what has not finished by
+# then, so that a call that is cut off after ten minutes still has every part in its report. Without an accelerator,
+# everything runs on the CPU in emulation, and the report says so.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 report="${1:-out/device_check.txt}"
 python="${PYTHON:-python3}"
 mkdir -p "$(dirname "$report")"
-export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" COLUMNS=120
-for wheel in "${WHEELS:-/nonexistent}"/*.whl; do # wheels of pure Python can be imported as they are
-    if [[ -e "$wheel" ]]; then PYTHONPATH="$PYTHONPATH:$wheel"; fi
-done
+export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1 COLUMNS=120
 failed=0
 
 step() { # PERCENT of the remaining time, COMMAND...
     local seconds=$(((${LIMIT_S:-3600} - SECONDS) * $1 / 100)) status=0
     shift
     printf '\n== %s (%d s)\n' "$*" "$SECONDS"
-    timeout --kill-after=5 "$((seconds > 1 ? seconds : 1))" "$@" || status=$?
+    # Interrupted once, pytest and the benchmarks print what they have found so far: in the foreground, timeout sends one signal.
+    timeout --foreground --signal=INT --kill-after=30 "$((seconds > 1 ? seconds : 1))" env --default-signal=INT "$@" || status=$?
     if ((status == 124 || status == 137)); then printf '== ended after its %d s\n' "$seconds"; fi
     if ((status)); then failed=1 && printf '== failed: exit status %d\n' "$status"; fi
 }
 
 main() {
     date -u
+    git log -1 --format='commit %h of %cs' 2>/dev/null
+    if [[ -n "${WHEELS:-}" ]]; then
+        local site
+        site="$(cd "$(dirname "$report")" && pwd)/packages"
+        step 15 "$python" -m pip install --quiet --no-index --no-deps --no-compile --upgrade --target "$site" "$WHEELS"/*.whl
+        PYTHONPATH="$PYTHONPATH:$site"
+    fi
     step 10 "$python" -c '
 import os, platform, sys, importlib.util, torch
 found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
@@ -34,25 +40,37 @@ print(f"Python {platform.python_version()}, torch {torch.__version__}, {os.cpu_c
 print("CUDA", torch.version.cuda, "ROCm", torch.version.hip)
 if found and found.type == "cuda":
     print(torch.cuda.get_device_name(), torch.cuda.get_device_capability(), torch.cuda.mem_get_info())
-for name in ("triton", "torchvision", "nvidia.nvimgcodec", "nvidia.dali"):
+def is_missing(name):
     try:
-        present = importlib.util.find_spec(name) is not None
+        return importlib.util.find_spec(name) is None
     except ModuleNotFoundError:
-        present = False
-    print(name, "is installed" if present else "is not installed")
+        return True
+for name in ("triton", "torchvision", "nvidia.nvimgcodec", "nvidia.dali", "av", "soundfile", "scipy"):
+    print(name, "is not installed" if is_missing(name) else "is installed")
+required = ("cloudpickle", "cv2", "gast", "hypothesis", "ml_dtypes", "numba", "numpy", "PIL", "psutil", "pytest", "pytest_timeout", "rich", "simplejpeg")
+missing = [name for name in required if is_missing(name)]
+if missing:
+    sys.exit("required, but not installed: " + ", ".join(missing))
 '
     if command -v nvidia-smi >/dev/null; then step 5 nvidia-smi; fi
     if command -v rocm-smi >/dev/null; then step 5 rocm-smi; fi
     local selection=(tests)
     if [[ -n "${SMOKE:-}" ]]; then
-        selection=(tests/kernels/triton/test_windows.py tests/executor/test_on_device.py tests/operators/decoders/test_mixed.py)
+        selection=(tests/kernels/triton/test_windows.py tests/operators/decoders/test_mixed.py)
     fi
-    step 50 "$python" -m pytest -q -m gpu -p no:cacheprovider "${selection[@]}"
+    # Warnings of other versions of the packages are no failures here. A file that cannot be imported is one, and the
+    # others run. Tests of memory run alone.
+    local tests=("$python" -m pytest -q -m gpu -p no:cacheprovider -W default --timeout=120 --continue-on-collection-errors)
+    local cores alone=tests/executor/test_on_device.py workers=()
+    cores="$(getconf _NPROCESSORS_ONLN)"
+    if "$python" -c 'import xdist' 2>/dev/null; then workers=(-n "$((cores < 8 ? cores : 8))"); fi
+    step 20 "${tests[@]}" "$alone"
+    step 50 "${tests[@]}" ${workers[@]+"${workers[@]}"} "--ignore=$alone" "${selection[@]}"
     local smoke=()
     if [[ -n "${SMOKE:-}" ]]; then smoke=(--smoke); fi
-    step 65 "$python" -m benchmarks gpu ${smoke[@]+"${smoke[@]}"} --json "${report%.txt}.json"
+    step 75 "$python" -m benchmarks gpu --rounds 3 --seconds 1 ${smoke[@]+"${smoke[@]}"} --json "${report%.txt}.json"
     # The thread curve: on few cores only to see that it runs.
-    if [[ -n "${SMOKE:-}" ]] || (($(getconf _NPROCESSORS_ONLN) >= 8)); then
+    if [[ -n "${SMOKE:-}" ]] || ((cores >= 8)); then
         step 100 "$python" -m benchmarks scaling ${smoke[@]+"${smoke[@]}"} --only training --json "${report%.txt}-scaling.json"
     fi
     printf '\n== finished after %d s, %s\n' "$SECONDS" "$( ((failed)) && echo 'something failed' || echo 'all passed')"

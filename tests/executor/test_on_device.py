@@ -85,7 +85,10 @@ def test_out_of_memory_on_the_device() -> None:
     extent = int((free * 2 / BATCH / 3) ** 0.5)
     sizes = iter([(extent, extent), (8, 8)] + [(9, 9)] * 10)
 
-    @pipeline_def(batch_size=BATCH, num_threads=2, device_id=0, prefetch_queue_depth=1)
+    # On a large device one sample is larger than the default limit.
+    @pipeline_def(
+        batch_size=BATCH, num_threads=2, device_id=0, prefetch_queue_depth=1, limits={"max_sample_bytes": 1 << 45}
+    )
     def pipeline() -> Any:
         data = fn.external_source(lambda: [np.ones((4, 4, 3), np.uint8)] * BATCH, layout="HWC")
         size = fn.external_source(lambda: [np.array(size, np.float32) for size in [next(sizes)] * BATCH])
