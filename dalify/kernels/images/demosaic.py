@@ -5,6 +5,7 @@ The pixels are those of OpenCV's bilinear algorithm. The vectors are generic LLV
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -22,7 +23,12 @@ _BYTES = ir.VectorType(ir.IntType(8), _PIXELS)
 _SHORTS = ir.VectorType(ir.IntType(16), _PIXELS)
 
 
-@intrinsic
+def _intrinsic(function: Callable[..., Any]) -> Any:
+    """Return what ``numba.extending.intrinsic`` makes; callers omit the typing context."""
+    return intrinsic(function)
+
+
+@_intrinsic
 def _demosaic_pixels(typing_context: Any, here: Any, stride: Any, out: Any, is_blue: Any, is_green: Any) -> Any:
     """Compute 32 pixels from the 34 values around them in three rows.
 
