@@ -40,7 +40,7 @@ def test_algorithms(device, algorithm, dtype):
 @pytest.mark.parametrize("shape", [(4, 32), (4, 34), (6, 36), (10, 64), (8, 66), (12, 98), (32, 150)])
 def test_widths_of_vectors(shape):
     mosaics = [RANDOM.integers(0, 256, shape, dtype=np.uint8) for _ in POSITIONS]
-    assert_equals_dali("debayer", mosaics, blue_position=Each(np.array(POSITIONS, np.int32)))
+    assert_equals_dali("debayer", mosaics, blue_position=Each(list(np.array(POSITIONS, np.int32))))
 
 
 @pytest.mark.parametrize("algorithm", ["bilinear_ocv", "edgeaware_ocv", "vng_ocv", "default_npp"])
