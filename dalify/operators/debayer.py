@@ -12,6 +12,7 @@ from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, optio
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.images.convolve import mirrored_indices
+from dalify.kernels.images.demosaic import MIN_WIDTH, demosaic_frames
 from dalify.kernels.images.frames import flat_frames, frame_count, per_frame, visual_layout
 from dalify.registry import PerSample, Spec, operator
 
@@ -110,6 +111,10 @@ def _(out: np.ndarray, x: np.ndarray, *, algorithm: str | None, blue_position: n
     layout = visual_layout(spec, _LAYOUTS)
     source, target = _planes(x, out, layout)
     positions = _positions(blue_position, frame_count(layout, spec.shape or ()))
+    is_bilinear = algorithm in (None, "bilinear_ocv") and source.dtype == np.uint8
+    if is_bilinear and source.shape[1] >= _MIN_EXTENT and source.shape[2] >= MIN_WIDTH:
+        demosaic_frames(target, source, (1 + np.array(positions)) % 2)
+        return
     for mosaic, image, position in zip(source, target, positions, strict=True):
         if algorithm == "default_npp":
             _correlate(image, _add_border(mosaic), (1 + position[0]) % 2, (1 + position[1]) % 2)

@@ -37,6 +37,12 @@ def test_algorithms(device, algorithm, dtype):
     assert_equals_dali("debayer", mosaics, device=device, blue_position=each, **arguments)
 
 
+@pytest.mark.parametrize("shape", [(4, 32), (4, 34), (6, 36), (10, 64), (8, 66), (12, 98), (32, 150)])
+def test_widths_of_vectors(shape):
+    mosaics = [RANDOM.integers(0, 256, shape, dtype=np.uint8) for _ in POSITIONS]
+    assert_equals_dali("debayer", mosaics, blue_position=Each(list(np.array(POSITIONS, np.int32))))
+
+
 @pytest.mark.parametrize("algorithm", ["bilinear_ocv", "edgeaware_ocv", "vng_ocv", "default_npp"])
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("shape", [(8, 10), (2, 2), (2, 8), (6, 2)])

@@ -1,0 +1,104 @@
+"""Demosaicing of uint8 by means of neighbors, with vectors: Numba does not vectorize loops over interleaved colors.
+
+The pixels are those of OpenCV's bilinear algorithm. The vectors are generic LLVM vectors: every processor runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from dalify.base.compiling import njit
+
+__all__ = ["MIN_WIDTH", "demosaic_frames"]
+
+_PIXELS = 32
+# The pixels of a vector, and a neighbor on each side.
+MIN_WIDTH = _PIXELS + 2
+_BYTES = ir.VectorType(ir.IntType(8), _PIXELS)
+_SHORTS = ir.VectorType(ir.IntType(16), _PIXELS)
+
+
+def _intrinsic(function: Callable[..., Any]) -> Any:
+    """Return what ``numba.extending.intrinsic`` makes; callers omit the typing context."""
+    return intrinsic(function)
+
+
+@_intrinsic
+def _demosaic_pixels(typing_context: Any, here: Any, stride: Any, out: Any, is_blue: Any, is_green: Any) -> Any:
+    """Compute 32 pixels from the 34 values around them in three rows.
+
+    All arguments are int64: the address of the first value, the distance of two rows in bytes, the address of the
+    first of 96 bytes to fill, whether the row has blue values, and whether the first value is green.
+    """
+    signature = types.void(types.int64, types.int64, types.int64, types.int64, types.int64)
+    return signature, _generate_pixels
+
+
+def _generate_pixels(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    here, stride, out, is_blue, is_green = arguments
+    add = builder.add
+
+    def loaded(row: int, column: int) -> Any:
+        address = add(here, builder.mul(stride, ir.Constant(stride.type, row)))
+        pointer = builder.inttoptr(add(address, ir.Constant(address.type, column)), _BYTES.as_pointer())
+        return builder.zext(builder.load(pointer, align=1), _SHORTS)
+
+    def mean(total: Any, bits: int) -> Any:
+        half = ir.Constant(_SHORTS, [1 << (bits - 1)] * _PIXELS)
+        return builder.lshr(add(total, half), ir.Constant(_SHORTS, [bits] * _PIXELS))
+
+    def is_true(number: Any) -> Any:
+        return builder.icmp_signed("!=", number, ir.Constant(number.type, 0))
+
+    def mask(first: int) -> Any:
+        return ir.Constant(ir.VectorType(ir.IntType(1), _PIXELS), [(lane + first) % 2 for lane in range(_PIXELS)])
+
+    def joined(one: Any, other: Any, lanes: list[int]) -> Any:
+        return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes))
+
+    value = loaded(0, 0)
+    beside, upright = add(loaded(0, -1), loaded(0, 1)), add(loaded(-1, 0), loaded(1, 0))
+    corners = add(add(loaded(-1, -1), loaded(-1, 1)), add(loaded(1, -1), loaded(1, 1)))
+    has_green = builder.select(is_true(is_green), mask(1), mask(0))
+    green = builder.select(has_green, value, mean(add(beside, upright), 2))
+    of_row = builder.select(has_green, mean(beside, 1), value)
+    of_others = builder.select(has_green, mean(upright, 1), mean(corners, 2))
+    red = builder.select(is_true(is_blue), of_others, of_row)
+    blue = builder.select(is_true(is_blue), of_row, of_others)
+    red, green, blue = (builder.trunc(color, _BYTES) for color in (red, green, blue))
+    pair = joined(red, green, list(range(2 * _PIXELS)))
+    rest = joined(blue, ir.Constant(_BYTES, ir.Undefined), list(range(2 * _PIXELS)))
+    pixels = joined(pair, rest, [_PIXELS * (lane % 3) + lane // 3 for lane in range(3 * _PIXELS)])
+    builder.store(pixels, builder.inttoptr(out, pixels.type.as_pointer()), align=1)
+    return context.get_dummy_value()
+
+
+@njit(nogil=True, cache=True)
+def demosaic_frames(out, mosaics, blue):
+    """Demosaic frames; the colors of border pixels are those of their inner neighbors, as in OpenCV.
+
+    Args:
+        out: results, uint8 ``[N, H, W, 3]``, contiguous.
+        mosaics: uint8 ``[N, H, W]``, contiguous; H at least 3, W even and at least `MIN_WIDTH`.
+        blue: parity of the rows and columns of blue values, int64 ``[N, 2]``.
+    """
+    count, height, width = mosaics.shape
+    for n in range(count):
+        for y in range(1, height - 1):
+            is_blue = y % 2 == blue[n, 0]
+            is_green = is_blue != (blue[n, 1] == 1)  # the first column is 1
+            source = mosaics.ctypes.data + (n * height + y) * width
+            target = out.ctypes.data + (n * height + y) * width * 3
+            for block in range(1, width - 1, _PIXELS):
+                x = min(block, width - 1 - _PIXELS)  # still odd: the last pixels may be computed twice
+                _demosaic_pixels(source + x, width, target + 3 * x, is_blue, is_green)
+            for color in range(3):
+                out[n, y, 0, color] = out[n, y, 1, color]
+                out[n, y, width - 1, color] = out[n, y, width - 2, color]
+        out[n, 0] = out[n, 1]
+        out[n, height - 1] = out[n, height - 2]
