@@ -60,10 +60,10 @@ def _spectrograms(options: Options) -> None:
                 outs,
                 ins,
                 window,
-                step=step,
+                window_step=step,
                 length=length,
-                is_centered=False,
-                is_reflected=False,
+                center_windows=False,
+                reflect_padding=False,
                 power=2,
                 has_frames_first=False,
             )

@@ -48,7 +48,7 @@ class AudioFiles:
     Args:
         encoded: the files, one-dimensional samples of bytes.
         dtype: of the result: int16, int32 or float32.
-        is_mixed: the mean of all channels is wanted.
+        downmix: whether the result is the mean of all channels.
 
     Attributes:
         is_known: bool ``[N]``: an undamaged header of a kind that is decoded here, within the limits.
@@ -57,9 +57,9 @@ class AudioFiles:
         rates: int64 ``[N]``, Hz.
     """
 
-    __slots__ = ("_files", "_is_mixed", "_table", "channels", "frames", "is_known", "rates")
+    __slots__ = ("_downmix", "_files", "_table", "channels", "frames", "is_known", "rates")
 
-    def __init__(self, encoded: Batch, dtype: np.dtype[Any], *, is_mixed: bool) -> None:
+    def __init__(self, encoded: Batch, dtype: np.dtype[Any], *, downmix: bool) -> None:
         table = np.empty((len(encoded), _COLUMNS), np.int64)
         self._files = Samples.of_batch(encoded)
         _read_wave_headers(self._files.addresses, self._files.shapes, table, _BYTE)
@@ -70,9 +70,9 @@ class AudioFiles:
         self.frames, self.channels, self.rates = table[:, _FRAMES], table[:, _CHANNELS], table[:, _RATE]
         self.is_known = (table[:, _KIND] != _OTHER) & (self.frames <= limits.max_declared_samples)
         self.is_known &= self.frames * self.channels * dtype.itemsize <= limits.max_sample_bytes
-        is_copied = (self.channels == 1) | (not is_mixed) if dtype == np.float32 else False
+        is_copied = (self.channels == 1) | (not downmix) if dtype == np.float32 else False
         self.is_known &= (table[:, _KIND] != _WAVE_OF_FLOATS) | is_copied
-        self._is_mixed = is_mixed
+        self._downmix = downmix
 
     def decode(self, out: Samples, chosen: Integers) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Decode some of the files that are known.
@@ -90,7 +90,7 @@ class AudioFiles:
         table = rows_at(self._table, chosen)
         is_flac = table[:, _KIND] == _FLAC
         arguments = files.addresses, files.shapes, _BYTE, table, out.addresses, out.like
-        arguments = *arguments, out.dtype == np.float32, self._is_mixed, is_done
+        arguments = *arguments, out.dtype == np.float32, self._downmix, is_done
         if not is_flac.all():
             _decode_waves(*arguments)
         if is_flac.any():
@@ -181,7 +181,7 @@ def _read_flac_headers(at, shapes, table, like):
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _decode_wave(out, is_float, data, row, scratch, is_mixed):
+def _decode_wave(out, is_float, data, row, scratch, downmix):
     """Fill out [frames * channels] from integers, a part at a time."""
     channels, bits, total = row[_CHANNELS], row[_BITS], row[_FRAMES]
     size = bits // 8
@@ -205,15 +205,15 @@ def _decode_wave(out, is_float, data, row, scratch, is_mixed):
             else:
                 for i in range(count):
                     row_out[SCRATCH_BEFORE + i] = _word(data, place + i * width)
-        _put(out, is_float, scratch, first, count, channels, bits, is_mixed)
+        _put(out, is_float, scratch, first, count, channels, bits, downmix)
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _put(out, is_float, scratch, first, count, channels, bits, is_mixed):
+def _put(out, is_float, scratch, first, count, channels, bits, downmix):
     """Write frames from ``first`` on: integers of ``bits`` bits, converted to the type of ``out``."""
     item_bits = 8 * out.itemsize
     scale = np.float32(2.0) ** np.float32(1 - bits)
-    if is_mixed and channels > 1:
+    if downmix and channels > 1:
         for i in range(count):
             total = np.float32(scratch[0, SCRATCH_BEFORE + i]) * scale
             for channel in range(1, channels):
@@ -234,36 +234,36 @@ def _put(out, is_float, scratch, first, count, channels, bits, is_mixed):
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _decode_flac(out, is_float, data, size, row, scratch, factors, is_mixed):
+def _decode_flac(out, is_float, data, size, row, scratch, factors, downmix):
     """Fill out [frames * channels]; return whether the file is as its header says."""
     total, done, at, block = row[_FRAMES], np.int64(0), row[_START], np.int64(0)
     while done < total:
         count, at = decode_frame(data, size, at, done, block, row[_RATE], scratch, row[_BITS], factors)
         if count == 0 or done + count > total:
             return False
-        _put(out, is_float, scratch, done, count, row[_CHANNELS], row[_BITS], is_mixed)
+        _put(out, is_float, scratch, done, count, row[_CHANNELS], row[_BITS], downmix)
         block = block or count
         done += count
     return True
 
 
 @njit(nogil=True, cache=True)
-def _decode_waves(at, shapes, like, table, out_at, out_like, is_float, is_mixed, is_done):
+def _decode_waves(at, shapes, like, table, out_at, out_like, is_float, downmix, is_done):
     scratch = np.empty((_MAX_CHANNELS, SCRATCH_BEFORE + _FRAMES_AT_ONCE), np.int32)
     for n in range(len(at)):
         row = table[n]
         if row[_KIND] == _FLAC:
             continue
-        out = array_at(out_at[n], (row[_FRAMES] * (1 if is_mixed else row[_CHANNELS]),), out_like)
+        out = array_at(out_at[n], (row[_FRAMES] * (1 if downmix else row[_CHANNELS]),), out_like)
         if row[_KIND] == _WAVE_OF_FLOATS:
             copy_bytes(out.ctypes.data, at[n] + row[_START], 4 * out.size)  # pyright: ignore[reportCallIssue]
         else:
-            _decode_wave(out, is_float, array_at(at[n], (shapes[n, 0],), like), row, scratch, is_mixed)
+            _decode_wave(out, is_float, array_at(at[n], (shapes[n, 0],), like), row, scratch, downmix)
         is_done[n] = True
 
 
 @njit(nogil=True, cache=True)
-def _decode_flacs(at, shapes, like, table, out_at, out_like, is_float, is_mixed, is_done):
+def _decode_flacs(at, shapes, like, table, out_at, out_like, is_float, downmix, is_done):
     block, largest, most = np.int64(1), np.int64(0), np.int64(1)
     for n in range(len(at)):
         if table[n, _KIND] == _FLAC:
@@ -275,8 +275,8 @@ def _decode_flacs(at, shapes, like, table, out_at, out_like, is_float, is_mixed,
         row, size, channels = table[n], shapes[n, 0], table[n, _CHANNELS]
         if row[_KIND] != _FLAC:
             continue
-        out = array_at(out_at[n], (row[_FRAMES] * (1 if is_mixed else channels),), out_like)
+        out = array_at(out_at[n], (row[_FRAMES] * (1 if downmix else channels),), out_like)
         copy_bytes(padded.ctypes.data, at[n], size)  # pyright: ignore[reportCallIssue]
         for i in range(size, size + PADDING_BYTES):
             padded[i] = 0
-        is_done[n] = _decode_flac(out, is_float, padded, size, row, scratch[:channels], factors, is_mixed)
+        is_done[n] = _decode_flac(out, is_float, padded, size, row, scratch[:channels], factors, downmix)

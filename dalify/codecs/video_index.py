@@ -366,7 +366,7 @@ def frame_num_kind(value: object) -> str:
 
 
 def clip_outputs(
-    clip: Clip, frames: NDArray[Any], *, labeled: bool, frame_num: str, timestamps: bool
+    clip: Clip, frames: NDArray[Any], *, labeled: bool, frame_num: str, enable_timestamps: bool
 ) -> tuple[NDArray[Any], ...]:
     """Return the outputs of a reader: frames, label int32 ``[1]``, numbers int32 ``[1]`` or ``[F]``, float64 ``[F]``.
 
@@ -375,7 +375,7 @@ def clip_outputs(
         frames: its frames, in the output format.
         labeled: whether there are labels.
         frame_num: result of ``frame_num_kind``.
-        timestamps: whether to return times.
+        enable_timestamps: whether to return times.
     """
     outputs: list[NDArray[Any]] = [frames]
     if labeled:
@@ -383,17 +383,17 @@ def clip_outputs(
     if frame_num != "none":
         numbers = clip.numbers.astype(np.int32)
         outputs.append(numbers[:1] if frame_num == "scalar" else numbers)
-    if timestamps:
+    if enable_timestamps:
         outputs.append(clip.seconds)
     return tuple(outputs)
 
 
 def blank_outputs(
-    entry: VideoEntry, *, labeled: bool, frame_num: str, timestamps: bool
+    entry: VideoEntry, *, labeled: bool, frame_num: str, enable_timestamps: bool
 ) -> tuple[NDArray[Any] | None, ...]:
     """Return placeholder outputs with the label for an unreadable sequence; see ``clip_outputs``."""
     labels = [np.array([entry.label], np.int32)] if labeled else []
-    return (None, *labels, *[None] * ((frame_num != "none") + timestamps))
+    return (None, *labels, *[None] * ((frame_num != "none") + enable_timestamps))
 
 
 def _close(opened: tuple[Video, FrameConverter]) -> None:

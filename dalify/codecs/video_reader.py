@@ -18,10 +18,10 @@ from dalify.data.spec import Spec
 __all__ = ["blank_clip", "clips_of", "read_clip", "reader_outputs", "reader_specs"]
 
 
-def _extras(frame_num: object, timestamps: bool, file_root: str) -> tuple[str, bool]:
+def _extras(enable_frame_num: object, enable_timestamps: bool, file_root: str) -> tuple[str, bool]:
     """Return the outputs besides frames and labels: none for class folders, as in DALI."""
-    kind = frame_num_kind(frame_num)
-    return ("none", False) if file_root else (kind, bool(timestamps))
+    kind = frame_num_kind(enable_frame_num)
+    return ("none", False) if file_root else (kind, bool(enable_timestamps))
 
 
 def reader_outputs(arguments: Mapping[str, Any]) -> int:
@@ -103,7 +103,7 @@ def read_clip(
     clip = entry.read()
     kind, timestamps = _extras(enable_frame_num, enable_timestamps, file_root)
     labeled = _has_labels(file_list, file_root, labels)
-    return clip_outputs(clip, clip.frames, labeled=labeled, frame_num=kind, timestamps=timestamps)
+    return clip_outputs(clip, clip.frames, labeled=labeled, frame_num=kind, enable_timestamps=timestamps)
 
 
 def blank_clip(
@@ -118,7 +118,7 @@ def blank_clip(
     """Return the outputs for an unreadable sequence: None for all except its label."""
     kind, timestamps = _extras(enable_frame_num, enable_timestamps, file_root)
     labeled = _has_labels(file_list, file_root, labels)
-    return blank_outputs(entry, labeled=labeled, frame_num=kind, timestamps=timestamps)
+    return blank_outputs(entry, labeled=labeled, frame_num=kind, enable_timestamps=timestamps)
 
 
 def _has_labels(file_list: str, file_root: str, labels: object) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from dalify.base.errors import ArgumentValueError, DalifyError, GraphError, PipelineStateError, ReaderError
 from dalify.base.fork_gate import working
 from dalify.base.limits import Limits, current, within
+from dalify.base.narrow import is_tuple
 from dalify.data import BufferPool
 from dalify.executor.batch_source import RemoteStages
 from dalify.executor.batch_worker import WorkerSetup
@@ -355,9 +356,9 @@ def _index(node: Node) -> Any:
 
 def _places(node: Node) -> str:
     """Return the path arguments of a reader as the user wrote them."""
-    found = []
+    found: list[str] = []
     for name, value in node.arguments.items():
-        items = value if isinstance(value, tuple) else (value,)
+        items: tuple[Any, ...] = value if is_tuple(value) else (value,)
         if items and name not in READER_PARAMETERS and all(isinstance(item, str) for item in items):
             found.append(f"{name}={(items[0] if len(items) == 1 else list(items))!r}"[:300])
     return ", ".join(found) or "the data"

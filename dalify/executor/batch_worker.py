@@ -6,7 +6,7 @@ import os
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -120,7 +120,7 @@ class BatchWorker:
             random.seed(seed)
             np.random.seed(seed % 2**32)
             if is_loaded("torch"):
-                torch.manual_seed(seed >> 1)
+                cast("Any", torch).manual_seed(seed >> 1)  # its parameter has no type
         iteration = Iteration(request.number, request.size, self._plan.slot_count)
         iteration.before = {"number": request.number, "sources": list(request.readers)}
         iteration.entries = {slot: entries.copy() for slot, entries in request.entries.items()}

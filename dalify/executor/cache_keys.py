@@ -14,12 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields, is_dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from dalify.base import limits
 from dalify.base.errors import CacheError
+from dalify.base.narrow import is_array, is_list_or_tuple
 from dalify.graph import Branch, Edge, Graph, Node, rule_arguments
 from dalify.registry.custom import CustomOperator
 
@@ -143,17 +144,19 @@ def _plain(value: Any) -> Any:
         return ["float", value.hex()]
     if isinstance(value, bytes):
         return ["bytes", hashlib.sha256(value).hexdigest()]
-    if isinstance(value, (np.ndarray, np.generic)):
+    if isinstance(value, np.generic):
+        value = np.asarray(cast("Any", value))
+    if is_array(value):
         array = np.ascontiguousarray(value)
         if array.dtype.hasobject:
             raise TypeError
         return ["array", array.dtype.str, list(array.shape), hashlib.sha256(array.tobytes()).hexdigest()]
-    if isinstance(value, (tuple, list)):
+    if is_list_or_tuple(value):
         return [type(value).__name__, *map(_plain, value)]
     if isinstance(value, (set, frozenset)):
-        return ["set", *sorted((_plain(item) for item in value), key=repr)]
+        return ["set", *sorted(map(_plain, cast("set[Any]", value)), key=repr)]
     if isinstance(value, Mapping):
-        return ["map", *([_plain(key), _plain(item)] for key, item in value.items())]
+        return ["map", *([_plain(key), _plain(item)] for key, item in cast("Mapping[Any, Any]", value).items())]
     if is_dataclass(value) and not isinstance(value, type):
         return [type(value).__name__, *([item.name, _plain(getattr(value, item.name))] for item in fields(value))]
     if isinstance(value, np.dtype):

@@ -352,7 +352,11 @@ def _agree(kinds: Mapping[int, dict[int, tuple[Kind, bool]]], frame: Frame) -> b
 def _scratch(frame: Frame) -> Any:
     arena = frame.arena
     assert arena is not None, "dalify bug: CPU data without scratch memory"
-    return lambda size: arena.empty((size,), np.dtype(np.uint8))
+
+    def empty(size: int) -> np.ndarray[Any, Any]:
+        return arena.empty((size,), np.dtype(np.uint8))
+
+    return empty
 
 
 def _gaps(found: Sequence[StoredSample | None]) -> Iterator[tuple[int, int]]:

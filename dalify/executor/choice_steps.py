@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DalifyError
+from dalify.base.narrow import is_array
 from dalify.base.optional import torch
 from dalify.data import Batch, stack_samples
 from dalify.data.agreement import check_agreement, check_index
@@ -93,10 +94,9 @@ def _joined(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], fra
     count = len(numbers)
     places = [(np.flatnonzero(numbers == number), side) for number, side in present]
     unknown: list[str | None] = [None] * count
-    origins: list[str | None] | None = unknown
+    origins = None if any(side.origins is None for _, side in places) else unknown
     for rows, side in places:
         if side.origins is None or origins is None:
-            origins = None
             break
         for row, origin in zip(rows.tolist(), side.origins, strict=True):
             origins[row] = origin
@@ -127,7 +127,7 @@ def _joined(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], fra
 def _taken(value: Batch, rows: np.ndarray[Any, Any]) -> Batch:
     """Return some samples; adjacent samples and constants are not copied."""
     first, last = int(rows[0]), int(rows[-1])
-    if isinstance(value.dense, np.ndarray) and value.dense.strides[0] == 0 and value.origins is None:
+    if is_array(value.dense) and value.dense.strides[0] == 0 and value.origins is None:
         first, last = 0, len(rows) - 1  # a constant: all samples are one
     if value.dense is None or last - first + 1 != len(rows):
         return value.take(rows)
@@ -142,11 +142,11 @@ def _any_shape(batch: Batch) -> Any:
 def _numbers(index: Batch, node: Node) -> np.ndarray[Any, Any]:
     """Return the index as integers ``[N]``; external data are checked here."""
     dense = index.dense
-    if isinstance(dense, np.ndarray) and dense.ndim == 1 and dense.dtype.kind in "iu":
+    if is_array(dense) and dense.ndim == 1 and dense.dtype.kind in "iu":
         return dense  # called once per branch and chunk, so the usual case is first
     try:
         check_index(index.spec_of(0))
     except DalifyError as error:
         raise located(error, node, None, None) from None
-    stacked = dense if dense is not None else stack_samples(index.samples)
+    stacked: Any = dense if dense is not None else stack_samples(index.samples)
     return np.asarray(stacked).reshape(len(index))

@@ -160,7 +160,7 @@ def _with_tensors(batch: Batch) -> Batch:
     if batch.ragged is not None:
         block, offsets, shapes = batch.ragged
         # torch gives an empty array of NumPy a stride that it cannot view as another type.
-        tensor = torch.from_numpy(block) if len(block) else torch.empty(0, dtype=torch.uint8)
+        tensor = tensor_of(block) if len(block) else torch.empty(0, dtype=torch.uint8)
         ragged = tensor, offsets, shapes
         return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
     if batch.dense is None:

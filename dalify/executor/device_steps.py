@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -92,7 +92,7 @@ def _why_none() -> str:
 
 
 @contextmanager
-def device_stream(stream: Any, event: Any) -> Iterator[None]:
+def device_stream(stream: Any, event: Any) -> Generator[None, None, None]:
     """Run what follows on the pipeline's own stream, where the device has streams.
 
     Args:
@@ -198,7 +198,7 @@ class TransferStep:
         start = 0
         for part in parts:  # one copy for what a thread has decoded
             host, places, _ = _ragged_of(part)
-            block[start : start + len(host)].copy_(torch.from_numpy(host), non_blocking=True)
+            block[start : start + len(host)].copy_(tensor_of(host), non_blocking=True)
             offsets.append(places + start)
             start += len(host)
         ragged = block, np.concatenate(offsets), batch.shape_array()
@@ -237,7 +237,7 @@ class TransferStep:
         if tensor.device.type != "cuda":
             return tensor.cpu()
         size_bytes = tensor.numel() * tensor.element_size()
-        host = torch.from_numpy(self._staging.empty((size_bytes,), np.dtype(np.uint8)))
+        host = tensor_of(self._staging.empty((size_bytes,), np.dtype(np.uint8)))
         host = host.view(tensor.dtype).view(tensor.shape)
         host.copy_(tensor, non_blocking=True)
         torch.cuda.current_stream(tensor.device).synchronize()

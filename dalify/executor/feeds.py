@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import BatchSizeError, DalifyError, LayoutError, NoDataError, PipelineStateError, SourceError
+from dalify.base.narrow import is_list
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
 from dalify.executor.read_ahead import ReadAhead
@@ -172,9 +173,7 @@ class ExternalFeed:
         try:
             return [
                 self._on_device(
-                    Batch(None, data, spec.layout or "")
-                    if isinstance(data, list)
-                    else Batch(data, None, spec.layout or "")
+                    Batch(None, data, spec.layout or "") if is_list(data) else Batch(data, None, spec.layout or "")
                 )
                 for spec, data in zip(specs, make(), strict=True)
             ]

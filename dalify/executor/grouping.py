@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.narrow import is_array, is_list, is_tuple
 from dalify.data import Array, Batch, Spec, stack_samples
 
 __all__ = ["NOTHING_WANTED", "Wanted", "find_runs", "take_group"]
@@ -34,7 +35,7 @@ class Wanted:
         """Return the shape of one sample; None for the result of the rule."""
         if self.shapes is None:
             return None
-        return tuple(map(int, self.shapes if isinstance(self.shapes, tuple) else self.shapes[sample]))
+        return tuple(map(int, self.shapes if is_tuple(self.shapes) else self.shapes[sample]))
 
     def applied(self, specs: tuple[Spec, ...], shape: tuple[int, ...] | None) -> tuple[Spec, ...]:
         """Return the specs of the rule with the specified shapes and layout."""
@@ -60,8 +61,8 @@ def find_runs(
         out_shapes: a list or array if shapes of results may differ.
         count: number of samples.
     """
-    ragged = [array for array in arguments.values() if isinstance(array, list)]
-    listed = isinstance(out_shapes, (list, np.ndarray))
+    ragged = [array for array in arguments.values() if is_list(array)]
+    listed = is_list(out_shapes) or is_array(out_shapes)
     if count == 1 or not (
         ragged or listed or varying or any(batch is not None and batch.dense is None for batch in inputs)
     ):
@@ -75,7 +76,7 @@ def find_runs(
     if large:
         return [(index, index + 1) for index in range(count)]
     if listed:
-        shapes = out_shapes.tolist() if isinstance(out_shapes, np.ndarray) else out_shapes
+        shapes = out_shapes.tolist() if is_array(out_shapes) else out_shapes
         columns.append([tuple(shape) for shape in shapes])
     for array in varying.values():
         columns.append([tuple(row) if getattr(row, "ndim", 0) else row for row in array])

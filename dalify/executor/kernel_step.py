@@ -7,13 +7,14 @@ call.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from dalify.base.errors import DalifyError, DTypeError, LimitError, ShapeError
 from dalify.base.failure_context import failure_context
 from dalify.base.limits import check_shape
+from dalify.base.narrow import is_array, is_list, is_tuple
 from dalify.base.optional import LazyModule, torch
 from dalify.base.recent import Recent
 from dalify.data import Array, Batch, Spec, torch_dtype
@@ -218,14 +219,15 @@ class KernelStep:
         specs = tuple(None if batch is None else Spec(batch.dtype, batch.ndim, batch.layout) for batch in inputs)
         rule_specs = self._operator.apply_rule(specs, self._rule_arguments)
         extra = self._prepared(inputs, arguments, draws, count)
-        context = {"spec": spec, "specs": specs, "draws": draws, "count": count, "out_specs": rule_specs}
-        context["out_spec"] = rule_specs[0] if rule_specs else None
-        context["memory"] = lambda start, size, shape: self._memory(
-            frame, start, size, rule_specs[0].replace(shape=shape)
-        )
+
+        def memory(start: int, size: int, shape: tuple[int, ...]) -> Array:
+            return self._memory(frame, start, size, rule_specs[0].replace(shape=shape))
+
+        context: dict[str, Any] = {"spec": spec, "specs": specs, "draws": draws, "count": count, "memory": memory}
+        context |= {"out_specs": rule_specs, "out_spec": rule_specs[0] if rule_specs else None}
         names = self._named(self._kernel, {**self._static, **arguments, **extra, **context})
-        results = self._kernel.function(*inputs, **names)
-        if len(self.outputs) == 1 and not isinstance(results, tuple):
+        results: Any = self._kernel.function(*inputs, **names)
+        if len(self.outputs) == 1 and not is_tuple(results):
             results = (results,)
         origins = None if first is None else first.origins
         return [self._as_batch(result, rule, origins) for result, rule in zip(results or (), rule_specs, strict=True)]
@@ -237,7 +239,7 @@ class KernelStep:
     def _as_batch(self, result: Any, spec: Spec, origins: Any) -> Batch:
         if isinstance(result, Batch):
             return result
-        if isinstance(result, list):
+        if is_list(result):
             return Batch(None, result, spec.layout or "", self.device, origins if _fits(origins, result) else None)
         return Batch(result, None, spec.layout or "", self.device, origins if _fits(origins, result) else None)
 
@@ -285,7 +287,7 @@ class KernelStep:
             if not filled or any(0 not in out.shape for out in filled):
                 results = self._called(filled, xs, named, start, size)
             if self._operator.is_allocating:
-                filled = list(results) if len(self.outputs) != 1 or isinstance(results, tuple) else [results]
+                filled = list(results) if len(self.outputs) != 1 or is_tuple(results) else [results]
             for part, out in zip(parts, filled, strict=True):
                 part.append(out)
         origins = origins_of(inputs)
@@ -323,7 +325,7 @@ class KernelStep:
         """Return the arguments that the kernel declares by name, for the samples ``start`` to ``stop`` of ``count``."""
         named = dict(self._constants)
         for name, array in arrays.items():
-            if isinstance(array, list):  # lists of different lengths; in a group they have the same length
+            if is_list(array):  # lists of different lengths; in a group they have the same length
                 named[name] = np.stack(array[start:stop])
             elif stop - start == count or array is None or isinstance(array, str):
                 named[name] = array
@@ -347,13 +349,9 @@ class KernelStep:
         layout = spec.layout or ""
         if whole is not None:
             return Batch(whole, None, layout, self.device, origins, dtype)
-        if len(parts) == 1 and not isinstance(parts[0], list) and len(parts[0]) == count:
+        if len(parts) == 1 and not is_list(parts[0]) and len(parts[0]) == count:
             return Batch(parts[0], None, layout, self.device, origins, dtype)
-        samples = [
-            part[index, ...] if not isinstance(part, list) else part[index]
-            for part in parts
-            for index in range(len(part))
-        ]
+        samples = [part[index] if is_list(part) else part[index, ...] for part in parts for index in range(len(part))]
         return Batch(None, samples, layout, self.device, origins, dtype)
 
     def _allocate(self, frame: Frame, output: int, start: int, count: int, spec: Spec) -> Array:
@@ -483,9 +481,9 @@ def open_spec(batch: Batch) -> Spec:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         return tuple(value.tolist()) if value.ndim else value.item()
-    return value.item() if isinstance(value, np.generic) else value
+    return cast("Any", value).item() if isinstance(value, np.generic) else value
 
 
 def _fits(origins: Any, result: Any) -> bool:

@@ -5,12 +5,14 @@ There are no groups, and results of different shapes are stored in one block.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalify.base.errors import MixedBatchError
 from dalify.base.failure_context import failure_context
+from dalify.base.narrow import is_tuple
 from dalify.base.small_arrays import largest_row
 from dalify.data import Array, Batch, Spec
 from dalify.executor.agreement import agreed_samples
@@ -45,7 +47,7 @@ class ListedStep(KernelStep):
         if self._operator.is_allocating:
             _, specs = self._run_specs(inputs, {}, Wanted(None, wanted.layout), 0)
             results = self._called([], xs, named, 0, count)
-            parts = results if isinstance(results, tuple) else (results,)
+            parts: Sequence[Any] = results if is_tuple(results) else (results,)
             if self._operator.substitute_function is not None:
                 parts = [
                     self._agreed(part, slot, frame, inputs) if spec.dtype is None or spec.ndim is None else part
@@ -94,7 +96,7 @@ class ListedStep(KernelStep):
             spec = self._run_specs(inputs, {}, Wanted(None, wanted.layout), 0)[1][0]
             if wanted.shapes is None:
                 return spec, spec.shape or ()
-            if isinstance(wanted.shapes, tuple):
+            if is_tuple(wanted.shapes):
                 shapes = np.array([wanted.shapes], np.int64)
             else:
                 shapes = np.asarray(wanted.shapes, np.int64)

@@ -34,7 +34,7 @@ class Meter:
         self._chunks: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)  # by batch and slot, the chunks' bytes
         self._totals: dict[int, int] = {}
         self._largest: dict[int, int] = {}
-        self._fed = {slot for node, slots in plan.externals for slot in slots}
+        self._fed = {slot for _, slots in plan.externals for slot in slots}
         for node, slots in plan.externals:
             self._owners.update({slot: (node, output) for output, slot in enumerate(slots)})
         for stage in (*plan.stages, *(() if elsewhere is None else elsewhere.stages)):

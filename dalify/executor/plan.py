@@ -48,11 +48,11 @@ class Stage:
 
     kind: StageKind
     is_serial: bool
-    steps: list[Step] = field(default_factory=list)
-    reads: dict[int, Branch | None] = field(default_factory=dict)
-    publishes: dict[int, Branch | None] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list[Step])
+    reads: dict[int, Branch | None] = field(default_factory=dict[int, "Branch | None"])
+    publishes: dict[int, Branch | None] = field(default_factory=dict[int, "Branch | None"])
     seconds_per_sample: float | None = None
-    ragged: set[int] = field(default_factory=set)
+    ragged: set[int] = field(default_factory=set[int])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -76,8 +76,8 @@ class Plan:
     readers: dict[int, ReaderStep]
     externals: list[tuple[Node, tuple[int, ...]]]
     pinned: frozenset[int]
-    caches: list[CacheStep] = field(default_factory=list)
-    device_caches: list[CachedMixedStep] = field(default_factory=list)
+    caches: list[CacheStep] = field(default_factory=list[CacheStep])
+    device_caches: list[CachedMixedStep] = field(default_factory=list[CachedMixedStep])
 
     def describe_kernels(self, device: str | None) -> list[str]:
         """Return which kernels run the operators that take all samples on the device in one call, for `explain()`.

@@ -11,6 +11,7 @@ import numpy as np
 
 from dalify.base.errors import ShapeError
 from dalify.base.failure_context import failure_context
+from dalify.base.narrow import is_tuple
 from dalify.base.optional import LazyModule, torch
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.rows import Rows, starts_of
@@ -54,7 +55,7 @@ class RaggedStep(KernelStep):
                 named["draws"] = draws if whole else philox.SampleDraws(draws.draws, draws.samples[start:stop])
             if self._operator.is_allocating:
                 results = self._called([], xs, named, start, stop - start)
-                filled = list(results) if isinstance(results, tuple) else [results]
+                filled: list[Any] = list(results) if is_tuple(results) else [results]
             else:
                 filled = [
                     self._empty_rows(frame, output, start, [spec[output] for spec in samples], kept)

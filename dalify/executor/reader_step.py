@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import MixedBatchError, ReaderError
 from dalify.base.failure_context import failure_context
 from dalify.base.limits import of_thread, within
+from dalify.base.narrow import is_array, is_list
 from dalify.data import Array, Batch, stack_samples
 from dalify.executor.agreement import Kind, agreed_samples
 from dalify.executor.frame import Frame
@@ -126,24 +127,22 @@ class ReaderStep:
         chunk = (frame.start, frame.start + frame.count)
         if isinstance(column, Batch) and column.ragged is None:
             column = column.samples
-        if not isinstance(column, list):  # so they have the same type, and none is blank
-            first = column[0] if isinstance(column, np.ndarray) else column.samples[0]
+        if not is_list(column):  # so they have the same type, and none is blank
+            first = column[0] if is_array(column) else column.samples[0]
             kind = Kind(first.dtype, first.shape)
             known = None if agreement is None else agreement.of(slot)
             if known is None or known.fits(kind.dtype, len(kind.shape)):
                 if agreement is not None:
                     agreement.note(slot, chunk, kind, is_blank=False)
                 return column
-            column = column if isinstance(column, np.ndarray) else column.samples
+            column = column.samples if isinstance(column, Batch) else list(column)
         substitutes = frame.substitutes.get(self.node, ())
 
         def refuse(error: MixedBatchError, index: int) -> Exception:
             origin = None if origins is None else origins[index]
             return located(error, self.node, frame.start + index, origin)
 
-        return agreed_samples(
-            list(column), slot, chunk, agreement, lambda index: frame.start + index in substitutes, refuse
-        )
+        return agreed_samples(column, slot, chunk, agreement, lambda index: frame.start + index in substitutes, refuse)
 
     def _read_each(self, frame: Frame, numbers: list[int], substitutes: Any) -> list[list[Array]]:
         """Read one entry after the other; an error belongs to one of them."""
@@ -202,7 +201,7 @@ def _batch_of(column: Any, layout: str, origins: Origins | None) -> Batch:
         # Files of equal size may become one array at the output.
         batch.is_lasting = shapes.count(shapes[0]) < len(shapes)
         return batch
-    if isinstance(column, np.ndarray):
+    if is_array(column):
         batch = Batch(column, None, layout, "cpu", origins)
         batch.is_lasting = column.nbytes > _SMALL_BYTES * len(column)  # was read into permanent memory
         return batch

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalify.base.failure_context import failure_context
+from dalify.base.narrow import is_array, is_list, is_tuple
 from dalify.base.recent import Recent
 from dalify.base.small_arrays import largest_row
 from dalify.data import Batch, Spec
@@ -142,7 +143,7 @@ class SamplesStep(KernelStep):
         """
         layout = extra.get("out_layout")
         shapes = extra.get("out_shapes")
-        if isinstance(shapes, np.ndarray):
+        if is_array(shapes):
             specs = self._open_specs(inputs, layout)
             largest = 0
             if len(shapes) > 1 and not (shapes == shapes[0]).all():
@@ -198,7 +199,7 @@ class SamplesStep(KernelStep):
             count: number of samples.
             like: the samples of the first input, or None.
         """
-        if isinstance(shapes, tuple):
+        if is_tuple(shapes):
             if spec.shape != shapes:
                 spec = spec.replace(shape=shapes)
             dense = self._allocate(frame, output, 0, count, spec)
@@ -213,8 +214,8 @@ def _shape(batch: Batch) -> tuple[int, ...]:
 
 def _taken(value: Any, kept: np.ndarray[Any, Any]) -> Any:
     """Return the values of some of the samples."""
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         return value[kept]
     if hasattr(value, "take"):
         return value.take(kept)
-    return [value[index] for index in kept] if isinstance(value, list) else value
+    return [value[index] for index in kept] if is_list(value) else value

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import WorkerError
+from dalify.base.narrow import is_tuple
 from dalify.data import Batch, BufferPool
 from dalify.data.dtypes import DALIDataType
 from dalify.executor.batch_source import Reply, Request
@@ -160,7 +161,7 @@ def _batch_at(memory: NDArray[np.uint8], places: _Places | None, origins_of: Ori
     dtype = DALIDataType[places.dtype]
     arrays = [_view(memory, start, shape, dtype) for start, shape in zip(places.starts, places.shapes, strict=True)]
     origins = places.origins
-    if isinstance(origins, tuple):
+    if is_tuple(origins):
         origins = None if origins_of is None else origins_of(*origins)
     if places.is_dense:
         return Batch(arrays[0], None, places.layout, "cpu", origins, dtype)

@@ -271,7 +271,7 @@ def _merged(mask: np.ndarray[Any, Any], one: Batch, other: Batch, frame: Frame, 
     positions = np.empty(count, np.intp)
     positions[mask] = np.arange(len(one))
     positions[~mask] = np.arange(len(other))
-    origins = None
+    origins: list[str | None] | None = None
     if one.origins is not None and other.origins is not None:
         sides = (other.origins, one.origins)
         origins = [sides[side][index] for side, index in zip(mask.tolist(), positions.tolist(), strict=True)]
@@ -290,5 +290,5 @@ def _merged(mask: np.ndarray[Any, Any], one: Batch, other: Batch, frame: Frame, 
         dense[mask], dense[~mask] = one.dense, other.dense
         return Batch(dense, None, one.layout, one.device, origins, one.dtype)
     sides = (other.samples, one.samples)
-    samples = [sides[side][index] for side, index in zip(mask.tolist(), positions.tolist(), strict=True)]
+    samples: list[Any] = [sides[side][index] for side, index in zip(mask.tolist(), positions.tolist(), strict=True)]
     return Batch(None, samples, one.layout, one.device, origins, one.dtype)

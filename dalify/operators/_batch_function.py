@@ -45,7 +45,7 @@ def _(*xs: Batch, function: Any, num_outputs: int, output_layouts: Any, count: i
 
 
 def _call_function(
-    xs: tuple[Batch, ...], function: Callable[..., Any], num_outputs: int, layouts: Any, count: int, device: str
+    xs: tuple[Batch, ...], function: Callable[..., Any], num_outputs: int, output_layouts: Any, count: int, device: str
 ) -> tuple[Batch, ...]:
     results = function(*(_as_array(x, index) for index, x in enumerate(xs)))
     origins = next((x.origins for x in xs if x.origins is not None), None)
@@ -58,7 +58,7 @@ def _call_function(
                 f"output {index} of the function has {got}; expected {count}, the batch size.",
                 hint="The first axis of the arrays that the function receives and returns is the batch.",
             )
-        layout = layout_of(layouts, index)
+        layout = layout_of(output_layouts, index)
         if layout is None:
             layout = xs[index].layout if index < len(xs) and len(xs[index].layout) == array.ndim - 1 else ""
         batches.append(Batch(array, None, layout, device, origins))

@@ -75,7 +75,7 @@ def _(
         word = words[n].reshape(height, width)
         points[0, 0] = columns + ((word & _HALF_WORD).astype(np.float32) * _STEP - half) * reach
         points[0, 1] = rows + ((word >> 16).astype(np.float32) * _STEP - half) * reach
-        sample_2d(out[n : n + 1], x[n : n + 1], points, nearest=nearest, fill=displacement.fill_value)
+        sample_2d(out[n : n + 1], x[n : n + 1], points, nearest=nearest, fill_value=displacement.fill_value)
 
 
 @jitter.gpu

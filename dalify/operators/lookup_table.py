@@ -59,10 +59,10 @@ def lookup_table(
 
 @lru_cache(maxsize=64)
 def _table(
-    keys: tuple[int, ...], values: tuple[float, ...], default: float, dtype: DALIDataType, size: int
+    keys: tuple[int, ...], values: tuple[float, ...], default_value: float, dtype: DALIDataType, size: int
 ) -> np.ndarray:
     """Return the table of at least `size` entries; the last entry is the default."""
-    entries = np.full(max(size, max(keys, default=0) + 2), default, np.float32)
+    entries = np.full(max(size, max(keys, default=0) + 2), default_value, np.float32)
     entries[list(keys)] = np.array(values, np.float32)
     table = np.empty(entries.shape, dtype.numpy)
     saturate_cast(table, entries)

@@ -132,22 +132,24 @@ def _canvas_sizes(inputs: tuple[Batch, ...], is_mixed: bool, output_size: Any) -
     return extents[0]
 
 
-def _region_sources(inputs: tuple[Batch, ...], ids: Any) -> tuple[np.ndarray, np.ndarray]:
+def _region_sources(inputs: tuple[Batch, ...], in_ids: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the canvas and the source sample of each region of the batch, in order.
 
     Samples are numbered input by input.
     """
     first = inputs[0]
-    if ids is None:
+    if in_ids is None:
         order = np.arange(len(inputs) * len(first)).reshape(len(inputs), len(first))
         return np.repeat(np.arange(len(first)), len(inputs)), order.T.reshape(-1)
-    chosen = _concatenated(ids)
+    chosen = _concatenated(in_ids)
     wrong = (chosen < 0) | (chosen >= len(first))
-    owners = np.repeat(np.arange(len(first)), ids[0].size if isinstance(ids, np.ndarray) else [row.size for row in ids])
+    owners = np.repeat(
+        np.arange(len(first)), in_ids[0].size if isinstance(in_ids, np.ndarray) else [row.size for row in in_ids]
+    )
     if wrong.any():
         raise IndexingError(
             f"in_ids must be between 0 and {len(first) - 1}, the last index of the batch; "
-            f"got {ids[owners[wrong.argmax()]].reshape(-1).tolist()}."
+            f"got {in_ids[owners[wrong.argmax()]].reshape(-1).tolist()}."
         )
     return owners, chosen.astype(np.int64)
 

@@ -165,12 +165,12 @@ def _(
         thresholds=thresholds,
         allow_no_crop=allow_no_crop and crop_shape is None,
         is_overlap=threshold_type == "overlap",
-        all_boxes=all_boxes_above_threshold,
+        all_boxes_above_threshold=all_boxes_above_threshold,
         scaling=(scaling[0], scaling[1]),
         aspect_ratio=ranges * pairs if len(ranges) == 1 else ranges[:pairs],
-        attempts=num_attempts,
-        total_attempts=total_num_attempts if total_num_attempts > 0 else _MAX_CANDIDATES,
-        prune_threshold=bbox_prune_threshold,
+        num_attempts=num_attempts,
+        total_num_attempts=total_num_attempts if total_num_attempts > 0 else _MAX_CANDIDATES,
+        bbox_prune_threshold=bbox_prune_threshold,
     )
     corners = Rows(to_corners(boxes.values.astype(np.float64), layout), boxes.starts)
     inside = ((corners.values >= -_SLACK) & (corners.values <= 1 + _SLACK)).all(axis=1)
@@ -189,7 +189,7 @@ def _(
     if not quiet and not found.is_valid.all():
         failed = int(np.argmin(found.is_valid))
         warnings.warn(
-            f"random_bbox_crop found no window for {boxes.lengths[failed]} boxes after {rules.total_attempts} "
+            f"random_bbox_crop found no window for {boxes.lengths[failed]} boxes after {rules.total_num_attempts} "
             "candidates and uses the best one; pass quiet=True if that is expected.",
             stacklevel=2,
         )

@@ -105,11 +105,11 @@ def spectrogram(x: Spec, /, *, windows: Windows) -> Spec:
 
 
 @functools.lru_cache(maxsize=64)
-def _window(window_fn: tuple[float, ...], length: int) -> np.ndarray:
+def _window(window_fn: tuple[float, ...], window_length: int) -> np.ndarray:
     if window_fn:
         return np.array(window_fn, np.float32)
     # Sampled at half-integers, as in DALI: symmetric, and no weight is 0.
-    return (0.5 - 0.5 * np.cos(2 * np.pi * (np.arange(length) + 0.5) / length)).astype(np.float32)
+    return (0.5 - 0.5 * np.cos(2 * np.pi * (np.arange(window_length) + 0.5) / window_length)).astype(np.float32)
 
 
 @spectrogram.cpu_samples
@@ -118,10 +118,10 @@ def _(out: Samples, x: Samples, *, windows: Windows) -> None:
         out,
         x,
         _window(tuple(windows.window_fn or ()), windows.window_length),
-        step=windows.window_step,
+        window_step=windows.window_step,
         length=windows.window_length if windows.nfft is None else windows.nfft,
-        is_centered=windows.center_windows,
-        is_reflected=windows.reflect_padding,
+        center_windows=windows.center_windows,
+        reflect_padding=windows.reflect_padding,
         power=windows.power,
         has_frames_first=windows.layout == "tf",
     )
@@ -138,10 +138,10 @@ def _spectra(out: torch.Tensor, x: torch.Tensor, *, windows: Windows, extents: n
         out,
         x,
         _window(tuple(windows.window_fn or ()), windows.window_length),
-        step=windows.window_step,
+        window_step=windows.window_step,
         length=windows.window_length if windows.nfft is None else windows.nfft,
-        is_centered=windows.center_windows,
-        is_reflected=windows.reflect_padding,
+        center_windows=windows.center_windows,
+        reflect_padding=windows.reflect_padding,
         power=windows.power,
         has_frames_first=windows.layout == "tf",
         lengths=extents[:, 0],

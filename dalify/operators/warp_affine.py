@@ -97,7 +97,7 @@ def _(
         folded_frames(data, layout),
         _maps(rows, inverse_map, axes),
         nearest=interp_type == DALIInterpType.INTERP_NN,
-        fill=fill_value,
+        fill_value=fill_value,
     )
 
 

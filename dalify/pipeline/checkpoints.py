@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dalify.base.errors import CheckpointError, DalifyError
 from dalify.base.fork_lock import ForkLock
@@ -134,7 +134,7 @@ class Checkpoints:
     def _opened(self, saved: Saved | bytes | str) -> dict[str, Any]:
         if isinstance(saved, (Mapping, str, bytes)):
             return saving.opened(saved)
-        if not isinstance(saved, Sequence):
+        if not isinstance(cast("object", saved), Sequence):
             raise CheckpointError(
                 f"not a checkpoint: {type(saved).__name__}.",
                 hint="Pass the result of checkpoint() or state_dict() of a pipeline.",

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import BatchSizeError, CheckpointError, GraphError, PipelineStateError, UnknownInputError
+from dalify.base.narrow import is_list_or_tuple
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
 from dalify.graph import DataNode, Edge, Graph, Node, evaluating
@@ -28,6 +29,8 @@ from dalify.pipeline.pipeline import Pipeline, parts_of
 
 __all__ = ["DebugPipeline"]
 
+_IN_DEBUG_MODE: dict[str, Any] = {"prefetch_queue_depth": 1, "taps": (), "processes": 0}
+
 
 class _Source(Pipeline):
     """A pipeline that consists of one reader or external source.
@@ -40,14 +43,15 @@ class _Source(Pipeline):
     """
 
     def __init__(self, node: Node, label: str, options: Mapping[str, Any], seed: int) -> None:
-        super().__init__(**{**options, "seed": seed})
+        given: dict[str, Any] = {**options, "seed": seed}
+        super().__init__(**given)
         node = replace(node, name=label, branch=None)
-        self._parts.definition.take(Graph(tuple(Edge(node, output) for output in range(node.output_count))))
+        parts_of(self).definition.take(Graph(tuple(Edge(node, output) for output in range(node.output_count))))
         self.node = node
 
     def next_batches(self) -> list[Batch]:
         """Return the next batch of each output."""
-        return [item._batch for item in self.run()]
+        return [item._batch for item in self.run()]  # pyright: ignore[reportPrivateUsage] -- not for users
 
 
 class _Runner:
@@ -133,7 +137,7 @@ class _Runner:
             try:
                 with evaluating(interpreter):
                     result = self._function()
-                    results = result if isinstance(result, (tuple, list)) else (result,)
+                    results = result if is_list_or_tuple(result) else (result,)
                     edges = tuple(output_edges(results))
                     outputs = tuple(interpreter.output(edge) for edge in self._narrowed(edges))
                 break
@@ -242,7 +246,7 @@ class DebugPipeline(Pipeline):
 
     def __init__(self, function: Callable[[], Any], **options: Any) -> None:
         self._function = function
-        super().__init__(**{**options, "prefetch_queue_depth": 1, "taps": (), "processes": 0})
+        super().__init__(**{**options, **_IN_DEBUG_MODE})
 
     def _new_parts(self, options: PipelineOptions, line: SourceLine | None) -> Parts:
         own = ("output_dtype", "output_ndim", "output_layout", "checkpoint")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from dalify import frontend
 from dalify.base.errors import ArgumentTypeError, DalifyError, UnknownArgumentError, suggestion
+from dalify.base.narrow import is_list_or_tuple
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.pipeline.options import option_names
@@ -70,18 +71,18 @@ def pipeline_def(
             _refuse_keywords(function)
             try:
                 in_debug = debug if "debug" in own_names else bool(kwargs.pop("debug", debug))
-                own, options = _sorted_arguments(function, kwargs)
+                own, given = _sorted_arguments(function, kwargs)
             except DalifyError as error:
                 error.locate(line=SourceLine.capture())
                 raise
-            options = {**pipeline_kwargs, "enable_conditionals": enable_conditionals, **options}
+            options: dict[str, Any] = {**pipeline_kwargs, "enable_conditionals": enable_conditionals, **given}
             traced = frontend.rewrite(function) if options["enable_conditionals"] else function
             if in_debug:
                 return debugging.DebugPipeline(functools.partial(traced, *args, **own), **options)
             pipe = Pipeline(**options)
             with pipe:
                 result = traced(*args, **own)
-            pipe.set_outputs(*(result if isinstance(result, (tuple, list)) else (result,)))
+            pipe.set_outputs(*(result if is_list_or_tuple(result) else (result,)))
             return pipe
 
         factory._is_pipeline_def = True  # pyright: ignore[reportAttributeAccessIssue] -- DALI's mark

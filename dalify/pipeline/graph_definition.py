@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, GraphError
+from dalify.base.narrow import is_list_or_tuple
 from dalify.base.source_line import SourceLine
 from dalify.graph import DataNode, Edge, Graph, Node, constant, is_promotable, recording
 from dalify.graph.datanode import Expression
@@ -86,7 +87,7 @@ class GraphDefinition:
                 pipeline = self._pipeline()
                 with pipeline:
                     result = pipeline.define_graph()
-                self._outputs = tuple(output_edges(result if isinstance(result, (tuple, list)) else (result,)))
+                self._outputs = tuple(output_edges(result if is_list_or_tuple(result) else (result,)))
             sinks = tuple(dict.fromkeys([*self._sinks, *(node for node in self._made if node.preserve)]))
             graph = Graph(self._outputs, sinks)
             _check_names(graph)
@@ -127,7 +128,7 @@ def output_edges(values: Sequence[Any]) -> Iterator[Edge]:
     for index, value in enumerate(values):
         if isinstance(value, Expression):
             yield value.node().edge
-        elif isinstance(value, (tuple, list)) and any(isinstance(item, DataNode) for item in value):
+        elif is_list_or_tuple(value) and any(isinstance(item, DataNode) for item in value):
             raise GraphError(
                 f"output {index} of the pipeline is a {type(value).__name__} that contains graph values; an output "
                 "must be a single value.",
@@ -136,7 +137,7 @@ def output_edges(values: Sequence[Any]) -> Iterator[Edge]:
             )
         elif is_promotable(value):
             yield constant(value).edge
-        elif isinstance(value, (tuple, list)) and not value:
+        elif is_list_or_tuple(value) and not value:
             yield constant(np.zeros(0, np.float32)).edge
         elif value is None and len(values) == 1:
             return

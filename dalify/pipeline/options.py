@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, cast
 
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import (
@@ -20,6 +20,7 @@ from dalify.base.errors import (
     suggestion,
 )
 from dalify.base.limits import Limits, as_limits
+from dalify.base.narrow import is_list_or_tuple, is_tuple
 from dalify.base.processors import available_processors
 from dalify.data.dtypes import DALIDataType
 
@@ -192,20 +193,18 @@ class PipelineOptions:
         if isinstance(taps, str):
             given["taps"] = (taps,)
         elif isinstance(taps, (list, set, frozenset)):
-            given["taps"] = tuple(taps)
+            given["taps"] = tuple(cast("Iterable[Any]", taps))
         given["limits"] = as_limits(given.get("limits"))
         options = cls(**given)
         options._check()
         return options
 
     def _check(self) -> None:
-        workers = 0 if self.py_num_workers is None else self.py_num_workers
-        for name, value, minimum in (
-            ("batch_size", self.batch_size, 1),
-            ("num_threads", self.num_threads, 1),
-            ("py_num_workers", workers, 0),
-            ("processes", self.processes, 0),
-        ):
+        given: Any = self  # nothing has checked the types yet
+        for name, minimum in (("batch_size", 1), ("num_threads", 1), ("py_num_workers", 0), ("processes", 0)):
+            value = getattr(self, name)
+            if value is None and name == "py_num_workers":
+                continue
             if isinstance(value, bool) or not isinstance(value, int):
                 raise ArgumentTypeError(f"{name} must be an integer; got {value!r}.")
             if value < minimum:
@@ -220,9 +219,9 @@ class PipelineOptions:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
                 raise ArgumentTypeError(f"{name} must be an integer or None; got {value!r}.")
-        if not isinstance(self.bytes_per_sample, int):
+        if not isinstance(given.bytes_per_sample, int):
             raise ArgumentTypeError(f"bytes_per_sample must be an integer; got {self.bytes_per_sample!r}.")
-        timeout_s = self.callback_timeout_s
+        timeout_s = given.callback_timeout_s
         if timeout_s is not None:
             if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)):
                 raise ArgumentTypeError(f"callback_timeout_s must be a number of seconds or None; got {timeout_s!r}.")
@@ -245,19 +244,19 @@ class PipelineOptions:
         for layout in _listed(self.output_layout):
             if layout is not None and not isinstance(layout, str):
                 raise ArgumentTypeError(f"output_layout must be a string, a list of these, or None; got {layout!r}.")
-        if not isinstance(self.taps, tuple) or not all(isinstance(name, str) for name in self.taps):
+        if not is_tuple(given.taps) or not all(isinstance(name, str) for name in given.taps):
             raise ArgumentTypeError(f"taps must be a list of names; got {self.taps!r}.")
         if self.on_error not in ON_ERROR:
             raise ArgumentValueError(option_error_text("on_error", self.on_error, ON_ERROR))
         if self.precision not in tuple(PRECISIONS):
             raise ArgumentValueError(option_error_text("precision", self.precision, list(PRECISIONS)))
-        rate = self.max_error_rate
+        rate = given.max_error_rate
         if rate is not None and (isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate <= 1):
             raise ArgumentValueError(f"max_error_rate must be a fraction in [0, 1], or None; got {rate!r}.")
         if self.py_start_method not in _START_METHODS:
             raise ArgumentValueError(option_error_text("py_start_method", self.py_start_method, _START_METHODS))
         depths = self.prefetch_queue_depth
-        values = list(depths.values()) if isinstance(depths, Mapping) else [depths]
+        values: list[Any] = list(depths.values()) if isinstance(depths, Mapping) else [depths]
         if isinstance(depths, Mapping) and set(depths) != {"cpu_size", "gpu_size"}:
             raise MissingKeyError(
                 f"prefetch_queue_depth as a dict needs the keys 'cpu_size' and 'gpu_size'; got {sorted(depths)}."
@@ -293,7 +292,7 @@ class PipelineOptions:
         """
         for name in ("output_dtype", "output_ndim", "output_layout"):
             value = getattr(self, name)
-            if isinstance(value, (list, tuple)) and len(value) != count:
+            if is_list_or_tuple(value) and len(value) != count:
                 raise ArgumentValueError(
                     f"{name} has {len(value)} item{'' if len(value) == 1 else 's'}, the pipeline {count} "
                     f"output{'' if count == 1 else 's'}.",
@@ -303,7 +302,7 @@ class PipelineOptions:
     def expected(self, name: str, index: int) -> Any:
         """Return an expected property of one output: ``name`` is dtype, ndim or layout; None for no check."""
         value = getattr(self, f"output_{name}")
-        return value[index] if isinstance(value, (list, tuple)) else value
+        return value[index] if is_list_or_tuple(value) else value
 
 
 _ENUMS: dict[str, type[Enum]] = {
@@ -331,11 +330,11 @@ def options_from_json(saved: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    return [function(item) for item in value] if isinstance(value, (list, tuple)) else function(value)
+    return [function(item) for item in value] if is_list_or_tuple(value) else function(value)
 
 
 def _listed(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, (list, tuple)) else [value]
+    return value if is_list_or_tuple(value) else [value]
 
 
 def option_names() -> frozenset[str]:

@@ -803,4 +803,4 @@ class Pipeline:
 
 def parts_of(pipeline: Pipeline) -> Parts:
     """Return the parts of a pipeline, for code of the package and its tests."""
-    return pipeline._parts
+    return pipeline._parts  # pyright: ignore[reportPrivateUsage] -- not for users

@@ -12,11 +12,12 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from dalify.base.errors import CheckpointError
+from dalify.base.narrow import is_array, is_dictionary, is_list, is_list_or_tuple
 from dalify.base.whole_files import write_whole
 from dalify.executor.assembly import shard_of
 from dalify.graph import Edge, Graph, Node, Role, rule_arguments
@@ -92,11 +93,11 @@ def _plain(value: Any) -> Any:
     """Return a representation that is the same in every process for equal values."""
     if value is None or isinstance(value, (str, bool)):
         return value
-    if isinstance(value, (int, float, np.number, np.bool_)):
-        return float(value)
-    if isinstance(value, (tuple, list)):
+    if isinstance(value, (int, float, np.generic)):
+        return float(cast("float", value))
+    if is_list_or_tuple(value):
         return [_plain(item) for item in value]
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+    if is_array(value) and value.dtype.kind in "biuf":
         return [value.dtype.str, list(value.shape), hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()]
     return type(value).__name__
 
@@ -135,13 +136,13 @@ def opened(saved: Mapping[str, Any] | bytes | str) -> dict[str, Any]:
         CheckpointError: not a state, one of another version, or one that was modified.
     """
     try:
-        state = dict(saved) if isinstance(saved, Mapping) else json.loads(saved)
+        state: Any = dict(saved) if isinstance(saved, Mapping) else json.loads(saved)
     except (TypeError, ValueError, RecursionError) as error:
         raise CheckpointError(
             f"not a checkpoint: {error}.", hint="Pass the result of checkpoint() or state_dict() of a pipeline."
         ) from None
-    if not isinstance(state, dict) or state.get("format") != FORMAT:
-        found = state.get("format") if isinstance(state, dict) else type(state).__name__
+    if not is_dictionary(state) or state.get("format") != FORMAT:
+        found = state.get("format") if is_dictionary(state) else type(state).__name__
         raise CheckpointError(f"not a checkpoint of this version: its format is {found!r}, expected {FORMAT!r}.")
     check = state.pop("check", None)
     try:
@@ -162,12 +163,12 @@ def _has_types(state: Mapping[str, Any]) -> bool:
     return (
         all(type(number) is int and 0 <= number < _MAX_INTEGER for number in numbers)
         and isinstance(state["at_end"], bool)
-        and isinstance(graph, dict)
+        and is_dictionary(graph)
         and all(
             isinstance(text, str) and (name == "joined" or _DESCRIPTION.fullmatch(text)) for name, text in graph.items()
         )
-        and isinstance(sources, list)
-        and all(source is None or isinstance(source, dict) for source in sources)
+        and is_list(sources)
+        and all(source is None or is_dictionary(source) for source in sources)
     )
 
 

@@ -23,11 +23,11 @@ __all__ = ["as_array", "as_tensor", "call_user_function", "layout_of", "writable
 Convert = Callable[[Any], Any]
 
 
-def layout_of(layouts: Any, index: int) -> str | None:
+def layout_of(output_layouts: Any, index: int) -> str | None:
     """Return the layout of one output from ``output_layouts``: a string for all outputs, or a list."""
-    if layouts is None or isinstance(layouts, str):
-        return layouts
-    return layouts[index] if index < len(layouts) else None
+    if output_layouts is None or isinstance(output_layouts, str):
+        return output_layouts
+    return output_layouts[index] if index < len(output_layouts) else None
 
 
 def call_user_function(
@@ -35,7 +35,7 @@ def call_user_function(
     inputs: Sequence[Batch],
     count: int,
     num_outputs: int,
-    layouts: Any,
+    output_layouts: Any,
     device: str,
     *,
     batch_processing: bool,
@@ -49,7 +49,7 @@ def call_user_function(
         inputs: batches of ``count`` samples.
         count: number of samples.
         num_outputs: number of values that the function returns; 0 to ignore its result.
-        layouts: see ``layout_of``.
+        output_layouts: see ``layout_of``.
         device: device of the results.
         batch_processing: whether to call it once, with a list of samples per input; it then returns a list per output.
         given: converts a sample to the argument of the function.
@@ -84,8 +84,8 @@ def call_user_function(
     return tuple(
         Batch(
             None,
-            _checked(column, layout_of(layouts, index), taken, function),
-            layout_of(layouts, index) or "",
+            _checked(column, layout_of(output_layouts, index), taken, function),
+            layout_of(output_layouts, index) or "",
             device,
             origins,
         )

@@ -46,12 +46,12 @@ def encoded(sound: np.ndarray, kind: str, subtype: str, rate: int = 16000, **opt
     return np.frombuffer(file.getvalue(), np.uint8)
 
 
-def outcome(data: np.ndarray, dtype: np.dtype[Any], is_mixed: bool = False) -> np.ndarray | None:
+def outcome(data: np.ndarray, dtype: np.dtype[Any], downmix: bool = False) -> np.ndarray | None:
     """Return what compiled code makes of a file; None where it leaves the file to the library."""
-    files = AudioFiles(Batch(None, [data]), dtype, is_mixed=is_mixed)
+    files = AudioFiles(Batch(None, [data]), dtype, downmix=downmix)
     if not files.is_known[0]:
         return None
-    out = Samples.empty(np.stack([files.frames, files.channels if not is_mixed else [1]], 1), dtype)
+    out = Samples.empty(np.stack([files.frames, files.channels if not downmix else [1]], 1), dtype)
     return next(out.arrays()).copy() if files.decode(out, np.array([0]))[0] else None
 
 
@@ -76,7 +76,7 @@ def test_flac(sound, level, subtype):
 def test_rates(rate):
     data = encoded(TONES, "FLAC", "PCM_16", rate)
     check(data)
-    assert AudioFiles(Batch(None, [data]), TYPES[0], is_mixed=False).rates.tolist() == [rate]
+    assert AudioFiles(Batch(None, [data]), TYPES[0], downmix=False).rates.tolist() == [rate]
 
 
 @pytest.mark.parametrize("options", [{"ch_mode": mode} for mode in ("indep", "left_side", "right_side", "mid_side")])
@@ -168,14 +168,14 @@ def test_waves_of_floats(kind):
     assert found is not None
     np.testing.assert_array_equal(found.view(np.int32), sound.view(np.int32))
     assert outcome(data, TYPES[0]) is None
-    assert outcome(data, TYPES[2], is_mixed=True) is None
+    assert outcome(data, TYPES[2], downmix=True) is None
 
 
 @pytest.mark.parametrize(("kind", "subtype"), [("WAV", "PCM_16"), ("WAV", "PCM_24"), ("FLAC", "PCM_16")])
 def test_channels_are_mixed(kind, subtype):
     data = encoded(SOUNDS["three channels"], kind, subtype)
     each = soundfile.read(io.BytesIO(data.tobytes()), dtype="float32", always_2d=True)[0]
-    found = outcome(data, TYPES[2], is_mixed=True)
+    found = outcome(data, TYPES[2], downmix=True)
     np.testing.assert_array_equal(found, ((each[:, 0] + each[:, 1] + each[:, 2]) / np.float32(3))[:, None])
 
 

@@ -69,7 +69,7 @@ def test_hopeless_rules_end_with_the_best():
     assert not found_for([boxes], rules).is_valid.any()
     one = np.array([[0.4, 0.4, 0.6, 0.6]])
     few, many = (
-        found_for([one] * 20, replace(rules, thresholds=(2.0,), is_overlap=False, total_attempts=count))
+        found_for([one] * 20, replace(rules, thresholds=(2.0,), is_overlap=False, total_num_attempts=count))
         for count in (1, 300)
     )
     reached = [overlap_of(one, found) for found in (few, many)]

@@ -30,7 +30,7 @@ def warped(x, matrix, nearest=False, fill=None, size=None, kernel=None):
     matrix = np.array([matrix], np.float64)
     if kernel is None:
         samples = Samples.of_dense(out), Samples.of_dense(np.ascontiguousarray(x[None]))
-        (warp.warp_2d if axes == 2 else warp.warp_3d)(*samples, matrix, nearest=nearest, fill=fill)
+        (warp.warp_2d if axes == 2 else warp.warp_3d)(*samples, matrix, nearest=nearest, fill_value=fill)
         return out[0]
     torch = pytest.importorskip("torch")
     result = torch.from_numpy(out)
@@ -50,7 +50,7 @@ def test_samples_of_different_shapes_are_computed_as_each_alone(dtype, nearest, 
     outs = [np.empty(size, dtype) for size in sizes]
     matrices = np.array([*MATRICES, MATRICES[0]])
     samples = [Samples.of_batch(Batch(None, arrays)) for arrays in (outs, xs)]
-    warp.warp_2d(*samples, matrices, nearest=nearest, fill=fill)
+    warp.warp_2d(*samples, matrices, nearest=nearest, fill_value=fill)
     for n, (out, x) in enumerate(zip(outs, xs, strict=True)):
         np.testing.assert_array_equal(out, warped(x, matrices[n], nearest, fill, out.shape[:2]))
 

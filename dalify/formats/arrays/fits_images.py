@@ -21,12 +21,12 @@ __all__ = ["astropy", "read_images"]
 astropy = LazyModule("astropy", "reading FITS files", "dalify[fits]")
 
 
-def read_images(path: str, numbers: tuple[int, ...], dtypes: list[np.dtype[Any]]) -> tuple[NDArray[Any], ...]:
+def read_images(path: str, hdu_indices: tuple[int, ...], dtypes: list[np.dtype[Any]]) -> tuple[NDArray[Any], ...]:
     """Return images of a file, C-contiguous, in native byte order, scaled as the file specifies.
 
     Args:
         path: path of the file.
-        numbers: numbers of the header-data units, from 1.
+        hdu_indices: numbers of the header-data units, from 1.
         dtypes: dtypes of the results.
 
     Raises:
@@ -39,7 +39,7 @@ def read_images(path: str, numbers: tuple[int, ...], dtypes: list[np.dtype[Any]]
     images = helper_process.call(
         "read_fits",
         path,
-        numbers,
+        hdu_indices,
         largest.max_sample_bytes,
         largest.max_dimensions,
         library=astropy,
@@ -47,7 +47,7 @@ def read_images(path: str, numbers: tuple[int, ...], dtypes: list[np.dtype[Any]]
     )
     return tuple(
         _converted(image, dtype, f"{path!r}, unit {number}")
-        for image, number, dtype in zip(images, numbers, dtypes, strict=True)
+        for image, number, dtype in zip(images, hdu_indices, dtypes, strict=True)
     )
 
 

@@ -50,15 +50,15 @@ def _overlap(anchor: np.ndarray, size: tuple[int, ...], shape: tuple[int, ...]) 
     return tuple(inside), tuple(source), is_whole
 
 
-def channel_fill(values: Sequence[float], layout: str, *, is_float: bool) -> np.ndarray:
+def channel_fill(fill_values: Sequence[float], layout: str, *, is_float: bool) -> np.ndarray:
     """Return one fill value or one per channel, in a form that broadcasts to a sample with a layout.
 
     Args:
-        values: the user's values.
+        fill_values: the user's values.
         layout: layout of the sample.
         is_float: whether the result has floats; otherwise fractions are truncated.
     """
-    fill = np.asarray(values, np.float64)
+    fill = np.asarray(fill_values, np.float64)
     if not is_float:
         fill = np.trunc(fill)
     if fill.size == 1:

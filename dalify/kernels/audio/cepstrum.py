@@ -19,7 +19,7 @@ _COLUMNS = 128  # block size: fits into the L1 cache with sixty rows of a spectr
 
 
 @functools.lru_cache(maxsize=64)
-def cepstral_matrix(size: int, count: int, dct_type: int, is_normalized: bool, lifter: float) -> np.ndarray:
+def cepstral_matrix(size: int, count: int, dct_type: int, normalize: bool, lifter: float) -> np.ndarray:
     """Return the matrix of a cosine transform with liftering, float32 [count, size].
 
     Types are those of scipy.fft.dct, without its factor 2; normalized types are those of ``norm="ortho"``.
@@ -28,7 +28,7 @@ def cepstral_matrix(size: int, count: int, dct_type: int, is_normalized: bool, l
         size: number of input values; at least 2 for type 1.
         count: number of coefficients.
         dct_type: 1 to 4.
-        is_normalized: whether the basis is orthonormal; not for type 1.
+        normalize: whether the basis is orthonormal; not for type 1.
         lifter: coefficient k is multiplied by ``1 + lifter / 2 * sin(pi * (k + 1) / lifter)``; 0 for none.
     """
     k, n = np.arange(count)[:, None], np.arange(size)[None]
@@ -39,10 +39,10 @@ def cepstral_matrix(size: int, count: int, dct_type: int, is_normalized: bool, l
         matrix = np.cos(np.pi / size * (n + 0.5) * k)
     elif dct_type == 3:
         matrix = np.cos(np.pi / size * n * (k + 0.5))
-        matrix[:, 0] *= math.sqrt(0.5) if is_normalized else 0.5
+        matrix[:, 0] *= math.sqrt(0.5) if normalize else 0.5
     else:
         matrix = np.cos(np.pi / size * (n + 0.5) * (k + 0.5))
-    if is_normalized:
+    if normalize:
         matrix *= math.sqrt(2 / max(size, 1))
         if dct_type == 2:
             matrix[0] *= math.sqrt(0.5)

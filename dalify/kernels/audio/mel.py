@@ -41,16 +41,16 @@ class Bank(NamedTuple):
     rising: np.ndarray
 
 
-def _to_mel(hertz: float, formula: str) -> float:
-    if formula == "htk":
+def _to_mel(hertz: float, mel_formula: str) -> float:
+    if mel_formula == "htk":
         return 2595 * math.log10(1 + hertz / 700)
     if hertz < _SLANEY_KNEE_HZ:
         return hertz / _SLANEY_STEP_HZ
     return _SLANEY_KNEE_HZ / _SLANEY_STEP_HZ + math.log(hertz / _SLANEY_KNEE_HZ) / _SLANEY_LOG_STEP
 
 
-def _to_hertz(mel: np.ndarray, formula: str) -> np.ndarray:
-    if formula == "htk":
+def _to_hertz(mel: np.ndarray, mel_formula: str) -> np.ndarray:
+    if mel_formula == "htk":
         return 700 * (10 ** (mel / 2595) - 1)
     knee = _SLANEY_KNEE_HZ / _SLANEY_STEP_HZ
     return np.where(
@@ -60,30 +60,32 @@ def _to_hertz(mel: np.ndarray, formula: str) -> np.ndarray:
 
 @functools.lru_cache(maxsize=64)
 def bank_of(
-    bins: int, count: int, sample_rate: float, low: float, high: float, formula: str, is_normalized: bool
+    bins: int, nfilter: int, sample_rate: float, freq_low: float, freq_high: float, mel_formula: str, normalize: bool
 ) -> Bank:
     """Compute a filter bank.
 
     Args:
         bins: number of frequencies of the spectrum, 0 to ``sample_rate / 2`` in equal steps.
-        count: number of filters.
+        nfilter: number of filters.
         sample_rate: sampling rate of the audio, in Hz.
-        low: start of the first triangle, in Hz.
-        high: end of the last triangle, in Hz.
-        formula: one of `MEL_FORMULAS`.
-        is_normalized: whether triangles have area 1 (over Hz) instead of height 1.
+        freq_low: start of the first triangle, in Hz.
+        freq_high: end of the last triangle, in Hz.
+        mel_formula: one of `MEL_FORMULAS`.
+        normalize: whether triangles have area 1 (over Hz) instead of height 1.
     """
     falling_filter = np.full(bins, -2, np.int32)
     falling, rising = np.zeros(bins), np.zeros(bins)
     if bins > 1:
-        corners = _to_hertz(np.linspace(_to_mel(low, formula), _to_mel(high, formula), count + 2), formula)
-        corners[0], corners[-1] = low, high
+        corners = _to_hertz(
+            np.linspace(_to_mel(freq_low, mel_formula), _to_mel(freq_high, mel_formula), nfilter + 2), mel_formula
+        )
+        corners[0], corners[-1] = freq_low, freq_high
         hertz = np.arange(bins) * (sample_rate / (2 * (bins - 1)))
-        inside = (hertz >= low) & (hertz <= high)
-        interval = np.clip(np.searchsorted(corners, hertz, side="right") - 1, 0, count)
+        inside = (hertz >= freq_low) & (hertz <= freq_high)
+        interval = np.clip(np.searchsorted(corners, hertz, side="right") - 1, 0, nfilter)
         start, end = corners[interval], corners[interval + 1]
         fraction = (end - hertz) / (end - start)
-        heights = 2 / (corners[2:] - corners[:-2]) if is_normalized else np.ones(count)
+        heights = 2 / (corners[2:] - corners[:-2]) if normalize else np.ones(nfilter)
         padded = np.concatenate([[0.0], heights, [0.0]])
         falling_filter[inside] = interval[inside] - 1
         falling = np.where(inside, fraction * padded[interval], 0.0)
@@ -91,13 +93,13 @@ def bank_of(
     return Bank(falling_filter, falling.astype(np.float32), rising.astype(np.float32))
 
 
-def matrix_of(bank: Bank, count: int) -> np.ndarray:
+def matrix_of(bank: Bank, nfilter: int) -> np.ndarray:
     """Return a bank as a matrix, float32 [filters, bins]."""
-    matrix = np.zeros((count, len(bank.falling)), np.float32)
+    matrix = np.zeros((nfilter, len(bank.falling)), np.float32)
     bins = np.arange(len(bank.falling))
     for shift, weights in ((0, bank.falling), (1, bank.rising)):
         filters = bank.falling_filter + shift
-        used = (bank.falling_filter >= -1) & (filters >= 0) & (filters < count)
+        used = (bank.falling_filter >= -1) & (filters >= 0) & (filters < nfilter)
         matrix[filters[used], bins[used]] = weights[used]
     return matrix
 

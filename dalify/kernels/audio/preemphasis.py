@@ -17,29 +17,29 @@ BORDERS = ("zero", "clamp", "reflect")
 
 
 @njit(nogil=True, cache=True)
-def _filter(out_at, out_shapes, out_like, x_at, x_shapes, x_like, coefficients, border):
+def _filter(out_at, out_shapes, out_like, x_at, x_shapes, x_like, preemph_coeff, border):
     for n in range(len(x_at)):
         target, source = flat_at(out_at[n], out_shapes[n], out_like), flat_at(x_at[n], x_shapes[n], x_like)
-        coefficient = coefficients[n]
+        coefficient = preemph_coeff[n]
         before = source[1] if border == 2 and source.size > 1 else source[0]
         target[0] = source[0] if border == 0 else source[0] - coefficient * before
         for t in range(1, source.size):
             target[t] = source[t] - coefficient * source[t - 1]
 
 
-def preemphasis(out: Samples, x: Samples, coefficients: np.ndarray, border: str) -> None:
+def preemphasis(out: Samples, x: Samples, preemph_coeff: np.ndarray, border: str) -> None:
     """Fill out with ``x[t] - coefficient * x[t - 1]``, in float32, or float64 if x is float64.
 
     Args:
         out: N samples of any numeric dtype, output; integers are rounded and saturated.
         x: N samples of any numeric dtype, with at least one value each.
-        coefficients: float32 [N].
+        preemph_coeff: float32 [N].
         border: value before the first one: 0 ("zero"), the first ("clamp") or the second value ("reflect").
     """
     kind = np.dtype(np.float64 if x.dtype == np.float64 else np.float32)
     source = x if x.dtype == kind else x.converted(kind)
     target = out if out.dtype == kind else Samples.empty(out.shapes, kind)
-    _filter(*target.compiled, *source.compiled, coefficients.astype(kind), BORDERS.index(border))
+    _filter(*target.compiled, *source.compiled, preemph_coeff.astype(kind), BORDERS.index(border))
     if target is not out:
         saturate_cast_samples(out, target)
 
@@ -49,7 +49,7 @@ def _before(border: str, samples: int) -> int:
     return 1 if border == "reflect" and samples > 1 else 0
 
 
-def preemphasis_torch(out: torch.Tensor, x: torch.Tensor, coefficients: np.ndarray, border: str) -> None:
+def preemphasis_torch(out: torch.Tensor, x: torch.Tensor, preemph_coeff: np.ndarray, border: str) -> None:
     """`preemphasis` for torch tensors on any device."""
     kind = torch.float64 if x.dtype == torch.float64 else torch.float32
     source = x.to(kind)
@@ -57,5 +57,5 @@ def preemphasis_torch(out: torch.Tensor, x: torch.Tensor, coefficients: np.ndarr
     before = source[:, first : first + 1]
     if border == "zero":
         before = torch.zeros_like(before)
-    factors = uploaded(coefficients, x.device).to(kind)[:, None]
+    factors = uploaded(preemph_coeff, x.device).to(kind)[:, None]
     saturate_cast_torch(out, source - factors * torch.cat([before, source[:, :-1]], 1))

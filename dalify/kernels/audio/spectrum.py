@@ -23,7 +23,7 @@ __all__ = ["frame_count", "power_spectrum", "power_spectrum_torch", "spectrogram
 _OTHER_FRAMES = 256  # frames per chunk if NumPy transforms: some hundred kilobytes
 
 
-def frame_count(length: int, window_length: int, window_step: int, is_centered: bool) -> int:
+def frame_count(length: int, window_length: int, window_step: int, center_windows: bool) -> int:
     """Return the number of windows of a signal.
 
     Centered windows are at all multiples of the step within the signal. Others are inside it; if a signal is shorter
@@ -33,14 +33,14 @@ def frame_count(length: int, window_length: int, window_step: int, is_centered: 
         length: samples of the signal.
         window_length: samples of a window.
         window_step: samples from one window to the next.
-        is_centered: whether windows extend beyond both ends by half their length.
+        center_windows: whether windows extend beyond both ends by half their length.
 
     Raises:
         ShapeError: the signal is empty or too short for one window.
     """
     if length == 0:
         raise ShapeError("the signal is empty: it has no spectrum.")
-    if is_centered:
+    if center_windows:
         return length // window_step + 1
     missing = window_length - length
     if missing >= window_step:
@@ -60,12 +60,12 @@ def _aligned_rows(count: int) -> np.ndarray:
 
 
 @njit(nogil=True, cache=True)
-def _value(x: np.ndarray, index: int, is_reflected: bool) -> Any:
+def _value(x: np.ndarray, index: int, reflect_padding: bool) -> Any:
     """Return a sample of a signal; beyond its ends reflected at the outermost samples, or 0."""
     length = x.size
     if 0 <= index < length:
         return x[index]
-    if not is_reflected:
+    if not reflect_padding:
         return np.float32(0)
     if length == 1:
         return x[0]
@@ -76,28 +76,28 @@ def _value(x: np.ndarray, index: int, is_reflected: bool) -> Any:
 
 @njit(nogil=True, cache=True)
 def _cut_frames(
-    rows: np.ndarray, x: np.ndarray, first: int, step: int, count: int, window: np.ndarray, is_reflected: bool
+    rows: np.ndarray, x: np.ndarray, first: int, window_step: int, count: int, window: np.ndarray, reflect_padding: bool
 ) -> None:
-    """Fill rows [length, LANES] with windowed frames that start at ``first``, ``first + step``, …, one per lane.
+    """Fill rows [length, LANES] with windowed frames that start at ``first``, ``first + window_step``, …, one per lane.
 
     Lanes beyond ``count`` have arbitrary contents.
     """
     size = window.size
-    if first >= 0 and first + (LANES - 1) * step + size <= x.size:
+    if first >= 0 and first + (LANES - 1) * window_step + size <= x.size:
         whole = size - size % LANES
         for n in range(0, whole, LANES):
             source, weights = x.ctypes.data + 4 * (first + n), window.ctypes.data + 4 * n
             target = rows.ctypes.data + 4 * LANES * n
-            weighted_transpose(np.uintp(source), np.uintp(4 * step), np.uintp(weights), np.uintp(target))  # pyright: ignore[reportCallIssue]
+            weighted_transpose(np.uintp(source), np.uintp(4 * window_step), np.uintp(weights), np.uintp(target))  # pyright: ignore[reportCallIssue]
         for n in range(whole, size):
             for lane in range(LANES):
-                rows[n, lane] = x[first + lane * step + n] * window[n]
+                rows[n, lane] = x[first + lane * window_step + n] * window[n]
     else:
         rows[:size, count:] = 0
         for lane in range(count):
-            start = first + lane * step
+            start = first + lane * window_step
             for n in range(size):
-                rows[n, lane] = _value(x, start + n, is_reflected) * window[n]
+                rows[n, lane] = _value(x, start + n, reflect_padding) * window[n]
     rows[size:] = 0
 
 
@@ -110,9 +110,9 @@ def _spectrogram_by_lanes(
     x_shapes,
     x_like,
     window,
-    step,
+    window_step,
     offset,
-    is_reflected,
+    reflect_padding,
     is_magnitude,
     has_frames_first,
     steps,
@@ -129,7 +129,7 @@ def _spectrogram_by_lanes(
         bins = out.shape[1] if has_frames_first else out.shape[0]
         for frame in range(0, frames, LANES):
             count = min(frames - frame, LANES)
-            _cut_frames(rows, x, frame * step + offset, step, count, window, is_reflected)
+            _cut_frames(rows, x, frame * window_step + offset, window_step, count, window, reflect_padding)
             spectrum_of_lanes(spectrum, rows, spare, steps, twiddles, unpacking, is_magnitude)
             if has_frames_first:
                 for lane in range(count):
@@ -147,12 +147,14 @@ def _spectrogram_by_lanes(
 
 
 @njit(nogil=True, cache=True)
-def _frames(x: np.ndarray, first: int, count: int, step: int, window: np.ndarray, is_reflected: bool) -> np.ndarray:
+def _frames(
+    x: np.ndarray, first: int, count: int, window_step: int, window: np.ndarray, reflect_padding: bool
+) -> np.ndarray:
     """Return windowed frames [count, window length]."""
     frames = np.empty((count, window.size), np.float32)
     for frame in range(count):
         for n in range(window.size):
-            frames[frame, n] = _value(x, first + frame * step + n, is_reflected) * window[n]
+            frames[frame, n] = _value(x, first + frame * window_step + n, reflect_padding) * window[n]
     return frames
 
 
@@ -161,10 +163,10 @@ def spectrogram(
     x: Samples,
     window: np.ndarray,
     *,
-    step: int,
+    window_step: int,
     length: int,
-    is_centered: bool,
-    is_reflected: bool,
+    center_windows: bool,
+    reflect_padding: bool,
     power: int,
     has_frames_first: bool,
 ) -> None:
@@ -175,25 +177,25 @@ def spectrogram(
             ``length // 2 + 1`` bins.
         x: N signals, float32, not empty.
         window: float32 [window length], window function; not longer than ``length``.
-        step: samples from one window to the next.
+        window_step: samples from one window to the next.
         length: length of the transform; windows are zero-padded.
-        is_centered: whether windows start half their length earlier.
-        is_reflected: whether the signal is reflected at its first and last sample; else it is padded with 0.
+        center_windows: whether windows start half their length earlier.
+        reflect_padding: whether the signal is reflected at its first and last sample; else it is padded with 0.
         power: 2 for squared magnitudes, 1 for magnitudes.
         has_frames_first: order of the axes of ``out``.
     """
-    offset = -(window.size // 2) if is_centered else 0
-    is_reflected = is_reflected and is_centered
+    offset = -(window.size // 2) if center_windows else 0
+    reflect_padding = reflect_padding and center_windows
     plan = transform_of(length)
     if plan is not None:
-        options = window, step, offset, is_reflected, power == 1, has_frames_first
+        options = window, window_step, offset, reflect_padding, power == 1, has_frames_first
         _spectrogram_by_lanes(*out.compiled, *x.compiled, *options, *plan, length)
         return
     for target, values in zip(out.arrays(), x.arrays(), strict=True):
         sample, signal = target.T if has_frames_first else target, values.reshape(-1)
         for first in range(0, sample.shape[1], _OTHER_FRAMES):
             count = min(_OTHER_FRAMES, sample.shape[1] - first)
-            frames = _frames(signal, first * step + offset, count, step, window, is_reflected)
+            frames = _frames(signal, first * window_step + offset, count, window_step, window, reflect_padding)
             sample[:, first : first + count] = _powers(np.fft.rfft(frames, length), power).T
 
 
@@ -206,21 +208,21 @@ def spectrogram_torch(
     x: torch.Tensor,
     window: np.ndarray,
     *,
-    step: int,
+    window_step: int,
     length: int,
-    is_centered: bool,
-    is_reflected: bool,
+    center_windows: bool,
+    reflect_padding: bool,
     power: int,
     has_frames_first: bool,
     lengths: np.ndarray,
 ) -> None:
     """`spectrogram` for torch tensors on any device: signals [N, T], of which only `lengths`, int64 [N], count."""
     frames = out.shape[1 if has_frames_first else 2]
-    offset = -(window.size // 2) if is_centered else 0
+    offset = -(window.size // 2) if center_windows else 0
     samples = uploaded(lengths[:1] if (lengths == lengths[0]).all() else lengths, x.device)[:, None]
-    places = offset + torch.arange((frames - 1) * step + window.size, device=x.device)[None]
+    places = offset + torch.arange((frames - 1) * window_step + window.size, device=x.device)[None]
     inside = (places >= 0) & (places < samples)
-    if is_centered and is_reflected:
+    if center_windows and reflect_padding:
         period = (2 * (samples - 1)).clamp(min=1)
         places = places.abs() % period
         places = torch.minimum(places, period - places)
@@ -229,7 +231,7 @@ def spectrogram_torch(
     padded = x[:, places[0]] if len(places) == 1 else x.gather(1, places)
     if inside is not None:
         padded = padded.masked_fill(~inside, 0)  # not a product: infinity times 0 is NaN
-    cut = padded.unfold(1, window.size, step) * uploaded(window, x.device)
+    cut = padded.unfold(1, window.size, window_step) * uploaded(window, x.device)
     spectrum = _powers_torch(torch.fft.rfft(cut, length), power)
     out.copy_(spectrum if has_frames_first else spectrum.transpose(1, 2))
 
@@ -257,10 +259,10 @@ def power_spectrum(out: np.ndarray, x: np.ndarray, axis: int, *, length: int, po
         Samples.of_dense(spectra.reshape(1, -1, length // 2 + 1)),
         Samples.of_dense(signals.reshape(1, -1)),
         np.ones(min(samples, length), np.float32),
-        step=samples,
+        window_step=samples,
         length=length,
-        is_centered=False,
-        is_reflected=False,
+        center_windows=False,
+        reflect_padding=False,
         power=power,
         has_frames_first=True,
     )

@@ -30,26 +30,28 @@ class CropRules:
     """Criteria for a window.
 
     Attributes:
-        thresholds: one of these is chosen at random for every round of `attempts` candidates.
+        thresholds: one of these is chosen at random for every round of `num_attempts` candidates.
         allow_no_crop: whether "no crop" is an additional choice.
         is_overlap: whether thresholds are the fraction of a box inside the window; False for intersection over union.
-        all_boxes: whether all boxes must reach the threshold; False if one is enough.
+        all_boxes_above_threshold: whether all boxes must reach the threshold; False if one is enough.
         scaling: minimum and maximum extent relative to the image.
         aspect_ratio: for each pair of axes (xy, or xy, xz, yz) minimum and maximum ratio of extents.
-        attempts: candidates per round. A candidate that satisfies the criteria but keeps no box also ends the round.
-        total_attempts: total number of candidates, after which the best one is used.
-        prune_threshold: minimum fraction of a box's area in the window to keep it; None if its center must be inside.
+        num_attempts: candidates per round. A candidate that satisfies the criteria but keeps no box also ends the
+            round.
+        total_num_attempts: total number of candidates, after which the best one is used.
+        bbox_prune_threshold: minimum fraction of a box's area in the window to keep it; None if its center must be
+            inside.
     """
 
     thresholds: tuple[float, ...]
     allow_no_crop: bool
     is_overlap: bool
-    all_boxes: bool
+    all_boxes_above_threshold: bool
     scaling: tuple[float, float]
     aspect_ratio: tuple[tuple[float, float], ...]
-    attempts: int
-    total_attempts: int
-    prune_threshold: float | None
+    num_attempts: int
+    total_num_attempts: int
+    bbox_prune_threshold: float | None
 
 
 @dataclass(frozen=True)
@@ -112,31 +114,31 @@ def _area(box):
 
 
 @njit(nogil=True, cache=True)
-def _keep(kept, boxes, start, shape, prune_threshold):
+def _keep(kept, boxes, start, shape, bbox_prune_threshold):
     """Fill the mask of kept boxes; return their number. A negative threshold selects the rule of the center."""
     count = 0
     for n in range(boxes.shape[0]):
-        if prune_threshold < 0:
+        if bbox_prune_threshold < 0:
             survives = True
             for axis in range(start.size):
                 center = (boxes[n, axis] + boxes[n, axis + start.size]) / 2
                 survives = survives and start[axis] <= center <= start[axis] + shape[axis]
         else:
             inside = _area_inside(boxes[n], start, shape)
-            survives = inside > 0 and inside / max(_area(boxes[n]), 1e-12) >= prune_threshold
+            survives = inside > 0 and inside / max(_area(boxes[n]), 1e-12) >= bbox_prune_threshold
         kept[n] = survives
         count += survives
     return count
 
 
 @njit(nogil=True, cache=True)
-def _score(boxes, areas, start, shape, is_overlap, all_boxes, threshold, best_score):
+def _score(boxes, areas, start, shape, is_overlap, all_boxes_above_threshold, threshold, best_score):
     """Return the score to compare with the threshold: the minimum or maximum overlap of boxes.
 
     If it cannot reach the threshold or the best score so far, some lower number is returned.
     """
     axes = shape.size
-    result = 1.0 if all_boxes or not boxes.shape[0] else 0.0
+    result = 1.0 if all_boxes_above_threshold or not boxes.shape[0] else 0.0
     window = 1.0
     for axis in range(axes):
         window *= shape[axis]
@@ -146,7 +148,7 @@ def _score(boxes, areas, start, shape, is_overlap, all_boxes, threshold, best_sc
             low, high = max(boxes[n, axis], start[axis]), min(boxes[n, axis + axes], start[axis] + shape[axis])
             inside *= max(0.0, high - low)
         overlap = inside / max(areas[n] if is_overlap else areas[n] + window - inside, 1e-12)
-        if not all_boxes:
+        if not all_boxes_above_threshold:
             result = max(result, overlap)
         elif overlap < result:
             result = overlap
@@ -167,8 +169,8 @@ def _draw(numbers, candidate, sample, step, k0, k1):
 
 @njit(nogil=True, cache=True)
 def _search_one(
-    boxes, sample, step, k0, k1, thresholds, choices, is_overlap, all_boxes, scaling, ratios, attempts, total_attempts,
-    prune_threshold, extents, fixed_shape, numbers, start, shape, best, kept,
+    boxes, sample, step, k0, k1, thresholds, choices, is_overlap, all_boxes_above_threshold, scaling, ratios,
+    num_attempts, total_num_attempts, bbox_prune_threshold, extents, fixed_shape, numbers, start, shape, best, kept,
 ):  # fmt: skip
     """Try candidates for one sample until there is an outcome; fill the window and the mask of kept boxes."""
     axes = extents.size
@@ -176,7 +178,7 @@ def _search_one(
     areas = np.empty(boxes.shape[0])
     for n in range(areas.size):
         areas[n] = _area(boxes[n])
-    for candidate in range(total_attempts):
+    for candidate in range(total_num_attempts):
         _draw(numbers, candidate, sample, step, k0, k1)
         if in_round == 0:
             choice = min(int(numbers[2 * axes] * choices), choices - 1)
@@ -184,7 +186,7 @@ def _search_one(
                 start[:], shape[:], kept[:] = 0.0, 1.0, True
                 return _WHOLE
             threshold = thresholds[choice]
-        in_round = (in_round + 1) % attempts
+        in_round = (in_round + 1) % num_attempts
         if fixed_shape.size:
             for axis in range(axes):
                 room = extents[axis] - fixed_shape[axis]
@@ -196,14 +198,14 @@ def _search_one(
                 continue
             for axis in range(axes):
                 start[axis] = numbers[axes + axis] * (1 - shape[axis])
-        score = _score(boxes, areas, start, shape, is_overlap, all_boxes, threshold, best_score)
+        score = _score(boxes, areas, start, shape, is_overlap, all_boxes_above_threshold, threshold, best_score)
         if score > best_score:
             best_score = score
             for axis in range(axes):
                 best[0, axis], best[1, axis] = start[axis], shape[axis]
         if score < threshold:
             continue
-        if _keep(kept, boxes, start, shape, prune_threshold) or not boxes.shape[0]:
+        if _keep(kept, boxes, start, shape, bbox_prune_threshold) or not boxes.shape[0]:
             return _FOUND
         in_round = 0
     if best_score < 0:
@@ -211,14 +213,15 @@ def _search_one(
     else:
         for axis in range(axes):
             start[axis], shape[axis] = best[0, axis], best[1, axis]
-        _keep(kept, boxes, start, shape, prune_threshold)
+        _keep(kept, boxes, start, shape, bbox_prune_threshold)
     return _EXHAUSTED
 
 
 @njit(nogil=True, cache=True)
 def _search(
-    boxes, starts, samples, step, k0, k1, thresholds, choices, is_overlap, all_boxes, scaling, ratios, attempts,
-    total_attempts, prune_threshold, extents, fixed_shapes, anchors, shapes, kept, is_valid, out, out_starts,
+    boxes, starts, samples, step, k0, k1, thresholds, choices, is_overlap, all_boxes_above_threshold, scaling, ratios,
+    num_attempts, total_num_attempts, bbox_prune_threshold, extents, fixed_shapes, anchors, shapes, kept, is_valid, out,
+    out_starts,
 ):  # fmt: skip
     axes = anchors.shape[1]
     numbers, best = np.empty(_NUMBERS), np.empty((2, axes))
@@ -228,9 +231,9 @@ def _search(
         first, last = starts[n], starts[n + 1]
         anchor, shape = anchors[n], shapes[n]
         outcome = _search_one(
-            boxes[first:last], samples[n], step, k0, k1, thresholds, choices, is_overlap, all_boxes, scaling, ratios,
-            attempts, total_attempts, prune_threshold, extents[n], fixed_shapes[n], numbers, anchor, shape, best,
-            kept[first:last],
+            boxes[first:last], samples[n], step, k0, k1, thresholds, choices, is_overlap, all_boxes_above_threshold,
+            scaling, ratios, num_attempts, total_num_attempts, bbox_prune_threshold, extents[n], fixed_shapes[n],
+            numbers, anchor, shape, best, kept[first:last],
         )  # fmt: skip
         is_valid[n] = outcome != _EXHAUSTED
         for row in range(first, last):
@@ -257,7 +260,7 @@ def search(
         fixed_shapes: extents of the windows in pixels, float64 [N, axes]; None for random extents.
 
     Returns:
-        The first candidate that satisfies the criteria; after `total_attempts`, the one with the best overlap.
+        The first candidate that satisfies the criteria; after `total_num_attempts`, the one with the best overlap.
     """
     count, axes, total = len(boxes), extents.shape[1], len(boxes.values)
     samples, _, k0, k1, step = draw_arguments
@@ -267,9 +270,9 @@ def search(
     out, out_starts = np.empty((total, 2 * axes)), np.empty(count + 1, np.int64)
     _search(
         boxes.values, boxes.starts, samples, step, k0, k1, thresholds, thresholds.size + rules.allow_no_crop,
-        rules.is_overlap, rules.all_boxes, np.array(rules.scaling, np.float64),
-        np.array(rules.aspect_ratio, np.float64), rules.attempts, rules.total_attempts,
-        -1.0 if rules.prune_threshold is None else rules.prune_threshold, extents,
+        rules.is_overlap, rules.all_boxes_above_threshold, np.array(rules.scaling, np.float64),
+        np.array(rules.aspect_ratio, np.float64), rules.num_attempts, rules.total_num_attempts,
+        -1.0 if rules.bbox_prune_threshold is None else rules.bbox_prune_threshold, extents,
         np.empty((count, 0)) if fixed_shapes is None else fixed_shapes, anchors, shapes, kept, is_valid, out,
         out_starts,
     )  # fmt: skip

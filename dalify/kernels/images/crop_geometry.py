@@ -87,21 +87,22 @@ def check_crop_arguments(
         raise ArgumentValueError(option_error_text("out_of_bounds_policy", policy, policies))
 
 
-def check_fill_values(values: Sequence[float], channels: int | np.ndarray) -> None:
+def check_fill_values(fill_values: Sequence[float], channels: int | np.ndarray) -> None:
     """Check that there is one fill value or one per channel.
 
     Args:
-        values: the fill values.
+        fill_values: the fill values.
         channels: channels of a sample, or int64 [N] for all samples of a chunk.
 
     Raises:
         ArgumentValueError: the number of fill values is wrong.
     """
     counts: Any = np.atleast_1d(channels)
-    wrong = np.flatnonzero(counts != len(values))
-    if len(values) != 1 and len(wrong):
+    wrong = np.flatnonzero(counts != len(fill_values))
+    if len(fill_values) != 1 and len(wrong):
         raise ArgumentValueError(
-            f"fill_values must be one number or one for each of the {counts[wrong[0]]} channels; got {len(values)}.",
+            f"fill_values must be one number or one for each of the {counts[wrong[0]]} channels; "
+            f"got {len(fill_values)}.",
             sample=int(wrong[0]) if np.ndim(channels) else None,
         )
 

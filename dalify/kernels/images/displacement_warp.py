@@ -79,7 +79,7 @@ def displace_cpu(
     fill_value = fill_value if x.dtype.kind == "f" else np.trunc(fill_value)
     for n in range(len(x)):
         if mask[n]:
-            sample_2d(out[n : n + 1], x[n : n + 1], maps, nearest=nearest, fill=fill_value)
+            sample_2d(out[n : n + 1], x[n : n + 1], maps, nearest=nearest, fill_value=fill_value)
         else:
             out[n] = x[n]
 

@@ -71,7 +71,7 @@ def has_resampled_planes(
     image_bytes = height * width * channels
     resized = scratch.borrow("resized images", (count * image_bytes,))
     resized_at = counting(count) * image_bytes + resized.__array_interface__["data"][0]
-    resizing = (
+    resizing: Any = (
         resized_at,
         images,
         x.like,
@@ -82,7 +82,7 @@ def has_resampled_planes(
         filters["antialias"],
         None,
     )
-    normalizing = (
+    normalizing: Any = (
         None,
         out.addresses,
         planes,

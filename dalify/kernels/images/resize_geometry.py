@@ -322,7 +322,7 @@ def _geometry(
     start: tuple[float, ...],
     end: tuple[float, ...],
     subpixel_scale: bool,
-    rounding: str,
+    size_rounding: str,
     alignment: tuple[float, ...],
 ) -> ResizeGeometry:
     start, end = _widened(start, end)
@@ -331,7 +331,7 @@ def _geometry(
     size, begins, ends = [], [], []
     for unbounded, value, begin, stop, part in zip(adjusted, wanted, start, end, alignment, strict=True):
         exact = _float32(max(unbounded, _MIN_SIZE)) if unbounded else unbounded
-        rounded = max(1, _WHOLE[rounding](exact))
+        rounded = max(1, _WHOLE[size_rounding](exact))
         if value < 0:
             begin, stop = stop, begin
         if subpixel_scale and rounded != exact and exact > 0:

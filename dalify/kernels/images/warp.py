@@ -304,18 +304,18 @@ def _warp_3d(out, x, matrix, nearest, border, fill, to_byte):
                         out[n, z, y, i, channel] = value
 
 
-def _prepared_fill(fill: float | Sequence[float] | None, dtype: np.dtype, channels: int) -> np.ndarray:
+def _prepared_fill(fill_value: float | Sequence[float] | None, dtype: np.dtype, channels: int) -> np.ndarray:
     """Return the fill values saturated to a dtype, one per channel: 300 becomes 255 for uint8."""
     held = np.empty(channels, dtype)
-    saturate_cast(held, np.broadcast_to(np.asarray(0 if fill is None else fill, np.float32), (channels,)))
+    saturate_cast(held, np.broadcast_to(np.asarray(0 if fill_value is None else fill_value, np.float32), (channels,)))
     return held
 
 
 def values_outside(
-    fill: float | Sequence[float] | None, out_dtype: np.dtype, dtype: np.dtype, channels: int, nearest: bool
+    fill_value: float | Sequence[float] | None, out_dtype: np.dtype, dtype: np.dtype, channels: int, nearest: bool
 ) -> np.ndarray:
     """Return the fill values saturated to the result dtype and, for interpolation with pixels, to the source dtype."""
-    value = _prepared_fill(fill, out_dtype, channels)
+    value = _prepared_fill(fill_value, out_dtype, channels)
     return value if nearest else _prepared_fill(value.astype(np.float32).tolist(), dtype, channels)
 
 
@@ -325,7 +325,7 @@ def bounded_matrix(matrix: np.ndarray) -> np.ndarray:
 
 
 def warp_2d(
-    out: Samples, x: Samples, matrix: np.ndarray, *, nearest: bool, fill: float | Sequence[float] | None
+    out: Samples, x: Samples, matrix: np.ndarray, *, nearest: bool, fill_value: float | Sequence[float] | None
 ) -> None:
     """Fill `out` with `x` warped by `matrix`, which maps output points to source points.
 
@@ -334,7 +334,7 @@ def warp_2d(
         x: N samples [H, W, C], any dtype. uint8 to uint8 with C = 3 is the fast case.
         matrix: [N, 2, 3], or [N, 3, 3] for a projective map; rows give x, then y (then the divisor).
         nearest: use the pixel that contains the source point; otherwise interpolate linearly between four.
-        fill: value outside the source, or one per channel; None repeats the border pixel.
+        fill_value: value outside the source, or one per channel; None repeats the border pixel.
     """
     matrix = bounded_matrix(matrix)
     channels = x.extents(2)
@@ -342,22 +342,22 @@ def warp_2d(
     usual = x.shapes.all(1) & (channels == channels[0]) if len(x) else np.ones(0, bool)
     if not usual.all():
         for n, (target, source) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
-            whole = Samples.of_dense(_not_empty(source[None], fill))
-            _sampled(Samples.of_dense(target[None]), whole, matrix[n : n + 1], _NO_MAPS, nearest, fill)
+            whole = Samples.of_dense(_not_empty(source[None], fill_value))
+            _sampled(Samples.of_dense(target[None]), whole, matrix[n : n + 1], _NO_MAPS, nearest, fill_value)
     elif len(x):
-        _sampled(out, x, matrix, _NO_MAPS, nearest, fill)
+        _sampled(out, x, matrix, _NO_MAPS, nearest, fill_value)
 
 
-def _not_empty(x: np.ndarray, fill: float | Sequence[float] | None) -> np.ndarray:
+def _not_empty(x: np.ndarray, fill_value: float | Sequence[float] | None) -> np.ndarray:
     """Return the source, or a pixel with the fill value if it is empty: kernels read at clamped positions."""
     if x.size:
         return x
-    pixel = _prepared_fill(fill, x.dtype, x.shape[-1]).astype(x.dtype)
+    pixel = _prepared_fill(fill_value, x.dtype, x.shape[-1]).astype(x.dtype)
     return np.tile(pixel, (x.shape[0], *(1 for _ in x.shape[1:-1]), 1))
 
 
 def sample_2d(
-    out: np.ndarray, x: np.ndarray, maps: np.ndarray, *, nearest: bool, fill: float | Sequence[float] | None
+    out: np.ndarray, x: np.ndarray, maps: np.ndarray, *, nearest: bool, fill_value: float | Sequence[float] | None
 ) -> None:
     """Fill `out` with the values of `x` at given points.
 
@@ -367,11 +367,11 @@ def sample_2d(
         maps: float32 [N, 2, H', W'], or [1, 2, H', W'] for all samples: x and y of the source points, relative to the
             corner of the first pixel.
         nearest: as in `warp_2d`.
-        fill: as in `warp_2d`.
+        fill_value: as in `warp_2d`.
     """
     points = np.nan_to_num(np.ascontiguousarray(maps, np.float32), nan=-2.0)
-    source = Samples.of_dense(np.ascontiguousarray(_not_empty(x, fill)))
-    _sampled(Samples.of_dense(out), source, np.empty((0, 2, 3)), points, nearest, fill)
+    source = Samples.of_dense(np.ascontiguousarray(_not_empty(x, fill_value)))
+    _sampled(Samples.of_dense(out), source, np.empty((0, 2, 3)), points, nearest, fill_value)
 
 
 def _sampled(
@@ -380,10 +380,10 @@ def _sampled(
     matrix: np.ndarray,
     maps: np.ndarray,
     nearest: bool,
-    fill: float | Sequence[float] | None,
+    fill_value: float | Sequence[float] | None,
 ) -> None:
     channels = int(x.shapes[0, 2])
-    border, value = fill is None, values_outside(fill, out.dtype, x.dtype, channels, nearest)
+    border, value = fill_value is None, values_outside(fill_value, out.dtype, x.dtype, channels, nearest)
     if x.dtype == np.uint8 and out.dtype == np.uint8:
         if channels == 3 and not nearest and (x.extents(0) * x.extents(1) < 2**30).all():
             _warp_rgb(*out.compiled, *x.compiled, matrix, maps, border, value)
@@ -397,7 +397,7 @@ def _sampled(
         saturate_cast_samples(out, result)
 
 
-def warp_3d(out: Samples, x: Samples, matrix: np.ndarray, *, nearest: bool, fill: float | None) -> None:
+def warp_3d(out: Samples, x: Samples, matrix: np.ndarray, *, nearest: bool, fill_value: float | None) -> None:
     """`warp_2d` for volumes, with eight neighbors instead of four, sample by sample.
 
     Args:
@@ -405,15 +405,15 @@ def warp_3d(out: Samples, x: Samples, matrix: np.ndarray, *, nearest: bool, fill
         x: N samples [D, H, W, C], any dtype.
         matrix: [N, 3, 4]; rows give x, y, z of the source point.
         nearest: as in `warp_2d`.
-        fill: as in `warp_2d`.
+        fill_value: as in `warp_2d`.
     """
     matrix = bounded_matrix(matrix)
     for n, (target, source) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
-        _warp_volume(target[None], _not_empty(source[None], fill), matrix[n : n + 1], nearest, fill)
+        _warp_volume(target[None], _not_empty(source[None], fill_value), matrix[n : n + 1], nearest, fill_value)
 
 
-def _warp_volume(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, nearest: bool, fill: float | None) -> None:
-    border, value = fill is None, float(values_outside(fill, out.dtype, x.dtype, x.shape[-1], nearest)[0])
+def _warp_volume(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, nearest: bool, fill_value: float | None) -> None:
+    border, value = fill_value is None, float(values_outside(fill_value, out.dtype, x.dtype, x.shape[-1], nearest)[0])
     if x.dtype == np.uint8 and out.dtype == np.uint8:
         _warp_3d(out, x, matrix, nearest, border, value, True)
         return

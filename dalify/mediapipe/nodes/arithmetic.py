@@ -59,43 +59,43 @@ def _binary(a: Value, b: Value, dtype: str | None, operation: Callable[[Any, Any
 
 
 @operator()
-def Add(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+def Add(_: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
     """Add two batches; dimensions of extent 1 are broadcast. `dtype`: convert both to it first."""
     return _binary(a, b, dtype, lambda x, y: x + y)
 
 
 @operator()
-def Sub(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+def Sub(_: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
     """Subtract the second batch; dimensions of extent 1 are broadcast. `dtype`: convert both to it first."""
     return _binary(a, b, dtype, lambda x, y: x - y)
 
 
 @operator()
-def Mult(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+def Mult(_: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
     """Multiply two batches; dimensions of extent 1 are broadcast. `dtype`: convert both to it first."""
     return _binary(a, b, dtype, lambda x, y: x * y)
 
 
 @operator()
-def BitwiseAnd(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+def BitwiseAnd(_: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
     """Compute the bitwise AND of two integers."""
     return _binary(a, b, dtype, lambda x, y: x & y)
 
 
 @operator()
-def BitwiseOr(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+def BitwiseOr(_: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
     """Compute the bitwise OR of two integers."""
     return _binary(a, b, dtype, lambda x, y: x | y)
 
 
 @operator()
-def BitwiseXor(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+def BitwiseXor(_: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
     """Compute the bitwise XOR of two integers."""
     return _binary(a, b, dtype, lambda x, y: x ^ y)
 
 
 @operator()
-def Neg(context: Lowering, x: Value, /, *, dtype: str | None = None) -> Value:
+def Neg(_: Lowering, x: Value, /, *, dtype: str | None = None) -> Value:
     """Negate numbers."""
     x = cast(x, dtype)
     return x.having(-x.node)
@@ -103,7 +103,7 @@ def Neg(context: Lowering, x: Value, /, *, dtype: str | None = None) -> Value:
 
 @operator()
 def Clamp(
-    context: Lowering,
+    _: Lowering,
     x: Value,
     low: Value | None = None,
     high: Value | None = None,
@@ -124,7 +124,7 @@ def Clamp(
 
 
 @operator()
-def Cast(context: Lowering, x: Value, /, *, dtype: str, round_mode: int = 0) -> Value:
+def Cast(_: Lowering, x: Value, /, *, dtype: str, round_mode: int = 0) -> Value:
     """Convert to another dtype: rounded to nearest, halves away from zero, and saturated.
 
     ``BFLOAT16`` is computed in float32 and rounded at the output of the pipeline. `round_mode`: 0 only.
@@ -135,7 +135,7 @@ def Cast(context: Lowering, x: Value, /, *, dtype: str, round_mode: int = 0) -> 
 
 
 @operator(inputs=(1, 10))
-def Concat(context: Lowering, /, *xs: Value, axis: int, dtype: str | None = None) -> Value:
+def Concat(_: Lowering, /, *xs: Value, axis: int, dtype: str | None = None) -> Value:
     """Concatenate data along a dimension, counted from the fastest; not along the batch."""
     values = [cast(each, dtype) for each in xs]
     if axis < 0 or (values[0].layout and axis >= len(values[0].layout)):
@@ -147,7 +147,7 @@ def Concat(context: Lowering, /, *xs: Value, axis: int, dtype: str | None = None
 
 
 @operator(outputs="num_outputs")
-def Split(context: Lowering, x: Value, /, *, axis: int, num_outputs: int) -> Any:
+def Split(_: Lowering, x: Value, /, *, axis: int, num_outputs: int) -> Any:
     """Split data into parts along a dimension, counted from the fastest; not along the batch.
 
     The parts are equal if the extent is a multiple of their number; otherwise they differ by one element.
@@ -162,7 +162,7 @@ def Split(context: Lowering, x: Value, /, *, axis: int, num_outputs: int) -> Any
 
 @operator()
 def Slice(
-    context: Lowering,
+    _: Lowering,
     x: Value,
     /,
     *,
@@ -219,7 +219,7 @@ def Reshape(
 
 @operator()
 def Transpose(
-    context: Lowering,
+    _: Lowering,
     x: Value,
     /,
     *,
@@ -230,7 +230,6 @@ def Transpose(
     """Permute the dimensions: dimension i of the result, counted from the fastest, is ``permutation[i]``.
 
     Args:
-        context: the graph.
         x: data with a layout.
         permutation: permutation of all dimensions; the last one, the batch, is fixed.
         tensorDim: number of dimensions to use; all by default.
@@ -254,7 +253,7 @@ def Transpose(
 
 
 @operator()
-def MemCpy(context: Lowering, x: Value, /, *, dtype: str | None = None) -> Value:
+def MemCpy(_: Lowering, x: Value, /, *, dtype: str | None = None) -> Value:
     """Return the data unchanged."""
     return cast(x, dtype)
 

@@ -22,7 +22,7 @@ def _amount(given: float, tensor: Value | None) -> Any:
 
 @operator()
 def Brightness(
-    context: Lowering,
+    _: Lowering,
     images: Value,
     amount: Value | None = None,
     /,
@@ -37,7 +37,7 @@ def Brightness(
 
 @operator()
 def Contrast(
-    context: Lowering,
+    _: Lowering,
     images: Value,
     amount: Value | None = None,
     /,
@@ -55,7 +55,7 @@ def Contrast(
 
 @operator()
 def Saturation(
-    context: Lowering,
+    _: Lowering,
     images: Value,
     amount: Value | None = None,
     /,
@@ -73,7 +73,7 @@ def Saturation(
 
 @operator()
 def Hue(
-    context: Lowering,
+    _: Lowering,
     images: Value,
     amount: Value | None = None,
     /,
@@ -88,7 +88,7 @@ def Hue(
 
 @operator()
 def ColorSpaceConversion(
-    context: Lowering,
+    _: Lowering,
     images: Value,
     /,
     *,

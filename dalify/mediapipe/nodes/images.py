@@ -52,7 +52,7 @@ def _window(x: Value, width: int, height: int, depth: int, places: tuple[float, 
 
 @operator()
 def Crop(
-    context: Lowering,
+    _: Lowering,
     images: Value,
     /,
     *,
@@ -67,7 +67,6 @@ def Crop(
     """Crop a window that starts at ``crop_pos_x * (width - crop_w)`` and so on.
 
     Args:
-        context: the graph.
         images: images or volumes.
         crop_w: width of the window.
         crop_h: height.
@@ -86,7 +85,7 @@ def Crop(
 
 @operator()
 def CropMirrorNorm(
-    context: Lowering,
+    _: Lowering,
     images: Value,
     mean: Value,
     inv_std: Value,
@@ -107,7 +106,6 @@ def CropMirrorNorm(
     left.
 
     Args:
-        context: the graph.
         images: images or volumes.
         mean: one number, or one per channel, in the units of the images.
         inv_std: factor, one number or one per channel.
@@ -160,7 +158,7 @@ def _mirrored(x: Value, flags: dict[str, Any]) -> Value:
 
 @operator()
 def RandomFlip(
-    context: Lowering,
+    _: Lowering,
     images: Value,
     predicate: Value,
     /,
@@ -173,7 +171,6 @@ def RandomFlip(
     """Flip images whose predicate is not 0.
 
     Args:
-        context: the graph.
         images: images or volumes.
         predicate: one number per image.
         horizontal: 1 flips left to right.
@@ -191,7 +188,7 @@ def RandomFlip(
 
 @operator()
 def Flip(
-    context: Lowering,
+    _: Lowering,
     images: Value,
     /,
     *,
@@ -227,7 +224,7 @@ _RESIZE_MODES = {
 
 @operator()
 def Resize(
-    context: Lowering,
+    _: Lowering,
     images: Value,
     /,
     *,
@@ -241,7 +238,6 @@ def Resize(
     """Resize images by factors, without antialiasing.
 
     Args:
-        context: the graph.
         images: images.
         mode: 0 nearest, 1 linear, 2 cubic.
         scaleDim1: factor of the width.
@@ -276,7 +272,7 @@ def Resize(
 
 @operator()
 def Normalize(
-    context: Lowering,
+    _: Lowering,
     x: Value,
     /,
     *,
@@ -289,7 +285,6 @@ def Normalize(
     """Return ``scale * (x - mean) / sqrt(variance + 1e-5) + shift`` with the mean and variance of each sample.
 
     Args:
-        context: the graph.
         x: data with a layout.
         scale: factor.
         shift: added at the end.
@@ -312,7 +307,7 @@ def Normalize(
 
 @operator()
 def GaussianBlur(
-    context: Lowering,
+    _: Lowering,
     x: Value,
     sigmas: Value,
     /,
@@ -325,7 +320,6 @@ def GaussianBlur(
     """Blur images or volumes with a Gaussian of one standard deviation per sample.
 
     Args:
-        context: the graph.
         x: images or volumes.
         sigmas: standard deviations in pixels, positive.
         maxSigma: determines the window size of all samples: ``2 * ceil(3 * maxSigma) + 1``.
@@ -346,7 +340,7 @@ _PAD_POLICIES = {0: "pad", 1: "reflect_101", 2: "edge", 3: "reflect"}
 
 @operator()
 def Pad(
-    context: Lowering,
+    _: Lowering,
     x: Value,
     /,
     *,
@@ -358,7 +352,6 @@ def Pad(
     """Pad data on all sides.
 
     Args:
-        context: the graph.
         x: data with a layout.
         pads: number of elements before the data along each dimension, fastest first; then those after it.
         mode: 0 `value`, 1 reflect without the border, 2 repeat the border, 3 reflect with the border.

@@ -32,7 +32,7 @@ def _check_integers(numbers: _Array, name: str) -> None:
 
 
 @operator()
-def Gather(context: Lowering, x: Value, indices: Value, /, *, axis: int = 0) -> Value:
+def Gather(_: Lowering, x: Value, indices: Value, /, *, axis: int = 0) -> Value:
     """Gather elements along a dimension, counted from the fastest, by per-sample or constant indices.
 
     As in ONNX: the dimensions of `indices` replace the indexed dimension; negative indices count from the end.
@@ -50,7 +50,7 @@ def Gather(context: Lowering, x: Value, indices: Value, /, *, axis: int = 0) -> 
 
 
 @operator()
-def GatherND(context: Lowering, x: Value, indices: Value, /) -> Value:
+def GatherND(_: Lowering, x: Value, indices: Value, /) -> Value:
     """Gather elements or slices of each sample by index tuples.
 
     As in ONNX: the last dimension of `indices` contains indices for the first dimensions of a sample, in NumPy's order.
@@ -70,7 +70,7 @@ def GatherND(context: Lowering, x: Value, indices: Value, /) -> Value:
 
 
 @operator()
-def Where(context: Lowering, condition: Value, a: Value, b: Value, /) -> Value:
+def Where(_: Lowering, condition: Value, a: Value, b: Value, /) -> Value:
     """Select elements of the first data where the condition is not 0, else of the second, with the first's dtype.
 
     Not computed by sums of products, which would return NaN for unselected infinities.
@@ -93,7 +93,7 @@ def _place(x: Value, dimension: int, find: Callable[..., _Array]) -> Value:
 
 
 @operator(outputs=2)
-def ReduceMin(context: Lowering, x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:  # noqa: N803
+def ReduceMin(_: Lowering, x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:  # noqa: N803
     """Return the minimum along a dimension, which is kept with extent 1, and its indices, int32.
 
     The first of equal elements is used. Unused indices are not computed.
@@ -104,7 +104,7 @@ def ReduceMin(context: Lowering, x: Value, /, *, reductionDimension: int) -> tup
 
 
 @operator(outputs=2)
-def ReduceMax(context: Lowering, x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:  # noqa: N803
+def ReduceMax(_: Lowering, x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:  # noqa: N803
     """Return the maximum along a dimension, which is kept with extent 1, and its indices, int32.
 
     The first of equal elements is used. Unused indices are not computed.

@@ -59,11 +59,10 @@ def MediaConst(
 
 
 @operator()
-def Constant(context: Lowering, /, *, constant: float, dtype: str = types.FLOAT32) -> Value:
+def Constant(_: Lowering, /, *, constant: float, dtype: str = types.FLOAT32) -> Value:
     """Return one number, the same for every sample.
 
     Args:
-        context: the graph.
         constant: the number.
         dtype: its dtype.
 
@@ -85,11 +84,10 @@ def _sample_shape(shape: Sequence[int] | None, context: Lowering, dims: int | No
 
 
 @operator()
-def CoinFlip(context: Lowering, probability: Value, /, *, seed: int | None = 100, dtype: str = types.UINT8) -> Value:
+def CoinFlip(_: Lowering, probability: Value, /, *, seed: int | None = 100, dtype: str = types.UINT8) -> Value:
     """Return 1 with a given probability, otherwise 0, for each sample.
 
     Args:
-        context: the graph.
         probability: probability of 1; a constant, or one number per sample.
         seed: seed of the random numbers.
         dtype: dtype of the result.

@@ -200,7 +200,7 @@ def ReadVideoDatasetFromDir(
 
 @operator(inputs=(1, 3))
 def VideoDecoder(
-    context: Lowering,
+    _: Lowering,
     /,
     *xs: Value,
     resize: Sequence[int],
@@ -220,7 +220,6 @@ def VideoDecoder(
     """Decode clips, crop the same part of all their frames, and resize them.
 
     Args:
-        context: the graph.
         *xs: paths; and the two results of ``ReadVideoDatasetFromDir`` that specify the frames, in any order. Without
             them, clips start at the beginning of their videos.
         resize: [width, height] of the result.

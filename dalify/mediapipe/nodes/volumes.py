@@ -25,7 +25,7 @@ def _check(*values: Value) -> None:
 
 @operator()
 def BasicCrop(
-    context: Lowering,
+    _: Lowering,
     volume: Value,
     /,
     *,
@@ -36,7 +36,6 @@ def BasicCrop(
     """Crop a patch from volumes.
 
     Args:
-        context: the graph.
         volume: CDHW, in NumPy's order.
         patch_size: [width, height, depth].
         num_channels: accepted and ignored.
@@ -55,7 +54,7 @@ def BasicCrop(
 
 @operator(outputs=2)
 def RandomBiasedCrop(
-    context: Lowering,
+    _: Lowering,
     images: Value,
     labels: Value,
     /,
@@ -71,7 +70,6 @@ def RandomBiasedCrop(
     covers it, as far as possible. Otherwise the position is random.
 
     Args:
-        context: the graph.
         images: CDHW.
         labels: CDHW, integers with one channel; 0 is the background.
         patch_size: [width, height, depth].
@@ -103,7 +101,7 @@ def RandomBiasedCrop(
 
 @operator(outputs=2)
 def Zoom(
-    context: Lowering,
+    _: Lowering,
     images: Value,
     labels: Value,
     crop_size: Value,
@@ -115,7 +113,6 @@ def Zoom(
     """Crop the center of volumes and their labels and resize it to `patch_size`.
 
     Args:
-        context: the graph.
         images: CDHW; resized with cubic interpolation.
         labels: CDHW; resized with nearest-neighbor interpolation.
         crop_size: ``[N, 3]``: depth, height, width of the crop.

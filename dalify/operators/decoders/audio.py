@@ -80,7 +80,7 @@ def _(encoded: Batch, *, downmix: bool, dtype: DALIDataType, quality: float, sam
         )
         of_sample(error, index)
         raise error
-    files = AudioFiles(encoded, dtype.numpy, is_mixed=downmix)
+    files = AudioFiles(encoded, dtype.numpy, downmix=downmix)
     frames, channels, rates = files.frames.copy(), files.channels.copy(), files.rates.astype(np.float64)
     is_resampled = files.is_known & (wanted != 0) & (wanted != rates)
     for index in np.flatnonzero(is_resampled).tolist():

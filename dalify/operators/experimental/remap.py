@@ -101,7 +101,7 @@ def _(
     source, target = flat_frames(x, layout), flat_frames(out, layout)
     frames = len(target) // len(x)
     maps = [_points(mapping, target.shape, frames, pixel_origin) for mapping in (mapx, mapy)]
-    sample_2d(target, source, np.stack(maps, axis=1), nearest=interp == DALIInterpType.INTERP_NN, fill=0.0)
+    sample_2d(target, source, np.stack(maps, axis=1), nearest=interp == DALIInterpType.INTERP_NN, fill_value=0.0)
 
 
 @remap.gpu

@@ -150,7 +150,7 @@ def _(
         warp_cubic(result, source, points, border_mode, _fills(fill_value, source.shape[3]))
     elif border_mode in ("constant", "replicate"):
         fill = None if border_mode == "replicate" else fill_value or 0.0
-        warp_2d(Samples.of_dense(result), Samples.of_dense(source), maps, nearest=nearest, fill=fill)
+        warp_2d(Samples.of_dense(result), Samples.of_dense(source), maps, nearest=nearest, fill_value=fill)
     else:
         height, width = source.shape[1:3]
         if border_mode == "wrap":
@@ -158,7 +158,7 @@ def _(
         points = projected_points(result.shape[1:3], maps)
         points[:, 0] = _fold(points[:, 0], width, border_mode)
         points[:, 1] = _fold(points[:, 1], height, border_mode)
-        sample_2d(result, source, points, nearest=nearest, fill=None)
+        sample_2d(result, source, points, nearest=nearest, fill_value=None)
     if result is not target:
         target[...] = result
 

@@ -135,7 +135,7 @@ def _(
         clip.frames,
         labeled=_has_labels(videos.file_root, videos.file_list, videos.labels),
         frame_num=frame_num_kind(videos.enable_frame_num),
-        timestamps=videos.enable_timestamps,
+        enable_timestamps=videos.enable_timestamps,
     )
 
 
@@ -149,7 +149,7 @@ def _(
         entry,
         labeled=_has_labels(videos.file_root, videos.file_list, videos.labels),
         frame_num=frame_num_kind(videos.enable_frame_num),
-        timestamps=videos.enable_timestamps,
+        enable_timestamps=videos.enable_timestamps,
     )
 
 
