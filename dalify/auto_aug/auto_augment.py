@@ -15,7 +15,7 @@ from dalify.auto_aug import _tables
 from dalify.auto_aug import augmentations as a
 from dalify.auto_aug._translations import geometric_arguments, translations
 from dalify.auto_aug.core._augmentation import Augmentation
-from dalify.auto_aug.core._bins import derived_seed, signed_bin
+from dalify.auto_aug.core._bins import derived_seed, random_index, signed_bin
 from dalify.auto_aug.core._select import check_keywords, select
 from dalify.auto_aug.core.policy import Policy
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
@@ -132,9 +132,7 @@ def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, 
     if steps == 0:
         return data
     plans = [_step_plan(policy, step) for step in range(steps)]
-    which = apply(
-        "random.uniform", values=list(range(len(policy.sub_policies))), dtype=types.INT32, seed=derived_seed(seed, 0)
-    )
+    which = random_index(len(policy.sub_policies), seed=derived_seed(seed, 0))
     chance = apply("random.uniform", range=[0.0, 1.0], shape=(steps,), seed=derived_seed(seed, 1))
     columns = zip(*(tables for _, tables in plans), strict=True)
     numbers, probabilities, levels = (types.Constant(np.stack(column, axis=1))[which] for column in columns)

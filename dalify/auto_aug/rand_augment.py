@@ -10,16 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from dalify import types
 from dalify.auto_aug import augmentations as a
 from dalify.auto_aug._translations import geometric_arguments, remaining, translations
 from dalify.auto_aug.core._augmentation import Augmentation
-from dalify.auto_aug.core._bins import check_bin, check_bin_count, derived_seed, signed_bin
+from dalify.auto_aug.core._bins import check_bin, check_bin_count, derived_seed, random_index, signed_bin
 from dalify.auto_aug.core._select import check_augmentations, check_keywords, select
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIInterpType
-from dalify.graph import DataNode, apply
+from dalify.graph import DataNode
 
 __all__ = [
     "apply_rand_augment",
@@ -128,13 +127,7 @@ def apply_rand_augment(
     level: Any = m
     if any(item.randomly_negate for item in augmentations):
         level = signed_bin(m, seed=derived_seed(seed, 1), shape=(n,))
-    which = apply(
-        "random.uniform",
-        values=list(range(len(augmentations))),
-        shape=(n,),
-        dtype=types.INT32,
-        seed=derived_seed(seed, 0),
-    )
+    which = random_index(len(augmentations), seed=derived_seed(seed, 0), shape=(n,))
     for step in range(n):
         magnitude_bin = m if level is m else level[step]
         named = {"magnitude_bin": magnitude_bin, "num_magnitude_bins": num_magnitude_bins, **kwargs}
@@ -185,13 +178,7 @@ def get_rand_augment_non_monotonic_suite(
 ) -> list[Augmentation]:
     """Return the 14 augmentations with the ranges of the papers, in which higher bins are not always stronger.
 
-    Args:
-        use_shape: see `get_rand_augment_suite`.
-        max_translate_abs: see `get_rand_augment_suite`.
-        max_translate_rel: see `get_rand_augment_suite`.
-
-    Raises:
-        ArgumentValueError: the limit that does not apply is specified.
+    Arguments and errors are those of `get_rand_augment_suite`.
     """
     straight: dict[str, Any] = {"mag_range": (0.1, 1.9), "randomly_negate": False, "mag_to_param": None}
     return [

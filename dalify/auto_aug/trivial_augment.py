@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dalify import types
 from dalify.auto_aug import augmentations as a
 from dalify.auto_aug._translations import geometric_arguments, remaining, translations
 from dalify.auto_aug.core._augmentation import Augmentation
-from dalify.auto_aug.core._bins import check_bin_count, derived_seed, signed_bin
+from dalify.auto_aug.core._bins import check_bin_count, derived_seed, random_index, signed_bin
 from dalify.auto_aug.core._select import check_augmentations, check_keywords, select
 from dalify.data.dtypes import DALIInterpType
-from dalify.graph import DataNode, apply
+from dalify.graph import DataNode
 
 __all__ = ["apply_trivial_augment", "get_trivial_augment_wide_suite", "trivial_augment_wide"]
 
@@ -89,17 +88,13 @@ def apply_trivial_augment(
     check_augmentations(augmentations)
     check_bin_count(num_magnitude_bins)
     check_keywords(augmentations, kwargs, "TrivialAugment")
-    levels = apply(
-        "random.uniform", values=list(range(num_magnitude_bins)), dtype=types.INT32, seed=derived_seed(seed, 1)
-    )
+    levels: Any = random_index(num_magnitude_bins, seed=derived_seed(seed, 1))
     if any(item.randomly_negate for item in augmentations):
         levels = signed_bin(levels, seed=derived_seed(seed, 2))
     named = {"magnitude_bin": levels, "num_magnitude_bins": num_magnitude_bins, **kwargs}
     if len(augmentations) == 1:
         return augmentations[0](data, **named)
-    which = apply(
-        "random.uniform", values=list(range(len(augmentations))), dtype=types.INT32, seed=derived_seed(seed, 0)
-    )
+    which = random_index(len(augmentations), seed=derived_seed(seed, 0))
     return select(augmentations, which, data, **named)
 
 

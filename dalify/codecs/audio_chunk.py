@@ -14,7 +14,7 @@ from dalify.base.array_at import array_at, copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.limits import current
 from dalify.base.small_arrays import rows_at
-from dalify.codecs.flac import PADDING_BYTES, SCRATCH_BEFORE, decode_frame, read_flac_header
+from dalify.codecs.flac import PADDING_BYTES, SCRATCH_BEFORE, decode_frame, little_word, read_flac_header
 from dalify.data.batch import Batch
 from dalify.data.samples import Samples
 
@@ -99,13 +99,6 @@ class AudioFiles:
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _word(data, place):
-    """Return four bytes as a number."""
-    low = np.int64(data[place]) | np.int64(data[place + 1]) << 8
-    return low | np.int64(data[place + 2]) << 16 | np.int64(data[place + 3]) << 24
-
-
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _half(data, place):
     return np.int64(data[place]) | np.int64(data[place + 1]) << 8
 
@@ -114,12 +107,12 @@ def _half(data, place):
 def _read_wave_header(data, row):
     """Fill a row of the table; leave it as it is where the file is for the library."""
     size = data.size
-    if size < 12 or _word(data, 0) != _RIFF or _word(data, 8) != _WAVE_TAG:
+    if size < 12 or little_word(data, 0) != _RIFF or little_word(data, 8) != _WAVE_TAG:
         return
     place, form = np.int64(12), np.int64(-1)
     is_usual = True  # it is what has one meaning for all readers
     while place + 8 <= size:
-        name, length = _word(data, place), _word(data, place + 4)
+        name, length = little_word(data, place), little_word(data, place + 4)
         place += 8
         if name == _FORMAT and length >= 16 and place + 16 <= size:
             is_usual &= form < 0 and (length == 16 or length == 18 or length == 40)
@@ -137,9 +130,9 @@ def _read_wave_header(data, row):
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _note_wave(data, row, form, place, length, is_usual):
     """Fill a row of the table from the format and the place and length of the samples."""
-    kind, channels, rate = _half(data, form), _half(data, form + 2), _word(data, form + 4)
+    kind, channels, rate = _half(data, form), _half(data, form + 2), little_word(data, form + 4)
     block, bits = _half(data, form + 12), _half(data, form + 14)
-    form_length = _word(data, form - 4)
+    form_length = little_word(data, form - 4)
     if kind == _EXTENSIBLE and form_length >= 26 and form + 40 <= data.size:
         kind = _half(data, form + 24)
         is_usual &= form_length == 40 and _half(data, form + 18) == bits
@@ -204,7 +197,7 @@ def _decode_wave(out, is_float, data, row, scratch, downmix):
                     row_out[SCRATCH_BEFORE + i] = (value ^ 0x800000) - 0x800000
             else:
                 for i in range(count):
-                    row_out[SCRATCH_BEFORE + i] = _word(data, place + i * width)
+                    row_out[SCRATCH_BEFORE + i] = little_word(data, place + i * width)
         _put(out, is_float, scratch, first, count, channels, bits, downmix)
 
 

@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 
 from dalify.base.compiling import njit
 
-__all__ = ["PADDING_BYTES", "SCRATCH_BEFORE", "decode_frame", "read_flac_header"]
+__all__ = ["PADDING_BYTES", "SCRATCH_BEFORE", "decode_frame", "little_word", "read_flac_header"]
 
 PADDING_BYTES = 64  # zeros after the data: the reader of bits looks ahead
 SCRATCH_BEFORE = 32  # zeros in front of the samples of a frame: a predictor looks back so far at most
@@ -402,7 +402,8 @@ def decode_frame(data, size, start, number, block_size, rate, samples, width, fa
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _little_word(data, place):
+def little_word(data, place):
+    """Return four bytes, the lowest first, as int64."""
     low = np.int64(data[place]) | np.int64(data[place + 1]) << 8
     return low | np.int64(data[place + 2]) << 16 | np.int64(data[place + 3]) << 24
 
@@ -428,11 +429,11 @@ def _is_sound_block(data, kind, start, size, is_first):
         while texts != 0:
             if place + 4 > stop:
                 return False
-            place += 4 + _little_word(data, place)
+            place += 4 + little_word(data, place)
             if texts < 0:
                 if place + 4 > stop:
                     return False
-                texts = _little_word(data, place) + 1
+                texts = little_word(data, place) + 1
                 place += 4
             texts -= 1
         return place == stop

@@ -254,10 +254,6 @@ class Batch:
         """Return the same data with another layout."""
         return Batch(self.dense, self._samples, layout, self.device, self.origins, self.dtype, self.ragged)
 
-    def with_origins(self, origins: Sequence[str | None] | None) -> Batch:
-        """Return the same data with other origins."""
-        return Batch(self.dense, self._samples, self.layout, self.device, origins, self.dtype, self.ragged)
-
     def __repr__(self) -> str:
         """Return counts and types without data."""
         form = f"dense {tuple(self.dense.shape)}" if self.dense is not None else f"{len(self)} samples"

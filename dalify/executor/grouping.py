@@ -91,8 +91,15 @@ def find_runs(
     return runs
 
 
-def take_group(batch: Batch, start: int, stop: int) -> Array:
-    """Return samples as one array ``[N, ...]``, contiguous on the CPU, as compiled kernels require."""
+def take_group(batch: Batch, start: int, stop: int, is_elementwise: bool = False) -> Array:
+    """Return samples as one array ``[N, ...]``, contiguous on the CPU, as compiled kernels require.
+
+    Args:
+        batch: the batch.
+        start: index of the first sample.
+        stop: index after the last one.
+        is_elementwise: whether samples that are one may stay a view with stride 0.
+    """
     if batch.dense is not None:
         dense = batch.dense
         group = dense if start == 0 and stop == len(dense) else dense[start:stop]
@@ -102,4 +109,6 @@ def take_group(batch: Batch, start: int, stop: int) -> Array:
         return stack_samples(batch.samples[start:stop])
     if batch.device == "gpu":
         return group.contiguous()
-    return group if group.flags.c_contiguous else np.ascontiguousarray(group)
+    if group.flags.c_contiguous or (is_elementwise and group.strides[0] == 0):
+        return group
+    return np.ascontiguousarray(group)

@@ -53,6 +53,10 @@ class KernelStep:
         device: ``cpu`` or ``gpu``.
         seed: combined seed of pipeline and node; None for operators without random numbers.
         stream: distinguishes the random numbers of nodes with the same seed.
+
+    Attributes:
+        overwrites: whether the first input is scratch memory that only this step reads, so that results may be written
+            over it; set by the planner.
     """
 
     def __init__(
@@ -70,6 +74,7 @@ class KernelStep:
         self.inputs = inputs
         self.outputs = outputs
         self.device = device
+        self.overwrites = False
         self._operator = operator
         self._kernel = self._kernel_of(operator)
         self._seed = seed
@@ -266,11 +271,16 @@ class KernelStep:
             for output in outputs:
                 shape = specs[0][1][output].shape
                 if len(runs) == 1 or all(out_specs[output].shape == shape for _, out_specs in specs):
-                    outs[output] = self._allocate(frame, output, 0, count, specs[0][1][output])
+                    outs[output] = self._overwritten(frame, inputs, output, count, specs[0][1][output])
+                    if outs[output] is None:
+                        outs[output] = self._allocate(frame, output, 0, count, specs[0][1][output])
         parts: list[list[Array]] = [[] for _ in outputs]
         for (start, stop), (in_specs, out_specs) in zip(runs, specs, strict=True):
             size = stop - start
-            xs = [None if batch is None else take_group(batch, start, stop) for batch in inputs]
+            xs = [
+                None if batch is None else take_group(batch, start, stop, self._operator.is_elementwise)
+                for batch in inputs
+            ]
             named = self._group_arguments(arrays, in_specs, out_specs, start, stop, count)
             if draws is not None and "draws" in self._wanted:
                 named["draws"] = draws if size == count else philox.SampleDraws(draws.draws, draws.samples[start:stop])
@@ -353,6 +363,16 @@ class KernelStep:
             return Batch(parts[0], None, layout, self.device, origins, dtype)
         samples = [part[index] if is_list(part) else part[index, ...] for part in parts for index in range(len(part))]
         return Batch(None, samples, layout, self.device, origins, dtype)
+
+    def _overwritten(
+        self, frame: Frame, inputs: list[Batch | None], output: int, count: int, spec: Spec
+    ) -> Array | None:
+        """Return the first input if its memory can become that of the output: it is in the cache of the processor."""
+        if not self.overwrites or spec.dtype is None or self.outputs[output] in frame.collectors:
+            return None
+        dense = None if inputs[0] is None else inputs[0].dense
+        fits = dense is not None and dense.shape == (count, *(spec.shape or ())) and dense.dtype == spec.dtype.numpy
+        return dense if fits else None
 
     def _allocate(self, frame: Frame, output: int, start: int, count: int, spec: Spec) -> Array:
         assert spec.shape is not None, f"dalify bug: {self._operator.name} gave no shape"

@@ -7,6 +7,7 @@ device have separate stages.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -115,9 +116,10 @@ def make_plan(
         on_error: handling of bad samples for nodes that do not specify it.
     """
     homes = cached_nodes(graph, lambda node: _can_be_cached(node, on_error))
-    planner = _Planner(seeds, indices, on_error, homes)
     keys: dict[Node, tuple[int, int]] = {}
     nodes = graph.nodes()
+    uses = Counter([*graph.outputs, *(edge for node in nodes for edge in node.edges())])
+    planner = _Planner(seeds, indices, on_error, homes, uses)
     for node in nodes:
         keys[node] = _stage_key(node, keys, on_error)
     # The sort is stable, and the key of a node is not smaller than those of its inputs, which stay before it.
@@ -163,8 +165,10 @@ class _Planner:
         indices: Mapping[Node, Any],
         on_error: str,
         homes: Mapping[Node, Node],
+        uses: Mapping[Edge, int],
     ) -> None:
         self._homes = homes
+        self._uses = uses
         self._held: dict[Node, list[Step]] = {cache: [] for cache in homes.values()}
         self._caches: list[CacheStep] = []
         self._device_caches: list[CachedMixedStep] = []
@@ -199,7 +203,21 @@ class _Planner:
         self._stage_of[node] = index
         for edge in edges:
             self._import(edge, stage, index)
+        if isinstance(step, KernelStep):
+            step.overwrites = self._can_overwrite(node, index)
         stage.steps.append(step)
+
+    def _can_overwrite(self, node: Node, stage: int) -> bool:
+        """Return whether the first input of a node is scratch memory that nothing else reads."""
+        edge = node.inputs[0] if node.inputs else None
+        return (
+            edge is not None
+            and node.operator.is_elementwise
+            and edge.node.operator.is_elementwise
+            and node.device == "cpu"
+            and self._stage_of.get(edge.node) == stage
+            and self._uses[edge] == 1
+        )
 
     def _read_from_outside(self, node: Node) -> Iterator[Edge]:
         """Yield the inputs of a node, and of the nodes that run in its step."""

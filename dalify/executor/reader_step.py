@@ -128,8 +128,10 @@ class ReaderStep:
         if isinstance(column, Batch) and column.ragged is None:
             column = column.samples
         if not is_list(column):  # so they have the same type, and none is blank
-            first = column[0] if is_array(column) else column.samples[0]
-            kind = Kind(first.dtype, first.shape)
+            if isinstance(column, Batch):
+                kind = Kind(column.dtype.numpy, tuple(column.shape_array()[0].tolist()))
+            else:
+                kind = Kind(column.dtype, column.shape[1:])
             known = None if agreement is None else agreement.of(slot)
             if known is None or known.fits(kind.dtype, len(kind.shape)):
                 if agreement is not None:

@@ -42,11 +42,11 @@ def transformed(definition: Any, class_name: str) -> Any:
         the changed definition.
     """
     if isinstance(definition, gast.Lambda):
-        definition.body = _Transformer([definition.body], definition.args, class_name, False).visit(definition.body)
+        definition.body = _Transformer([definition.body], definition.args, class_name).visit(definition.body)
         return definition
     is_generator = any(isinstance(node, (gast.Yield, gast.YieldFrom)) for node in own_nodes(definition.body))
     body = straighten(definition.body, is_generator=is_generator)
-    transformer = _Transformer(body, definition.args, class_name, is_generator)
+    transformer = _Transformer(body, definition.args, class_name)
     definition.body = transformer.block(body)
     return definition
 
@@ -69,9 +69,8 @@ def _jump(body: list[Any], in_loop: bool = False) -> tuple[str, int] | None:
 
 
 class _Transformer(gast.NodeTransformer):
-    def __init__(self, body: list[Any], arguments: Any, class_name: str, is_generator: bool) -> None:
+    def __init__(self, body: list[Any], arguments: Any, class_name: str) -> None:
         self.class_name = class_name.lstrip("_")
-        self.is_generator = is_generator
         positional = [*arguments.posonlyargs, *arguments.args]
         self.first_argument = positional[0].id if positional else ""
         self.count = 0

@@ -11,7 +11,7 @@ from dalify.kernels.arrays.promotion import broadcast_shape, common_layout, resu
 from dalify.registry import Spec, operator
 
 
-@operator(stands_for="arithmetic", foldable=True)
+@operator(stands_for="arithmetic", foldable=True, elementwise=True)
 def arithmetic(*operands: Spec, function: str) -> Spec:
     """Apply a function to every element of the operands.
 

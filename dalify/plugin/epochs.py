@@ -209,6 +209,14 @@ class ReaderEpochs:
         batch_size: samples in a batch of one pipeline.
         policy: for the last batch.
 
+    Attributes:
+        size: samples of all shards.
+        shards: number of shards.
+        sticks: whether a pipeline reads the same shard in each epoch.
+        is_padded: whether the reader fills the last batch.
+        sizes: int64 ``[shards]``, samples of each shard in the current epoch.
+        ahead: int64 ``[shards]``, samples of each shard that the epoch before gave already.
+
     Raises:
         IteratorArgumentError: the readers of the pipelines differ.
     """
@@ -220,65 +228,35 @@ class ReaderEpochs:
                 raise IteratorArgumentError(
                     f"the readers of the pipelines differ in {name}: {', '.join(map(str, found))}."
                 )
-        self._size = metas[0]["epoch_size"]
-        self._shards = metas[0]["number_of_shards"]
-        self._sticks = bool(metas[0]["stick_to_shard"])
+        self.size = metas[0]["epoch_size"]
+        self.shards = metas[0]["number_of_shards"]
+        self.sticks = bool(metas[0]["stick_to_shard"])
         self._shard_ids = [meta["shard_id"] for meta in metas]
         self._batch_size = batch_size
         self._policy = policy
-        self._is_padded = bool(metas[0]["pad_last_batch"])
-        self._reads_on = policy is LastBatchPolicy.FILL and not self._is_padded
+        self.is_padded = bool(metas[0]["pad_last_batch"])
+        self._reads_on = policy is LastBatchPolicy.FILL and not self.is_padded
         # Of a run that went on with another number of shards: batches given before, and what was left, by epoch.
         self._before = 0
         self._left: dict[int, _Rest] = {}
         self.restart(0)
 
     def _whole(self, epoch: int) -> _Rest:
-        return _Rest(self._size, 0 if self._sticks else epoch % self._shards)
-
-    @property
-    def size(self) -> int:
-        """Samples of all shards."""
-        return self._size
-
-    @property
-    def shards(self) -> int:
-        """Number of shards."""
-        return self._shards
+        return _Rest(self.size, 0 if self.sticks else epoch % self.shards)
 
     @property
     def shard_ids(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """The shard that each pipeline reads in the current epoch."""
-        moved = 0 if self._sticks else self._epoch
-        return (np.array(self._shard_ids, np.int64) + moved) % self._shards
-
-    @property
-    def sticks(self) -> bool:
-        """Whether a pipeline reads the same shard in each epoch."""
-        return self._sticks
-
-    @property
-    def is_padded(self) -> bool:
-        """Whether the reader fills the last batch."""
-        return self._is_padded
-
-    @property
-    def sizes(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """Samples of each shard in the current epoch."""
-        return self._sizes
-
-    @property
-    def ahead(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """Samples of each shard that the epoch before gave already."""
-        return self._ahead
+        moved = 0 if self.sticks else self._epoch
+        return (np.array(self._shard_ids, np.int64) + moved) % self.shards
 
     @property
     def batches(self) -> int:
         """Batches that the current epoch gives, on every shard."""
         if self._policy is LastBatchPolicy.DROP:
-            return self._given + int(np.min(self._sizes)) // self._batch_size
-        ahead = self._ahead if self._reads_on else 0
-        return self._given + math.ceil(int(np.max(self._sizes - ahead)) / self._batch_size)
+            return self._given + int(np.min(self.sizes)) // self._batch_size
+        ahead = self.ahead if self._reads_on else 0
+        return self._given + math.ceil(int(np.max(self.sizes - ahead)) / self._batch_size)
 
     @property
     def _given(self) -> int:
@@ -288,43 +266,43 @@ class ReaderEpochs:
     @property
     def surplus(self) -> int:
         """One batch is read and dropped where the smallest shard is no multiple."""
-        return int(self._policy is LastBatchPolicy.DROP and int(np.min(self._sizes)) % self._batch_size > 0)
+        return int(self._policy is LastBatchPolicy.DROP and int(np.min(self.sizes)) % self._batch_size > 0)
 
     @property
     def samples(self) -> int:
         """Samples of a pipeline: of the smallest shard for DROP, of the largest with padding, else of whole batches."""
         if self._policy is LastBatchPolicy.DROP:
-            return self._size // self._shards
-        return -(-self._size // self._shards) if self._is_padded else self.batches * self._batch_size
+            return self.size // self.shards
+        return -(-self.size // self.shards) if self.is_padded else self.batches * self._batch_size
 
     def kept(self, pipeline: int, batch: int) -> int:
         """Return how many samples of a batch belong to the pipeline's shard."""
         if self._policy is not LastBatchPolicy.PARTIAL:
             return self._batch_size
-        size = self._rest(self._epoch).size(self._shard_ids[pipeline], self._shards)
+        size = self._rest(self._epoch).size(self._shard_ids[pipeline], self.shards)
         left = size - (batch - self._given) * self._batch_size
         return min(self._batch_size, max(0, left))
 
     def advance(self) -> None:
         """Go to the next epoch. Where batches are filled from it, it is shorter by what was read already."""
         if self._reads_on:
-            self._ahead = self._ahead + (self.batches - self._given) * self._batch_size - self._sizes
+            self.ahead = self.ahead + (self.batches - self._given) * self._batch_size - self.sizes
         if self._epoch in self._left:
             # What was read ahead goes by shard.
-            self._sizes = self._rest(self._epoch + 1).sizes(self._shards)
+            self.sizes = self._rest(self._epoch + 1).sizes(self.shards)
         elif self._reads_on:
-            if not self._sticks:
-                self._sizes = np.roll(self._sizes, 1)
+            if not self.sticks:
+                self.sizes = np.roll(self.sizes, 1)
             if self.batches <= 0:
                 # So much was read ahead that a whole epoch is over before it began; DALI counts anew after it.
-                self._ahead = np.zeros_like(self._sizes)
-                self._sizes = np.roll(self._sizes, 1)
+                self.ahead = np.zeros_like(self.sizes)
+                self.sizes = np.roll(self.sizes, 1)
         self._epoch += 1
 
     def state(self) -> dict[str, Any]:
         """Return the options, and the epoch with the one from which on the shards were read without a break."""
-        flags = [int(self._sticks), int(self._is_padded)]
-        counts = ["reader", self._size, self._shards, self._batch_size, self._policy.name, *flags]
+        flags = [int(self.sticks), int(self.is_padded)]
+        counts = ["reader", self.size, self.shards, self._batch_size, self._policy.name, *flags]
         state: dict[str, Any] = {"counts": counts, "start": self._start, "epoch": self._epoch}
         if self._left:
             state |= {"before": self._before, "left": [[epoch, *rest] for epoch, rest in sorted(self._left.items())]}
@@ -348,7 +326,7 @@ class ReaderEpochs:
             counts[2] = now[2]  # the number of shards
         _check_counts({"counts": counts}, self)
         before = copy.copy(self)
-        before._shards = int(state["counts"][2])
+        before.shards = int(state["counts"][2])
         before._go(state)
         epoch, first = before._epoch, min(left)
         # Without padding, the last batch of an epoch reaches into the next one, which the reader has then begun.
@@ -367,15 +345,15 @@ class ReaderEpochs:
         self._epoch = self._start = epoch
         self._before = before
         self._left = left
-        self._sizes = self._sizes_of(epoch)
-        self._ahead = np.zeros_like(self._sizes)
+        self.sizes = self._sizes_of(epoch)
+        self.ahead = np.zeros_like(self.sizes)
 
     def _sizes_of(self, epoch: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         left = self._left.get(epoch)
         if left is not None:
-            return left.sizes(self._shards)
-        sizes = _Rest(self._size, 0).sizes(self._shards)
-        return sizes if self._sticks else np.roll(sizes, epoch)
+            return left.sizes(self.shards)
+        sizes = _Rest(self.size, 0).sizes(self.shards)
+        return sizes if self.sticks else np.roll(sizes, epoch)
 
     def _rest(self, epoch: int) -> _Rest:
         return self._left.get(epoch) or self._whole(epoch)

@@ -132,19 +132,7 @@ class GenericIterator(BaseIterator[dict[str, Any]]):
 class ClassificationIterator(GenericIterator):
     """A `GenericIterator` for pipelines with two outputs, which it calls ``data`` and ``label``.
 
-    Args:
-        pipelines: one pipeline, or a list of pipelines.
-        size: samples of an epoch, over all pipelines; better name the reader.
-        reader_name: name of the reader, as given to it.
-        auto_reset: whether the next epoch begins by itself.
-        fill_last_batch: old way to say last_batch_policy.
-        dynamic_shape: accepted; shapes may always change.
-        last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
-        last_batch_policy: FILL, DROP or PARTIAL.
-        prepare_first_batch: begin to compute the first batches at once.
-        fresh_epochs: begin every epoch at the first sample of the shard.
-        collate: what an output becomes, see ``DALIGenericIterator``.
-        valid_name: name of a further value, see ``DALIGenericIterator``.
+    The other arguments are those of `GenericIterator`.
     """
 
     def __init__(

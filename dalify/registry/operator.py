@@ -138,6 +138,8 @@ class Operator:
         is_random: draws random numbers; takes ``seed``.
         role: what it is for in a graph. A reader has ``index`` and ``read`` and takes the common reader arguments.
         is_foldable: computed when the graph is built if all inputs are constants.
+        is_elementwise: kernels for groups compute each element by itself. They may get their first input as the
+            output, and an input whose samples are one, as a view with stride 0.
         is_serial: runs for one batch at a time, in order, as required by Python functions of users.
         has_side_effect: kept even if its outputs are not used.
         takes_mixed: whether the device ``mixed`` is supported: CPU inputs, GPU outputs.
@@ -167,6 +169,7 @@ class Operator:
         reader: bool = False,
         role: Role = Role.KERNEL,
         foldable: bool = False,
+        elementwise: bool = False,
         serial: bool = False,
         side_effect: bool = False,
         mixed: bool = False,
@@ -190,6 +193,7 @@ class Operator:
         self.is_random = random
         self.role = Role.READER if reader else role
         self.is_foldable = foldable
+        self.is_elementwise = elementwise
         self.is_serial = serial
         self.has_side_effect = side_effect
         self.takes_mixed = mixed
@@ -539,6 +543,7 @@ def operator(
     reader: bool = ...,
     role: Role = ...,
     foldable: bool = ...,
+    elementwise: bool = ...,
     serial: bool = ...,
     side_effect: bool = ...,
     mixed: bool = ...,
@@ -558,8 +563,8 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
             any number), whose other parameters are the arguments of the operator, and which returns the Spec, or tuple
             of Specs, of the outputs.
         flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, role,
-            foldable, serial, side_effect, mixed, user_code, needs, effect, stands_for, constructor, alphabetical,
-            stores_any_float.
+            foldable, elementwise, serial, side_effect, mixed, user_code, needs, effect, stands_for, constructor,
+            alphabetical, stores_any_float.
     """
     if rule is not None:
         return Operator(rule, **flags)

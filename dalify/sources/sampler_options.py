@@ -107,10 +107,6 @@ class SamplerOptions:
         shard = self.shard(epoch)
         return self.size * shard // self.num_shards, self.size * (shard + 1) // self.num_shards
 
-    def batches_per_epoch(self, batch_size: int) -> int | None:
-        """Return the number of batches per epoch and shard; None without padding, when epochs start within batches."""
-        return -(-self.largest_shard // batch_size) if self.pad_last_batch else None
-
     def meta(self) -> dict[str, int]:
         """Return the values of ``Pipeline.reader_meta``, under DALI's names."""
         return {

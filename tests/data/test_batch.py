@@ -31,7 +31,6 @@ def test_a_dense_batch() -> None:
     assert (taken.dense == DENSE[[3, 0, 3]]).all()
     assert taken.origins == ["d", "a", "d"]
     assert batch.with_layout("AB").layout == "AB"
-    assert batch.with_origins(None).origins is None
     assert batch.spec_of(2) == Spec(DALIDataType.INT16, None, "HW", (3, 2))
     assert repr(batch) == "Batch(cpu INT16 'HW' dense (4, 3, 2))"
 

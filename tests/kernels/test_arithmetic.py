@@ -187,6 +187,27 @@ def test_each_sample_meets_its_own_parameter() -> None:
     np.testing.assert_array_equal(out, 10 - x)
 
 
+@pytest.mark.parametrize("function", list(FUNCTIONS))
+def test_results_do_not_depend_on_the_memory_of_operands(function: str) -> None:
+    """The output may be the first operand, and the samples of a constant are one."""
+    counts = {dtype: np.array([0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4]).astype(dtype) for dtype in DTYPES}
+    right = counts if function in ("lshift", "rshift") else RIGHT
+    arity = FUNCTIONS[function].arity
+    for dtypes in itertools.product(DTYPES, repeat=min(arity, 2)):
+        operands = [LEFT[dtypes[0]], right[dtypes[-1]][1:2], right[dtypes[-1]][2:3]][:arity]
+        if not defined(function, *(str(operand.dtype) for operand in operands)):
+            continue
+        dtype = result_dtype(function, *(from_numpy(operand.dtype) for operand in operands)).numpy
+        first = np.stack([operands[0], operands[0][::-1]])
+        copies = [first, *(np.repeat(operand[None], 2, axis=0) for operand in operands[1:])]
+        expected = np.empty(first.shape, dtype)
+        compute(function, expected, *copies)
+        views = [first, *(np.broadcast_to(operand, (2, 1)) for operand in operands[1:])]
+        out = first if first.dtype == dtype else np.empty(first.shape, dtype)
+        compute(function, out, *views)
+        assert out.tobytes() == expected.tobytes(), f"{function} {dtypes}"
+
+
 @pytest.mark.parametrize("function", ["div", "mod"])
 def test_integer_division_by_zero_names_the_sample(function: str) -> None:
     a, b = np.ones((3, 2), np.int32), np.array([[1, 1], [1, 0], [0, 1]], np.int32)

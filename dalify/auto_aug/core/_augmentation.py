@@ -110,15 +110,9 @@ class Augmentation:
         name: Any = _UNCHANGED,
         augmentation_cls: type[Augmentation] | None = None,
     ) -> Augmentation:
-        """Return a copy with changed settings; settings that are not specified are kept.
+        """Return a copy with changed settings, which are those of the class; the others are kept.
 
-        Args:
-            mag_range: see the class.
-            randomly_negate: see the class.
-            mag_to_param: see the class; None for the magnitude itself.
-            param_device: see the class.
-            name: see the class.
-            augmentation_cls: class of the result.
+        `mag_to_param` can be None, for the magnitude itself; `augmentation_cls` is the class of the result.
         """
         changes = {
             "mag_range": (mag_range, self._mag_range),

@@ -9,7 +9,7 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.base.source_line import SourceLine
 from dalify.graph import DataNode, apply
 
-__all__ = ["SignedBin", "check_bin", "check_bin_count", "derived_seed", "signed_bin"]
+__all__ = ["SignedBin", "check_bin", "check_bin_count", "derived_seed", "random_index", "signed_bin"]
 
 _SEEDS = 2**31 - 1
 
@@ -93,6 +93,12 @@ def derived_seed(seed: int | None, part: int) -> int | None:
     magnitude. (In DALI, 4 augmentations with 5 bins and a seed give 8 of the 20 combinations.)
     """
     return None if seed is None else (seed * 1_000_003 + part * 7_919) % _SEEDS
+
+
+def random_index(count: int, *, seed: int | None, shape: tuple[int, ...] | None = None) -> DataNode:
+    """Return random integers in [0, count): one per sample, or `shape`."""
+    options = {} if shape is None else {"shape": shape}
+    return apply("random.uniform", values=list(range(count)), dtype=types.INT32, seed=seed, **options)
 
 
 def check_bin_count(count: object) -> None:

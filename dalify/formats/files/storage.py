@@ -67,19 +67,7 @@ _URL = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"<>]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageOptions:
-    """Options for reading remote files.
-
-    Attributes:
-        cache_folder: folder for copies of remote data; None: no cache. Files are assumed not to change. Copies are
-            readable only by this user, and verified on each use. A copy that cannot be decoded is deleted and fetched
-            again.
-        cache_bytes: maximum size of the cache; least recently used data is deleted. Containers that are copied as a
-            whole count, but stay while they are in use.
-        timeout_s: maximum time of one response, from the request to its last byte. A file that is copied is requested
-            in parts of 32 MiB.
-        retries: number of retries, after 0.2 s, 0.4 s and so on up to 10 s; later if the server asks for it
-            (``Retry-After``), but after `timeout_s` at the latest.
-    """
+    """Options for reading remote files; see `configure`."""
 
     cache_folder: str | None = None
     cache_bytes: int = 10 << 30

@@ -61,7 +61,7 @@ class Records(Sequence[Record]):
         context: passed to every record.
     """
 
-    __slots__ = ("_context", "_files", "_firsts", "_offsets", "_sizes", "_starts")
+    __slots__ = ("_files", "_firsts", "_offsets", "_sizes", "_starts", "context")
 
     def __init__(
         self, paths: Sequence[str], places: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]], context: Any = None
@@ -71,7 +71,7 @@ class Records(Sequence[Record]):
         self._sizes = np.concatenate([sizes for _, sizes in places])
         self._firsts = [0, *np.cumsum([len(offsets) for offsets, _ in places]).tolist()]
         self._starts = np.array(self._firsts[:-1], np.int64)
-        self._context = context
+        self.context = context
 
     def __len__(self) -> int:
         """Return the number of records."""
@@ -89,12 +89,7 @@ class Records(Sequence[Record]):
         if not 0 <= number < len(self):
             raise IndexError(f"record {index} of {len(self)}")
         file = bisect_right(self._firsts, number) - 1
-        return Record(self._files, file, int(self._offsets[number]), int(self._sizes[number]), self._context)
-
-    @property
-    def context(self) -> Any:
-        """The context of every record."""
-        return self._context
+        return Record(self._files, file, int(self._offsets[number]), int(self._sizes[number]), self.context)
 
     def read_many(self, numbers: NDArray[np.int64]) -> Pieces | None:
         """Return the bytes of records, read in one call; None if each must be read separately."""

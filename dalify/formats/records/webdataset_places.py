@@ -27,22 +27,20 @@ class Extensions:
         pairs: extension and index of the output; lower case if not case-sensitive.
         sizes: element size of each output in bytes.
         folds: whether extensions are not case-sensitive.
+
+    Attributes:
+        arrays: arguments of compiled functions: strings, their ends, outputs, element sizes, case folding.
     """
 
     def __init__(self, pairs: list[tuple[bytes, int]], sizes: list[int], *, folds: bool) -> None:
         self.count = len(sizes)
-        self._arrays = (
+        self.arrays = (
             np.frombuffer(b"".join(extension for extension, _ in pairs) or b"\0", np.uint8),
             np.cumsum([len(extension) for extension, _ in pairs], dtype=np.int64),
             np.array([output for _, output in pairs], np.int64),
             np.array(sizes, np.int64),
             folds,
         )
-
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """Arguments of compiled functions: strings, their ends, outputs, element sizes, case folding."""
-        return self._arrays
 
 
 @njit(nogil=True, cache=True)

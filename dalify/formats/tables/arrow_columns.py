@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import DTypeError, ReaderError
 from dalify.base.optional import LazyModule
+from dalify.data import Batch
 from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.whole_file import read_file
 from dalify.formats.tables.arrow_memory import FileMemory, Values, ValuesInFile
@@ -70,7 +71,7 @@ class Column:
         self._check(start, stop)
         return self._part(start, stop)
 
-    def samples(self, rows: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
+    def samples(self, rows: NDArray[np.int64]) -> Batch | None:
         """Return copies of values that are byte strings.
 
         None for other types, and if a value is null, damaged or large: then each value is read separately.
@@ -130,7 +131,7 @@ class _Bytes(Column):
         self._offsets = offsets
         self._values = values
 
-    def samples(self, rows: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
+    def samples(self, rows: NDArray[np.int64]) -> Batch | None:
         starts, stops = self._offsets[rows].astype(np.int64), self._offsets[rows + 1].astype(np.int64)
         is_within = (starts >= 0) & (starts <= stops) & (stops <= len(self._values))  # offsets are not trusted
         return self._values.samples(starts, stops) if is_within.all() and self._are_held(rows) else None
@@ -157,7 +158,7 @@ class _Views(Column):
         self._views = views
         self._buffers = list(buffers)
 
-    def samples(self, rows: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
+    def samples(self, rows: NDArray[np.int64]) -> Batch | None:
         views = self._views[rows]
         is_long = views[:, 0] > _SHORT_BYTES
         if not is_long.all() or len(set(views[:, 2].tolist())) != 1 or not self._are_held(rows):
@@ -185,7 +186,7 @@ class _Categories(Column):
         self._numbers = numbers
         self._values = values
 
-    def samples(self, rows: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
+    def samples(self, rows: NDArray[np.int64]) -> Batch | None:
         chosen = self._chosen(rows)
         return None if chosen is None else self._values.samples(chosen)
 
@@ -211,7 +212,7 @@ class _Files(Column):
         self._paths = paths
         self._root = root
 
-    def samples(self, rows: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
+    def samples(self, rows: NDArray[np.int64]) -> Batch | None:
         return self._contents.samples(rows) if self._are_held(rows) else None
 
     def _row(self, number: int) -> NDArray[Any]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.data import Batch
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import copy_pieces
@@ -63,10 +64,10 @@ class Values:
         copied[...] = self._array[start:stop]
         return copied
 
-    def samples(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
+    def samples(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Batch | None:
         """Return copies of several ranges of values, or None if they are large. For bytes."""
         pieces = copy_pieces(self._address + starts, stops - starts)
-        return None if pieces is None else pieces.samples().samples
+        return None if pieces is None else pieces.samples()
 
 
 class ValuesInFile(Values):
@@ -106,11 +107,11 @@ class ValuesInFile(Values):
         """Return a copy of a range of values; see ``part``."""
         return self.part(start, stop)
 
-    def samples(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
+    def samples(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Batch | None:
         """Return copies of several ranges of values, or None if each must be read separately."""
         numbers = np.full(len(starts), self._number, np.int64)
         pieces = self._files.read_many(numbers, self._offset + starts, stops - starts)
-        return None if pieces is None else pieces.samples().samples
+        return None if pieces is None else pieces.samples()
 
 
 class FileMemory:

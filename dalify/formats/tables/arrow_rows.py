@@ -152,21 +152,24 @@ class ArrowRows(Sequence[ArrowRow]):
         return ArrowRow(self, number - self._first_rows[block], block, number - self._firsts[block])
 
     def read_many(self, numbers: NDArray[np.int64]) -> tuple[Any, ...] | None:
-        """Return the columns of rows, each ``[N]`` or a list of N arrays; None if rows must be read one by one."""
+        """Return the columns of rows, each ``[N]``, a `Batch` or a list of arrays; None if each must be read alone."""
         rows = numbers if self._order is None else self._order[numbers]
         blocks = np.searchsorted(self._ends, rows, side="right")
-        wanted, members = np.unique(blocks, return_inverse=True)
+        wanted = sorted(set(blocks.tolist()))
         if len(wanted) > _MAX_BLOCKS:  # all of them would be in memory at the same time
             return None
         offsets = rows - (self._ends - self._entries)[blocks]
+        members = np.searchsorted(wanted, blocks)
         try:
-            held = [self.block(block) for block in wanted.tolist()]
-            pairs = list(zip(members.tolist(), offsets.tolist(), strict=True))
+            held = [self.block(block) for block in wanted]
             found: list[Any] = []
             for place in range(len(self.columns)):
                 columns = [block[place] for block in held]
                 many = _together(columns, members, offsets)
-                found.append([columns[block].row(offset) for block, offset in pairs] if many is None else many)
+                if many is None:
+                    pairs = zip(members.tolist(), offsets.tolist(), strict=True)
+                    many = [columns[block].row(offset) for block, offset in pairs]
+                found.append(many)
         except ReaderError:
             return None
         return tuple(found)
@@ -236,6 +239,9 @@ def _together(columns: Sequence[Column], members: NDArray[np.int64], offsets: ND
         members: index into ``columns`` for each row.
         offsets: row index in its block, for each row.
     """
+    if len(columns) == 1:
+        values = columns[0].numbers(offsets)
+        return columns[0].samples(offsets) if values is None else values
     chosen = [members == block for block in range(len(columns))]
     numbers = [column.numbers(offsets[rows]) for column, rows in zip(columns, chosen, strict=True)]
     if all(values is not None for values in numbers):
@@ -245,14 +251,12 @@ def _together(columns: Sequence[Column], members: NDArray[np.int64], offsets: ND
         found = column.samples(offsets[rows])
         if found is None:
             return None
-        for place, sample in zip(np.flatnonzero(rows).tolist(), found, strict=True):
+        for place, sample in zip(np.flatnonzero(rows).tolist(), found.samples, strict=True):
             samples[place] = sample
     return samples
 
 
 def _joined(chosen: Sequence[NDArray[np.bool_]], parts: Sequence[Any]) -> NDArray[Any]:
-    if len(parts) == 1:
-        return parts[0]
     found = np.empty(len(chosen[0]), parts[0].dtype)
     for rows, part in zip(chosen, parts, strict=True):
         found[rows] = part

@@ -213,8 +213,14 @@ class ParquetSource:
             return self._opened(self._metadata).read(columns=[name], use_threads=False).column(0)
 
     def _opened(self, metadata: Any = None) -> Any:
+        path = storage.copy_if_there(self.name)
+        is_remote = storage.is_remote(path)
+        # A local file is read by pyarrow, without a call of Python, which needs the GIL.
+        file = (
+            pyarrow.PythonFile(FileObject(self._files, self._number), mode="r") if is_remote else pyarrow.OSFile(path)
+        )
         return pyarrow_parquet.ParquetFile(
-            pyarrow.PythonFile(FileObject(self._files, self._number), mode="r"),
+            file,
             metadata=metadata,
             pre_buffer=self._files.is_remote,
             page_checksum_verification=True,  # if the file has checksums

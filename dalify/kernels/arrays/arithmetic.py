@@ -54,6 +54,8 @@ _UFUNCS: dict[str, np.ufunc] = {
     "acosh": np.arccosh,
     "atanh": np.arctanh,
 }
+# NumPy rounds them differently if there is one exponent.
+_POWERS = ("fpow", "pow")
 _COMPARISONS: dict[str, np.ufunc] = {
     "eq": np.equal,
     "neq": np.not_equal,
@@ -69,12 +71,16 @@ def compute(function: str, out: np.ndarray, *operands: np.ndarray) -> None:
 
     Args:
         function: a name in `dalify.kernels.arrays.promotion.FUNCTIONS`.
-        out: output [N, ...] with the broadcast shape of the samples and the dtype of `result_dtype`.
+        out: output [N, ...] with the broadcast shape of the samples and the dtype of `result_dtype`; may be the first
+            operand.
         operands: arrays [N, ...]; samples are broadcast, aligned at the last axis.
 
     Raises:
         ArgumentValueError: an integer is divided by zero.
     """
+    if function not in _POWERS:
+        # A constant: one sample for all, so that NumPy makes one loop of all samples.
+        operands = tuple(operand[:1] if operand.strides[0] == 0 else operand for operand in operands)
     aligned = [_align(operand, out.shape) for operand in operands]
     with np.errstate(all="ignore"):
         ufunc = _UFUNCS.get(function)

@@ -15,21 +15,20 @@ from dalify.data.spec import Spec
 __all__ = ["check_center", "check_layout", "chosen_axes", "normal_axis", "reduced_spec", "without_axes"]
 
 
-def normal_axis(axis: int, ndim: int, *, extra: int = 0, name: str = "axis") -> int:
+def normal_axis(axis: int, ndim: int, *, extra: int = 0) -> int:
     """Return a non-negative axis.
 
     Args:
         axis: from ``-ndim - extra`` to ``ndim - 1 + extra``; negative axes count from the end.
         ndim: number of dimensions.
         extra: 1 for the position of an axis to insert.
-        name: name of the argument, for the error message.
 
     Raises:
         IndexingError: the axis is out of range.
     """
     size = ndim + extra
     if not -size <= axis < size:
-        raise IndexingError(f"{name} {axis} is out of range for {ndim}-D samples: it must be in [{-size}, {size - 1}].")
+        raise IndexingError(f"axis {axis} is out of range for {ndim}-D samples: it must be in [{-size}, {size - 1}].")
     return axis % size if size else 0
 
 

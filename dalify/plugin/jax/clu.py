@@ -29,18 +29,7 @@ def get_spec_for_array(jax_array: Any) -> Any:
 class DALIGenericPeekableIterator(DALIGenericIterator):
     """A ``DALIGenericIterator`` of JAX with CLU's ``peek``. All batches have the shape and type of ``element_spec``.
 
-    Args:
-        pipelines: see ``DALIGenericIterator`` for all arguments.
-        output_map: names of the outputs, in their order.
-        size: number of samples of an epoch.
-        reader_name: name of the reader.
-        auto_reset: whether the next epoch starts automatically.
-        last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
-        last_batch_policy: FILL or DROP.
-        prepare_first_batch: start to compute the first batches immediately.
-        sharding: a JAX sharding.
-        pmap_compatible: add a first axis of devices to the arrays.
-        options: fresh_epochs, collate, valid_name.
+    The arguments are those of ``DALIGenericIterator``; `last_batch_policy` is FILL or DROP.
 
     Raises:
         ShapeError: (during an epoch) a batch differs from the previous ones in shape or type.
@@ -172,20 +161,9 @@ def peekable_data_iterator(
     devices: Sequence[Any] | None = None,
     pmap_compatible: bool | None = None,
 ) -> Any:
-    """Turn a pipeline function into a function that returns a ``DALIGenericPeekableIterator``; see ``data_iterator``.
+    """Turn a pipeline function into a function that returns a ``DALIGenericPeekableIterator``.
 
-    Args:
-        pipeline_fn: a function for ``pipeline_def``, or its result.
-        output_map: names of the outputs, in their order.
-        size: number of samples of an epoch.
-        reader_name: name of the reader.
-        auto_reset: whether the next epoch starts automatically.
-        last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
-        last_batch_policy: FILL or DROP.
-        prepare_first_batch: start to compute the first batches immediately.
-        sharding: JAX sharding of the arrays.
-        devices: JAX devices, instead of ``sharding``.
-        pmap_compatible: add a first axis of devices to the arrays; None: with ``devices``.
+    The arguments are those of ``data_iterator``; `last_batch_policy` is FILL or DROP.
     """
     options = {
         "output_map": output_map,

@@ -123,17 +123,7 @@ class DALIGenericIterator(GenericIterator):
 class DALIClassificationIterator(DALIGenericIterator):
     """A ``DALIGenericIterator`` for pipelines with two outputs, which it calls ``data`` and ``label``.
 
-    Args:
-        pipelines: one pipeline, or a list of pipelines.
-        size: number of samples of an epoch, for all pipelines; prefer ``reader_name``.
-        reader_name: name of the reader.
-        auto_reset: whether the next epoch starts automatically.
-        last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
-        last_batch_policy: see ``DALIGenericIterator``.
-        prepare_first_batch: start to compute the first batches immediately.
-        sharding: see ``DALIGenericIterator``.
-        pmap_compatible: add a first axis of devices to the arrays.
-        options: fresh_epochs, collate, valid_name.
+    The other arguments are those of ``DALIGenericIterator``; `options` are fresh_epochs, collate and valid_name.
     """
 
     def __init__(
@@ -275,15 +265,9 @@ def decorated(
     devices: Sequence[Any] | None,
     pmap_compatible: bool | None,
 ) -> Any:
-    """Return the decorator, or the decorated function, for one class of iterators.
+    """Return the decorated function, or the decorator if `pipeline_fn` is None, for one class of iterators.
 
-    Args:
-        iterator: the class.
-        pipeline_fn: the function, or None for the decorator.
-        options: options of the iterator.
-        sharding: see ``data_iterator``.
-        devices: see ``data_iterator``.
-        pmap_compatible: see ``data_iterator``.
+    `sharding`, `devices` and `pmap_compatible` are as in ``data_iterator``; `options` are its other arguments.
     """
     if sharding is not None and devices is not None:
         raise IteratorArgumentError(

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from dalify.api.classes import OperatorInstance
 from dalify.api.functions import apply_operator
 from dalify.registry import catalog
-from dalify.registry.op_spec import OpSpec
-from dalify.registry.schema import OpSchema
 
 __all__ = ["TorchPythonFunction", "torch_python_function"]
 
@@ -66,7 +65,7 @@ def torch_python_function(
     return apply_operator(catalog.find("python_function"), inputs, arguments)
 
 
-class TorchPythonFunction:
+class TorchPythonFunction(OperatorInstance):
     """``torch_python_function`` as a class: made with the function, called with the inputs.
 
     Args:
@@ -77,8 +76,8 @@ class TorchPythonFunction:
         arguments: output_layouts, name, preserve.
     """
 
+    operator = catalog.find("python_function")
     schema_name = "TorchPythonFunction"
-    device = "cpu"
 
     def __init__(
         self,
@@ -88,32 +87,15 @@ class TorchPythonFunction:
         batch_processing: bool = False,
         **arguments: Any,
     ) -> None:
+        own = {"num_outputs": num_outputs, "device": device, "batch_processing": batch_processing}
+        super().__init__(function=function, **own, **arguments)
         self.function = function
         self.num_outputs = num_outputs
-        self.device = device
         self.batch_processing = batch_processing
-        self.arguments = arguments
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
         """Make the graph values; arguments given here count more than those given to the constructor."""
-        own = ("function", "num_outputs", "device", "batch_processing")
-        given = {name: getattr(self, name) for name in own} | self.arguments | arguments
-        return torch_python_function(*inputs, **given)
-
-    @property
-    def preserve(self) -> bool:
-        """Whether it runs although no output needs it."""
-        return bool(self.arguments.get("preserve", False))
-
-    @property
-    def schema(self) -> OpSchema:
-        """What the operator takes."""
-        return OpSchema(catalog.find("python_function"), "python_function")
-
-    @property
-    def spec(self) -> OpSpec:
-        """What it was made with."""
-        return OpSpec(self.schema_name, {"device": self.device, "num_outputs": self.num_outputs, **self.arguments})
+        return torch_python_function(*inputs, **{**self.arguments, **arguments})
 
 
 def _tensors(value: Any) -> Any:

@@ -49,22 +49,9 @@ class DALIClassificationIterator(ClassificationIterator, DALIGenericIterator):
 class DALIRaggedIterator(DALIGenericIterator):
     """A ``DALIGenericIterator`` for outputs whose samples differ in shape.
 
-    Args:
-        pipelines: one pipeline, or a list of pipelines.
-        output_map: names of the outputs, in their order.
-        size: samples of an epoch, over all pipelines; better name the reader.
-        reader_name: name of the reader, as given to it.
-        output_types: per output ``DENSE_TAG`` (one tensor ``[N, ...]``), ``SPARSE_LIST_TAG`` (a list of N tensors) or
-            ``SPARSE_COO_TAG`` (one sparse tensor ``[N, longest, ...]`` of samples with at least one dimension); all
-            dense by default.
-        auto_reset: whether the next epoch begins by itself.
-        fill_last_batch: old way to say last_batch_policy.
-        dynamic_shape: accepted; shapes may always change.
-        last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
-        last_batch_policy: FILL, DROP or PARTIAL.
-        prepare_first_batch: begin to compute the first batches at once.
-        fresh_epochs: begin every epoch at the first sample of the shard.
-        valid_name: name of a further value, see ``DALIGenericIterator``.
+    `output_types` has for each output ``DENSE_TAG`` (one tensor ``[N, ...]``), ``SPARSE_LIST_TAG`` (a list of N
+    tensors) or ``SPARSE_COO_TAG`` (one sparse tensor ``[N, longest, ...]`` of samples with at least one dimension); all
+    are dense by default. The other arguments are those of ``DALIGenericIterator``.
     """
 
     DENSE_TAG = "dense"

@@ -78,7 +78,7 @@ class WorkerGroup:
         self._key = key
         self._paths = paths
         self._post = post
-        self._setup: list[Any] = []
+        self.setup: list[Any] = []  # the reference to what workers load, in a list, so that Ray does not resolve it
         self.wanted = pool.minimum
         self.members: dict[int, Member] = {}
         self._retries: dict[int, _Retry] = {}
@@ -88,18 +88,13 @@ class WorkerGroup:
         self._waits_since: float | None = None
         self._told_waiting = 0
 
-    @property
-    def setup(self) -> list[Any]:
-        """The reference to what workers load, in a list, so that Ray does not resolve it."""
-        return self._setup
-
     def begin(self, content: tuple[bytes, Callable[[bytes], Any]]) -> None:
         """Start the first workers.
 
         Args:
             content: of the setup, and what loads it.
         """
-        self._setup = [ray.put(content)]
+        self.setup = [ray.put(content)]
         self.fill_up()
 
     def fill_up(self) -> None:
@@ -126,7 +121,7 @@ class WorkerGroup:
         if self._waits_since is None:
             self._waits_since = member.began
         watch(member.actor.about.remote(), partial(self._post, self._hear_about, member))
-        greeting = member.actor.greet.remote(self._key, self._setup, self._paths)
+        greeting = member.actor.greet.remote(self._key, self.setup, self._paths)
         watch(greeting, partial(self._post, self._hear_greeting, member))
 
     def _hear_about(self, member: Member, about: Any, error: BaseException | None) -> None:

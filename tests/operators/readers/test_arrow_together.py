@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalify.base.errors import ReaderError
+from dalify.data import Batch
 from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
 from dalify.formats.tables.arrow_tables import TableSource
 
@@ -47,7 +48,8 @@ def test_rows_of_several_blocks_are_as_one_by_one(data: st.DataObject) -> None:
     assert together is not None
     for column, expected in zip(together, zip(*(rows[number].read() for number in numbers), strict=True), strict=True):
         assert len(column) == len(numbers)
-        for one, other in zip(column, expected, strict=True):
+        samples = column.samples if isinstance(column, Batch) else column
+        for one, other in zip(samples, expected, strict=True):
             assert np.asarray(one).dtype == other.dtype
             np.testing.assert_array_equal(one, other)
 

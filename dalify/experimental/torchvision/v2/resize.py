@@ -15,13 +15,7 @@ __all__ = ["Resize", "ResizeRule"]
 
 
 class ResizeRule:
-    """Arguments of Resize, checked.
-
-    Args:
-        size: see `Resize`.
-        interpolation: see `Resize`.
-        max_size: see `Resize`.
-        antialias: see `Resize`.
+    """The arguments of `Resize`, checked.
 
     Raises:
         ArgumentTypeError: the size is neither an integer nor a list.

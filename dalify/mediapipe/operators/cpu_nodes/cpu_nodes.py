@@ -6,10 +6,13 @@ Programs import them from this path.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
+from dalify.mediapipe.operators.reader_nodes.reader_nodes import media_ext_reader_op_tensor_info
+
 __all__ = ["media_ext_cpu_op_impl", "media_ext_cpu_op_tensor_info", "media_function"]
+
+media_ext_cpu_op_tensor_info = media_ext_reader_op_tensor_info
 
 
 class media_function(ABC):  # noqa: N801 -- the name that programs import
@@ -25,21 +28,6 @@ class media_function(ABC):  # noqa: N801 -- the name that programs import
     @abstractmethod
     def __call__(self, *inputs: Any) -> Any:
         """Return an array with the batch as its first dimension; `inputs` have the same form."""
-
-
-@dataclass(frozen=True)
-class media_ext_cpu_op_tensor_info:  # noqa: N801
-    """Dtype and extents of a batch.
-
-    Attributes:
-        dtype: dtype.
-        shape: extents, fastest dimension first, batch last.
-        layout: letters of the dimensions in the same order.
-    """
-
-    dtype: str
-    shape: Any
-    layout: str = ""
 
 
 class media_ext_cpu_op_impl(media_function):  # noqa: N801

@@ -22,12 +22,4 @@ def to_grayscale(inpt: Any, num_output_channels: int = 1, device: Any = "cpu") -
     return computed(inpt, device, lambda images: gray(images, channels))
 
 
-def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1, device: Any = "cpu") -> Any:
-    """Make images gray: another name of ``to_grayscale``.
-
-    Args:
-        inpt: a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.
-        num_output_channels: 1, or 3 equal ones.
-        device: ``cpu`` or ``gpu``.
-    """
-    return to_grayscale(inpt, num_output_channels, device)
+rgb_to_grayscale = to_grayscale

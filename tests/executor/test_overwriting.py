@@ -1,0 +1,118 @@
+"""Element-wise steps write their results over their first input if nothing else reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify import fn, pipeline_def
+from dalify.executor.kernel_step import KernelStep
+from dalify.pipeline.pipeline import parts_of
+
+RANDOM = np.random.default_rng(0)
+UNIFORM = [RANDOM.normal(0, 3, (4, 5)).astype(np.float32) for _ in range(6)]
+RAGGED = [RANDOM.normal(0, 3, (size, 5)).astype(np.float32) for size in (4, 4, 1, 7, 3, 3)]
+ROW = np.arange(10, 15, dtype=np.float32)
+
+
+def chain(x: Any) -> tuple[Any, ...]:
+    return ((x * 2.0 + 1.0) / 3.0 - 0.5,)
+
+
+def read_twice(x: Any) -> tuple[Any, ...]:
+    doubled = x * 2.0
+    return (doubled + 1.0, doubled - 1.0)
+
+
+def also_output(x: Any) -> tuple[Any, ...]:
+    doubled = x * 2.0
+    return (doubled, (doubled + 1.0) * 3.0)
+
+
+def both_operands(x: Any) -> tuple[Any, ...]:
+    doubled = x * 2.0
+    return ((doubled * doubled) + 1.0,)
+
+
+def second_operand(x: Any) -> tuple[Any, ...]:
+    return (1.0 - (x * 2.0 - 3.0),)
+
+
+def other_type(x: Any) -> tuple[Any, ...]:
+    return (x * 2.0 > 1.0,)
+
+
+def larger_shape(x: Any) -> tuple[Any, ...]:
+    return ((ROW_OF[type(x)] * 2.0) + x,)
+
+
+ROW_OF: dict[type, Any] = {np.ndarray: ROW}
+STEPS: dict[Callable[[Any], Any], int] = {
+    chain: 3,
+    read_twice: 0,
+    also_output: 1,
+    both_operands: 1,
+    second_operand: 1,
+    other_type: 1,
+    larger_shape: 1,
+}
+
+
+def _run(samples: list[np.ndarray], expression: Callable[[Any], Any]) -> tuple[list[list[np.ndarray]], int]:
+    """Return the outputs of the third batch, and how many steps may write over their input."""
+
+    @pipeline_def(batch_size=len(samples), num_threads=2)
+    def pipeline():
+        x = fn.external_source(source=lambda: samples, ndim=2, dtype=np.float32, no_copy=True)
+        ROW_OF[type(x)] = fn.external_source(source=lambda: [ROW] * len(samples), ndim=1, dtype=np.float32)
+        return expression(x)
+
+    outputs: list[list[np.ndarray]] = []
+    with pipeline() as pipe:
+        for _ in range(3):
+            outputs = [[np.array(sample) for sample in output] for output in pipe.run()]
+        steps = [step for stage in parts_of(pipe).builder.engine().plan.stages for step in stage.steps]
+    return outputs, sum(isinstance(step, KernelStep) and step.overwrites for step in steps)
+
+
+@pytest.mark.parametrize("expression", STEPS)
+@pytest.mark.parametrize("samples", [UNIFORM, RAGGED], ids=["uniform", "ragged"])
+def test_results_are_those_of_numpy(samples: list[np.ndarray], expression: Callable[[Any], Any]) -> None:
+    before = [sample.copy() for sample in samples]
+    outputs, steps = _run(samples, expression)
+    for sample, *results in zip(before, *outputs, strict=True):
+        for result, expected in zip(results, expression(sample), strict=True):
+            np.testing.assert_array_equal(result, expected)
+    for sample, original in zip(samples, before, strict=True):
+        np.testing.assert_array_equal(sample, original)
+    assert steps == STEPS[expression]
+
+
+def test_branches_read_the_same_memory() -> None:
+    """A split of all samples is the value itself."""
+
+    def expression(x: Any) -> Any:
+        doubled = x * 2.0
+        is_all: Any = fn.reductions.sum(x) > -1e9
+        inside = doubled + 1.0 if is_all else doubled - 1.0
+        return inside, doubled * 3.0
+
+    outputs, _ = _run(UNIFORM, expression)
+    for sample, inside, outside in zip(UNIFORM, *outputs, strict=True):
+        np.testing.assert_array_equal(inside, sample * 2.0 + 1.0)
+        np.testing.assert_array_equal(outside, sample * 2.0 * 3.0)
+
+
+def test_views_of_a_result_keep_it() -> None:
+    def expression(x: Any) -> Any:
+        doubled = x * 2.0
+        flat = fn.reshape(doubled, shape=[-1])
+        return (flat + 1.0) * 2.0, (doubled + 3.0) * 2.0
+
+    outputs, _ = _run(UNIFORM, expression)
+    for sample, flat, plain in zip(UNIFORM, *outputs, strict=True):
+        np.testing.assert_array_equal(flat, ((sample * 2.0 + 1.0) * 2.0).reshape(-1))
+        np.testing.assert_array_equal(plain, (sample * 2.0 + 3.0) * 2.0)
