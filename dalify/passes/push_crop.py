@@ -12,7 +12,7 @@ first operator declares the operators of which that holds.
 
 from __future__ import annotations
 
-from dalify.graph import Graph
+from dalify.graph import Graph, Node
 from dalify.passes.pairs import join_pairs
 from dalify.passes.report import Report
 
@@ -31,8 +31,9 @@ def push_crop(graph: Graph, report: Report) -> Graph:
         lambda first, second: report.note("push_crop", f"{first!r} computes only the window of {second!r}"),
         kind="moves",
     )
-    return join_pairs(
-        moved,
-        lambda first, second: report.note("push_crop", f"{first!r} decodes only what {second!r} reads"),
-        kind="narrows",
-    )
+
+    def note(first: Node, second: Node) -> None:
+        where = " where the host decodes" if first.device == "mixed" else ""
+        report.note("push_crop", f"{first!r} decodes only what {second!r} reads{where}")
+
+    return join_pairs(moved, note, kind="narrows")
