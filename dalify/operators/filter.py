@@ -8,14 +8,16 @@ import cv2
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ShapeError, option_error_text
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
-from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.arrays.convert import saturate_cast
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.convolve import bordered_indices, data_axes
 from dalify.kernels.images.correlate import correlate_image
-from dalify.kernels.images.frames import flat_frames, per_frame
-from dalify.registry import PerSample, operator
+from dalify.kernels.images.correlate_torch import correlate_samples_torch
+from dalify.kernels.images.frames import flat_frames, folded_frames, frame_count, per_frame, per_frame_of_samples
+from dalify.registry import PerSample, Vectors, operator
 
 _BORDERS = {
     "reflect_101": cv2.BORDER_REFLECT_101,
@@ -247,37 +249,69 @@ def _(
                 saturate_cast(result, np.ascontiguousarray(sums).reshape(result.shape))
 
 
-@filter.gpu
+@filter.gpu_samples
 def _(
-    out: torch.Tensor,
-    data: torch.Tensor,
-    filter: torch.Tensor,
-    fill_value: torch.Tensor | None,
+    out: DeviceSamples,
+    data: DeviceSamples,
+    filter: DeviceSamples,
+    fill_value: DeviceSamples | None,
     *,
-    anchor: np.ndarray,
+    anchor: Vectors,
     border: str,
     mode: str,
     spec: Spec,
 ) -> None:
-    border = border if border in _BORDERS else _ALIASES[border]
-    source, target, axes, frames = _arguments(spec, data, out)
-    filters, anchors = _filters(filter.cpu().numpy(), axes, anchor, len(data), frames, mode)
-    given = None if fill_value is None else fill_value.cpu().numpy()
-    fills = _fills(given, len(data), frames)
-    extents = target.shape[2:-1]
-    for images, results, weights, places, fill in zip(source, target, filters, anchors.tolist(), fills, strict=True):
-        padded = images.float()
-        if mode == "same":
-            for axis, (before, extent) in enumerate(zip(places, weights.shape, strict=True), start=1):
-                index, outside = bordered_indices(padded.shape[axis], before, extent - 1 - before, border)
-                padded = padded.index_select(axis, torch.as_tensor(index, device=data.device))
-                shape = [1] * padded.ndim
-                shape[axis] = -1
-                padded = padded.masked_fill(torch.as_tensor(outside, device=data.device).reshape(shape), fill)
-        total = torch.zeros(results.shape, device=data.device)
-        for at in np.ndindex(weights.shape):
-            part = padded
-            for axis, (begin, extent) in enumerate(zip(at, extents, strict=True), start=1):
-                part = part.narrow(axis, begin, extent)
-            total += part * float(weights[at])
-        saturate_cast_torch(results, total)
+    layout = _letters(spec)
+    first, axes = data_axes(layout, data.ndim)
+    filters, owners = _filters_of_frames(filter, data, layout, axes)
+    anchors = np.zeros((len(filters), axes), np.int64)
+    if mode == "same":
+        given = [np.repeat(value, axes, axis=-1) if value.shape[-1] == 1 else value for value in anchor]
+        anchors = _anchors_of_frames(per_frame_of_samples(given, data, layout, "anchor", axes), filters.shapes, owners)
+    fills = None
+    if fill_value is not None:
+        counts = fill_value.shapes.prod(1).tolist()
+        places = [start + np.arange(count) for start, count in zip(fill_value.offsets, counts, strict=True)]
+        index = per_frame_of_samples(places, data, layout, "fill_value")
+        fills = fill_value.block.float().index_select(0, uploaded(index, data.device))
+    correlate_samples_torch(
+        folded_frames(out, layout),
+        folded_frames(data, layout),
+        filters,
+        anchors,
+        border if border in _BORDERS else _ALIASES[border],
+        fills,
+        first - layout.startswith("F"),
+    )
+
+
+def _filters_of_frames(
+    filters: DeviceSamples, data: DeviceSamples, layout: str, axes: int
+) -> tuple[DeviceSamples, np.ndarray]:
+    """Return the filter of each frame of all samples, without a copy, and int64 [frames]: the sample of each."""
+    counts = np.array([frame_count(layout, shape) for shape in data.shapes.tolist()])
+    given = filters.shapes[:, :-axes].prod(1)
+    wrong = (given != 1) & (given != counts)
+    if wrong.any():
+        n = int(wrong.argmax())
+        error = ShapeError(f"the filter has {given[n]} frames; the input has {counts[n]}.")
+        error.sample = n
+        raise error
+    owners = np.repeat(np.arange(len(counts)), counts)
+    frames = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+    shapes = filters.shapes[owners, -axes:]
+    offsets = filters.offsets[owners] + np.where(given[owners] == 1, 0, frames) * shapes.prod(1)
+    return DeviceSamples(filters.block, offsets, shapes), owners
+
+
+def _anchors_of_frames(anchors: np.ndarray, sizes: np.ndarray, owners: np.ndarray) -> np.ndarray:
+    """Return anchors int64 [frames, axes], the center where -1 is given."""
+    anchors = np.where(anchors == -1, sizes // 2, anchors).astype(np.int64)
+    wrong = ((anchors < 0) | (anchors >= sizes)).any(axis=1)
+    if wrong.any():
+        n = int(wrong.argmax())
+        extents = " x ".join(map(str, sizes[n].tolist()))
+        error = ArgumentValueError(f"anchor must be inside the filter of {extents}; got {anchors[n].tolist()}.")
+        error.sample = int(owners[n])
+        raise error
+    return anchors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,12 +11,13 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
-from dalify.kernels.images.convolve import convolve_axes, convolve_axes_torch, data_axes
-from dalify.kernels.images.frames import flat_frames
-from dalify.registry import PerSample, operator
+from dalify.kernels.images.convolve import convolve_axes, convolve_samples_torch, data_axes
+from dalify.kernels.images.frames import flat_frames, folded_frames, frame_count
+from dalify.registry import PerSample, Vectors, operator
 
 _MAX_WINDOW = 31
 
@@ -78,28 +80,37 @@ def _check_size(size: int, minimum: int, name: str) -> int:
     return size
 
 
-def _rows(values: Any, count: int, frames: int, axes: int, name: str) -> list[list[Any]]:
-    """Return an argument as one list per frame, a value for each axis."""
-    array = np.stack(values) if isinstance(values, list) else values
-    given = array.shape[-1]
-    if given not in (1, axes) or (array.ndim == 3 and array.shape[1] != frames):
-        raise ShapeError(f"{name} must have one value or one for each of the {axes} data axes; got {given}.")
-    rows = array.reshape(-1, given) if array.ndim == 3 else np.repeat(array, frames, axis=0)
-    return np.broadcast_to(rows, (count * frames, axes)).tolist()
+def _rows(values: Any, frames: Sequence[int], axes: int, name: str) -> list[list[Any]]:
+    """Return an argument as one list per frame of all samples, a value for each axis."""
+    rows: list[np.ndarray] = []
+    for n, (given, count) in enumerate(zip(values, frames, strict=True)):
+        if given.shape[-1] not in (1, axes) or (given.ndim > 1 and len(given) != count):
+            error = ShapeError(
+                f"{name} must have one value or one for each of the {axes} data axes; got {given.shape[-1]}."
+            )
+            error.sample = n
+            raise error
+        rows.append(np.broadcast_to(given, (count, axes)))
+    return np.concatenate(rows).tolist()
 
 
 def _terms(
-    spec: Spec, count: int, scale: Any, smoothing_size: Any, window_size: Any, normalized: bool
-) -> tuple[list[list[list[np.ndarray]]], int, str]:
-    """Return, for each derivative, the kernels of all frames; and the first axis and the layout."""
-    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
-    layout = spec.layout or ""
-    first, axes = data_axes(layout, len(spec.shape))
-    frames = spec.shape[0] if layout.startswith("F") else 1
-    windows = _rows(window_size, count, frames, axes, "window_size")
+    frames: Sequence[int], axes: int, scale: Any, smoothing_size: Any, window_size: Any, normalized: bool
+) -> list[list[list[np.ndarray]]]:
+    """Return, for each derivative, the kernels of all frames.
+
+    Args:
+        frames: number of frames of each sample.
+        axes: number of data axes.
+        scale: argument of the operator, as the others.
+        smoothing_size: argument.
+        window_size: argument.
+        normalized: argument.
+    """
+    windows = _rows(window_size, frames, axes, "window_size")
     given = smoothing_size is not None
-    smooth = _rows(smoothing_size, count, frames, axes, "smoothing_size") if given else windows
-    factors = _rows(np.ones((count, 1)) if scale is None else scale, count, frames, axes, "scale")
+    smooth = _rows(smoothing_size, frames, axes, "smoothing_size") if given else windows
+    factors = _rows(np.ones((len(frames), 1)) if scale is None else scale, frames, axes, "scale")
     terms: list[list[list[np.ndarray]]] = []
     for axis in range(axes):
         term: list[list[np.ndarray]] = []
@@ -112,7 +123,7 @@ def _terms(
             kernels[axis] = np.convolve(_binomial(size - 2), [1, -2, 1]) * amount
             term.append([kernel.astype(np.float32) for kernel in kernels])
         terms.append(term)
-    return terms, first + 1 - layout.startswith("F"), layout
+    return terms
 
 
 @laplacian.cpu
@@ -126,32 +137,41 @@ def _(
     normalized_kernel: bool,
     spec: Spec,
 ) -> None:
-    terms, first_axis, layout = _terms(spec, len(x), scale, smoothing_size, window_size, normalized_kernel)
+    layout = spec.layout or ""
+    first, axes = data_axes(layout, x.ndim - 1)
+    frames = [frame_count(layout, x.shape[1:])] * len(x)
+    terms = _terms(frames, axes, scale, smoothing_size, window_size, normalized_kernel)
     source = flat_frames(x, layout)
     total = np.zeros(source.shape, np.float32)
     part = np.empty(source.shape, np.float32)
     for kernels in terms:
-        convolve_axes(part, source, kernels, first_axis)
+        convolve_axes(part, source, kernels, first + 1 - layout.startswith("F"))
         total += part
     saturate_cast(flat_frames(out, layout), total)
 
 
-@laplacian.gpu
+@laplacian.gpu_samples
 def _(
-    out: torch.Tensor,
-    x: torch.Tensor,
+    out: DeviceSamples,
+    x: DeviceSamples,
     *,
-    scale: np.ndarray | None,
-    smoothing_size: np.ndarray | None,
-    window_size: np.ndarray,
+    scale: Vectors | None,
+    smoothing_size: Vectors | None,
+    window_size: Vectors,
     normalized_kernel: bool,
     spec: Spec,
 ) -> None:
-    terms, first_axis, layout = _terms(spec, len(x), scale, smoothing_size, window_size, normalized_kernel)
-    source = flat_frames(x, layout)
-    total = torch.zeros(source.shape, device=x.device)
-    part = torch.empty(source.shape, device=x.device)
+    layout = spec.layout or ""
+    first, axes = data_axes(layout, x.ndim)
+    frames = [frame_count(layout, shape) for shape in x.shapes.tolist()]
+    terms = _terms(frames, axes, scale, smoothing_size, window_size, normalized_kernel)
+    source, target = folded_frames(x, layout), folded_frames(out, layout)
+    total: torch.Tensor | None = None
     for kernels in terms:
-        convolve_axes_torch(part, source, kernels, first_axis)
-        total += part
-    saturate_cast_torch(flat_frames(out, layout), total)
+        block = torch.empty(target.block.shape, dtype=torch.float32, device=x.device)
+        dense = None if target.dense is None else block.reshape(target.dense.shape)
+        part = DeviceSamples(block, target.offsets, target.shapes, dense)
+        convolve_samples_torch(part, source, kernels, first - layout.startswith("F"))
+        total = block if total is None else total.add_(block)
+    assert total is not None, "dalify bug: a Laplacian without axes"
+    saturate_cast_torch(out.block, total)

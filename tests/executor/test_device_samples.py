@@ -20,6 +20,7 @@ from dalify.registry.catalog import find
 
 Operation = Callable[[Any], Any]
 
+FILTER = np.linspace(-0.2, 0.4, 12, dtype=np.float32).reshape(3, 4)
 MEAN, DEVIATION = [10.0, 20.0, 30.0], [4.0, 5.0, 6.0]
 
 
@@ -56,6 +57,19 @@ OPERATIONS: dict[str, Operation] = {
     "warp_affine to one size": lambda x: fn.warp_affine(x, matrix=[0.8, 0.2, 1.0, -0.3, 0.9, 2.0], size=(20, 20)),
     "rotate": lambda x: fn.rotate(x, angle=40.0, fill_value=9, interp_type=types.INTERP_NN),
     "gaussian_blur": lambda x: fn.gaussian_blur(x, sigma=1.3),
+    "filter": lambda x: fn.filter(x, FILTER, anchor=[1, 3], dtype=types.FLOAT),
+    "filter, repeated": lambda x: fn.filter(x, FILTER, border="wrap"),
+    "filter, filled": lambda x: fn.filter(x, FILTER, np.float32(9), border="fill"),
+    "filter, valid": lambda x: fn.filter(x, FILTER, mode="valid"),
+    "filter, planar": lambda x: fn.filter(fn.transpose(x, perm=[2, 0, 1]), FILTER, border="clamp"),
+    "laplacian": lambda x: fn.laplacian(x, window_size=[5, 3], dtype=types.FLOAT),
+    "laplacian, planar": lambda x: fn.laplacian(fn.transpose(x, perm=[2, 0, 1]), smoothing_size=1),
+    "dilate": lambda x: fn.experimental.dilate(x, mask_size=[6, 3], anchor=[4, 0]),
+    "dilate, planar": lambda x: fn.experimental.dilate(
+        fn.transpose(x, perm=[2, 0, 1]), mask_size=[3, 5], border_mode="reflect"
+    ),
+    "erode": lambda x: fn.experimental.erode(x, mask_size=[4, 5], iterations=2, border_mode="reflect_101"),
+    "erode, wide": lambda x: fn.experimental.erode(x, mask_size=[41, 3], border_mode="wrap"),
     "flip": lambda x: fn.flip(x, horizontal=1, vertical=1),
     "crop": lambda x: fn.crop(x, crop=(5, 7), crop_pos_x=0.3, dtype=types.FLOAT),
     "crop, filled": lambda x: fn.crop(x, crop=(30, 20), out_of_bounds_policy="pad", fill_values=[7.0, 8.0, 9.0]),

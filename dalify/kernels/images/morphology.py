@@ -6,6 +6,7 @@ constant border outside the image has the value that does not affect the result.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -13,16 +14,19 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, option_error_text
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
+from dalify.kernels.arrays.grid_torch import Grid
+from dalify.kernels.arrays.windows_torch import bordered_samples_torch, window_samples_torch
 from dalify.kernels.images.convolve import bordered_indices
-from dalify.kernels.images.frames import per_frame
+from dalify.kernels.images.frames import folded_frames, per_frame, per_frame_of_samples
 from dalify.kernels.images.image_planes import filter_layout, planes
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["min_max_filter_cpu", "min_max_filter_gpu", "morphology_spec"]
+__all__ = ["min_max_filter_cpu", "min_max_filter_samples_torch", "morphology_spec"]
 
 # DALI's names -> names of our index tables.
 _BORDERS = {
@@ -59,26 +63,42 @@ def morphology_spec(x: Spec, border_mode: str, iterations: int) -> Spec:
     return x
 
 
-def _masks(mask_size: Any, anchor: Any, iterations: int, frames: int) -> list[tuple[int, int, int, int]]:
+def _pairs(values: Any) -> list[np.ndarray]:
+    """Return an argument of each sample with two numbers where it has one."""
+    return [np.repeat(value, 2, axis=-1) if value.shape[-1] == 1 else value for value in values]
+
+
+def _masks(
+    sizes: np.ndarray, anchors: np.ndarray, iterations: int, owners: np.ndarray
+) -> list[tuple[int, int, int, int]]:
     """Return for each frame the extent of the mask to the left, right, up and down.
 
     Several iterations are equivalent to one with a larger mask.
+
+    Args:
+        sizes: width and height, integers [frames of all samples, 2].
+        anchors: x and y, as `sizes`.
+        iterations: number of iterations.
+        owners: the sample of each frame, int64 [frames], for errors.
     """
-    vectors = []
-    for name, values in (("mask_size", mask_size), ("anchor", anchor)):
-        given = np.stack(values) if isinstance(values, list) else values
-        given = np.repeat(given, 2, axis=-1) if given.shape[-1] == 1 else given
-        vectors.append(per_frame(given, frames, name, 2).astype(np.int64))
-    sizes, anchors = vectors
+    sizes, anchors = sizes.astype(np.int64), anchors.astype(np.int64)
     reach = (sizes - 1) * min(iterations, _MAX_MASK + 1)
-    if (sizes < 1).any() or (reach > _MAX_MASK).any():
-        wrong = sizes[((sizes < 1) | (reach > _MAX_MASK)).any(axis=1)][0].tolist()
-        raise ArgumentValueError(f"mask_size must be a width and a height in [1, {_MAX_MASK}]; got {wrong}.")
+    wrong = ((sizes < 1) | (reach > _MAX_MASK)).any(axis=1)
+    if wrong.any():
+        n = int(wrong.argmax())
+        error = ArgumentValueError(
+            f"mask_size must be a width and a height in [1, {_MAX_MASK}]; got {sizes[n].tolist()}."
+        )
+        error.sample = int(owners[n])
+        raise error
     middle = np.where(anchors == -1, sizes // 2, anchors)
-    if ((middle < 0) | (middle >= sizes)).any():
-        n = int(((middle < 0) | (middle >= sizes)).any(axis=1).argmax())
+    wrong = ((middle < 0) | (middle >= sizes)).any(axis=1)
+    if wrong.any():
+        n = int(wrong.argmax())
         width, height = sizes[n].tolist()
-        raise ArgumentValueError(f"anchor must be inside the mask of {width} x {height}; got {anchors[n].tolist()}.")
+        error = ArgumentValueError(f"anchor must be inside the mask of {width} x {height}; got {anchors[n].tolist()}.")
+        error.sample = int(owners[n])
+        raise error
     before = middle * iterations
     sides = zip(before.tolist(), (reach - before).tolist(), strict=True)
     return [(left, right, up, down) for (left, up), (right, down) in sides]
@@ -114,7 +134,10 @@ def min_max_filter_cpu(
     """
     source, frames = planes(x, layout)
     target, _ = planes(out, layout)
-    reaches = _masks(mask_size, anchor, iterations, frames)
+    sizes, anchors = (
+        per_frame(_pairs(values), frames, name, 2) for name, values in (("mask_size", mask_size), ("anchor", anchor))
+    )
+    reaches = _masks(sizes, anchors, iterations, np.repeat(np.arange(len(x)), frames))
     held = _CONVERTED_TO.get(x.dtype.str[1:] if x.dtype.kind != "b" else "b")
     filter_image = cv2.dilate if largest else cv2.erode
     for images, results, reach in zip(source, target, reaches, strict=True):
@@ -139,43 +162,86 @@ def min_max_filter_cpu(
                 to_fill[...] = found.reshape(to_fill.shape)
 
 
-def min_max_filter_gpu(
-    out: Tensor, x: Tensor, layout: str, mask_size: Any, anchor: Any, border: str, iterations: int, largest: bool
+def min_max_filter_samples_torch(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    layout: str,
+    mask_size: Any,
+    anchor: Any,
+    border: str,
+    iterations: int,
+    largest: bool,
 ) -> None:
-    """`min_max_filter_cpu` for torch tensors; masks are on the CPU."""
-    source, frames = planes(x, layout)
-    target, _ = planes(out, layout)
-    groups: dict[tuple[int, int, int, int], list[int]] = {}
-    for n, reach in enumerate(_masks(mask_size, anchor, iterations, frames)):
-        groups.setdefault(_limited(reach, *source.shape[2:4]), []).append(n)
-    for (left, right, up, down), members in groups.items():
-        # Wide integers: torch does not compare most of the others.
-        data = (source if source.dtype.is_floating_point else source.long())[members]
-        for axis, before, after in ((2, up, down), (3, left, right)):
-            if before + after:
-                data = _extreme_along(data, axis, before, after, border, largest)
-        for n, image in zip(members, data, strict=True):
-            target[n].copy_(image)
+    """`min_max_filter_cpu` for all samples of a chunk on the device, none of them empty; masks are on the host."""
+    rows = [
+        per_frame_of_samples(_pairs(v), x, layout, name, 2)
+        for name, v in (("mask_size", mask_size), ("anchor", anchor))
+    ]
+    source, owners = x.folded(int(layout.startswith("F")))
+    target = folded_frames(out, layout)
+    height = layout.index("H") - layout.startswith("F")
+    reaches = _masks(rows[0], rows[1], iterations, np.arange(len(x)) if owners is None else owners)
+    extents = source.shapes[:, height : height + 2].tolist()
+    left, right, up, down = np.array([_limited(reach, *size) for reach, size in zip(reaches, extents, strict=True)]).T
+    shapes, begin = source.shapes.copy(), np.zeros_like(source.shapes)
+    shapes[:, height] += up + down
+    shapes[:, height + 1] += left + right
+    begin[:, height], begin[:, height + 1] = -up, -left
+    padded = DeviceSamples.empty(shapes, _compared_as(x.dtype), x.device)
+    if border == "constant":
+        window_samples_torch(padded, source, begin, fill=_neutral(x.dtype, largest))
+    else:
+        bordered_samples_torch(padded, source, begin, _BORDERS[border])
+    block = padded.block
+    for axis, windows in ((height, up + down + 1), (height + 1, left + right + 1)):
+        block = _extreme_of_windows(block, padded, windows, shapes[:, axis + 1 :].prod(1), largest)
+    found = DeviceSamples(block, padded.offsets, shapes)
+    window_samples_torch(target, found, np.zeros_like(shapes))
 
 
-def _extreme_along(data: Tensor, axis: int, before: int, after: int, border: str, largest: bool) -> Tensor:
-    length, window = data.shape[axis], before + after + 1
-    index, outside = bordered_indices(length, before, after, _BORDERS[border])
-    padded = data.index_select(axis, torch.as_tensor(index, device=data.device))
-    if outside.any():
-        info = torch.finfo(data.dtype) if data.dtype.is_floating_point else torch.iinfo(data.dtype)
-        least = -float("inf") if data.dtype.is_floating_point else info.min
-        most = float("inf") if data.dtype.is_floating_point else info.max
-        shape = [1] * data.ndim
-        shape[axis] = -1
-        hidden = torch.as_tensor(outside, device=data.device).reshape(shape)
-        padded = padded.masked_fill(hidden, least if largest else most)
-    # Doubling: a window of 2 n from two windows of n, so that the cost is logarithmic in the width.
+def _compared_as(dtype: Any) -> Any:
+    """Return a type that has all values of a type, and that torch compares."""
+    return {torch.uint16: torch.int32, torch.uint32: torch.int64}.get(dtype, dtype)
+
+
+def _neutral(dtype: Any, largest: bool) -> float:
+    """Return the value that changes no maximum, or no minimum."""
+    if dtype.is_floating_point:
+        return -math.inf if largest else math.inf
+    if dtype == torch.bool:
+        return 0 if largest else 1
+    return torch.iinfo(dtype).min if largest else torch.iinfo(dtype).max
+
+
+def _extreme_of_windows(
+    block: Tensor, samples: DeviceSamples, windows: np.ndarray, strides: np.ndarray, largest: bool
+) -> Tensor:
+    """Return the maximum or minimum of each element and those behind it along an axis.
+
+    Where a window exceeds the axis, the result may have any values; behind the last whole window it may have none.
+
+    Args:
+        block: elements of the samples.
+        samples: their places and shapes.
+        windows: number of elements of a window, int64 [N].
+        strides: elements of the block from one to the next along the axis, int64 [N].
+        largest: True for the maximum.
+    """
     combine = torch.maximum if largest else torch.minimum
-    reached = 1
-    while reached < window:
-        step = min(reached, window - reached)
-        size = padded.shape[axis] - step
-        padded = combine(padded.narrow(axis, 0, size), padded.narrow(axis, step, size))
-        reached += step
-    return padded
+    flat = samples.flattened().ragged()
+    grid: Grid | None = None
+    # Doubling: a window of 2 n from two windows of n, so that the cost is logarithmic in the width.
+    reached = np.ones_like(windows)
+    while (reached < windows).any():
+        steps = np.minimum(reached, windows - reached)
+        reached = reached + steps
+        shifts = steps * strides
+        if (shifts == shifts[0]).all():
+            size = block.numel() - int(shifts[0])
+            block = combine(block[:size], block[-size:])
+            continue
+        grid = Grid(flat, flat, 1) if grid is None else grid
+        size = block.numel()
+        index = grid.coordinates[0] + grid.of_sample(flat.offsets + shifts)
+        block = combine(block, block.index_select(0, index[:size].clamp(max=size - 1)))
+    return block

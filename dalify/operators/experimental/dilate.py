@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from dalify.data import Array
+from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.images.image_planes import filter_layout
-from dalify.kernels.images.morphology import min_max_filter_cpu, min_max_filter_gpu, morphology_spec
-from dalify.registry import PerSample, Spec, operator
+from dalify.kernels.images.morphology import min_max_filter_cpu, min_max_filter_samples_torch, morphology_spec
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 
 @operator
@@ -48,9 +46,28 @@ def dilate(
 
 
 @dilate.cpu
-@dilate.gpu
 def _(
-    out: Array, x: Array, *, anchor: np.ndarray, border_mode: str, iterations: int, mask_size: np.ndarray, spec: Spec
+    out: np.ndarray,
+    x: np.ndarray,
+    *,
+    anchor: Vectors,
+    border_mode: str,
+    iterations: int,
+    mask_size: Vectors,
+    spec: Spec,
 ) -> None:
-    compute: Any = min_max_filter_cpu if isinstance(x, np.ndarray) else min_max_filter_gpu
-    compute(out, x, filter_layout(spec), mask_size, anchor, border_mode, iterations, True)
+    min_max_filter_cpu(out, x, filter_layout(spec), mask_size, anchor, border_mode, iterations, True)
+
+
+@dilate.gpu_samples
+def _(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    *,
+    anchor: Vectors,
+    border_mode: str,
+    iterations: int,
+    mask_size: Vectors,
+    spec: Spec,
+) -> None:
+    min_max_filter_samples_torch(out, x, filter_layout(spec), mask_size, anchor, border_mode, iterations, True)
