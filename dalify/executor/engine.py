@@ -56,7 +56,7 @@ from dalify.data.pool import pinned
 from dalify.executor.agreement import NotDecided
 from dalify.executor.arena import arena_of_thread
 from dalify.executor.batch_source import RemoteStages
-from dalify.executor.chunking import chunk_bounds, is_brief
+from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
 from dalify.executor.device_steps import PendingCopies, device_stream, hand_over, share_fed
 from dalify.executor.feeding import Feeds
 from dalify.executor.feeds import common_size
@@ -170,6 +170,18 @@ class Engine:
         """Number of iterations that were scheduled and not collected."""
         self._revive_after_fork()
         return len(self._scheduled)
+
+    def depth_for_threads(self, depth: int) -> int:
+        """Return the number of batches that should be in progress, at least ``depth``.
+
+        It is larger only where that cannot be noticed except by the memory: on the CPU, in this process and without
+        external sources, which would be called earlier.
+        """
+        is_here = self._remote is None and self.elsewhere is None and not self.feeds.externals
+        if not is_here or any(stage.kind == "device" for stage in self.plan.stages):
+            return depth
+        seconds = sum(stage.seconds_per_sample or 0.0 for stage in self.plan.stages)
+        return batches_for_threads(depth, seconds * self._batch_size, self._num_threads)
 
     def schedule(self) -> None:
         """Request a batch from the sources and schedule it.
