@@ -14,9 +14,9 @@ _MAX_CHUNK_SECONDS = 48e-3
 _PYTHON_SECONDS_PER_STEP = 200e-6
 # With two chunks per thread, a thread that finishes early gets another one.
 _CHUNKS_PER_THREAD = 2
-# More threads than this need more batches in progress than two. With few samples per thread, chunks are short, and their
-# share of Python is large. In a simulation of 16 cores, batches of 64 photographs are computed 1.8 times as fast with
-# six batches in progress as with two.
+# More threads than this need more batches in progress than two: with few samples per thread, chunks are short, and most
+# of the time passes in Python. In a simulation of 16 cores, batches of 64 photographs are computed 1.8 times as fast
+# with six batches in progress as with two.
 _FEW_THREADS = 4
 _SECONDS_PER_THREAD = 30e-3
 # Submitting a task and waking a thread takes about 30 microseconds of both threads, which hold the GIL.
