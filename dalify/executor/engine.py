@@ -437,9 +437,10 @@ class Engine:
         values = iteration.slice_values(stage.reads, start, stop)
         arena = arena_of_thread()
         frame = Frame(
-            values, start, stop - start, iteration.number, iteration.size, arena, iteration.collectors,
-            iteration.entries, "", iteration.substitutes, iteration.drawing, iteration.agreement,
-            iteration.rows,
+            values, start=start, count=stop - start, step=iteration.number, batch_size=iteration.size, arena=arena,
+            collectors=iteration.collectors, entries=iteration.entries, torch_device="",
+            substitutes=iteration.substitutes, drawing=iteration.drawing, agreement=iteration.agreement,
+            rows=iteration.rows,
         )  # fmt: skip
         for branch, positions in iteration.positions.items():
             low, high = (int(bound) for bound in np.searchsorted(positions, (start, stop)))
@@ -463,9 +464,9 @@ class Engine:
             if stage.kind == "batch"
         }
         frame = Frame(
-            list(iteration.values), 0, iteration.size, iteration.number, iteration.size, arena, collectors,
-            iteration.entries, self.torch_device or "", iteration.substitutes, iteration.drawing,
-            rows=iteration.rows,
+            list(iteration.values), start=0, count=iteration.size, step=iteration.number, batch_size=iteration.size,
+            arena=arena, collectors=collectors, entries=iteration.entries, torch_device=self.torch_device or "",
+            substitutes=iteration.substitutes, drawing=iteration.drawing, rows=iteration.rows,
         )  # fmt: skip
         frame.copy_stream = self._copy_stream
         for branch, positions in iteration.positions.items():
