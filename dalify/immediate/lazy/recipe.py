@@ -103,11 +103,9 @@ class Recipe:
         Raises:
             DalifyError: an operator does not accept the data; with the line of its call.
         """
-        iteration = Iteration(next(_numbers), count, self._engine.plan.slot_count)
-        iteration.before = self._engine.state()
-        iteration.drawing = {
-            number: (*calls[place].drawing, calls[place].number) for number, place in self._places.items()
-        }
+        drawing = {number: (*calls[place].drawing, calls[place].number) for number, place in self._places.items()}
+        slot_count, before = self._engine.plan.slot_count, self._engine.state()
+        iteration = Iteration(next(_numbers), count, slot_count, before=before, drawing=drawing)
         given = [(slot, batch) for slot, batch in zip(self._slots, feeds, strict=True) if slot is not None]
         try:
             with self._lock:
