@@ -200,6 +200,54 @@ def test_nothing_is_unfinished(path: Path) -> None:
     assert not marks, f"{path}: {marks}"
 
 
+def changes_of(tree: ast.Module, name: str) -> list[str]:
+    """Return the statements that assign attributes of objects called `name`, or change the containers in them."""
+    of_attribute = re.compile(rf"(\w+\.)*{name}\.\w+(\[.*\])?")
+    changing = re.compile(rf"(\w+\.)*{name}\.\w+(\[.*\]|\..+)?\.(append|extend|add|update|pop|clear|setdefault|hold)")
+    changes: list[ast.expr] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            changes += [node] if of_attribute.fullmatch(ast.unparse(node)) else []
+        elif isinstance(node, ast.Call) and changing.fullmatch(ast.unparse(node.func)):
+            changes.append(node)
+    return [ast.unparse(node) for node in changes]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "iteration.bad = []",
+        "order.iteration.rows, x = 1, 2",
+        "iteration.values[slot] = None",
+        "iteration.entries[slot][position] = 1",
+        "iteration.stage += 1",
+        "del iteration.values[0]",
+        "iteration.bad.append(1)",
+        "iteration.substitutes.setdefault(node, set()).add(position)",
+        "order.iteration.error.hold(error)",
+    ],
+)
+def test_changes_are_found(statement: str) -> None:
+    assert changes_of(ast.parse(statement), "iteration")
+    assert not changes_of(ast.parse(statement), "other")
+
+
+@each_module
+def test_iteration_owns_its_transitions(path: Path) -> None:
+    """Only its own module changes an `Iteration`; the others call its methods."""
+    if path != PACKAGE / "executor" / "iteration.py":
+        assert not changes_of(parse(path), "iteration")
+
+
+def test_iterations_are_called_iteration() -> None:
+    """Parameters and fields of type `Iteration` have the name that the test above looks for."""
+    for path in MODULES:
+        for node in ast.walk(parse(path)):
+            if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
+                name = node.arg if isinstance(node, ast.arg) else ast.unparse(node.target)
+                assert ast.unparse(node.annotation) != "Iteration" or name.endswith("iteration"), f"{path}: {name}"
+
+
 @each_module
 def test_functions_are_typed(path: Path) -> None:
     """Public functions and methods annotate all arguments and results, and so do kernels, which are named `_`."""

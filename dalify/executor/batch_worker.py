@@ -121,10 +121,15 @@ class BatchWorker:
             np.random.seed(seed % 2**32)
             if is_loaded("torch"):
                 cast("Any", torch).manual_seed(seed >> 1)  # its parameter has no type
-        iteration = Iteration(request.number, request.size, self._plan.slot_count)
-        iteration.before = {"number": request.number, "sources": list(request.readers)}
-        iteration.entries = {slot: entries.copy() for slot, entries in request.entries.items()}
-        iteration.memory, iteration.rows = memory, request.rows
+        iteration = Iteration(
+            request.number,
+            request.size,
+            self._plan.slot_count,
+            before={"number": request.number, "sources": list(request.readers)},
+            entries={slot: entries.copy() for slot, entries in request.entries.items()},
+            rows=request.rows,
+            memory=memory,
+        )
         for slot, step in self._plan.readers.items():
             if step.ahead is not None:
                 step.ahead.begin(request.number, iteration.entries[slot])

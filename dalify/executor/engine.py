@@ -56,11 +56,11 @@ from dalify.data.pool import pinned
 from dalify.executor.agreement import NotDecided
 from dalify.executor.arena import arena_of_thread
 from dalify.executor.batch_source import RemoteStages
-from dalify.executor.chunking import chunk_bounds, is_brief
+from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
 from dalify.executor.device_steps import PendingCopies, device_stream, hand_over, share_fed
 from dalify.executor.feeding import Feeds
 from dalify.executor.feeds import common_size
-from dalify.executor.frame import Collector, Frame
+from dalify.executor.frame import Collector
 from dalify.executor.iteration import Iteration
 from dalify.executor.meter import Meter
 from dalify.executor.plan import Plan, Stage
@@ -171,6 +171,18 @@ class Engine:
         self._revive_after_fork()
         return len(self._scheduled)
 
+    def depth_for_threads(self, depth: int) -> int:
+        """Return the number of batches that should be in progress, at least ``depth``.
+
+        It is larger only where that cannot be noticed except by the memory: on the CPU, in this process and without
+        external sources, which would be called earlier.
+        """
+        is_here = self._remote is None and self.elsewhere is None and not self.feeds.externals
+        if not is_here or any(stage.kind == "device" for stage in self.plan.stages):
+            return depth
+        seconds = sum(stage.seconds_per_sample or 0.0 for stage in self.plan.stages)
+        return batches_for_threads(depth, seconds * self._batch_size, self._num_threads)
+
     def schedule(self) -> None:
         """Request a batch from the sources and schedule it.
 
@@ -190,24 +202,26 @@ class Engine:
                     size = common_size([(feed.node, batches[0]) for feed, batches in fed], size)
                 except DalifyError as error:
                     failure.hold(error)
-            iteration = Iteration(self.next_number, size, self.plan.slot_count)
-            iteration.before, iteration.error = before, failure
-            iteration.rows, self.next_rows = self.next_rows, None
-            self.next_number += 1
+            number, self.next_number = self.next_number, self.next_number + 1
+            rows, self.next_rows = self.next_rows, None
+            entries: dict[int, Any] = {}
+            padded = 0
             for slot, reader in self.feeds.readers.items():  # a batch is lost in all feeds
-                iteration.entries[slot] = reader.next_entries(size, iteration.number)
-                iteration.padded = max(iteration.padded, reader.sampler.padded_samples)
+                entries[slot] = reader.next_entries(size, number)
+                padded = max(padded, reader.sampler.padded_samples)
+            iteration = Iteration(
+                number, size, self.plan.slot_count,
+                before=before, error=failure, entries=entries, padded=padded, rows=rows,
+            )  # fmt: skip
             self.set_off(iteration, [pair for feed, batches in fed for pair in zip(feed.slots, batches, strict=True)])
 
     def set_off(self, iteration: Iteration, given: Sequence[tuple[int, Batch]]) -> None:
         """Schedule a batch with known inputs: values by slot."""
-        for slot, batch in given:
-            iteration.values[slot] = batch
-        if self._stream is not None:
-            iteration.event = share_fed([batch for _, batch in given], self._stream)
+        event = None if self._stream is None else share_fed([batch for _, batch in given], self._stream)
+        iteration.begin(self._started, given, event)
+        self._started += 1
         self._scheduled.append(iteration)
         self._asked = None
-        iteration.order, self._started = self._started, self._started + 1
         if self._remote is None:
             self._enter_stage(iteration)
         else:
@@ -424,14 +438,7 @@ class Engine:
     def _run_on_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
         values = iteration.slice_values(stage.reads, start, stop)
         arena = arena_of_thread()
-        frame = Frame(
-            values, start, stop - start, iteration.number, iteration.size, arena, iteration.collectors,
-            iteration.entries, "", iteration.substitutes, iteration.drawing, iteration.agreement,
-            iteration.rows,
-        )  # fmt: skip
-        for branch, positions in iteration.positions.items():
-            low, high = (int(bound) for bound in np.searchsorted(positions, (start, stop)))
-            frame.set_positions(branch, positions[low:high])
+        frame = iteration.frame(values, start, stop, arena, iteration.collectors, agreement=iteration.agreement)
         try:
             run_steps(stage.steps, frame)
             for slot, collector in iteration.collectors.items():
@@ -450,19 +457,14 @@ class Engine:
             for slot in stage.publishes
             if stage.kind == "batch"
         }
-        frame = Frame(
-            list(iteration.values), 0, iteration.size, iteration.number, iteration.size, arena, collectors,
-            iteration.entries, self.torch_device or "", iteration.substitutes, iteration.drawing,
-            rows=iteration.rows,
-        )  # fmt: skip
+        values, device = list(iteration.values), self.torch_device or ""
+        frame = iteration.frame(values, 0, iteration.size, arena, collectors, torch_device=device)
         frame.copy_stream = self._copy_stream
-        for branch, positions in iteration.positions.items():
-            frame.set_positions(branch, positions)
         try:
             with device_stream(self._stream if stage.kind == "device" else None, iteration.event):
                 run_steps(stage.steps, frame)
                 if stage.kind == "device" and self._stream is not None:
-                    iteration.event = self._stream.record_event()
+                    iteration.record_event(self._stream)
                     read = [iteration.values[slot] for slot in stage.reads]
                     self._copies.keep([*read, *frame.staged], iteration.event)
             for slot, branch in stage.publishes.items():
@@ -472,7 +474,7 @@ class Engine:
                     collector = collectors[slot] if branch is None else Collector(None, self._pool_of(iteration, slot))
                     collector.store(0, batch)
                     batch = collector.result()
-                iteration.values[slot] = batch
+                iteration.publish(slot, batch)
         finally:
             arena.reset()
         iteration.add_branches(0, frame.branches())
@@ -496,7 +498,7 @@ class Engine:
                 else:
                     stage.ragged.discard(slot)
         except BaseException as error:
-            iteration.error.hold(error)
+            iteration.hold_error(error)
         seconds = iteration.seconds_per_sample
         # The recent minimum: it excludes compilation and waits, which smaller chunks would make worse.
         known = stage.seconds_per_sample or seconds

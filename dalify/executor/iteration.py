@@ -1,6 +1,7 @@
 """The state of one batch during the stages of a plan.
 
 The engine decides when a stage begins and which chunks it has; the methods here make the changes to the iteration.
+No other module assigns or changes its attributes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from dalify.base.held_error import HeldError
 from dalify.base.interrupts import Completion
 from dalify.data import Batch, BufferPool
 from dalify.executor.agreement import Agreement
-from dalify.executor.frame import Collector
+from dalify.executor.arena import Arena
+from dalify.executor.frame import Collector, Frame
 from dalify.executor.steps import Step, located
 from dalify.graph import Branch, Node
 from dalify.sources.convert import to_batch
@@ -52,30 +54,43 @@ class Iteration:
         ready: set when all stages are finished.
     """
 
-    def __init__(self, number: int, size: int, slot_count: int) -> None:
+    def __init__(
+        self,
+        number: int,
+        size: int,
+        slot_count: int,
+        *,
+        before: dict[str, Any],
+        error: HeldError | None = None,
+        entries: dict[int, Any] | None = None,
+        padded: int = 0,
+        drawing: Mapping[int, tuple[int, int, int]] | None = None,
+        rows: np.ndarray[Any, Any] | None = None,
+        memory: BufferPool | None = None,
+    ) -> None:
         self.number = number
         self.order = 0
         self.size = size
         self.values: list[Batch | None] = [None] * slot_count
         self.positions: dict[Branch, np.ndarray[Any, Any]] = {}
-        self.entries: dict[int, Any] = {}
-        self.before: dict[str, Any] = {}
-        self.padded = 0
+        self.entries: dict[int, Any] = entries or {}
+        self.before = before
+        self.padded = padded
         self.attempts: dict[int, int] = {}
         self.substitutes: dict[Node, set[int]] = {}
-        self.drawing: Mapping[int, tuple[int, int, int]] = {}
-        self.rows: np.ndarray[Any, Any] | None = None
+        self.drawing: Mapping[int, tuple[int, int, int]] = drawing or {}
+        self.rows = rows
         self.bad: list[tuple[int, int, Node, Any, str | None, str]] = []
         self.fetched_again: set[int] = set()
         self.stage = 0
         self._pending_chunks = 0
-        self.error = HeldError()
+        self.error = HeldError() if error is None else error  # one without an error is false
         self.collectors: dict[int, Collector] = {}
         self._parts: dict[int, dict[Branch | None, np.ndarray[Any, Any]]] = {}
         self.agreement = Agreement()
         self._chunk_seconds = 0.0
         self.event: Any = None
-        self.memory: BufferPool | None = None
+        self.memory = memory
         self.ready = Completion()
         self.discarded = False
         self.lock = threading.Lock()
@@ -84,6 +99,18 @@ class Iteration:
     def is_over(self) -> bool:
         """Whether nothing more should be computed: there is an error, or the iteration was canceled."""
         return bool(self.error) or self.discarded
+
+    def begin(self, order: int, given: Sequence[tuple[int, Batch]], event: Any) -> None:
+        """Begin with known inputs.
+
+        Args:
+            order: number of iterations that the engine has begun before.
+            given: values by slot.
+            event: recorded after the copies of fed data; None without them.
+        """
+        self.order, self.event = order, event
+        for slot, batch in given:
+            self.values[slot] = batch
 
     def begin_stage(self, chunk_count: int, collectors: dict[int, Collector]) -> None:
         """Begin the current stage.
@@ -102,8 +129,8 @@ class Iteration:
         """Compute some chunks of the current stage again."""
         self._pending_chunks = chunk_count
 
-    def hold_error(self, error: BaseException, start: int) -> None:
-        """Keep the error of a chunk, unless an earlier chunk has one."""
+    def hold_error(self, error: BaseException, start: int = 0) -> None:
+        """Keep an error, unless there is one of an earlier sample; ``start`` is the first sample of the chunk."""
         with self.lock:
             self.error.hold(error, start)
 
@@ -117,6 +144,75 @@ class Iteration:
         with self.lock:
             self._pending_chunks -= 1
             return self._pending_chunks == 0
+
+    def frame(
+        self,
+        values: list[Batch | None],
+        start: int,
+        stop: int,
+        arena: Arena,
+        collectors: dict[int, Collector],
+        *,
+        torch_device: str = "",
+        agreement: Agreement | None = None,
+    ) -> Frame:
+        """Return a frame for the samples ``start`` to ``stop``; see ``Frame`` for the other arguments."""
+        frame = Frame(
+            values, start=start, count=stop - start, step=self.number, batch_size=self.size, arena=arena,
+            collectors=collectors, entries=self.entries, torch_device=torch_device, substitutes=self.substitutes,
+            drawing=self.drawing, agreement=agreement, rows=self.rows,
+        )  # fmt: skip
+        for branch, positions in self.positions.items():
+            low, high = (int(bound) for bound in np.searchsorted(positions, (start, stop)))
+            frame.set_positions(branch, positions[low:high])
+        return frame
+
+    def publish(self, slot: int, batch: Batch | None) -> None:
+        """Store a value of a batch stage or device stage for later stages."""
+        self.values[slot] = batch
+
+    def record_event(self, stream: Any) -> None:
+        """Record an event on the device's stream after a device stage."""
+        self.event = stream.record_event()
+
+    def take_results(
+        self,
+        values: Mapping[int, Batch | None],
+        positions: dict[Branch, np.ndarray[Any, Any]],
+        bad: list[tuple[int, int, Node, Any, str | None, str]],
+        substitutes: dict[Node, set[int]],
+    ) -> None:
+        """Store what another process has computed; values by slot, the rest as in the attributes."""
+        for slot, batch in values.items():
+            self.values[slot] = batch
+        self.positions, self.bad, self.substitutes = positions, bad, substitutes
+
+    def fetch_again(self, position: int) -> bool:
+        """Record that the cached copies of a sample were deleted; return whether that happens for the first time."""
+        with self.lock:
+            is_first = position not in self.fetched_again
+            self.fetched_again.add(position)
+            return is_first
+
+    def add_bad(self, position: int, attempt: int, node: Node, policy: Any, origin: str | None, text: str) -> None:
+        """Record a bad sample; the caller holds the lock."""
+        # A blank sample of the reader is not an image for the decoder after it, and a replacement may be the same
+        # sample again: count one bad sample, not two.
+        is_known = any(position in substitutes for substitutes in self.substitutes.values()) or any(
+            item[0] == position and item[4] == origin for item in self.bad
+        )
+        if not is_known:
+            self.bad.append((position, attempt, node, policy, origin, text))
+
+    def substitute(self, node: Node, position: int) -> None:
+        """Replace a sample of a node by a blank one; the caller holds the lock."""
+        self.substitutes.setdefault(node, set()).add(position)
+
+    def retry(self, position: int, attempt: int, entries: Mapping[int, Any]) -> None:
+        """Read other entries for a sample, by slot of the reader, after some attempts; the caller holds the lock."""
+        self.attempts[position] = attempt + 1
+        for slot, entry in entries.items():
+            self.entries[slot][position] = entry
 
     def add_branches(self, start: int, branches: dict[Branch | None, np.ndarray[Any, Any]]) -> None:
         """Keep the positions of the samples of each branch that a chunk has found."""
@@ -166,10 +262,11 @@ class Iteration:
 
     def again(self) -> Iteration:
         """Return the same batch before its first stage. It has new locks: lost threads may hold the old ones."""
-        fresh = Iteration(self.number, self.size, len(self.values))
-        fresh.entries, fresh.before, fresh.error = self.entries, self.before, self.error
-        fresh.padded, fresh.bad, fresh.attempts = self.padded, self.bad, self.attempts
-        fresh.substitutes, fresh.drawing, fresh.rows = self.substitutes, self.drawing, self.rows
+        fresh = Iteration(
+            self.number, self.size, len(self.values), before=self.before, error=self.error, entries=self.entries,
+            padded=self.padded, drawing=self.drawing, rows=self.rows,
+        )  # fmt: skip
+        fresh.bad, fresh.attempts, fresh.substitutes = self.bad, self.attempts, self.substitutes
         return fresh
 
     def slice_values(self, reads: Mapping[int, Branch | None], start: int, stop: int) -> list[Batch | None]:

@@ -201,7 +201,7 @@ class ProcessStages:
             self._go_on(token)
             return
         if isinstance(outcome, Failure):
-            iteration.error.hold(error_of(outcome, f"batch {iteration.number}"))
+            iteration.hold_error(error_of(outcome, f"batch {iteration.number}"))
         self._finish(token)
 
     def lose(self, token: _Order, death: Death) -> None:
@@ -222,7 +222,7 @@ class ProcessStages:
         self._fail(token, death.error("the pipeline", tries, None, ""))
 
     def _fail(self, order: _Order, error: Exception) -> None:
-        order.iteration.error.hold(error)
+        order.iteration.hold_error(error)
         self._finish(order)
 
     def _finish(self, order: _Order) -> None:

@@ -164,11 +164,8 @@ class Recovery:
         if iteration.discarded:  # the batch is no longer needed, and reading another sample may take long
             return False
         node, position = failure.node, failure.position
-        if failure.is_dropped and node in self._beside:
-            with iteration.lock:
-                if position not in iteration.fetched_again:
-                    iteration.fetched_again.add(position)
-                    return True
+        if failure.is_dropped and node in self._beside and iteration.fetch_again(position):
+            return True
         policy = self._policies.get(node)
         if policy is None and self._skips_limits and isinstance(error, LimitError) and node in self._slots:
             policy = "skip"
@@ -178,24 +175,20 @@ class Recovery:
             attempt = iteration.attempts.get(position, 0)
             if attempt >= _MAX_ATTEMPTS or position in iteration.substitutes.get(node, ()):
                 return False
-            # A blank sample of the reader is not an image for the decoder after it, and a replacement may be the same
-            # sample again: count one bad sample, not two.
-            is_told = any(position in substitutes for substitutes in iteration.substitutes.values()) or any(
-                item[0] == position and item[4] == failure.origin for item in iteration.bad
-            )
-            if not is_told:
-                iteration.bad.append((position, attempt, node, policy, failure.origin, _described(error)))
+            iteration.add_bad(position, attempt, node, policy, failure.origin, _described(error))
             if policy == "replace":
-                iteration.substitutes.setdefault(node, set()).add(position)
+                iteration.substitute(node, position)
             else:
-                iteration.attempts[position] = attempt + 1
                 # Readers of the same size may belong together, like images and masks; skip the sample in all of them.
                 sizes = {self._readers[slot].sampler.options.size for slot in self._slots[node]}
-                for slot, reader in self._readers.items():
-                    if reader.sampler.options.size in sizes:
-                        epoch = self._epoch(iteration, slot, position)
-                        entry = reader.sampler.refill(epoch, iteration.number, position, attempt)
-                        iteration.entries[slot][position] = entry
+                entries = {
+                    slot: reader.sampler.refill(
+                        self._epoch(iteration, slot, position), iteration.number, position, attempt
+                    )
+                    for slot, reader in self._readers.items()
+                    if reader.sampler.options.size in sizes
+                }
+                iteration.retry(position, attempt, entries)
         return True
 
     def settle(self, iteration: Iteration) -> None:

@@ -105,11 +105,15 @@ class Replies:
             parts.meter.add(reply.sizes)
         for cache, progress in zip(parts.plan.elsewhere.caches, reply.kept, strict=True):
             cache.add(*progress)
-        for slot, batch in reply.values.items():
-            iteration.values[slot] = batch if batch is None or not is_copied else self._copied(batch)
-        iteration.positions = {self._branches[place]: positions for place, positions in reply.positions.items()}
-        iteration.bad = [(sample, attempt, self._nodes[place], *rest) for sample, attempt, place, *rest in reply.bad]
-        iteration.substitutes = {self._nodes[place]: set(samples) for place, samples in reply.substitutes.items()}
+        iteration.take_results(
+            {
+                slot: batch if batch is None or not is_copied else self._copied(batch)
+                for slot, batch in reply.values.items()
+            },
+            {self._branches[place]: positions for place, positions in reply.positions.items()},
+            [(sample, attempt, self._nodes[place], *rest) for sample, attempt, place, *rest in reply.bad],
+            {self._nodes[place]: set(samples) for place, samples in reply.substitutes.items()},
+        )
 
     def _copied(self, batch: Batch) -> Batch:
         def copy(array: Any) -> Any:

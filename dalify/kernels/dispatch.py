@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
@@ -54,8 +54,8 @@ def _is_installed() -> bool:
 def prefer_triton(module: str, name: str) -> Callable[[_Function], _Function]:
     """Make a torch kernel run a Triton kernel instead, where there is one for its arguments.
 
-    Samples that are not `DeviceSamples` are left to torch, and so is what the Triton kernel rejects with
-    `UnsupportedError`.
+    The second argument is the input, or a sequence of inputs. Those that are not `DeviceSamples` are left to torch, and
+    so is what the Triton kernel rejects with `UnsupportedError`.
 
     Args:
         module: in `dalify.kernels.triton`, imported at the first use.
@@ -66,7 +66,9 @@ def prefer_triton(module: str, name: str) -> Callable[[_Function], _Function]:
     def decorate(function: _Function) -> _Function:
         @functools.wraps(function)
         def called(out: Any, x: Any, *arguments: Any, **options: Any) -> None:
-            if isinstance(x, DeviceSamples) and reason_against(str(x.device)) is None and _are_supported(out, x):
+            inputs: Sequence[Any] = cast(Sequence[Any], x) if isinstance(x, (list, tuple)) else (x,)
+            are_samples = all(isinstance(samples, DeviceSamples) for samples in inputs)
+            if are_samples and reason_against(str(out.device)) is None and _are_supported(out, *inputs):
                 try:
                     getattr(require(kernels), name)(out, x, *arguments, **options)
                 except UnsupportedError:

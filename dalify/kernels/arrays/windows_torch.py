@@ -112,6 +112,7 @@ def flip_samples_torch(out: DeviceSamples, x: DeviceSamples, flags: Mapping[int,
     movable_torch(out.block).copy_(movable_torch(grid.whole(grid.read(x, grid.sources(x, sources)))))
 
 
+@prefer_triton("windows", "transpose_axes")
 def transpose_samples_torch(out: DeviceSamples, x: DeviceSamples, order: Sequence[int]) -> None:
     """Reorder the axes of samples.
 
@@ -128,6 +129,7 @@ def transpose_samples_torch(out: DeviceSamples, x: DeviceSamples, order: Sequenc
     movable_torch(out.block).copy_(movable_torch(grid.whole(grid.read(x, grid.sources(x, sources)))))
 
 
+@prefer_triton("joining", "join_samples")
 def joined_samples_torch(out: DeviceSamples, parts: Sequence[DeviceSamples], axis: int) -> None:
     """Concatenate samples along an axis.
 

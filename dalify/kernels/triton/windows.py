@@ -20,7 +20,7 @@ from dalify.kernels.triton.conversion import saturated
 from dalify.kernels.triton.launching import blocks_of, element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton
 
-__all__ = ["copy_windows", "flip_axes", "normalize_samples"]
+__all__ = ["copy_windows", "flip_axes", "normalize_samples", "transpose_axes"]
 
 _AXES = 5
 _MAX_CHANNELS = 16
@@ -190,6 +190,21 @@ def flip_axes(out: DeviceSamples, x: DeviceSamples, flags: dict[int, np.ndarray]
         start[is_flipped, axis] = x.extents(axis)[is_flipped] - 1
         step[is_flipped, axis] = -1
     _copy_mirrored(out, x, start, step, np.zeros(()))
+
+
+def transpose_axes(out: DeviceSamples, x: DeviceSamples, order: Sequence[int]) -> None:
+    """`dalify.kernels.arrays.windows_torch.transpose_samples_torch` by a Triton kernel.
+
+    Raises:
+        UnsupportedError: see `_copy`; no axes, or five.
+    """
+    axes = x.ndim
+    if not axes:
+        raise UnsupportedError
+    # No axis has channels, which would need the same extent in all samples; one of extent 1 takes their place.
+    start = np.zeros((len(x), axes + 1), np.int64)
+    fill = np.zeros((len(x), 1), np.float32)
+    _copy(out.with_axis(axes), x.with_axis(axes), (*order, axes), start, start + 1, axes, fill)
 
 
 def _copy_mirrored(out: DeviceSamples, x: DeviceSamples, start: np.ndarray, step: np.ndarray, fill: np.ndarray) -> None:

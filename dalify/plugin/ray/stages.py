@@ -207,7 +207,7 @@ class RayStages:
         watch(meta, partial(self._post, self._receive, member, order, order.turn))
 
     def _fail(self, order: _Order, error: Exception) -> None:
-        order.iteration.error.hold(error)
+        order.iteration.hold_error(error)
         self._finish(order)
 
     def _finish(self, order: _Order) -> None:
@@ -349,7 +349,7 @@ class RayStages:
             try:
                 replies.fill(order.iteration, read_reply(memory, reply, replies.origins_of), is_copied=is_copied)
             except Exception as error:
-                order.iteration.error.hold(error)
+                order.iteration.hold_error(error)
         self._finish(order)
 
     def _look(self) -> None:

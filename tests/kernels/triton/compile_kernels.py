@@ -55,6 +55,8 @@ def main() -> None:
         {"scale": 1.0, "shift": 0.0, "fill_values": [0.0]},
     )  # fmt: skip
     modules["windows"].copy_windows(samples("int32"), samples("int32"), np.zeros((2, 3), np.int64))
+    modules["windows"].transpose_axes(samples("uint8", (3, 8, 6)), samples("uint8"), (2, 0, 1))
+    modules["joining"].join_samples(samples("bfloat16", (8, 12, 3)), [samples("bfloat16"), samples("bfloat16")], 1)
     modules["resampling"].resample(samples("uint8", (4, 5, 3)), samples("uint8"), zeros, size, **filters)
     modules["resampling"].resample(samples("float16", (4, 5, 3)), samples("bfloat16"), zeros, size, **filters)
     modules["resampling"].resample_normalized(

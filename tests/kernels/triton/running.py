@@ -29,7 +29,7 @@ def images(dtype: str, channels: int, layout: str = "HWC", sizes: Sequence[tuple
 
 def modules() -> list[Any]:
     """Return the modules of Triton kernels."""
-    names = ("windows", "resampling", "pointwise", "warping", "convolution", "erasing")
+    names = ("windows", "resampling", "pointwise", "warping", "convolution", "erasing", "joining")
     return [importlib.import_module(f"dalify.kernels.triton.{name}") for name in names]
 
 

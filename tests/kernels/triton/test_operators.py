@@ -47,6 +47,20 @@ def copies(x: Any) -> Any:
     )
 
 
+def transposed(x: Any) -> Any:
+    return tuple(fn.transpose(x, perm=order) for order in ([2, 0, 1], [1, 0, 2], [2, 1, 0]))
+
+
+def joined(x: Any) -> Any:
+    """Flip and crop are a launch each."""
+    other, narrow = fn.flip(x), fn.crop(x, crop=(0, 3), out_of_bounds_policy="pad")
+    return (
+        fn.cat(x, narrow, other, axis_name="W"),
+        *(fn.cat(x, other, axis=axis) for axis in (0, 2)),
+        *(fn.stack(x, other, x, axis=axis) for axis in range(4)),
+    )
+
+
 def erased(x: Any) -> Any:
     return (
         fn.erase(x, anchor=[0.1, 0.2, 0.6, 0.5], shape=[0.3, 0.2, 0.9, 0.3], normalized=True, fill_value=[7.0]),
@@ -56,6 +70,33 @@ def erased(x: Any) -> Any:
 
 def converted(x: Any) -> Any:
     return tuple(fn.cast(x, dtype=dtype) for dtype in (types.UINT8, types.INT16, types.FLOAT16, types.FLOAT))
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "uint16", "int32"])
+@pytest.mark.parametrize(("graph", "launches"), [(transposed, 3), (joined, 9)])
+def test_axes(graph: Graph, launches: int, dtype: str) -> None:
+    compare(graph, images(dtype, 3), "HWC", tolerance=0, launches=launches)
+    compare(graph, images(dtype, 3, sizes=[(4, 6)] * 3), "HWC", tolerance=0, launches=launches)
+
+
+def test_parts_without_elements() -> None:
+    """Two samples of the first part are empty, and all of the second."""
+
+    def graph(x: Any, width: Any) -> Any:
+        part = fn.slice(x, 0, width, axes=[1])
+        return fn.cat(part, fn.slice(x, 0, 0, axes=[1]), x, part, axis=1)
+
+    widths = [np.array([width], np.int32) for width in (0, 7, 0)]
+    compare(graph, images("int16", 3), "HWC", tolerance=0, arguments=[widths], launches=2)  # and the slice
+
+
+def test_transpose_of_other_numbers_of_axes() -> None:
+    generator = np.random.default_rng(5)
+    for shapes in ([(3,), (5,)], [(3, 7), (40, 2)], [(2, 3, 4, 5), (3, 1, 2, 6)]):
+        data = [generator.integers(0, 99, shape).astype(np.uint8) for shape in shapes]
+        compare(fn.transpose, data, "", tolerance=0)
+    data = [generator.integers(0, 99, shape).astype(np.uint8) for shape in ((1, 2, 3, 4, 5), (2, 1, 3, 2, 2))]
+    compare(fn.transpose, data, "", tolerance=0, launches=None)  # too many axes: left to torch
 
 
 def tolerance(dtype: str) -> float:
