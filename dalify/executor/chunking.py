@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-__all__ = ["chunk_bounds", "is_brief"]
+__all__ = ["batches_for_threads", "chunk_bounds", "is_brief"]
 
 # A longer chunk does not reduce the overhead of Python, and needs more scratch memory.
 _MAX_CHUNK_SECONDS = 48e-3
@@ -14,6 +14,11 @@ _MAX_CHUNK_SECONDS = 48e-3
 _PYTHON_SECONDS_PER_STEP = 200e-6
 # With two chunks per thread, a thread that finishes early gets another one.
 _CHUNKS_PER_THREAD = 2
+# More threads than this need more batches in progress than two: with few samples per thread, chunks are short, and most
+# of the time passes in Python. In a simulation of 16 cores, batches of 64 photographs are computed 1.8 times as fast
+# with six batches in progress as with two.
+_FEW_THREADS = 4
+_SECONDS_PER_THREAD = 30e-3
 # Submitting a task and waking a thread takes about 30 microseconds of both threads, which hold the GIL.
 _BRIEF_SECONDS = 300e-6
 
@@ -45,6 +50,19 @@ def chunk_bounds(
         count = round(size * seconds_per_sample / seconds) if seconds else 1
     count = max(1, min(size, count))
     return list(pairwise(size * index // count for index in range(count + 1)))
+
+
+def batches_for_threads(depth: int, batch_seconds: float, num_threads: int) -> int:
+    """Return the number of batches in progress that keeps many threads busy, at least ``depth``.
+
+    Args:
+        depth: what the user wants.
+        batch_seconds: measured CPU time of a batch; 0 if it is not known yet.
+        num_threads: threads that share the batches.
+    """
+    if num_threads <= _FEW_THREADS or not batch_seconds:
+        return depth
+    return max(depth, min(num_threads, int(num_threads * _SECONDS_PER_THREAD / batch_seconds)))
 
 
 def is_brief(size: int, seconds_per_sample: float | None) -> bool:

@@ -56,7 +56,7 @@ from dalify.data.pool import pinned
 from dalify.executor.agreement import NotDecided
 from dalify.executor.arena import arena_of_thread
 from dalify.executor.batch_source import RemoteStages
-from dalify.executor.chunking import chunk_bounds, is_brief
+from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
 from dalify.executor.device_steps import PendingCopies, device_stream, hand_over, share_fed
 from dalify.executor.feeding import Feeds
 from dalify.executor.feeds import common_size
@@ -170,6 +170,18 @@ class Engine:
         """Number of iterations that were scheduled and not collected."""
         self._revive_after_fork()
         return len(self._scheduled)
+
+    def depth_for_threads(self, depth: int) -> int:
+        """Return the number of batches that should be in progress, at least ``depth``.
+
+        It is larger only where that cannot be noticed except by the memory: on the CPU, in this process and without
+        external sources, which would be called earlier.
+        """
+        is_here = self._remote is None and self.elsewhere is None and not self.feeds.externals
+        if not is_here or any(stage.kind == "device" for stage in self.plan.stages):
+            return depth
+        seconds = sum(stage.seconds_per_sample or 0.0 for stage in self.plan.stages)
+        return batches_for_threads(depth, seconds * self._batch_size, self._num_threads)
 
     def schedule(self) -> None:
         """Request a batch from the sources and schedule it.
@@ -425,9 +437,10 @@ class Engine:
         values = iteration.slice_values(stage.reads, start, stop)
         arena = arena_of_thread()
         frame = Frame(
-            values, start, stop - start, iteration.number, iteration.size, arena, iteration.collectors,
-            iteration.entries, "", iteration.substitutes, iteration.drawing, iteration.agreement,
-            iteration.rows,
+            values, start=start, count=stop - start, step=iteration.number, batch_size=iteration.size, arena=arena,
+            collectors=iteration.collectors, entries=iteration.entries, torch_device="",
+            substitutes=iteration.substitutes, drawing=iteration.drawing, agreement=iteration.agreement,
+            rows=iteration.rows,
         )  # fmt: skip
         for branch, positions in iteration.positions.items():
             low, high = (int(bound) for bound in np.searchsorted(positions, (start, stop)))
@@ -451,9 +464,9 @@ class Engine:
             if stage.kind == "batch"
         }
         frame = Frame(
-            list(iteration.values), 0, iteration.size, iteration.number, iteration.size, arena, collectors,
-            iteration.entries, self.torch_device or "", iteration.substitutes, iteration.drawing,
-            rows=iteration.rows,
+            list(iteration.values), start=0, count=iteration.size, step=iteration.number, batch_size=iteration.size,
+            arena=arena, collectors=collectors, entries=iteration.entries, torch_device=self.torch_device or "",
+            substitutes=iteration.substitutes, drawing=iteration.drawing, rows=iteration.rows,
         )  # fmt: skip
         frame.copy_stream = self._copy_stream
         for branch, positions in iteration.positions.items():

@@ -212,6 +212,7 @@ class Frame:
     def __init__(
         self,
         values: list[Batch | None],
+        *,
         start: int,
         count: int,
         step: int,
@@ -253,18 +254,18 @@ class Frame:
         first, last = self.start + start, self.start + stop
         frame = Frame(
             [None] * len(self.values),
-            first,
-            stop - start,
-            self.step,
-            self.batch_size,
-            self.arena,
-            {},
-            self.entries,
-            self.torch_device,
-            self.substitutes,
-            self.drawing,
-            agreement,
-            self.rows,
+            start=first,
+            count=stop - start,
+            step=self.step,
+            batch_size=self.batch_size,
+            arena=self.arena,
+            collectors={},
+            entries=self.entries,
+            torch_device=self.torch_device,
+            substitutes=self.substitutes,
+            drawing=self.drawing,
+            agreement=agreement,
+            rows=self.rows,
         )
         for branch, positions in self._positions.items():
             if branch is not None:
@@ -280,16 +281,16 @@ class Frame:
         """
         return Frame(
             [],
-            position,
-            1,
-            self.step,
-            self.batch_size,
-            self.arena,
-            {},
-            self.entries,
-            self.torch_device,
-            {},
-            self.drawing,
+            start=position,
+            count=1,
+            step=self.step,
+            batch_size=self.batch_size,
+            arena=self.arena,
+            collectors={},
+            entries=self.entries,
+            torch_device=self.torch_device,
+            substitutes={},
+            drawing=self.drawing,
             rows=self.rows,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -50,10 +50,11 @@ __all__ = [
 _CACHE_LIMIT = 1024
 _LARGEST_KEY_BYTES = 4096
 _cache: Recent[prepared.Prepared] = Recent(_CACHE_LIMIT)
+_Use = TypeVar("_Use", bound="Use")
 _UNKNOWN: Any = object()  # a constant that cannot be compared with others
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Use:
     """A call with its inputs and arguments sorted by kind.
 
@@ -133,8 +134,12 @@ def outcome(use: Use, threads: Threads | None = None) -> list[Batch]:
 
 
 def understood(
-    operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any], read: Callable[[Any], Value] = value_of
-) -> Use:
+    operator: Operator,
+    inputs: Sequence[Any],
+    given: Mapping[str, Any],
+    read: Callable[[Any], Value] = value_of,
+    record: Callable[..., _Use] = Use,
+) -> _Use:
     """Sort the inputs and arguments of a call by kind.
 
     Args:
@@ -142,6 +147,7 @@ def understood(
         inputs: inputs of the user.
         given: keyword arguments of the user.
         read: converts a user's object to a `Value`.
+        record: makes the result from the fields of `Use`.
 
     Raises:
         DalifyError: invalid data or arguments, batches of different sizes.
@@ -162,7 +168,7 @@ def understood(
     drawing, number = _drawing(operator, arguments)
     if surplus:
         arguments = _with_surplus(operator, surplus, arguments)
-    return Use(operator, data, values, arguments, kind, count, drawing, number)
+    return record(operator, data, values, arguments, kind, count, drawing, number)
 
 
 def _prepared(use: Use) -> prepared.Prepared:

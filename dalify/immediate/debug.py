@@ -156,7 +156,10 @@ class Interpreter(Evaluator):
             values += [None] * len(sides)
         slots = tuple(range(len(values)))
         step = (MergeStep if node.role is Role.MERGE else JoinStep)(node, slots, (len(slots),))
-        frame = Frame([*values, None], 0, len(positions), self._number, self._count, Arena(), {}, {}, "", {})
+        frame = Frame(
+            [*values, None], start=0, count=len(positions), step=self._number, batch_size=self._count, arena=Arena(),
+            collectors={}, entries={}, torch_device="", substitutes={},
+        )  # fmt: skip
         frame.set_positions(node.branch, positions)
         run_steps([step], frame)
         self._keep(node, [frame.values[-1]])

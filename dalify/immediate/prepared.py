@@ -130,7 +130,10 @@ class Prepared:
             arena = _arenas.pop()
         except IndexError:
             arena = Arena()
-        frame = Frame(values, places.start, len(places), number, count, arena, collectors, {}, device, {})
+        frame = Frame(
+            values, start=places.start, count=len(places), step=number, batch_size=count, arena=arena,
+            collectors=collectors, entries={}, torch_device=device, substitutes={},
+        )  # fmt: skip
         if positions is not None:
             frame.set_positions(None, positions)
         try:

@@ -289,6 +289,18 @@ class DebugPipeline(Pipeline):
                 source.reset()
             self._parts.run.is_exhausted = self._parts.run.has_delivered = False
 
+    def explain(self) -> str:
+        """Raise an error: in debug mode there are no passes and no plan.
+
+        Raises:
+            PipelineStateError: always.
+        """
+        raise PipelineStateError(
+            "a pipeline in debug mode has nothing to explain: its operators run one by one when they are called.",
+            line=SourceLine.capture(),
+            hint="Omit debug=True.",
+        )
+
     def state_dict(self, iterator: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Raise an error: in debug mode there is no state to save.
 

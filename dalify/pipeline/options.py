@@ -84,6 +84,8 @@ class PipelineOptions:
         exec_async: prefetch in other threads; without it, or without exec_pipelined, a batch is started when it is
             requested.
         prefetch_queue_depth: number of batches in progress at the same time, or ``{"cpu_size": n, "gpu_size": m}``.
+            With more than four threads, pipelines on the CPU without external sources have as many in progress as keep
+            the threads busy; 1 prevents it, like all prefetching.
         exec_dynamic: no effect; memory and copies are always dynamic.
         enable_conditionals: convert ``if`` and similar statements; on by default, unlike DALI.
         enable_checkpointing: no effect; the state can always be saved.

@@ -51,6 +51,8 @@ class Pipeline:
         seed: seed of all random numbers.
         exec_pipelined: prefetch batches.
         prefetch_queue_depth: number of batches in progress at the same time.
+            With more than four threads, pipelines on the CPU without external sources have as many in progress as keep
+            the threads busy; 1 prevents it, like all prefetching.
         exec_async: prefetch in other threads.
         bytes_per_sample: no effect.
         set_affinity: no effect.

@@ -198,7 +198,10 @@ class Run:
     def _schedule_ahead(self) -> None:
         """Schedule batches until the prefetch depth is reached or the data end."""
         engine = self._builder.engine()
-        while engine.scheduled < self._builder.depth and not self.is_exhausted:
+        depth = self._builder.depth
+        if depth > 1:  # otherwise, nothing is prefetched
+            depth = engine.depth_for_threads(depth)
+        while engine.scheduled < depth and not self.is_exhausted:
             if engine.scheduled and self._is_starved():
                 return
             self._schedule_one()

@@ -36,21 +36,21 @@ class Epochs(Protocol):
 
     @property
     def batches(self) -> int | None:
-        """Batches that the current epoch gives; None: until the data end."""
+        """Number of batches of the current epoch; None: until the data end."""
         ...
 
     @property
     def surplus(self) -> int:
-        """Batches that are read at the end of the epoch and thrown away."""
+        """Number of batches that are read at the end of the epoch and dropped."""
         ...
 
     @property
     def samples(self) -> int:
-        """DALI's size of the current epoch; -1 where it is not known."""
+        """Size of the current epoch as in DALI; -1 if unknown."""
         ...
 
     def kept(self, pipeline: int, batch: int) -> int:
-        """Return how many samples of a batch count; both numbers begin at 0."""
+        """Return how many samples of a batch are returned; both numbers start at 0."""
         ...
 
     def advance(self) -> None:
@@ -62,15 +62,15 @@ class Epochs(Protocol):
         ...
 
     def state(self) -> dict[str, Any]:
-        """Return where the count stands, and what it counts, as plain data for JSON."""
+        """Return the position and the options as JSON data."""
         ...
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go where equal epochs were when ``state()`` was taken; CheckpointError where they count something else."""
+        """Continue at a ``state()``; raises CheckpointError if the options differ."""
         ...
 
     def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, int]) -> None:
-        """Go to the middle of an epoch whose rest was divided among another number of shards.
+        """Continue in the middle of an epoch whose rest was divided among another number of shards.
 
         Args:
             state: of the epochs before.
@@ -94,7 +94,7 @@ class OpenEpochs:
         self.samples = -1
 
     def kept(self, pipeline: int, batch: int) -> int:
-        """Return the whole batch, however small it is."""
+        """Return the size of the whole batch."""
         return self._batch_size
 
     def advance(self) -> None:
@@ -137,17 +137,17 @@ class SizedEpochs:
 
     @property
     def batches(self) -> int:
-        """Batches that the current epoch gives."""
+        """Number of batches of the current epoch."""
         left = self._size - self._ahead
         return left // self._step if self._policy is LastBatchPolicy.DROP else -(-left // self._step)
 
     @property
     def surplus(self) -> int:
-        """One batch is read and dropped where the size is no multiple."""
+        """1 if the size is not a multiple of the batch size: that batch is read and dropped."""
         return int(self._policy is LastBatchPolicy.DROP and self._size % self._step > 0)
 
     def kept(self, pipeline: int, batch: int) -> int:
-        """Return how many samples of a batch count; the pipelines' batches stand one behind the other."""
+        """Return how many samples of a batch are returned; the batches of the pipelines are consecutive."""
         if self._policy is not LastBatchPolicy.PARTIAL:
             return self._batch_size
         left = self._size - batch * self._step - pipeline * self._batch_size
@@ -159,21 +159,21 @@ class SizedEpochs:
             self._ahead = (self._ahead + self.batches * self._step) % self._size
 
     def restart(self, epoch: int) -> None:
-        """Begin an epoch with its first sample."""
+        """Start an epoch with its first sample."""
         self._ahead = 0
 
     def state(self) -> dict[str, Any]:
-        """Return the options, and what was read ahead."""
+        """Return the options and the number of samples read ahead."""
         counts = ["size", self._size, self._step, self._policy.name, self._reads_on]
         return {"counts": counts, "ahead": self._ahead}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go where equal epochs were."""
+        """Continue at a ``state()``."""
         _check_counts(state, self)
         self._ahead = int(state["ahead"])
 
     def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, int]) -> None:
-        """Refuse: how the samples are divided is known to readers only."""
+        """Raise an error: only readers know how samples are divided."""
         raise CheckpointError(
             "an epoch with size= cannot be resumed with another number of shards.",
             hint="Specify the reader instead: reader_name='Reader'.",
@@ -192,12 +192,12 @@ class _Rest(NamedTuple):
     turned: int
 
     def size(self, shard: int, shards: int) -> int:
-        """Return how many of them a shard has."""
+        """Return the number of samples of a shard."""
         window = (shard + self.turned) % shards
         return self.total * (window + 1) // shards - self.total * window // shards
 
     def sizes(self, shards: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """Return how many of them each shard has."""
+        """Return the number of samples of each shard."""
         return np.roll(np.diff(np.arange(shards + 1, dtype=np.int64) * self.total // shards), -self.turned)
 
 
@@ -252,7 +252,7 @@ class ReaderEpochs:
 
     @property
     def batches(self) -> int:
-        """Batches that the current epoch gives, on every shard."""
+        """Number of batches of the current epoch, equal for all shards."""
         if self._policy is LastBatchPolicy.DROP:
             return self._given + int(np.min(self.sizes)) // self._batch_size
         ahead = self.ahead if self._reads_on else 0
@@ -260,12 +260,12 @@ class ReaderEpochs:
 
     @property
     def _given(self) -> int:
-        """Batches of the current epoch that were given before its rest was divided anew."""
+        """Number of batches of the current epoch that were returned before its rest was divided again."""
         return self._before if self._epoch == self._start and self._left else 0
 
     @property
     def surplus(self) -> int:
-        """One batch is read and dropped where the smallest shard is no multiple."""
+        """1 if the smallest shard is not a multiple of the batch size: that batch is read and dropped."""
         return int(self._policy is LastBatchPolicy.DROP and int(np.min(self.sizes)) % self._batch_size > 0)
 
     @property
@@ -300,7 +300,7 @@ class ReaderEpochs:
         self._epoch += 1
 
     def state(self) -> dict[str, Any]:
-        """Return the options, and the epoch with the one from which on the shards were read without a break."""
+        """Return the options, the epoch, and the epoch since which the shards were read without interruption."""
         flags = [int(self.sticks), int(self.is_padded)]
         counts = ["reader", self.size, self.shards, self._batch_size, self._policy.name, *flags]
         state: dict[str, Any] = {"counts": counts, "start": self._start, "epoch": self._epoch}
@@ -309,7 +309,7 @@ class ReaderEpochs:
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go where equal epochs were. The numbers per shard are computed anew: there may be thousands of shards."""
+        """Continue at a ``state()``. Numbers per shard are computed again: there may be thousands of shards."""
         _check_counts(state, self)
         self._go(state)
 
@@ -320,7 +320,7 @@ class ReaderEpochs:
             self.advance()
 
     def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, int]) -> None:
-        """Go to the middle of an epoch whose rest was divided among another number of shards."""
+        """Continue in the middle of an epoch whose rest was divided among another number of shards."""
         counts, now = list(state["counts"]), self.state()["counts"]
         if len(counts) == len(now):
             counts[2] = now[2]  # the number of shards
@@ -338,7 +338,7 @@ class ReaderEpochs:
         self._begin(epoch, delivered, rest)
 
     def restart(self, epoch: int) -> None:
-        """Begin an epoch with the first sample of its shard."""
+        """Start an epoch with the first sample of its shard."""
         self._begin(epoch, 0, {})
 
     def _begin(self, epoch: int, before: int, left: dict[int, _Rest]) -> None:

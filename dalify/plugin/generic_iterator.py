@@ -1,6 +1,6 @@
-"""What the iterators of all frameworks have above epochs: outputs with names, collation, and one tensor per output.
+"""The base class of iterators that return dictionaries: named outputs, collation, and one tensor per output.
 
-A framework's iterator says how an array becomes its tensor. Without a word from it the batches are NumPy arrays.
+The iterator of a framework converts an array to a tensor. The default is a NumPy array.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ class GenericIterator(BaseIterator[dict[str, Any]]):
     Args:
         pipelines: one pipeline, or a list of pipelines.
         output_map: names of the outputs, in their order.
-        size: samples of an epoch, over all pipelines; better name the reader.
-        reader_name: name of the reader, as given to it: size, shards and padding are asked of it.
-        auto_reset: whether the next epoch begins by itself: True, "yes", False, None or "no".
-        fill_last_batch: old way to say last_batch_policy.
-        dynamic_shape: accepted; shapes may always change.
+        size: number of samples in an epoch, over all pipelines; prefer `reader_name`.
+        reader_name: name of the reader that determines size, shards and padding.
+        auto_reset: whether the next epoch starts automatically: True, "yes", False, None or "no".
+        fill_last_batch: deprecated; use `last_batch_policy`.
+        dynamic_shape: accepted without effect; shapes can always change.
         last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
         last_batch_policy: FILL, DROP or PARTIAL.
-        prepare_first_batch: begin to compute the first batches at once.
-        fresh_epochs: begin every epoch at the first sample of the shard; see ``BaseIterator``.
-        collate: what an output becomes: ``dense`` (one array ``[N, ...]``), ``pad`` (filled with zeros to the largest
+        prepare_first_batch: start to compute the first batches immediately.
+        fresh_epochs: start every epoch at the first sample of the shard; see ``BaseIterator``.
+        collate: the form of an output: ``dense`` (one array ``[N, ...]``), ``pad`` (filled with zeros to the largest
             sample) or ``Pad(value, multiple)``, ``list`` or ``packed`` (values and offsets); one for all, or a
-            dictionary by the names of the outputs, dense where it has none.
+            dictionary by output name, with ``dense`` as the default.
         valid_name: name of an additional value, bool ``[N]``: which samples are real, not padding or replacements of
             bad samples; None: no such value.
 

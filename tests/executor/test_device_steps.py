@@ -135,7 +135,10 @@ def transfer(device: str) -> TransferStep:
 
 
 def frame_of(batch: Batch) -> Frame:
-    return Frame([batch, None], 0, len(batch), 0, len(batch), None, {}, {}, "cpu", {})
+    return Frame(
+        [batch, None], start=0, count=len(batch), step=0, batch_size=len(batch), arena=None,
+        collectors={}, entries={}, torch_device="cpu", substitutes={},
+    )  # fmt: skip
 
 
 def ragged(*arrays: np.ndarray[Any, Any]) -> Batch:

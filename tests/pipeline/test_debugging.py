@@ -245,6 +245,19 @@ def test_own_argument_called_debug():
         function(3, debug_mode=True)
 
 
+@pytest.mark.parametrize("runs", [0, 1])
+def test_nothing_to_explain(runs):
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None, debug=True)
+    def function():
+        return fn.random.uniform()
+
+    with function() as pipe:
+        for _ in range(runs):
+            pipe.run()
+        with pytest.raises(PipelineStateError, match=r"(?s)debug mode.*test_debugging\.py.*Omit debug=True"):
+            pipe.explain()
+
+
 def test_no_state():
     @pipeline_def(**OPTIONS, debug=True)
     def function():

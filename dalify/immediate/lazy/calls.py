@@ -14,10 +14,11 @@ from weakref import ref
 import numpy as np
 
 from dalify.base.interrupts import CallAtEnd
+from dalify.base.recent import Recent
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, Spec
 from dalify.graph import Node, node_specs
-from dalify.immediate.calls import Use
+from dalify.immediate.calls import Use, use_key
 from dalify.immediate.lazy.statistics import COUNTS
 from dalify.immediate.user_data import Kind, Value
 
@@ -46,17 +47,24 @@ class Template:
         self.specs: tuple[Spec, ...] = node_specs(node)
 
 
-class Call:
-    """One recorded call.
+_templates: Recent[Template] = Recent(4096)
+
+
+class Call(Use):
+    """One recorded call; its data and values are released when it is done.
+
+    Args:
+        tape: the tape that records it.
+        line: the user's line.
+        fields: the fields of `Use`.
 
     Attributes:
-        use: the call; its data and values are released when it is done.
         template: its node.
         line: the user's line.
         tape: the tape that recorded it.
         place: position in the order of all calls; a call reads calls with smaller positions.
         results: results by output; None if not computed or not kept.
-        values: the lazy values of the outputs that users still reference.
+        lazy_values: the lazy values of the outputs that users still reference.
         has_run: whether it was computed, even if results were not kept.
         is_done: whether nothing is left to compute.
     """
@@ -67,23 +75,22 @@ class Call:
         "_readers",
         "has_run",
         "is_done",
+        "lazy_values",
         "line",
         "place",
         "results",
         "tape",
         "template",
-        "use",
-        "values",
     )
 
-    def __init__(self, use: Use, template: Template, line: SourceLine | None, tape: Tape) -> None:
-        self.use = use
-        self.template = template
+    def __init__(self, tape: Tape, line: SourceLine | None, *fields: Any) -> None:
+        super().__init__(*fields)
+        self.template, _ = _templates.get_or_make(use_key(self, None), lambda: Template(self.made_node()))
         self.line = line
         self.tape = tape
         self.place = next(_places)
-        self.results: list[Batch | None] = [None] * template.node.output_count
-        self.values: list[ref[Any]] = []
+        self.results: list[Batch | None] = [None] * self.template.node.output_count
+        self.lazy_values: list[ref[Any]] = []
         self._readers: list[ref[Call]] = []
         self._pruned = CallAtEnd(COUNTS.pruned.append, 0)
         self.has_run = False
@@ -111,7 +118,7 @@ class Call:
 
     def sources(self) -> Iterator[Value]:
         """Yield what the call reads, in the order of ``Node.edges``."""
-        for item in (*self.use.data, *self.use.values.values()):
+        for item in (*self.data, *self.values.values()):
             if item is not None:
                 yield item
 
@@ -121,7 +128,7 @@ class Call:
 
     def held(self) -> list[int]:
         """Return the outputs that a user references and that were not computed."""
-        pairs = enumerate(zip(self.values, self.results, strict=True))
+        pairs = enumerate(zip(self.lazy_values, self.results, strict=True))
         return [output for output, (value, result) in pairs if value() is not None and result is None]
 
     def waiting_readers(self) -> list[Call]:
@@ -138,7 +145,7 @@ class Call:
             if not call.is_done and not is_awaited and not call.held():
                 waiting += [source.call for source in call.sources() if isinstance(source, Result)]
                 call.is_done = True
-                call.use.data, call.use.values = [], {}
+                call.data, call.values = [], {}
 
 
 class Result(Value):
@@ -171,14 +178,14 @@ def _kind_of(call: Call, output: int, device: str) -> Batch:
     spec = call.template.specs[output]
     assert spec.dtype is not None, "dalify bug: a result of unknown type"
     assert spec.ndim is not None, "dalify bug: a result of unknown dimensions"
-    empty = np.empty((call.use.count,) + (0,) * spec.ndim, spec.dtype.numpy)
+    empty = np.empty((call.count,) + (0,) * spec.ndim, spec.dtype.numpy)
     return Batch(empty, None, spec.layout or "", device, None, spec.dtype)
 
 
 def kind_of_result(call: Call, output: int) -> Kind:
     """Return the kind of the user's result; a sample on the device becomes a torch tensor."""
     is_on_device = call.template.specs[output].device == "gpu"
-    return "torch" if call.use.kind == "numpy" and is_on_device else call.use.kind
+    return "torch" if call.kind == "numpy" and is_on_device else call.kind
 
 
 def copied(batch: Batch) -> Batch:

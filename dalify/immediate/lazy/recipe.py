@@ -106,7 +106,7 @@ class Recipe:
         iteration = Iteration(next(_numbers), count, self._engine.plan.slot_count)
         iteration.before = self._engine.state()
         iteration.drawing = {
-            number: (*calls[place].use.drawing, calls[place].use.number) for number, place in self._places.items()
+            number: (*calls[place].drawing, calls[place].number) for number, place in self._places.items()
         }
         given = [(slot, batch) for slot, batch in zip(self._slots, feeds, strict=True) if slot is not None]
         try:
@@ -123,7 +123,7 @@ class Recipe:
     def fallbacks(self, calls: Sequence[Call]) -> list[Fallback]:
         """Return the calls that should run on the GPU and run on the CPU."""
         sent = [calls[place] for place in self._on_cpu]
-        return [Fallback(call.use.operator.public_name, "it has no GPU kernel", str(call.line or "")) for call in sent]
+        return [Fallback(call.operator.public_name, "it has no GPU kernel", str(call.line or "")) for call in sent]
 
     def _located(self, error: Exception, calls: Sequence[Call]) -> Exception:
         """Add the line of the call to an error: the plan may have been created for another line."""
@@ -136,10 +136,10 @@ class Recipe:
                 error.add_note(f"the call is at {call.line}")
             return error
         error.line = call.line
-        if call.use.kind != "batch":
+        if call.kind != "batch":
             error.sample = None
         elif not error.hint:
-            error.hint = column_hint(call.use)
+            error.hint = column_hint(call)
         return error
 
 

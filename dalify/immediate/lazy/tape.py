@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -15,13 +16,12 @@ from dalify.api.functions import to_user_outputs
 from dalify.base.fork_lock import ForkLock
 from dalify.base.held_error import HeldError
 from dalify.base.optional import LazyModule
-from dalify.base.recent import Recent
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
 from dalify.graph import Evaluator, Immediate, evaluating
 from dalify.graph.evaluator import Compute
-from dalify.immediate.calls import computed, kind_key, understood, use_key
-from dalify.immediate.lazy.calls import Call, Result, Template, copied
+from dalify.immediate.calls import computed, kind_key, understood
+from dalify.immediate.lazy.calls import Call, Result, copied
 from dalify.immediate.lazy.statistics import COUNTS
 from dalify.immediate.lazy.values import LazyValue, lazy_value
 from dalify.immediate.user_data import Value, value_of
@@ -35,8 +35,6 @@ else:
     recipe = LazyModule("dalify.immediate.lazy.recipe", "computing what was recorded")
 
 __all__ = ["Recorder", "Tape"]
-
-_templates: Recent[Template] = Recent(4096)
 
 _Wanted = tuple[Call, int]
 
@@ -70,9 +68,8 @@ class Tape:
             with evaluating(Immediate()):
                 return computed(operator, inputs, given)
         is_relabeled = bool(given.get("layout")) and "layout" not in operator.parameters
-        use = understood(operator, inputs, given, self._read_data if is_relabeled else self._read)
-        template, _ = _templates.get_or_make(use_key(use, None), lambda: Template(use.made_node()))
-        call = Call(use, template, SourceLine.capture(), self)
+        read = self._read_data if is_relabeled else self._read
+        call = understood(operator, inputs, given, read, partial(Call, self, SourceLine.capture()))
         self._calls.add(call)
         return to_user_outputs(operator, [lazy_value(call, output) for output in range(len(call.results))], given)
 
@@ -129,7 +126,7 @@ class Tape:
         groups: dict[int, list[_Wanted]] = {}
         for call, output in wanted:
             if call.results[output] is None:
-                groups.setdefault(call.use.count, []).append((call, output))
+                groups.setdefault(call.count, []).append((call, output))
         for count, group in groups.items():
             self._compute_group(group, count)
 
@@ -144,7 +141,7 @@ class Tape:
             if call not in found:
                 found.add(call)
                 for source in call.awaited():
-                    if source.call.use.count == count:
+                    if source.call.count == count:
                         waiting.append(source.call)
                     else:  # a single sample that is broadcast to a batch
                         before.append((source.call, source.output))
@@ -241,4 +238,4 @@ def _beside(call: Call) -> list[_Wanted]:
                 around.add(reader)
                 waiting.append(reader)
     ends = sorted((one for one in around if not one.waiting_readers()), key=lambda one: one.place)
-    return [(one, output) for one in ends if one.use.count == call.use.count for output in one.held()]
+    return [(one, output) for one in ends if one.count == call.count for output in one.held()]

@@ -42,7 +42,7 @@ class LazyValue(Deferred):
         self.call = call
         self.output = output
         self._shown: Any = None
-        call.values.append(ref(self))
+        call.lazy_values.append(ref(self))
 
     @property
     def is_computed(self) -> bool:
@@ -157,7 +157,7 @@ class LazyBatch(LazyValue, Expression):
 
     def __len__(self) -> int:
         """Return the number of samples."""
-        return self.call.use.count
+        return self.call.count
 
     @property
     def dtype(self) -> Any:
@@ -275,11 +275,11 @@ class LazySample(LazyValue):
     def ndim(self) -> Any:
         """Number of dimensions, of the array or tensor."""
         ndim = self.call.template.specs[self.output].ndim
-        if ndim is None or self.call.use.kind == "tensor":
+        if ndim is None or self.call.kind == "tensor":
             return self.get().ndim  # a method of dalify's tensors
         return ndim
 
 
 def lazy_value(call: Call, output: int) -> LazyValue:
     """Return the lazy value of an output of a call."""
-    return (LazyBatch if call.use.kind == "batch" else LazySample)(call, output)
+    return (LazyBatch if call.kind == "batch" else LazySample)(call, output)

@@ -21,21 +21,21 @@ _MAX_WORKERS = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RayPool:
-    """Workers that several trainers share, each with a pipeline and a shard of its own.
+    """Workers that several trainers share, each with its own pipeline and shard.
 
-    The object is a description: it can be pickled and handed to trainers on any node. The workers are detached actors
-    that the first trainer starts; they stay until ``close``, also where trainers end.
+    The object is a description: it can be pickled and sent to trainers on any node. The workers are detached actors
+    that the first trainer starts. They run until ``close``, even if trainers end.
 
     Args:
-        workers: number of workers that stays as it is; or None.
+        workers: fixed number of workers, or None.
         min_workers: minimum number of workers.
-        max_workers: most workers. One is added where a trainer asked for ten batches in a row while none was ready.
-            One that had nothing to do for half a minute is ended.
-        cpus_per_worker: CPUs that Ray reserves for each, and its threads.
-        resources: further resources that Ray reserves for each, for instance ``{"cpu_node": 0.01}`` to have them on
-            nodes with this resource alone.
-        start_timeout_s: how long a trainer waits for a first worker before its batch is an error.
-        name: of the pool; by default a new one.
+        max_workers: maximum number of workers. A worker is added if a trainer requested ten batches in a row and none
+            was ready. A worker that was idle for half a minute is ended.
+        cpus_per_worker: CPUs that Ray reserves for each worker, and its number of threads.
+        resources: further resources that Ray reserves for each worker, for instance ``{"cpu_node": 0.01}`` to place
+            them on nodes with this resource.
+        start_timeout_s: maximum time in seconds that a trainer waits for the first worker before it raises an error.
+        name: name of the pool; by default a new one.
 
     Example:
         >>> pool = RayPool(workers=8, cpus_per_worker=4)

@@ -1,1 +1,1 @@
-"""A DataLoader that gives torch's batches and makes those of known datasets and transforms with dalify's kernels."""
+"""A DataLoader with torch's batches; dalify's kernels compute those of supported datasets and transforms."""

@@ -17,21 +17,21 @@ _TorchLoader = torch.utils.data.DataLoader
 
 
 def accelerate(loader: Any) -> Any:
-    """Let dalify make the batches of a loader of torch's, as far as it can: the same batches.
+    """Return a loader with the same batches, which dalify computes if it supports dataset and transforms.
 
-    Loaders that Hugging Face Accelerate has prepared are changed in place, because Accelerate keeps track of them: it
-    builds loaders of its own, so ``accelerator.prepare`` undoes what was done before.
+    Loaders prepared by Hugging Face Accelerate are changed in place, because Accelerate keeps references to them. Call
+    ``accelerate`` after ``accelerator.prepare``, which creates new loaders.
 
     Args:
-        loader: a ``torch.utils.data.DataLoader``, of a class derived from it, or prepared by Accelerate.
+        loader: a ``torch.utils.data.DataLoader``, an instance of a subclass, or a loader prepared by Accelerate.
 
     Returns:
-        A loader of the same dataset, samplers, generators and workers, with what the class of `loader` adds; `loader`
-        itself where it is one of dalify's already, or prepared by Accelerate.
+        A loader with the same dataset, samplers, generators and workers, of a subclass of the class of `loader`.
+        `loader` itself if it is one of dalify, or prepared by Accelerate.
 
     Raises:
-        ArgumentTypeError: it is no loader of torch's.
-        NotAcceleratedError: its class makes iterators in a way of its own.
+        ArgumentTypeError: not a loader of torch.
+        NotAcceleratedError: its class overrides the creation of iterators.
 
     Example:
         >>> from dalify.plugin.pytorch import accelerate
@@ -55,7 +55,7 @@ def accelerate(loader: Any) -> Any:
             hint="Use the DataLoader of torch or of dalify instead.",
         )
     twin = object.__new__(DataLoader if type(loader) is _TorchLoader else _accelerated_class(type(loader)))
-    twin.__dict__.update(loader.__dict__, _iterator=None)  # all that torch and its heirs know of a loader
+    twin.__dict__.update(loader.__dict__, _iterator=None)  # the state of torch's class and of subclasses
     return twin
 
 
@@ -69,13 +69,13 @@ def _get_iterator(self: Any) -> Any:
 
 
 def patch() -> None:
-    """Let dalify make the batches of every loader of torch's in this process, as far as it can.
+    """Let dalify compute the batches of all loaders of torch in this process, where it supports them.
 
-    For frameworks that make loaders out of reach; also those that exist already take part. `unpatch` ends it.
+    For frameworks that create loaders internally. Loaders that exist already are included. `unpatch` reverts it.
     """
     _TorchLoader._get_iterator = _get_iterator
 
 
 def unpatch() -> None:
-    """End what `patch` began: loaders of torch's are torch's again, from their next pass on."""
+    """Revert `patch`: from their next epoch on, loaders of torch are used unchanged."""
     _TorchLoader._get_iterator = TORCH_ITERATOR

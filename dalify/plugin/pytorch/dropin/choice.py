@@ -27,12 +27,12 @@ _THREADS_FOR_PYTHON = 4
 
 
 class Mode(Enum):
-    """Who makes the batches.
+    """Which library computes the batches.
 
     Attributes:
-        FULL: dalify, in threads that stand for workers.
-        HYBRID: torch's loader with its workers, over samples that dalify makes as far as it can.
-        TORCH: torch's loader as it is.
+        FULL: dalify, in threads instead of workers.
+        HYBRID: torch's loader with its workers; dalify computes the supported part of each sample.
+        TORCH: torch's loader, unchanged.
     """
 
     FULL = "full"
@@ -42,12 +42,12 @@ class Mode(Enum):
 
 @dataclass(frozen=True)
 class Choice:
-    """Who makes the batches, and why not dalify alone.
+    """Which library computes the batches, and the reason.
 
     Attributes:
-        mode: who.
-        sources: where the samples lie; empty where torch reads them.
-        reasons: what keeps dalify from making them alone.
+        mode: the mode.
+        sources: the sources of the samples; empty if torch reads them.
+        reasons: the obstacles to the mode FULL.
     """
 
     mode: Mode
@@ -56,10 +56,10 @@ class Choice:
 
 
 def choose(loader: Any) -> Choice:
-    """Decide for a loader as it is now.
+    """Return the choice for the current state of a loader.
 
     Args:
-        loader: of torch, or derived.
+        loader: a ``torch.utils.data.DataLoader`` or an instance of a subclass.
     """
     try:
         _check_loader(loader)
@@ -99,7 +99,7 @@ def _unfinished(sources: Mapping[int, Source]) -> list[Any]:
 
 
 def _reasons_for_processes(loader: Any, sources: Mapping[int, Source]) -> list[NotRecognizedError]:
-    """What has to run where torch runs it, though all transforms are known."""
+    """Return the parts that need worker processes, although all transforms are supported."""
     found = []
     if any(source.target_transform is not None for source in sources.values()):
         hint = "Convert the labels once, in the dataset, so that threads can compute the batches."

@@ -93,7 +93,7 @@ def _collates_as_torch(loader: Any) -> bool:
 
 
 def _option(loader: Any, name: str, variable: str, options: tuple[str, ...]) -> str:
-    """An option of a loader, which the environment overrides."""
+    """Return an option of a loader; an environment variable overrides it."""
     value = os.environ.get(variable) or getattr(loader, name, options[0])
     if value not in options:
         raise ArgumentValueError(option_error_text(variable if os.environ.get(variable) else name, value, options))
@@ -107,14 +107,14 @@ def _choose(loader: Any) -> Choice:
 
 
 def make_iterator(loader: Any, get_iterator: Callable[[Any], Any] = TORCH_ITERATOR) -> Any:
-    """Begin a pass over a loader.
+    """Return an iterator over one epoch of a loader.
 
     Args:
-        loader: of torch, or derived.
-        get_iterator: torch's method, or what a class between makes of it.
+        loader: a ``torch.utils.data.DataLoader`` or an instance of a subclass.
+        get_iterator: torch's method, or that of a subclass.
 
     Raises:
-        NotAcceleratedError: torch's loader would have to do it, and that is not wanted.
+        NotAcceleratedError: only torch's loader supports it, and `on_fallback` is ``"raise"``.
     """
     choice = _choose(loader)
     if choice.mode is Mode.FULL:
@@ -131,7 +131,7 @@ def make_iterator(loader: Any, get_iterator: Callable[[Any], Any] = TORCH_ITERAT
 
 
 def _tell(loader: Any, reason: NotRecognizedError) -> None:
-    """Say once for each loader that torch does it, or refuse that."""
+    """Warn once per loader that torch's loader is used, or raise an error."""
     if reason.code == "LO00":
         return
     wish = _option(loader, "on_fallback", "DALIFY_DATALOADER_FALLBACK", _FALLBACKS)
@@ -144,13 +144,13 @@ def _tell(loader: Any, reason: NotRecognizedError) -> None:
 
 
 class Accelerated:
-    """What turns a class of torch's loaders into one whose batches dalify makes, as far as it can."""
+    """Mixin for loaders of torch: dalify computes the batches if it supports dataset and transforms."""
 
     backend = "auto"
     on_fallback = "warn"
 
     def explain(self) -> LoaderReport:
-        """Tell what runs where, without running anything."""
+        """Return which part dalify computes and which torch, without computing anything."""
         return explain(self)
 
     def _get_iterator(self) -> Any:
@@ -158,33 +158,34 @@ class Accelerated:
 
 
 class DataLoader(Resumable, Accelerated, torch.utils.data.DataLoader[_Sample]):
-    """torch's DataLoader, with the same arguments and the same batches, made by dalify where that can be had exactly.
+    """torch's DataLoader with the same arguments and the same batches, computed by dalify where they are identical.
 
-    Known are thirty of torchvision's datasets, from ImageFolder to Cityscapes (the module ``dropin.known`` lists them),
-    Subset and ConcatDataset of them, and nearly all transforms of ``torchvision.transforms`` and of its version 2 that
-    make one image of one (``dropin.lowering`` and ``dropin.own``); `register_dataset` and `register_transform` add your
-    own. Batches are torch's byte for byte: the sampler gives the indices, random numbers are those that torch's workers
-    would draw, pixels are Pillow's. There are three ways, and `explain` tells which one a loader takes, and why:
+    Supported are thirty of torchvision's datasets, from ImageFolder to Cityscapes (listed in the module
+    ``dropin.known``), Subset and ConcatDataset of them, and nearly all transforms of ``torchvision.transforms`` and
+    ``torchvision.transforms.v2`` from one image to one image (``dropin.lowering`` and ``dropin.own``).
+    `register_dataset` and `register_transform` add your own. Batches are identical to torch's, byte for byte: the
+    sampler returns the indices, random numbers are those of torch's workers, and pixels are those of Pillow. There are
+    three modes; `explain` returns the mode of a loader and the reason:
 
-    - *full*: dalify does it all, in ``num_workers`` threads that stand for worker processes.
-    - *hybrid*: something is Python that only a process can run as torch does: a transform of yours, a target transform,
-      a `worker_init_fn`. torch's own loader and its workers run, and dalify makes of each sample what it knows.
-    - *torch*: the dataset is not known, or nothing is to be gained; torch's loader runs as it is, and the logger
-      ``dalify`` tells it once.
+    - *full*: dalify computes everything, in ``num_workers`` threads instead of worker processes.
+    - *hybrid*: Python code needs worker processes: a transform of yours, a target transform, a `worker_init_fn`.
+      torch's loader and its workers run, and dalify computes the supported part of each sample.
+    - *torch*: the dataset is not supported, or dalify would not be faster. torch's loader runs unchanged, and the
+      logger ``dalify`` warns once.
 
-    An exception has the type that it has with torch's loader, and a note that says what would help. `state_dict` and
-    `load_state_dict` continue a pass in the middle.
+    Exceptions have the same type as with torch's loader, and a note with a hint. `state_dict` and `load_state_dict`
+    resume in the middle of an epoch.
 
     Args:
         dataset: as in torch, like all arguments up to `in_order`.
         backend: ``"auto"``; ``"dalify"``: raise if torch's loader would run; ``"torch"``: always use torch's loader.
-            The environment variable DALIFY_DATALOADER_BACKEND goes before it.
+            The environment variable DALIFY_DATALOADER_BACKEND overrides it.
         on_fallback: if torch's loader is used: ``"warn"`` logs a warning, ``"silent"`` does nothing, ``"raise"``
-            raises `NotAcceleratedError`. The environment variable DALIFY_DATALOADER_FALLBACK goes before it.
+            raises `NotAcceleratedError`. The environment variable DALIFY_DATALOADER_FALLBACK overrides it.
 
     Raises:
-        ArgumentValueError: there is no such backend or wish.
-        Exception: what torch raises for its arguments.
+        ArgumentValueError: an unknown `backend` or `on_fallback`.
+        Exception: the errors of torch for its arguments.
 
     Example:
         >>> from dalify.plugin.pytorch import DataLoader
@@ -220,7 +221,7 @@ class DataLoader(Resumable, Accelerated, torch.utils.data.DataLoader[_Sample]):
         backend: str = "auto",
         on_fallback: str = "warn",
     ) -> None:
-        self.backend = backend  # attributes with the names of arguments: Lightning makes loaders anew from them
+        self.backend = backend  # attributes named like arguments: Lightning creates loaders again from them
         self.on_fallback = on_fallback
         _option(self, "backend", "DALIFY_DATALOADER_BACKEND", _BACKENDS)
         _option(self, "on_fallback", "DALIFY_DATALOADER_FALLBACK", _FALLBACKS)

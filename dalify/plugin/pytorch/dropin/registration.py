@@ -16,21 +16,21 @@ DatasetFunction = Callable[[Any], tuple[Any, Any]]
 
 TRANSFORMS: dict[type, PixelFunction] = {}
 DATASETS: dict[type, DatasetFunction] = {}
-# Classes of ours that stand for transforms: what they stand for.
+# Classes of dalify that replace transforms, and the replaced transforms.
 WRAPPERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {}
 
 
 def register_transform(kind: type) -> Callable[[PixelFunction], PixelFunction]:
-    """Let the loader know a transform of yours on images, so that threads run it and nothing is left for processes.
+    """Register a transform of images, so that threads compute it instead of worker processes.
 
-    The decorated function does to an array what the transform does to a Pillow image. It is called as
-    ``function(transform, pixels, generator)`` with the transform of the dataset, uint8 ``[height, width, channels]``
-    that it must not write to, and the generator that random numbers have to be drawn from; several threads call it at
-    once. It returns uint8 ``[height, width, channels]`` of as many channels. Whether that is what the transform gives
-    is in your hands.
+    The decorated function computes for an array what the transform computes for a Pillow image. It is called as
+    ``function(transform, pixels, generator)`` with the transform of the dataset, read-only pixels uint8
+    ``[height, width, channels]``, and the ``torch.Generator`` for random numbers. Several threads call it at the same
+    time. It returns uint8 ``[height, width, channels]`` with the same number of channels. That the results are equal
+    is not checked.
 
     Args:
-        kind: class of the transform; subclasses of it are not meant.
+        kind: class of the transform; subclasses are not included.
 
     Example:
         >>> from dalify.plugin.pytorch import register_transform
@@ -50,16 +50,16 @@ def register_transform(kind: type) -> Callable[[PixelFunction], PixelFunction]:
 
 
 def register_dataset(kind: type) -> Callable[[DatasetFunction], DatasetFunction]:
-    """Let the loader know a dataset of yours: where its images are, and what their labels are.
+    """Register a dataset: the places of its images, and their labels.
 
-    The decorated function gets the dataset and returns two sequences of equal length: paths of image files, or an array
-    uint8 ``[samples, height, width, channels]``; and the labels. The loader then takes ``dataset[index]`` to be
-    ``(transform(image), target_transform(label))``, with the attributes ``transform`` and ``target_transform`` of the
-    dataset where it has them, and images as torchvision's ImageFolder opens them (RGB by Pillow). The function is
-    called at the beginning of each pass over the loader.
+    The decorated function receives the dataset and returns two sequences of equal length: paths of image files, or an
+    array uint8 ``[samples, height, width, channels]``; and the labels. The loader then assumes that ``dataset[index]``
+    is ``(transform(image), target_transform(label))``, with the attributes ``transform`` and ``target_transform`` of
+    the dataset if it has them, and with images opened like those of torchvision's ImageFolder (RGB, by Pillow). The
+    function is called at the start of each epoch.
 
     Args:
-        kind: class of the dataset; subclasses of it are not meant.
+        kind: class of the dataset; subclasses are not included.
 
     Example:
         >>> from dalify.plugin.pytorch import register_dataset

@@ -14,13 +14,13 @@ __all__ = ["Resumable"]
 
 
 class Resumable:
-    """Where a pass stands, as torchdata's StatefulDataLoader has it: `state_dict` and `load_state_dict`."""
+    """Mixin with `state_dict` and `load_state_dict`, like torchdata's StatefulDataLoader."""
 
     _pass: tuple[weakref.ref[Any], list[torch.Tensor]] | None = None
     _resume_from: dict[str, Any] | None = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Describe where the latest pass stands: how many batches were given, and how its order came about.
+        """Return the position in the current epoch: the number of returned batches, and the state of the order.
 
         The state is for ``torch.save`` or a checkpoint of a framework. Without workers, augmentations draw from torch's
         own generator; the caller must then save and restore its state, like that of the model.
@@ -32,7 +32,7 @@ class Resumable:
         return {"batches": iterator._num_yielded, "generators": self._pass[1]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Let the next pass be the rest of the one that `state_dict` described.
+        """Continue the epoch of a `state_dict`: the next iterator returns the rest of it.
 
         With workers, the batches that were given are made once more and dropped, so that the workers' random numbers
         are what they were; without, they are skipped.

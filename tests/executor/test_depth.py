@@ -1,0 +1,87 @@
+"""With many threads, more batches are in progress than the prefetch depth says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify import Pipeline, fn, pipeline_def
+from dalify.executor.chunking import batches_for_threads
+from dalify.pipeline.pipeline import parts_of
+
+
+@pytest.mark.parametrize("depth", [2, 3, 40])
+@pytest.mark.parametrize("num_threads", [1, 4, 5, 16, 64])
+@pytest.mark.parametrize("batch_seconds", [0.0, 1e-9, 0.01, 0.2, 100.0])
+def test_number_of_batches(depth: int, num_threads: int, batch_seconds: float) -> None:
+    found = batches_for_threads(depth, batch_seconds, num_threads)
+    assert depth <= found <= max(depth, num_threads)
+    if num_threads <= 4 or not batch_seconds:
+        assert found == depth
+    assert found <= batches_for_threads(depth, batch_seconds, 2 * num_threads)
+    if batch_seconds:
+        assert found >= batches_for_threads(depth, 2 * batch_seconds, num_threads)
+
+
+def read(folder: Path) -> Any:
+    encoded, label = fn.readers.file(file_root=str(folder), random_shuffle=True, name="reader")
+    return fn.random_resized_crop(fn.decoders.image(encoded), size=16), label
+
+
+def feed(_: Path) -> Any:
+    return fn.external_source(lambda: np.zeros((4, 3), np.float32)) + 1.0
+
+
+def made(folder: Path, define: Callable[[Path], Any], num_threads: int, **options: Any) -> Pipeline:
+    @pipeline_def(batch_size=4, num_threads=num_threads, seed=5, **options)
+    def pipeline() -> Any:
+        return define(folder)
+
+    return pipeline()
+
+
+def in_progress(pipe: Pipeline) -> int:
+    """Run twice, as if a sample took a millisecond; return the number of batches that are then in progress."""
+    pipe.run()
+    engine = parts_of(pipe).builder.engine()
+    for stage in engine.plan.stages:
+        stage.seconds_per_sample = 1e-3
+    pipe.run()
+    return engine.scheduled + 1
+
+
+@pytest.mark.parametrize(
+    ("define", "num_threads", "options", "expected"),
+    [
+        (read, 8, {}, 8),
+        (read, 8, {"prefetch_queue_depth": 1}, 1),
+        (read, 8, {"exec_async": False}, 1),
+        (read, 8, {"prefetch_queue_depth": 9}, 9),
+        (read, 4, {}, 2),
+        (feed, 8, {}, 2),
+    ],
+)
+def test_batches_in_progress(
+    photo_folder: Path, define: Callable[[Path], Any], num_threads: int, options: dict[str, Any], expected: int
+) -> None:
+    with made(photo_folder, define, num_threads, **options) as pipe:
+        assert in_progress(pipe) == expected
+
+
+def test_batches_and_states_are_the_same(photo_folder: Path) -> None:
+    few, many = made(photo_folder, read, 2), made(photo_folder, read, 8)
+    for pipe in (few, many):
+        in_progress(pipe)
+    assert few.state_dict() == many.state_dict()
+    for _ in range(5):
+        for one, other in zip(few.run(), many.run(), strict=True):
+            np.testing.assert_array_equal(one.as_array(), other.as_array())
+    state = many.state_dict()
+    after = [many.run()[1].as_array() for _ in range(3)]
+    many.load_state_dict(state)
+    for labels in after:
+        np.testing.assert_array_equal(many.run()[1].as_array(), labels)
