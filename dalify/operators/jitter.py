@@ -8,7 +8,11 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
+from dalify.kernels.arrays.padding_torch import on_padded
+from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.images.displacement_warp import keep_unmasked_torch
 from dalify.kernels.images.warp import sample_2d
 from dalify.kernels.images.warp_torch import sample_torch
 from dalify.kernels.random.philox import SampleDraws
@@ -78,24 +82,41 @@ def _(
         sample_2d(out[n : n + 1], x[n : n + 1], points, nearest=nearest, fill_value=displacement.fill_value)
 
 
-@jitter.gpu
+@jitter.gpu_samples
 def _(
-    out: torch.Tensor,
-    x: torch.Tensor,
+    out: DeviceSamples,
+    x: DeviceSamples,
     *,
     displacement: Displacement,
     nDegree: int,  # noqa: N803
     draws: SampleDraws,
 ) -> None:
-    height, width = x.shape[1:3]
-    words = draws.bits_torch(height * width, x.device).reshape(len(x), height, width)
-    rows = torch.arange(height, device=x.device, dtype=torch.float32)[:, None] + 0.5
-    columns = torch.arange(width, device=x.device, dtype=torch.float32) + 0.5
-    moved_x = columns + ((words & _HALF_WORD).float() * float(_STEP) - 0.5) * nDegree
-    moved_y = rows + ((words >> 16).float() * float(_STEP) - 0.5) * nDegree
-    nearest = displacement.interp_type == DALIInterpType.INTERP_NN
-    sample_torch(out, x, [moved_y, moved_x], nearest=nearest, fill=displacement.fill_value)
     mask: Any = displacement.mask
-    if not mask.all():
-        kept = torch.as_tensor(mask == 0, device=x.device)
-        out[kept] = x[kept]
+    nearest = displacement.interp_type == DALIInterpType.INTERP_NN
+    _displace(out, x, mask=mask, nearest=nearest, fill=displacement.fill_value, reach=nDegree, draws=draws)
+
+
+@on_padded
+def _displace(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    mask: np.ndarray,
+    nearest: bool,
+    fill: float,
+    reach: int,
+    draws: SampleDraws,
+    extents: np.ndarray,
+) -> None:
+    height, width = x.shape[1:3]
+    rows = torch.arange(height, device=x.device)[:, None]
+    columns = torch.arange(width, device=x.device)
+    # A number belongs to the number of the pixel, without padding.
+    count = int(extents[:, :2].prod(1).max(initial=0))
+    pixels = rows * uploaded(extents[:, 1], x.device).reshape(-1, 1, 1) + columns
+    index = pixels.clamp(max=max(count - 1, 0)).reshape(len(x), -1)
+    words = draws.bits_torch(count, x.device).gather(1, index).reshape(pixels.shape)
+    moved_x = columns.float() + 0.5 + ((words & _HALF_WORD).float() * float(_STEP) - 0.5) * reach
+    moved_y = rows.float() + 0.5 + ((words >> 16).float() * float(_STEP) - 0.5) * reach
+    sample_torch(out, x, [moved_y, moved_x], nearest=nearest, fill=fill, extents=extents[:, :2])
+    keep_unmasked_torch(out, x, mask)

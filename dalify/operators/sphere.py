@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dalify.data import Array
-from dalify.kernels.images.displacement_warp import sphere_maps
+import numpy as np
+
+from dalify.data.device_samples import DeviceSamples
+from dalify.kernels.images.displacement_warp import sphere_maps, sphere_points_torch
 from dalify.parameter_groups.displacement import Displacement
 from dalify.registry import Spec, operator
 
@@ -31,6 +33,10 @@ def sphere(x: Spec, /, *, displacement: Displacement) -> Spec:
 
 
 @sphere.cpu
-@sphere.gpu
-def _(out: Array, x: Array, *, displacement: Displacement) -> None:
+def _(out: np.ndarray, x: np.ndarray, *, displacement: Displacement) -> None:
     displacement.displace(out, x, sphere_maps(x.shape[1], x.shape[2]))
+
+
+@sphere.gpu_samples
+def _(out: DeviceSamples, x: DeviceSamples, *, displacement: Displacement) -> None:
+    displacement.displace_samples(out, x, sphere_points_torch)

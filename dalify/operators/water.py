@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import math
 
-from dalify.data import Array
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.displacement_warp import water_maps
 from dalify.parameter_groups.displacement import Displacement
 from dalify.registry import Spec, operator
@@ -51,10 +55,9 @@ def water(
 
 
 @water.cpu
-@water.gpu
 def _(
-    out: Array,
-    x: Array,
+    out: np.ndarray,
+    x: np.ndarray,
     *,
     displacement: Displacement,
     ampl_x: float,
@@ -66,3 +69,24 @@ def _(
 ) -> None:
     maps = water_maps(x.shape[1], x.shape[2], (ampl_x, ampl_y), (freq_x, freq_y), (phase_x, phase_y))
     displacement.displace(out, x, maps)
+
+
+@water.gpu_samples
+def _(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    *,
+    displacement: Displacement,
+    ampl_x: float,
+    ampl_y: float,
+    freq_x: float,
+    freq_y: float,
+    phase_x: float,
+    phase_y: float,
+) -> None:
+    def points(padded: torch.Tensor, _extents: np.ndarray) -> torch.Tensor:
+        height, width = padded.shape[1:3]
+        maps = water_maps(height, width, (ampl_x, ampl_y), (freq_x, freq_y), (phase_x, phase_y))
+        return uploaded(maps, padded.device)
+
+    displacement.displace_samples(out, x, points)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
-from dalify.kernels.images.displacement_warp import displace_cpu, displace_gpu, displaced_spec
+from dalify.kernels.images.displacement_warp import Points, displace_cpu, displace_samples_torch, displaced_spec
 from dalify.registry import Parameters, PerSample, Spec
 
 __all__ = ["Displacement"]
@@ -32,8 +33,12 @@ class Displacement(Parameters):
         """Return the output spec; see `displaced_spec`."""
         return displaced_spec(x, self.interp_type)
 
-    def displace(self, out: Any, x: Any, maps: np.ndarray) -> None:
-        """Fill `out` with `x`, both arrays or both tensors, sampled at `maps`; see `displace_cpu`."""
+    def displace(self, out: np.ndarray, x: np.ndarray, maps: np.ndarray) -> None:
+        """Fill `out` with `x` sampled at `maps`; see `displace_cpu`."""
         mask: Any = self.mask
-        compute: Any = displace_cpu if isinstance(x, np.ndarray) else displace_gpu
-        compute(out, x, maps, mask, self.interp_type, self.fill_value)
+        displace_cpu(out, x, maps, mask, self.interp_type, self.fill_value)
+
+    def displace_samples(self, out: DeviceSamples, x: DeviceSamples, points: Points) -> None:
+        """Fill `out` with `x` sampled at `points`; see `displace_samples_torch`."""
+        mask: Any = self.mask
+        displace_samples_torch(out, x, points, mask, self.interp_type, self.fill_value)

@@ -110,10 +110,20 @@ OPERATIONS: dict[str, Operation] = {
     "jpeg_compression_distortion": lambda x: fn.jpeg_compression_distortion(x, quality=35),
     "grid_mask": lambda x: fn.grid_mask(x, tile=7, ratio=0.4, angle=0.3, shift_x=2.0),
     "equalize": fn.equalize,
+    "sphere": lambda x: fn.sphere(x, interp_type=types.INTERP_LINEAR, fill_value=9.0),
+    "water": lambda x: fn.water(x, ampl_x=3.0, interp_type=types.INTERP_LINEAR, fill_value=9.0),
+    "remap": lambda x: fn.experimental.remap(x, x[:, :, 0] * 0.1, x[:, :, 1] * 0.1),
     "cast_like": lambda x: fn.cast_like(x, np.int32(1)),
     "copy": fn.copy,
     "full_like": lambda x: fn.full_like(x, np.array([1, 2, 300])),
 }
+
+# Their random numbers depend on the position of a sample in the batch.
+RANDOM_OPERATIONS: dict[str, Operation] = {
+    "jitter": lambda x: fn.jitter(x, nDegree=5, fill_value=9.0),
+    "sphere, nearest, some images": lambda x: fn.sphere(x, mask=fn.random.coin_flip(seed=4)),
+}
+ALL_OPERATIONS = {**OPERATIONS, **RANDOM_OPERATIONS}
 
 
 def images(count: int, seed: int = 0) -> list[np.ndarray[Any, Any]]:
@@ -148,11 +158,11 @@ def test_samples_of_several_shapes_have_the_results_of_each_alone(name: str) -> 
 
 
 @pytest.mark.usefixtures("gpu")
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", ALL_OPERATIONS)
 def test_the_device_computes_what_the_cpu_does(name: str) -> None:
     given = images(4, seed=1)
-    expected = results(OPERATIONS[name], given, device="cpu")
-    for found, other in zip(results(OPERATIONS[name], given), expected, strict=True):
+    expected = results(ALL_OPERATIONS[name], given, device="cpu")
+    for found, other in zip(results(ALL_OPERATIONS[name], given), expected, strict=True):
         assert found.dtype == other.dtype
         np.testing.assert_allclose(found.astype(np.float64), other.astype(np.float64), rtol=1e-4, atol=_step(other))
 
@@ -221,20 +231,20 @@ def launches(operation: Operation, given: list[Any], monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.usefixtures("emulated_gpu")
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", ALL_OPERATIONS)
 def test_launches_do_not_grow_with_samples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # The same sizes repeat: how many taps a filter has depends on the sizes.
     given = images(3)
-    few = launches(OPERATIONS[name], given * 3, monkeypatch)
-    many = launches(OPERATIONS[name], given * 8, monkeypatch)
+    few = launches(ALL_OPERATIONS[name], given * 3, monkeypatch)
+    many = launches(ALL_OPERATIONS[name], given * 8, monkeypatch)
     assert few
     assert sorted(many) == sorted(few)
 
 
 @pytest.mark.usefixtures("emulated_gpu")
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", ALL_OPERATIONS)
 def test_kernels_do_not_wait_for_the_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = launches(OPERATIONS[name], images(3), monkeypatch)
+    names = launches(ALL_OPERATIONS[name], images(3), monkeypatch)
     assert not {"_local_scalar_dense", "nonzero", "item", "is_nonzero", "equal", "masked_select"} & {*names}
 
 
@@ -342,3 +352,28 @@ def test_emulation_gives_the_results_of_the_cpu(name: str, monkeypatch: pytest.M
     expected = results(OPERATIONS[name], given, device="cpu")
     for found, other in zip(results(OPERATIONS[name], given), expected, strict=True):
         np.testing.assert_array_equal(found, other)
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("name", ["jitter", "sphere, nearest, some images", "water", "remap"])
+def test_displaced_images_without_pixels_of_other_channels_and_of_very_different_sizes(name: str) -> None:
+    random = np.random.default_rng(6)
+    shapes = [(9, 14, 3), (0, 5, 3), (90, 120, 3), (3, 2, 3), (1, 1, 3), (12, 7, 5)]
+    given = [random.integers(0, 256, shape, np.uint8) for shape in shapes]
+    expected = results(ALL_OPERATIONS[name], given, device="cpu")
+    for found, other in zip(results(ALL_OPERATIONS[name], given), expected, strict=True):
+        assert found.shape == other.shape
+        np.testing.assert_allclose(found.astype(int), other.astype(int), atol=1)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_remap_of_sequences_of_several_lengths() -> None:
+    random = np.random.default_rng(7)
+    given = [random.integers(0, 256, (n + 1, 11 + n, 20 - 3 * n, 3), np.uint8) for n in range(3)]
+
+    def remapped(x: Any) -> Any:
+        return fn.experimental.remap(x, x[:, :, :, 0] * 0.1, x[:, :, :, 1] * 0.1, pixel_origin="center")
+
+    expected = results(remapped, given, "FHWC", device="cpu")
+    for found, other in zip(results(remapped, given, "FHWC"), expected, strict=True):
+        np.testing.assert_allclose(found.astype(int), other.astype(int), atol=1)

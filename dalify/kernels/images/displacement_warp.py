@@ -5,14 +5,18 @@ Shared by the operators water and sphere, which differ in the formula.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.spec import Spec
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.torch_unsigned import movable_torch
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.warp import sample_2d
 from dalify.kernels.images.warp_rules import check_interpolation
@@ -21,7 +25,19 @@ from dalify.kernels.images.warp_torch import sample_torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["displace_cpu", "displace_gpu", "displaced_spec", "sphere_maps", "water_maps"]
+__all__ = [
+    "Points",
+    "displace_cpu",
+    "displace_samples_torch",
+    "displaced_spec",
+    "keep_unmasked_torch",
+    "sphere_maps",
+    "sphere_points_torch",
+    "water_maps",
+]
+
+# Source points [N, 2, H, W] or [1, 2, H, W] of padded images [N, H, W, C], with their extents [N, 3] on the host.
+Points = Callable[["Tensor", np.ndarray], "Tensor"]
 
 
 def displaced_spec(x: Spec, interp_type: DALIInterpType) -> Spec:
@@ -71,6 +87,16 @@ def sphere_maps(height: int, width: int) -> np.ndarray:
     return maps
 
 
+def sphere_points_torch(x: Tensor, extents: np.ndarray) -> Tensor:
+    """Return `sphere_maps` of padded images [N, H, W, C] with the given extents, as a tensor [N, 2, H, W]."""
+    height, width = uploaded(extents[:, :2], x.device, np.float32).reshape(-1, 2, 1, 1).unbind(1)
+    largest = uploaded(np.maximum(extents[:, :2].max(1) // 2, 1), x.device, np.float32).reshape(-1, 1, 1)
+    at_x = torch.arange(x.shape[2], device=x.device, dtype=torch.float32) + 0.5 - width / 2
+    at_y = torch.arange(x.shape[1], device=x.device, dtype=torch.float32)[:, None] + 0.5 - height / 2
+    radius = (at_x**2 + at_y**2).sqrt() / largest
+    return torch.stack([at_x * radius + width / 2, at_y * radius + height / 2], 1)
+
+
 def displace_cpu(
     out: np.ndarray, x: np.ndarray, maps: np.ndarray, mask: np.ndarray, interp_type: DALIInterpType, fill_value: float
 ) -> None:
@@ -84,14 +110,31 @@ def displace_cpu(
             out[n] = x[n]
 
 
-def displace_gpu(
-    out: Tensor, x: Tensor, maps: np.ndarray, mask: np.ndarray, interp_type: DALIInterpType, fill_value: float
+def displace_samples_torch(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    points: Points,
+    mask: np.ndarray,
+    interp_type: DALIInterpType,
+    fill_value: float,
 ) -> None:
-    """`displace_cpu` for torch tensors."""
-    points = torch.as_tensor(maps, device=x.device)
-    nearest = interp_type == DALIInterpType.INTERP_NN
-    fill_value = fill_value if x.is_floating_point() else np.trunc(fill_value)
-    sample_torch(out, x, [points[:, 1], points[:, 0]], nearest=nearest, fill=fill_value)
+    """`displace_cpu` for samples on the device. `points` returns the maps of padded images, given their extents."""
+    fill = fill_value if x.dtype.is_floating_point else np.trunc(fill_value)
+    _displace_padded(out, x, points=points, mask=mask, nearest=interp_type == DALIInterpType.INTERP_NN, fill=fill)
+
+
+@on_padded
+def _displace_padded(
+    out: Tensor, x: Tensor, *, points: Points, mask: np.ndarray, nearest: bool, fill: float, extents: np.ndarray
+) -> None:
+    maps = points(x, extents)
+    sample_torch(out, x, [maps[:, 1], maps[:, 0]], nearest=nearest, fill=fill, extents=extents[:, :2])
+    keep_unmasked_torch(out, x, mask)
+
+
+def keep_unmasked_torch(out: Tensor, x: Tensor, mask: np.ndarray) -> None:
+    """Replace the images of `out` by those of `x`, both [N, H, W, C], where `mask` [N] is 0."""
     if not mask.all():
-        kept = torch.as_tensor(mask == 0, device=x.device)
-        movable_torch(out)[kept] = movable_torch(x)[kept]
+        is_kept = uploaded(mask == 0, x.device).reshape(-1, 1, 1, 1)
+        target = movable_torch(out)
+        target.copy_(torch.where(is_kept, movable_torch(x), target))

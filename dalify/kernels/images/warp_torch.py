@@ -83,7 +83,13 @@ def warp_samples_torch(
 
 
 def sample_torch(
-    out: Tensor, x: Tensor, points: Sequence[Tensor], *, nearest: bool, fill: float | Sequence[float] | None
+    out: Tensor,
+    x: Tensor,
+    points: Sequence[Tensor],
+    *,
+    nearest: bool,
+    fill: float | Sequence[float] | None,
+    extents: np.ndarray | None = None,
 ) -> None:
     """Fill `out` with the values of `x` at given points.
 
@@ -94,6 +100,7 @@ def sample_torch(
             [1, ...], one tensor per axis, outermost first.
         nearest: as in `warp_torch`.
         fill: as in `warp_torch`.
+        extents: of the images without padding, int64 [N, axes] on the host; None if there is no padding.
     """
     sizes, channels = tuple(x.shape[1:-1]), x.shape[-1]
     pixels = x.reshape(-1, channels)
@@ -103,8 +110,11 @@ def sample_torch(
         saturate_cast_torch(pixel, _fill_values(fill, channels, x.device))
         pixels = pixel.expand(len(x), channels)
     base = torch.arange(len(x), device=x.device).reshape(-1, *[1] * len(sizes)) * math.prod(sizes)
-    limits = [torch.full((), size, dtype=torch.long, device=x.device) for size in sizes]
-    value = _sampled(pixels, base, limits, points, out.dtype, nearest=nearest, fill=fill)
+    memory = [torch.full((), size, dtype=torch.long, device=x.device) for size in sizes]
+    limits = memory
+    if extents is not None and (extents != sizes).any():
+        limits = list(uploaded(extents, x.device).reshape(-1, *[1] * len(sizes), len(sizes)).unbind(-1))
+    value = _sampled(pixels, base, limits, points, out.dtype, nearest=nearest, fill=fill, memory=memory)
     saturate_cast_torch(out, value.reshape(out.shape))
 
 
@@ -121,6 +131,7 @@ def _sampled(
     *,
     nearest: bool,
     fill: float | Sequence[float] | None,
+    memory: Sequence[Tensor] | None = None,
 ) -> Tensor:
     """Return the values at given points as float32 [..., C].
 
@@ -132,7 +143,9 @@ def _sampled(
         dtype: of the result.
         nearest: as in `warp_torch`.
         fill: as in `warp_torch`.
+        memory: extents of the image with its padding; None if it has none.
     """
+    memory = limits if memory is None else memory
     # One pixel beyond the edge is equivalent to infinity, and keeps every index defined.
     limited = [
         torch.minimum(c.nan_to_num(-2.0).clamp(min=-2.0), size.to(torch.float32) + 1.0)
@@ -149,7 +162,7 @@ def _sampled(
             kept = held
         outside = kept.float()
     if nearest:
-        return _fetch(pixels, base, [c.floor().to(base.dtype) for c in limited], limits, outside)
+        return _fetch(pixels, base, [c.floor().to(base.dtype) for c in limited], limits, memory, outside)
     shifted = [c - 0.5 for c in limited]
     low = [c.floor() for c in shifted]
     fraction = [c - b for c, b in zip(shifted, low, strict=True)]
@@ -159,7 +172,7 @@ def _sampled(
         for step, part in zip(corner, fraction, strict=True):
             weight = weight * (part if step else 1.0 - part)
         at = [b.to(base.dtype) + step for b, step in zip(low, corner, strict=True)]
-        value = value + weight.unsqueeze(-1) * _fetch(pixels, base, at, limits, outside)
+        value = value + weight.unsqueeze(-1) * _fetch(pixels, base, at, limits, memory, outside)
     return value
 
 
@@ -235,13 +248,20 @@ def projected_points(size: Sequence[int], matrices: np.ndarray) -> np.ndarray:
     return np.nan_to_num(points, nan=-2.0, posinf=-2.0, neginf=-2.0).astype(np.float32)
 
 
-def _fetch(pixels: Tensor, base: Tensor, at: list[Tensor], limits: Sequence[Tensor], outside: Tensor | None) -> Tensor:
+def _fetch(
+    pixels: Tensor,
+    base: Tensor,
+    at: list[Tensor],
+    limits: Sequence[Tensor],
+    memory: Sequence[Tensor],
+    outside: Tensor | None,
+) -> Tensor:
     """Return the pixels at integer positions as float32 [..., C]."""
     index = torch.zeros((), dtype=base.dtype, device=pixels.device)
     valid = torch.ones((), dtype=torch.bool, device=pixels.device)
-    for position, size in zip(at, limits, strict=True):
+    for position, size, extent in zip(at, limits, memory, strict=True):
         valid = valid & (position >= 0) & (position < size)
-        index = index * size + torch.minimum(position.clamp(min=0), size - 1)
+        index = index * extent + torch.minimum(position.clamp(min=0), size - 1)
     index = (base + index).clamp(0, len(pixels) - 1)
     picked = movable_torch(pixels).index_select(0, index.reshape(-1))
     value = picked.view(pixels.dtype).reshape(*index.shape, pixels.shape[1]).float()

@@ -8,8 +8,10 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError, option_error_text
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.spec import Spec
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.images.frames import flat_frames, visual_layout
 from dalify.kernels.images.warp import sample_2d
 from dalify.kernels.images.warp_rules import check_interpolation
@@ -104,8 +106,22 @@ def _(
     sample_2d(target, source, np.stack(maps, axis=1), nearest=interp == DALIInterpType.INTERP_NN, fill_value=0.0)
 
 
-@remap.gpu
+@remap.gpu_samples
 def _(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    mapx: DeviceSamples,
+    mapy: DeviceSamples,
+    *,
+    interp: DALIInterpType,
+    pixel_origin: str,
+    spec: Spec,
+) -> None:
+    _remap_padded(out, x, mapx, mapy, interp=interp, pixel_origin=pixel_origin, spec=spec)
+
+
+@on_padded
+def _remap_padded(
     out: torch.Tensor,
     x: torch.Tensor,
     mapx: torch.Tensor,
@@ -114,9 +130,11 @@ def _(
     interp: DALIInterpType,
     pixel_origin: str,
     spec: Spec,
+    extents: np.ndarray,
 ) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     source, target = flat_frames(x, layout), flat_frames(out, layout)
     frames = len(target) // len(x)
     maps = [_points(mapping, target.shape, frames, pixel_origin).float() for mapping in (mapy, mapx)]
-    sample_torch(target, source, maps, nearest=interp == DALIInterpType.INTERP_NN, fill=0.0)
+    sizes = np.repeat(extents[:, -3:-1], frames, axis=0)
+    sample_torch(target, source, maps, nearest=interp == DALIInterpType.INTERP_NN, fill=0.0, extents=sizes)
