@@ -57,7 +57,7 @@ def batches_for_threads(depth: int, batch_seconds: float, num_threads: int) -> i
 
     Args:
         depth: what the user wants.
-        batch_seconds: measured CPU time of a batch; 0 if it is not known yet.
+        batch_seconds: measured time of a batch, summed over all threads; 0 if it is not known yet.
         num_threads: threads that share the batches.
     """
     if num_threads <= _FEW_THREADS or not batch_seconds:
