@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from dalify import fn, types
+from dalify import fn, pipeline_def, types
 from dalify.base import optional
-from dalify.base.errors import ArgumentValueError, DecodeError, DeviceError
+from dalify.base.errors import ArgumentValueError, DecodeError, DeviceError, GraphError
 from dalify.codecs import decode_on_device, device_jpeg
 from dalify.codecs.nvimagecodec import NvImageCodecDecoder
 from dalify.executor.device_steps import emulated
@@ -227,6 +227,25 @@ def test_files_are_skipped_before_random_windows(processes: int, tmp_path: Path,
         ours.close()
     assert "decodes on the device" in ours.explain()
     assert calls
+
+
+@pytest.mark.parametrize(("name", "operator"), [("image", "image"), ("random crop", "image_random_crop")])
+def test_errors_before_a_decoder_name_it(name: str, operator: str, tmp_path: Path, calls: list[int]) -> None:
+    files = write(tmp_path, [damaged("no quantization tables"), *(jpeg(seed) for seed in range(BATCH))])
+    pipe = pipeline(files, "mixed", OPERATORS[name], on_error="skip")
+    pipe.run()
+    assert {sample.operator for sample in pipe.bad_samples()} == {f"fn.decoders.{operator}"}
+    with pytest.raises(DecodeError, match=rf"^fn\.decoders\.{operator}: "):
+        pipeline(files[:1], "mixed", OPERATORS[name], on_error="skip").run()
+    assert calls
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=0)
+    def without_reader() -> Any:
+        encoded = fn.external_source(source=lambda: [np.zeros(9, np.uint8)])
+        return getattr(fn.decoders, operator)(encoded, device="mixed", on_error="skip")
+
+    with pytest.raises(GraphError, match=rf"^fn\.decoders\.{operator}: "):
+        without_reader().build()
 
 
 @pytest.mark.parametrize("name", ["crop", "slice"])
