@@ -188,7 +188,7 @@ def _device(operator: Operator, inputs: Sequence[Any], value: Any) -> str:
         return value
     target = device(value)
     assert target is not None, "dalify bug: nowhere is no device"
-    takes_host_data = not any(isinstance(item, Held) and item.data.device == "gpu" for item in inputs)
+    takes_host_data = not any(isinstance(item, Held) and item.batch.device == "gpu" for item in inputs)
     if target.device_type == "gpu" and operator.takes_mixed and takes_host_data:
         return "mixed"
     return target.device_type
@@ -218,7 +218,7 @@ def _can_wait(operator: Operator, inputs: Sequence[Any], arguments: Mapping[str,
 
 def _is_unchanging(item: Any) -> bool:
     if isinstance(item, Held):
-        return not item.is_shared
+        return not item.is_exposed
     if isinstance(item, tuple):
         return all(map(_is_unchanging, item))
     is_data = isinstance(item, list) or hasattr(item, "__array__") or hasattr(item, "__dlpack__")
@@ -279,7 +279,7 @@ def read(item: Any) -> Value:
         ShapeError: nested lists of different lengths.
     """
     if isinstance(item, Held):
-        return item.value()
+        return Value(item.batch, item.kind)
     if isinstance(item, (list, tuple)) and (is_batch(item) or any(isinstance(part, Held) for part in item)):
         try:
             array = constant_array([np.asarray(part) for part in item])
