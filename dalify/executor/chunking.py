@@ -7,8 +7,8 @@ from itertools import pairwise
 
 __all__ = ["batches_for_threads", "chunk_bounds", "is_brief"]
 
-# A longer chunk does not reduce the overhead of Python, and needs more scratch memory.
-_MAX_CHUNK_SECONDS = 48e-3
+# Longer chunks need more scratch memory, and run slower with several threads. 64 photographs take 50 to 70 ms.
+_MAX_CHUNK_SECONDS = 72e-3
 # The cost of one step per chunk, independent of its length, in Python and in waiting for the GIL. Passing the GIL to
 # another thread takes longer than most of the work that needs it. Measured with 8 to 32 threads.
 _PYTHON_SECONDS_PER_STEP = 200e-6
