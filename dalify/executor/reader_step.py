@@ -199,9 +199,8 @@ def _batch_of(column: Any, layout: str, origins: Origins | None) -> Batch:
         column = column.samples
     if isinstance(column, Batch):
         batch = Batch(None, None, layout, "cpu", origins, column.dtype, column.ragged)
-        shapes = batch.shape_array().tolist()
         # Files of equal size may become one array at the output.
-        batch.is_lasting = shapes.count(shapes[0]) < len(shapes)
+        batch.is_lasting = not batch.is_uniform
         return batch
     if is_array(column):
         batch = Batch(column, None, layout, "cpu", origins)
