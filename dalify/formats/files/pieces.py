@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dalify.base import limits
 from dalify.base.compiling import njit
+from dalify.base.small_arrays import counting
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.formats.files.compiled_files import close_file, copy_memory, file_size, open_file, read_part
@@ -54,11 +55,6 @@ class Pieces:
     def samples(self) -> Batch:
         """Return the pieces, uint8 ``[n]`` each."""
         return samples_in(self.data, self.starts, self.stops)
-
-
-def _largest_bytes(count: int) -> int:
-    """Return the maximum size of each of several pieces: 64 MiB in total; more is not faster."""
-    return min(_MAX_BYTES // count, limits.current().max_sample_bytes)
 
 
 def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Batch:
@@ -106,6 +102,16 @@ def _lay_out(descriptors: Any, offsets: Any, sizes: Any, largest: int, starts: A
     return True
 
 
+def _laid_out(descriptors: NDArray[np.int32], offsets: NDArray[np.int64], sizes: NDArray[np.int64]) -> Pieces | None:
+    """Return memory for pieces; None if a number is invalid, or they are large."""
+    count = len(sizes)
+    if not count:
+        return None
+    starts, stops = np.empty(count, np.int64), np.empty(count, np.int64)
+    largest = min(_MAX_BYTES // count, limits.current().max_sample_bytes)  # more than 64 MiB in total is not faster
+    return Pieces(starts, stops) if _lay_out(descriptors, offsets, sizes, largest, starts, stops) else None
+
+
 @njit(nogil=True, cache=True)
 def _read(descriptors: Any, offsets: Any, sizes: Any, starts: Any, out: Any) -> bool:
     """Fill ``out`` from each start on; return False at the first error or early end of file."""
@@ -137,13 +143,10 @@ def read_pieces(descriptors: NDArray[np.int32], offsets: NDArray[np.int64], size
     Returns:
         The pieces; None if one could not be read completely, a number is invalid, or they are large.
     """
-    if not len(sizes):
+    pieces = _laid_out(descriptors, offsets, sizes)
+    if pieces is None or not _read(descriptors, offsets, sizes, pieces.starts, pieces.data):
         return None
-    starts, stops = np.empty(len(sizes), np.int64), np.empty(len(sizes), np.int64)
-    if not _lay_out(descriptors, offsets, sizes, _largest_bytes(len(sizes)), starts, stops):
-        return None
-    pieces = Pieces(starts, stops)
-    return pieces if _read(descriptors, offsets, sizes, pieces.starts, pieces.data) else None
+    return pieces
 
 
 @njit(nogil=True, cache=True)
@@ -163,13 +166,9 @@ def copy_pieces(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Piece
     Returns:
         The pieces; None if they are large.
     """
-    if not len(sizes) or sizes.min() < 0 or sizes.max() > _largest_bytes(len(sizes)):
-        return None
-    stops = np.cumsum((sizes + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES)
-    starts = np.zeros_like(stops)
-    starts[1:] = stops[:-1]
-    pieces = Pieces(starts, starts + sizes)
-    _copy(addresses, sizes, pieces.starts, pieces.data)
+    pieces = _laid_out(counting(len(sizes)).astype(np.int32), addresses, sizes)  # none has a neighbor
+    if pieces is not None:
+        _copy(addresses, sizes, pieces.starts, pieces.data)
     return pieces
 
 
