@@ -81,6 +81,8 @@ class DalifyError(Exception):
         hint: what to write instead.
         operator: public name, e.g. ``fn.resize``.
         sample: position of the sample in the batch.
+        argument: name of the argument that is wrong. It determines line and operator where one operator does the work
+            of several calls.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class DalifyError(Exception):
         hint: str = "",
         operator: str | None = None,
         sample: int | None = None,
+        argument: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -98,6 +101,7 @@ class DalifyError(Exception):
         self.hint = hint
         self.operator = operator
         self.sample = sample
+        self.argument = argument
         self.origin: str | None = None
 
     def locate(

@@ -284,7 +284,7 @@ def _start_processes(step: ReaderStep, index: Any, resources: Resources, seed: i
         try:
             processes.start()
         except DalifyError as error:
-            error.locate(line=step.node.line, operator=step.node.operator.public_name)
+            step.node.locate(error)
             raise
         step.ahead = ReadAhead(index, read, processes)
 
@@ -393,5 +393,5 @@ def _sampler(node: Node, index: Any, seed: int) -> Sampler:
             file_sizes,
         )
     except DalifyError as error:
-        error.locate(line=node.line, operator=node.operator.public_name)
+        node.locate(error)
         raise

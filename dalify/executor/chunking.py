@@ -7,8 +7,8 @@ from itertools import pairwise
 
 __all__ = ["batches_for_threads", "chunk_bounds", "is_brief"]
 
-# A longer chunk does not reduce the overhead of Python, and needs more scratch memory.
-_MAX_CHUNK_SECONDS = 48e-3
+# Longer chunks need more scratch memory, and run slower with several threads. 64 photographs take 50 to 70 ms.
+_MAX_CHUNK_SECONDS = 72e-3
 # The cost of one step per chunk, independent of its length, in Python and in waiting for the GIL. Passing the GIL to
 # another thread takes longer than most of the work that needs it. Measured with 8 to 32 threads.
 _PYTHON_SECONDS_PER_STEP = 200e-6
@@ -57,7 +57,7 @@ def batches_for_threads(depth: int, batch_seconds: float, num_threads: int) -> i
 
     Args:
         depth: what the user wants.
-        batch_seconds: measured CPU time of a batch; 0 if it is not known yet.
+        batch_seconds: measured time of a batch, summed over all threads; 0 if it is not known yet.
         num_threads: threads that share the batches.
     """
     if num_threads <= _FEW_THREADS or not batch_seconds:

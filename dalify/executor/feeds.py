@@ -335,7 +335,7 @@ class ReaderFeed:
         try:
             self.sampler.restore({} if state is None else state)
         except DalifyError as error:
-            error.locate(line=self.node.line, operator=self.node.operator.public_name)
+            self.node.locate(error)
             raise
 
     def revive(self, state: dict[str, Any]) -> None:

@@ -244,7 +244,7 @@ class Iteration:
 
     @property
     def seconds_per_sample(self) -> float:
-        """Time per sample of the current stage, over all threads."""
+        """Time per sample of the current stage, summed over all threads; waiting for the GIL included."""
         return self._chunk_seconds / self.size
 
     def end_stage(self) -> None:

@@ -127,6 +127,8 @@ class KernelStep:
             compute = self._batchwise if self._operator.is_batchwise else self._groupwise
             results = compute(frame, inputs, arguments, draws, count)
         except Exception as error:
+            if isinstance(error, DalifyError) and failure_context(error).failure is None:
+                _note_sample(error, 0, None)  # of an argument: counted from the start of the chunk
             refusal = exhausted(error, self.node) if self.device == "gpu" else None
             if refusal is not None:
                 raise refusal from error

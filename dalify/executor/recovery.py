@@ -202,13 +202,14 @@ class Recovery:
             return
         found: set[tuple[int, int]] = set()
         for position, attempt, node, policy, origin, text in sorted(iteration.bad, key=lambda item: item[:2]):
-            line = self._text("" if node.line is None else str(node.line))
+            call = node.call_of(None)
+            line = self._text("" if call.line is None else str(call.line))
             slot = self._slots[node][0] if self._slots[node] else -1
             epoch = self._epoch(iteration, slot, position)
             self.bad_samples.append(
                 BadSample(
                     self._text(origin or ""),
-                    node.operator.public_name,
+                    call.operator,
                     line,
                     self._text(text),
                     epoch,

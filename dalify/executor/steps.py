@@ -89,13 +89,14 @@ def located(error: Exception, node: Node, sample: int | None, origin: str | None
         failure = Failure(node, sample, origin, is_dropped)
         failure_context(error).failure = failure
     if isinstance(error, DalifyError):
-        error.locate(line=node.line, operator=node.operator.public_name, sample=sample, origin=origin)
+        node.locate(error, sample=sample, origin=origin)
         return error
     if not failure_context(error).is_noted:
-        place = f" at {node.line}" if node.line else ""
+        call = node.call_of(None)
+        place = f" at {call.line}" if call.line else ""
         where = "" if sample is None else f", sample {sample} of the batch"
         where += f", from {origin}" if origin else ""
-        error.add_note(f"in {node.operator.public_name}{place}{where}")
+        error.add_note(f"in {call.operator}{place}{where}")
         failure_context(error).is_noted = True
     return error
 

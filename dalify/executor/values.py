@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DalifyError, ShapeError
 from dalify.base.recent import Recent
 from dalify.data import Batch, DALIDataType
 from dalify.executor.frame import Frame
@@ -131,7 +131,11 @@ class Argument:
         if self.slot is not None:
             batch = frame.values[self.slot]
             assert batch is not None, "dalify bug: an argument without samples"
-            return argument_array(self.parameter, batch)
+            try:
+                return argument_array(self.parameter, batch)
+            except DalifyError as error:
+                error.argument = self.parameter.name
+                raise
         found = self._repeated.get(count)
         if found is None:
             found = constant_array(self.parameter, self.value, count)

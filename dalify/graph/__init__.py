@@ -6,7 +6,7 @@ from dalify.graph.datanode import DataNode, apply, arithmetic, call, constant, l
 from dalify.graph.evaluator import Evaluator, Immediate, current_evaluator, evaluating, recording
 from dalify.graph.expression import ArithmeticMixin, Expression, new_axis
 from dalify.graph.graph import Graph, rewrite
-from dalify.graph.node import Edge, Node, new_edge
+from dalify.graph.node import Edge, JoinedCall, Node, new_edge
 from dalify.graph.specs import edge_spec, node_specs, rule_arguments
 from dalify.graph.trace import is_promotable, make_node
 from dalify.registry import Role
@@ -20,6 +20,7 @@ __all__ = [
     "Expression",
     "Graph",
     "Immediate",
+    "JoinedCall",
     "Node",
     "Role",
     "apply",

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypedDict, Unpack
 
+from dalify.base.errors import DalifyError
 from dalify.base.source_line import SourceLine
 from dalify.graph.branch import Branch
 from dalify.registry import Operator, Role, catalog
 
-__all__ = ["DEVICES", "Edge", "Facts", "Node", "fresh_numbers", "new_edge", "new_node"]
+__all__ = ["DEVICES", "Edge", "Facts", "JoinedCall", "Node", "fresh_numbers", "new_edge", "new_node"]
 
 DEVICES = ("cpu", "gpu", "mixed")
 """The devices of nodes; ``mixed``: CPU inputs, GPU outputs."""
@@ -35,6 +36,20 @@ def fresh_numbers(count: int) -> list[int]:
     return [next(_numbers) for _ in range(count)]
 
 
+class JoinedCall(NamedTuple):
+    """A call of the user whose work a node does together with that of other calls.
+
+    Attributes:
+        operator: public name, e.g. ``fn.resize``.
+        line: the user's line.
+        arguments: names of the arguments that the user specified.
+    """
+
+    operator: str
+    line: SourceLine | None
+    arguments: frozenset[str]
+
+
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class Node:
     """One use of an operator.
@@ -52,6 +67,8 @@ class Node:
         preserve: kept even when no output needs it.
         number: position in the order in which nodes were created. A replaced node keeps it, because random streams
             and messages depend on it.
+        calls: the calls whose work it does, if a pass has joined several; errors name one of them, by default the
+            first one.
     """
 
     operator: Operator
@@ -65,6 +82,7 @@ class Node:
     seed: int | None = None
     preserve: bool = False
     number: int = field(default_factory=_numbers.__next__)
+    calls: tuple[JoinedCall, ...] = ()
 
     def edges(self) -> Iterator[Edge]:
         """Yield all edges that the node reads: inputs, then arguments."""
@@ -94,6 +112,20 @@ class Node:
     def output_device(self) -> str:
         """Device of the outputs."""
         return "cpu" if self.device == "cpu" else "gpu"
+
+    @property
+    def user_calls(self) -> tuple[JoinedCall, ...]:
+        """The user's calls whose work it does, at least one."""
+        return self.calls or (JoinedCall(self.operator.public_name, self.line, frozenset(self.arguments)),)
+
+    def call_of(self, argument: str | None) -> JoinedCall:
+        """Return the user's call that specified an argument; the first call for None and for defaults."""
+        return next((call for call in self.user_calls if argument in call.arguments), self.user_calls[0])
+
+    def locate(self, error: DalifyError, *, sample: int | None = None, origin: str | None = None) -> None:
+        """Set line and operator of an error, and sample and origin, unless they are known."""
+        call = self.call_of(error.argument)
+        error.locate(line=call.line, operator=call.operator, sample=sample, origin=origin)
 
     @property
     def label(self) -> str:

@@ -75,6 +75,6 @@ def _apply_rule(node: Node) -> tuple[Spec, ...]:
     try:
         specs = operator.apply_rule(inputs, rule_arguments(node))
     except DalifyError as error:
-        error.locate(line=node.line, operator=operator.public_name)
+        node.locate(error)
         raise
     return tuple(Spec(s.dtype, s.ndim, s.layout, None, device) for s in specs)

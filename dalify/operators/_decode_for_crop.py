@@ -21,7 +21,7 @@ from dalify.parameter_groups.random_crop import RandomCrop
 from dalify.registry import Spec, operator
 
 
-@operator(random=True, stands_for="fn.decoders.image")
+@operator(random=True)
 def _decode_for_crop(
     encoded: Spec,
     /,

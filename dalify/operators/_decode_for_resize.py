@@ -22,7 +22,7 @@ from dalify.parameter_groups.resize import ResizeSize, cropped_sources
 from dalify.registry import Spec, operator
 
 
-@operator(stands_for="fn.decoders.image")
+@operator
 def _decode_for_resize(
     encoded: Spec,
     /,

@@ -18,7 +18,7 @@ from dalify.parameter_groups.resize import Filters
 from dalify.registry import Spec, operator
 
 
-@operator(random=True, stands_for="fn.crop_mirror_normalize")
+@operator(random=True)
 def _random_resized_crop_normalize(
     x: Spec,
     /,
@@ -56,8 +56,8 @@ def _(
     std: Any,
 ) -> dict[str, Any]:
     shapes = x.shape_array()
-    check_channel_values(mean, std, shapes[:, 2])
     windows = random_crop.windows(shapes[:, :2], draws)
+    check_channel_values(mean, std, shapes[:, 2])
     start = windows[:, :2].astype(np.float32)
     count = len(shapes)
     extents = (np.full(count, size[0]), np.full(count, size[-1]), shapes[:, 2])

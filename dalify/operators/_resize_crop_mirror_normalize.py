@@ -18,7 +18,7 @@ from dalify.parameter_groups.resize import Filters, ResizeSize, cropped_sources
 from dalify.registry import Spec, operator
 
 
-@operator(stands_for="fn.crop_mirror_normalize")
+@operator
 def _resize_crop_mirror_normalize(
     x: Spec,
     /,
@@ -48,8 +48,8 @@ def _resize_crop_mirror_normalize(
 @_resize_crop_mirror_normalize.geometry
 def _(x: Batch, *, window: CropWindow, target: ResizeSize, output_layout: str, mean: Any, std: Any) -> dict[str, Any]:
     shapes = x.shape_array()
-    check_channel_values(mean, std, shapes[:, 2])
     start, end, windows = cropped_sources(target, window, "HW", shapes[:, :2])
+    check_channel_values(mean, std, shapes[:, 2])
     out_shapes = np.stack(in_order((windows[:, 0], windows[:, 1], shapes[:, 2]), output_layout), 1)
     return {"start": start, "end": end, "out_shapes": out_shapes}
 

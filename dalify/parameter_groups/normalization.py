@@ -67,6 +67,7 @@ def check_channel_values(mean: Any, std: Any, channels: np.ndarray) -> None:
                 f"{name} must be one number or one for each of the {channels[sample]} channels; got "
                 f"{len(values[sample])}.",
                 sample=sample,
+                argument=name,
             )
 
 

@@ -51,12 +51,18 @@ def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, kind: PairKi
         note(node, second)
         own, taken = _arguments(pair, node, second)
         if kind == "moves":
-            return replace(node, operator=catalog.find(pair.into), arguments={**own, **taken})
+            calls = node.user_calls + second.user_calls
+            return replace(node, operator=catalog.find(pair.into), arguments={**own, **taken}, calls=calls)
         # Also defaults, which may differ between the two. With the number of the second node, both draw the same random
         # numbers.
         taken = {name: taken.get(name, second.operator.parameters[name].default) for name in pair.takes}
-        arguments = {**own, **taken}
-        return replace(node, operator=catalog.find(pair.into), arguments=arguments, number=second.number)
+        return replace(
+            node,
+            operator=catalog.find(pair.into),
+            arguments={**own, **taken},
+            number=second.number,
+            calls=node.user_calls + second.user_calls,
+        )
 
     return rewrite(graph, change) if firsts else graph
 
@@ -67,7 +73,15 @@ def _merged(pair: Pair, first: Node, second: Node, note: Callable[[Node, Node], 
     own, taken = _arguments(pair, first, second)
     operator = catalog.find(pair.into)
     numbers = {"number": first.number, "seed": first.seed} if operator.is_random else {}
-    return replace(second, operator=operator, inputs=first.inputs, arguments={**own, **taken}, **numbers)
+    return replace(
+        second,
+        operator=operator,
+        inputs=first.inputs,
+        arguments={**own, **taken},
+        line=first.line,
+        calls=first.user_calls + second.user_calls,
+        **numbers,
+    )
 
 
 def _arguments(pair: Pair, first: Node, second: Node) -> tuple[dict[str, Any], dict[str, Any]]:

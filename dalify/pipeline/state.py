@@ -93,7 +93,7 @@ def _plain(value: Any) -> Any:
     """Return a representation that is the same in every process for equal values."""
     if value is None or isinstance(value, (str, bool)):
         return value
-    if isinstance(value, (int, float, np.generic)):
+    if isinstance(value, (int, float, np.number, np.bool_)):
         return float(cast("float", value))
     if is_list_or_tuple(value):
         return [_plain(item) for item in value]

@@ -55,7 +55,8 @@ def test_many_come_whole(sizes: list[int], typical_bytes: int, tmp_path: Path) -
     assert [contents.sum() for contents in found] == sizes
 
 
-def test_who_keeps_one_of_many_keeps_no_more_than_a_block(tmp_path: Path) -> None:
+def test_who_keeps_one_of_many_keeps_no_more_than_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole_file, "_BLOCK_BYTES", 4 << 20)
     found = read_files(_written(tmp_path, [10, 3_000_000, 20, 6_000_000, 2_000_000, 2_000_000, 2_000_000]), 1_000_000)
     assert found is not None
     found = found.samples

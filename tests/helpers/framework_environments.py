@@ -1,8 +1,8 @@
 """Run the tests of each framework with its real package in a separate environment: ``make test-frameworks``.
 
 The environments lie in ``.venv-frameworks`` and see the packages of ``.venv`` below their own, so that each holds
-nothing but a framework and what it needs in another version. A framework that cannot be installed is left out, in one
-line.
+nothing but a framework and what it needs in another version. A framework that cannot be installed is skipped, in
+one line.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import sysconfig
 import time
 import venv
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 __all__ = ["main"]
@@ -20,12 +21,13 @@ __all__ = ["main"]
 PROJECT = Path(__file__).parents[2]
 FOLDER = PROJECT / ".venv-frameworks"
 CONSTRAINTS = PROJECT / "constraints-frameworks.txt"
+# The one with the longest tests is first.
 PACKAGES = {
+    "ray": ["ray[data,train]"],
+    "triton": ["triton"],
     "jax": ["jax", "clu", "flax", "optax"],
     "tensorflow": ["tensorflow-cpu" if sys.platform.startswith("linux") else "tensorflow"],
     "paddle": ["paddlepaddle"],
-    "ray": ["ray[data,train]"],
-    "triton": ["triton"],
 }
 TUTORIALS = {"jax": "13_training_with_flax"}
 INSTALL_SECONDS = 400
@@ -68,8 +70,8 @@ def install(name: str) -> str | None:
     return None
 
 
-def test(name: str, arguments: list[str]) -> int:
-    """Run the tests of a framework, including those of names; return pytest's exit status."""
+def test(name: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run the tests of a framework, including those of names."""
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
     if name == "ray":  # no framework for arrays: it has tests of its own only
         chosen = [PROJECT / "tests/plugin/ray"]
@@ -79,31 +81,52 @@ def test(name: str, arguments: list[str]) -> int:
         chosen = ["-k", f"{name} or test_nothing_else_differs", PROJECT / "tests/plugin/test_frameworks.py"]
         chosen += [PROJECT / f"tests/plugin/test_{name}.py", PROJECT / "tests/docs/test_frameworks_page.py"]
         chosen.append(PROJECT / "tests/compatibility/test_walker.py")
-    command = [python_of(name), "-m", "pytest", "-q", *chosen, *arguments]
-    return subprocess.run(command, cwd=PROJECT, env=environment, timeout=TEST_SECONDS).returncode
+    return _run([python_of(name), "-m", "pytest", "-q", *chosen, *arguments], environment)
 
 
-def run_tutorial(name: str) -> int:
-    """Run the tutorial of a framework if there is one; return its exit status."""
-    if name not in TUTORIALS:
-        return 0
-    command = [python_of(name), PROJECT / "tutorials/run.py", TUTORIALS[name]]
+def run_tutorial(name: str) -> subprocess.CompletedProcess[str]:
+    """Run the tutorial of a framework."""
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(PROJECT)}
-    return subprocess.run(command, cwd=PROJECT, env=environment, timeout=TEST_SECONDS).returncode
+    return _run([python_of(name), PROJECT / "tutorials/run.py", TUTORIALS[name]], environment)
+
+
+def _run(command: list[str | Path], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=PROJECT,
+        env=environment,
+        timeout=TEST_SECONDS,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def check(name: str, arguments: list[str]) -> bool:
+    """Install a framework, run its tests and its tutorial, and print the output in one piece.
+
+    Returns:
+        whether all passed, also if the framework cannot be installed.
+    """
+    start = time.monotonic()
+    reason = install(name)
+    if reason is not None:
+        print(f"{name} cannot be installed, its tests are skipped: {reason}", flush=True)
+        return True
+    ready = time.monotonic()
+    runs = [test(name, arguments)]
+    if name in TUTORIALS and not runs[0].returncode:
+        runs.append(run_tutorial(name))
+    times = f"installed in {ready - start:.0f} s, tested in {time.monotonic() - ready:.0f} s"
+    print(f"{name}: {times}", "".join(run.stdout for run in runs), sep="\n", flush=True)
+    return not any(run.returncode for run in runs)
 
 
 def main(arguments: list[str]) -> int:
-    """Run all; return 1 if a test failed."""
-    failed: list[str] = []
-    for name in PACKAGES:
-        start = time.monotonic()
-        reason = install(name)
-        if reason is not None:
-            print(f"{name}: cannot be had here, its tests are skipped: {reason}", flush=True)
-            continue
-        print(f"{name}: environment ready after {time.monotonic() - start:.0f} s", flush=True)
-        if test(name, arguments) or run_tutorial(name):
-            failed.append(name)
+    """Run all, two at a time: the tests of Ray wait for processes most of the time. Return 1 if a test failed."""
+    with ThreadPoolExecutor(2) as pool:
+        passed = dict(zip(PACKAGES, pool.map(lambda name: check(name, arguments), PACKAGES), strict=True))
+    failed = [name for name, is_passed in passed.items() if not is_passed]
     if failed:
         print(f"failed: {', '.join(failed)}")
     return int(bool(failed))

@@ -23,7 +23,7 @@ __all__ = ["read_file", "read_files"]
 
 _MAX_BYTES = 1 << 26
 # Files share memory blocks up to this size; keeping one file alive keeps its whole block.
-_BLOCK_BYTES = 1 << 22
+_BLOCK_BYTES = 1 << 24
 
 
 def read_file(path: str) -> np.ndarray[Any, np.dtype[np.uint8]]:

@@ -219,7 +219,9 @@ def chunk_anchors(
         wrong = ~((position >= 0) & (position <= 1))  # written so that NaN is rejected
         if wrong.any():
             raise ArgumentValueError(
-                f"{name} must be in [0, 1]; got {position[wrong][0]:g}.", sample=int(wrong.argmax())
+                f"{name} must be in [0, 1]; got {position[wrong][0]:g}.",
+                sample=int(wrong.argmax()),
+                argument=name,
             )
         room = extents[:, axis] - windows[:, axis]
         half = product(0) if rounding == "truncate" else np.where(room >= 0, product(0.5), product(-0.5))

@@ -1,0 +1,147 @@
+"""Where passes join two operators, an error names the call of the user that it belongs to."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify import Pipeline, fn, pipeline_def, types
+from dalify.base.errors import ArgumentValueError, DalifyError, LimitError, ShapeError
+from tests.passes.test_push_crop_into_resize import names_in
+
+BATCH_SIZE = 24
+BAD = 17  # position of the bad sample in the batch
+JOINED = {"_random_resized_crop_normalize", "_resize_crop_mirror_normalize", "_decode_for_crop", "_decode_for_resize"}
+
+
+def varying(good: Any, bad: Any) -> Any:
+    samples = [np.array(bad if position == BAD else good, np.float32) for position in range(BATCH_SIZE)]
+    return fn.external_source(source=lambda: samples)
+
+
+def joined_pipeline(device: str, images: Callable[[], Any], resize: Callable[[Any], Any], normalize: Any) -> Pipeline:
+    @pipeline_def(batch_size=BATCH_SIZE, num_threads=3, device_id=None if device == "cpu" else 0)
+    def pipeline() -> Any:
+        pixels = images()
+        resized = resize(pixels.gpu() if device == "gpu" else pixels)
+        return normalize(resized)
+
+    return pipeline()
+
+
+def arrays(height: int = 40) -> Any:
+    samples = [np.zeros((height if position == BAD else 40, 50 + position, 3), np.uint8) for position in range(24)]
+    return fn.external_source(source=lambda: samples, layout="HWC", dtype=types.UINT8, ndim=3)
+
+
+def without_pixels() -> Any:
+    return arrays(0)
+
+
+def normalized(image: Any) -> Any:
+    return fn.crop_mirror_normalize(image, mean=[1.0], std=[2.0])
+
+
+def normalized_by_varying_means(image: Any) -> Any:
+    return fn.crop_mirror_normalize(image, mean=varying([1.0], [1.0, 2.0]))
+
+
+def cropped_outside(image: Any) -> Any:
+    return fn.crop_mirror_normalize(image, crop=[32, 32], crop_pos_x=1.5)
+
+
+def resized(image: Any) -> Any:
+    return fn.resize(image, size=[50, 50])
+
+
+def resized_to_nan(image: Any) -> Any:
+    return fn.resize(image, size=varying([50, 50], [50, np.nan]))
+
+
+def resized_to_huge(image: Any) -> Any:
+    return fn.resize(image, size=varying([50, 50], [50, 1e9]))
+
+
+def resized_to_pairs(image: Any) -> Any:
+    return fn.resize(image, resize_x=varying([50, 50], [50, 50]))
+
+
+def cropped_beyond(image: Any) -> Any:
+    return fn.resize_crop_mirror(image, size=[50, 50], crop=[32, 32], crop_pos_x=varying(0.5, 1.5))
+
+
+def cropped_at_nan(image: Any) -> Any:
+    return fn.resize_crop_mirror(image, size=varying([50, 50], [np.nan, 50]), crop=[32, 32])
+
+
+def randomly_cropped(image: Any) -> Any:
+    return fn.random_resized_crop(image, size=[20, 20])
+
+
+CASES = [
+    (arrays, resized_to_nan, normalized, ArgumentValueError, "fn.resize", BAD),
+    (arrays, resized_to_huge, normalized, LimitError, "fn.resize", BAD),
+    (arrays, resized_to_pairs, normalized, ShapeError, "fn.resize", None),
+    (arrays, resized, cropped_outside, ArgumentValueError, "fn.crop_mirror_normalize", 0),
+    (arrays, cropped_beyond, normalized, ArgumentValueError, "fn.resize_crop_mirror", BAD),
+    (arrays, cropped_at_nan, normalized, ArgumentValueError, "fn.resize_crop_mirror", BAD),
+    (arrays, randomly_cropped, normalized_by_varying_means, ShapeError, "fn.crop_mirror_normalize", BAD),
+    (arrays, cropped_beyond, normalized_by_varying_means, ArgumentValueError, "fn.resize_crop_mirror", BAD),
+    (without_pixels, randomly_cropped, normalized, ShapeError, "fn.random_resized_crop", BAD),
+]
+
+
+def check(pipe: Pipeline, kind: type[DalifyError], operator: str, sample: int | None) -> None:
+    assert names_in(pipe) & JOINED
+    for _ in range(2):  # the pipeline can be used afterwards
+        with pytest.raises(kind) as caught:
+            pipe.run()
+        error = caught.value
+        assert error.operator == operator
+        assert error.line is not None
+        assert f"{operator}(" in linecache.getline(error.line.filename, error.line.line)
+        # Chunks may be computed in any order, and without a sample each is wrong.
+        assert sample is None or error.sample == sample
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.parametrize(("images", "resize", "normalize", "kind", "operator", "sample"), CASES)
+@pytest.mark.usefixtures("gpu")
+def test_the_call_with_the_wrong_argument_is_named(
+    device: str,
+    images: Callable[[], Any],
+    resize: Callable[[Any], Any],
+    normalize: Callable[[Any], Any],
+    kind: type[DalifyError],
+    operator: str,
+    sample: int | None,
+) -> None:
+    check(joined_pipeline(device, images, resize, normalize), kind, operator, sample)
+
+
+@pytest.mark.parametrize("resize", [cropped_beyond, cropped_at_nan])
+def test_the_decoder_is_not_named_for_the_resize_after_it(photo_folder: Path, resize: Callable[[Any], Any]) -> None:
+    def images() -> Any:
+        encoded, _ = fn.readers.file(file_root=str(photo_folder), pad_last_batch=True)
+        return fn.decoders.image(encoded, on_error="skip")
+
+    pipe = joined_pipeline("cpu", images, resize, normalized)
+    assert "_decode_for_resize" in names_in(pipe)
+    check(pipe, ArgumentValueError, "fn.resize_crop_mirror", BAD)
+
+
+def test_a_damaged_file_is_an_error_of_the_decoder(photo_folder: Path) -> None:
+    path = sorted(photo_folder.rglob("*.jpg"))[0]
+    damaged = np.frombuffer(path.read_bytes()[:300], np.uint8)
+
+    def images() -> Any:
+        return fn.decoders.image(fn.external_source(source=lambda: [damaged] * BATCH_SIZE))
+
+    pipe = joined_pipeline("cpu", images, randomly_cropped, normalized)
+    assert "_decode_for_crop" in names_in(pipe)
+    check(pipe, DalifyError, "fn.decoders.image", None)
