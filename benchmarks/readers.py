@@ -192,7 +192,8 @@ def _packages(folder: Path) -> dict[str, Contender]:
         return (np.load(path) for path in sorted((folder / "numpy").glob("*.npy")))
 
     def of_pyarrow() -> Iterator[Any]:
-        for batch in pyarrow_parquet.ParquetFile(folder / "a.parquet").iter_batches(columns=["image", "label"]):
+        file = pyarrow_parquet.ParquetFile(folder / "a.parquet")
+        for batch in file.iter_batches(columns=["image", "label"], use_threads=False):
             yield from zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
 
     def of_arrow(opened: Callable[[str], Any]) -> Iterator[Any]:
