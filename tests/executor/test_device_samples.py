@@ -70,6 +70,8 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "erode": lambda x: fn.experimental.erode(x, mask_size=[4, 5], iterations=2, border_mode="reflect_101"),
     "erode, wide": lambda x: fn.experimental.erode(x, mask_size=[41, 3], border_mode="wrap"),
+    "median_blur": lambda x: fn.experimental.median_blur(x, window_size=[5, 3]),
+    "median_blur, planar": lambda x: fn.experimental.median_blur(fn.transpose(x, perm=[2, 0, 1]), window_size=3),
     "flip": lambda x: fn.flip(x, horizontal=1, vertical=1),
     "crop": lambda x: fn.crop(x, crop=(5, 7), crop_pos_x=0.3, dtype=types.FLOAT),
     "crop, filled": lambda x: fn.crop(x, crop=(30, 20), out_of_bounds_policy="pad", fill_values=[7.0, 8.0, 9.0]),

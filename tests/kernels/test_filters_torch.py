@@ -110,3 +110,17 @@ def test_laplacians_with_windows_of_several_sizes(frames: bool) -> None:
 
     for found, expected in both(operation, "FHWC" if frames else "HWC", samples("uint8", frames), sizes):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-3)
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "int16", "float32"])
+@pytest.mark.parametrize("frames", [False, True])
+def test_medians_of_windows_of_several_sizes(dtype: str, frames: bool) -> None:
+    sizes = [np.array(size, np.int32) for size in ([3, 5], [7, 1], [3, 5], [1, 3])]
+
+    def operation(data: Any, sizes: Any) -> Any:
+        return fn.experimental.median_blur(data, window_size=sizes)
+
+    for found, expected in both(operation, "FHWC" if frames else "HWC", samples(dtype, frames), sizes):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
