@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -122,5 +123,31 @@ def test_medians_of_windows_of_several_sizes(dtype: str, frames: bool) -> None:
         return fn.experimental.median_blur(data, window_size=sizes)
 
     for found, expected in both(operation, "FHWC" if frames else "HWC", samples(dtype, frames), sizes):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize(
+    ("algorithm", "dtype"),
+    [
+        *itertools.product(["bilinear_ocv", "edgeaware_ocv", "gray_ocv", "default_npp"], ["uint8", "uint16"]),
+        ("vng_ocv", "uint8"),
+    ],
+)
+@pytest.mark.parametrize("frames", [False, True])
+def test_mosaics_of_several_positions_and_sizes(algorithm: str, dtype: str, frames: bool) -> None:
+    random = np.random.default_rng(9)
+    shapes = [(8, 14), (2, 2), (60, 44), (2, 16), (4, 4)]
+    given = [
+        random.integers(0, np.iinfo(dtype).max, (n + 1, *shape) if frames else shape).astype(dtype)
+        for n, shape in enumerate(shapes)
+    ]
+    positions = [np.array(position, np.int32) for position in ([0, 0], [0, 1], [1, 0], [1, 1], [0, 1])]
+
+    def operation(data: Any, positions: Any) -> Any:
+        return fn.debayer(data, blue_position=positions, algorithm=algorithm)
+
+    for found, expected in both(operation, "FHW" if frames else "HW", given, positions):
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)
