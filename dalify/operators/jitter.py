@@ -93,7 +93,7 @@ def _(
 ) -> None:
     mask: Any = displacement.mask
     nearest = displacement.interp_type == DALIInterpType.INTERP_NN
-    _displace(out, x, mask=mask, nearest=nearest, fill=displacement.fill_value, reach=nDegree, draws=draws)
+    _displace(out, x, mask=mask, nearest=nearest, fill_value=displacement.fill_value, reach=nDegree, draws=draws)
 
 
 @on_padded
@@ -103,7 +103,7 @@ def _displace(
     *,
     mask: np.ndarray,
     nearest: bool,
-    fill: float,
+    fill_value: float,
     reach: int,
     draws: SampleDraws,
     extents: np.ndarray,
@@ -118,5 +118,5 @@ def _displace(
     words = draws.bits_torch(count, x.device).gather(1, index).reshape(pixels.shape)
     moved_x = columns.float() + 0.5 + ((words & _HALF_WORD).float() * float(_STEP) - 0.5) * reach
     moved_y = rows.float() + 0.5 + ((words >> 16).float() * float(_STEP) - 0.5) * reach
-    sample_torch(out, x, [moved_y, moved_x], nearest=nearest, fill=fill, extents=extents[:, :2])
+    sample_torch(out, x, [moved_y, moved_x], nearest=nearest, fill_value=fill_value, extents=extents[:, :2])
     keep_unmasked_torch(out, x, mask)

@@ -160,5 +160,5 @@ def _(
         source,
         _maps(angles, axes, source.shapes[:, :-1], target.shapes[:, :-1]),
         nearest=interp_type == DALIInterpType.INTERP_NN,
-        fill=fill_value,
+        fill_value=fill_value,
     )

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError, option_error_text
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
-from dalify.kernels.images.crop_geometry import first_of_group
+from dalify.kernels.arrays.windows_torch import fill_by_kind
 from dalify.kernels.images.resample import resample
+from dalify.kernels.images.resample_samples_torch import resample_samples_torch
 from dalify.kernels.images.resample_torch import resample_torch
 from dalify.kernels.images.resize_geometry import MODES, ROUNDINGS, ResizeGeometry, for_each_axis, tensor_geometry
 from dalify.parameter_groups.resize import Filters, result_type
-from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
+from dalify.registry import VARIES, AnySamples, PerSample, Shaping, Spec, Vectors, operator
 
 _MAX_AXES = 3
 
@@ -135,80 +135,114 @@ def _resized_axes(x: Spec, axes: Any, axis_names: str | None) -> list[int]:
     return chosen
 
 
-@tensor_resize.cpu
-@tensor_resize.gpu
+@tensor_resize.cpu_samples
+@tensor_resize.gpu_samples
 def _(
-    out: Any,
-    x: Any,
+    out: AnySamples,
+    x: AnySamples,
     *,
     spec: Spec,
     axes: Any,
     axis_names: str | None,
-    alignment: np.ndarray,
+    alignment: Vectors,
     mode: str,
     max_size: Any,
     roi_relative: bool,
     size_rounding: str,
     subpixel_scale: bool,
-    sizes: Any,
-    scales: Any,
-    roi_start: Any,
-    roi_end: Any,
+    sizes: Vectors | None,
+    scales: Vectors | None,
+    roi_start: Vectors | None,
+    roi_end: Vectors | None,
     filters: Filters,
 ) -> None:
-    assert spec.shape is not None, "dalify bug: a kernel without the shape of its group"
     chosen = _resized_axes(spec, axes, axis_names)
-    shaping = first_of_group({"sizes": sizes, "scales": scales, "roi_start": roi_start, "roi_end": roi_end})
+    shaping = {"sizes": sizes, "scales": scales, "roi_start": roi_start, "roi_end": roi_end}
     options: dict[str, Any] = {"mode": mode, "max_size": max_size, "roi_relative": roi_relative}
     options |= {"size_rounding": size_rounding, "subpixel_scale": subpixel_scale}
-    extents = [spec.shape[axis] for axis in chosen]
-    begin = np.zeros((len(x), len(spec.shape)), np.float32)
-    stop = np.tile(np.array(spec.shape, np.float32), (len(x), 1))
+    begin, stop = np.zeros(x.shapes.shape, np.float32), x.shapes.astype(np.float32)
     found: dict[Any, ResizeGeometry] = {}
-    for n in range(len(x)):
+    for n, extents in enumerate(x.shapes[:, chosen].tolist()):
+        given: dict[str, Any] = {
+            name: None if values is None else tuple(values[n].tolist()) for name, values in shaping.items()
+        }
         point = for_each_axis("alignment", alignment[n].tolist(), len(chosen))
-        if point not in found:
-            found[point] = tensor_geometry(extents, alignment=point, **options, **shaping)
-        begin[n, chosen], stop[n, chosen] = found[point].start, found[point].end
-    smaller, larger = filters.kinds(len(x))
-    _resample_any(out, x, begin, stop, smaller, larger, filters.antialias)
-
-
-def _resample_any(
-    out: Any, x: Any, begin: np.ndarray, stop: np.ndarray, smaller: np.ndarray, larger: np.ndarray, antialias: bool
-) -> None:
-    """Resample between the first and the last changing axis; axes before join the batch, axes after become channels."""
-    before, after = np.array(x.shape[1:]), np.array(out.shape[1:])
-    changes = (before != after) | (begin != 0).any(axis=0) | (stop != before).any(axis=0)
-    if not changes.any():
-        changes[-1] = True  # only a type conversion
-    first, last = int(changes.argmax()), len(changes) - int(changes[::-1].argmax())
-    if last - first > _MAX_AXES:
+        key = (*extents, point, *given.values())
+        if key not in found:
+            found[key] = tensor_geometry(extents, alignment=point, **options, **given)
+        begin[n, chosen], stop[n, chosen] = found[key].start, found[key].end
+    changes = (x.shapes != out.shapes) | (begin != 0) | (stop != x.shapes)
+    changes[~changes.any(1), -1] = True  # only a type conversion
+    firsts = changes.argmax(1)
+    lasts = x.ndim - changes[:, ::-1].argmax(1)
+    wide = np.flatnonzero(lasts - firsts > _MAX_AXES)
+    if len(wide):
+        sample = int(wide[0])
+        before, after = (tuple(samples.shapes[sample].tolist()) for samples in (x, out))
         raise ShapeError(
-            f"{last - first} adjacent axes would change, from {tuple(before.tolist())} to {tuple(after.tolist())}; "
+            f"{lasts[sample] - firsts[sample]} adjacent axes would change, from {before} to {after}; "
             f"the maximum is {_MAX_AXES}, including axes between changing ones.",
             hint="Resize some axes first and the others afterwards.",
+            sample=sample,
         )
-    copies = math.prod(x.shape[1 : 1 + first])
-    channels = math.prod(x.shape[1 + last :])
-    single = () if last - first > 1 else (1,)  # images have at least two axes
+    smaller, larger = filters.kinds(len(x))
 
-    def as_images(data: Any) -> Any:
-        return data.reshape(len(data) * copies, *single, *data.shape[1 + first : 1 + last], channels)
+    def fill(target: AnySamples, numbers: np.ndarray) -> None:
+        source = x if len(numbers) == len(x) else x.take(numbers)
+        window = begin[numbers], stop[numbers], smaller[numbers], larger[numbers]
+        try:
+            _resample_axes(target, source, int(firsts[numbers[0]]), int(lasts[numbers[0]]), *window, filters.antialias)
+        except ShapeError as error:
+            if error.sample is not None:
+                error.sample = int(numbers[error.sample])
+            raise
 
-    def window(corner: np.ndarray, fill: int) -> np.ndarray:
-        rows = np.repeat(corner[:, first:last], copies, axis=0)
-        return np.concatenate([np.full((len(rows), 1), fill, np.float32), rows], axis=1) if single else rows
+    # An axis between changing ones takes part in the filter, so samples whose changing axes differ are separate calls.
+    kinds = list(zip(firsts.tolist(), lasts.tolist(), strict=True))
+    if isinstance(out, DeviceSamples):
+        fill_by_kind(out, kinds, fill)
+        return
+    for kind in dict.fromkeys(kinds):
+        numbers = np.array([n for n, other in enumerate(kinds) if other == kind])
+        fill(out.take(numbers), numbers)
 
-    is_array = isinstance(x, np.ndarray)
-    target, source = as_images(out), as_images(x)
-    kernel: Any = resample if is_array else resample_torch
-    kernel(
-        Samples.of_dense(target) if is_array else target,
-        Samples.of_dense(source) if is_array else source,
-        np.ascontiguousarray(window(begin, 0)),
-        np.ascontiguousarray(window(stop, 1)),
-        min_filter=np.repeat(smaller, copies),
-        mag_filter=np.repeat(larger, copies),
-        antialias=antialias,
-    )
+
+def _resample_axes(
+    out: AnySamples,
+    x: AnySamples,
+    first: int,
+    last: int,
+    begin: np.ndarray,
+    stop: np.ndarray,
+    smaller: np.ndarray,
+    larger: np.ndarray,
+    antialias: bool,
+) -> None:
+    """Resample some axes; each index along the axes before is an image, and axes after become channels."""
+    single = last - first == 1  # images have at least two axes
+
+    def as_images(samples: AnySamples) -> tuple[Any, np.ndarray | None]:
+        shapes = samples.shapes
+        channels = shapes[:, last:].prod(1)[:, None]
+        rows = np.ones((len(shapes), int(single)), np.int64)
+        return samples.reshaped(np.hstack([shapes[:, :first], rows, shapes[:, first:last], channels])).folded(first)
+
+    def window(corner: np.ndarray, edge: int) -> np.ndarray:
+        rows = np.full((len(corner), int(single)), edge, np.float32)
+        return np.ascontiguousarray(np.hstack([rows, corner[:, first:last]])[images])
+
+    target, _ = as_images(out)
+    source, owner = as_images(x)
+    images = np.arange(len(x)) if owner is None else owner
+    kernel: Any = resample
+    if isinstance(x, DeviceSamples):
+        kernel = resample_samples_torch
+        if target.dense is not None and source.dense is not None:
+            target, source, kernel = target.dense, source.dense, resample_torch
+    filters = {"min_filter": smaller[images], "mag_filter": larger[images], "antialias": antialias}
+    try:
+        kernel(target, source, window(begin, 0), window(stop, 1), **filters)
+    except ShapeError as error:
+        if error.sample is not None:
+            error.sample = int(images[error.sample])
+        raise

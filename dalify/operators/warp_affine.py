@@ -129,5 +129,5 @@ def _(
         folded_frames(data, layout),
         maps,
         nearest=interp_type == DALIInterpType.INTERP_NN,
-        fill=fill_value,
+        fill_value=fill_value,
     )

@@ -113,6 +113,10 @@ OPERATIONS: dict[str, Operation] = {
     "sphere": lambda x: fn.sphere(x, interp_type=types.INTERP_LINEAR, fill_value=9.0),
     "water": lambda x: fn.water(x, ampl_x=3.0, interp_type=types.INTERP_LINEAR, fill_value=9.0),
     "remap": lambda x: fn.experimental.remap(x, x[:, :, 0] * 0.1, x[:, :, 1] * 0.1),
+    "tensor_resize": lambda x: fn.tensor_resize(x, scales=[0.7, 1.3], axes=[0, 1]),
+    "tensor_resize, one axis": lambda x: fn.tensor_resize(x, sizes=[20], axes=[1], interp_type=types.INTERP_CUBIC),
+    "tensor_resize, channels": lambda x: fn.tensor_resize(x, scales=[0.6, 1.5], axes=[1, 2], dtype=types.FLOAT),
+    "tensor_resize, nearest": lambda x: fn.tensor_resize(x, sizes=[15, -8, 3], interp_type=types.INTERP_NN),
     "cast_like": lambda x: fn.cast_like(x, np.int32(1)),
     "copy": fn.copy,
     "full_like": lambda x: fn.full_like(x, np.array([1, 2, 300])),
@@ -377,3 +381,25 @@ def test_remap_of_sequences_of_several_lengths() -> None:
     expected = results(remapped, given, "FHWC", device="cpu")
     for found, other in zip(results(remapped, given, "FHWC"), expected, strict=True):
         np.testing.assert_allclose(found.astype(int), other.astype(int), atol=1)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_tensor_resize_of_samples_that_change_along_other_axes() -> None:
+    random = np.random.default_rng(8)
+    shapes = [(2, 8, 9, 4), (3, 7, 9, 5), (2, 7, 9, 4), (1, 8, 6, 5), (2, 7, 6, 4)]
+    given = [random.normal(size=shape).astype(np.float32) for shape in shapes]
+
+    def resized(x: Any) -> Any:
+        return fn.tensor_resize(x, sizes=[7, 9, 4], axes=[1, 2, 3], interp_type=types.INTERP_GAUSSIAN)
+
+    expected = results(resized, given, "", device="cpu")
+    for sample, found, other in zip(given, results(resized, given, ""), expected, strict=True):
+        np.testing.assert_allclose(found, other, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(found, results(resized, [sample], "")[0], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_tensor_resize_names_the_sample_whose_axes_are_too_many() -> None:
+    given = [np.zeros(shape, np.float32) for shape in ((4, 5, 3, 6), (2, 5, 3, 7))]
+    with pytest.raises(ShapeError, match=r"4 adjacent axes would change(?s:.*)sample 1"):
+        results(lambda x: fn.tensor_resize(x, sizes=[4, 5, 3, 6]), given, "")

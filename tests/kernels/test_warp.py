@@ -34,7 +34,7 @@ def warped(x, matrix, nearest=False, fill=None, size=None, kernel=None):
         return out[0]
     torch = pytest.importorskip("torch")
     result = torch.from_numpy(out)
-    kernel(result, torch.from_numpy(x[None]), matrix, nearest=nearest, fill=fill)
+    kernel(result, torch.from_numpy(x[None]), matrix, nearest=nearest, fill_value=fill)
     return result.numpy()[0]
 
 

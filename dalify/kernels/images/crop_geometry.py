@@ -22,7 +22,6 @@ __all__ = [
     "chunk_extents",
     "chunk_windows",
     "crop_extents",
-    "first_of_group",
     "trimmed",
 ]
 
@@ -30,14 +29,6 @@ __all__ = [
 FILLING = ("constant", "const", "pad")
 POLICIES = ("error", *FILLING, "trim_to_shape")
 _POSITIONS = {"D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
-
-
-def first_of_group(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value of the first sample for each argument of a group; None stays None.
-
-    Only for arguments that determine shapes, which are equal for all samples of a group.
-    """
-    return {name: None if values is None else values[0] for name, values in arguments.items()}
 
 
 def _is_given(value: Any) -> bool:

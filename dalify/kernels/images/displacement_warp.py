@@ -119,16 +119,18 @@ def displace_samples_torch(
     fill_value: float,
 ) -> None:
     """`displace_cpu` for samples on the device. `points` returns the maps of padded images, given their extents."""
-    fill = fill_value if x.dtype.is_floating_point else np.trunc(fill_value)
-    _displace_padded(out, x, points=points, mask=mask, nearest=interp_type == DALIInterpType.INTERP_NN, fill=fill)
+    fill_value = fill_value if x.dtype.is_floating_point else np.trunc(fill_value)
+    _displace_padded(
+        out, x, points=points, mask=mask, nearest=interp_type == DALIInterpType.INTERP_NN, fill_value=fill_value
+    )
 
 
 @on_padded
 def _displace_padded(
-    out: Tensor, x: Tensor, *, points: Points, mask: np.ndarray, nearest: bool, fill: float, extents: np.ndarray
+    out: Tensor, x: Tensor, *, points: Points, mask: np.ndarray, nearest: bool, fill_value: float, extents: np.ndarray
 ) -> None:
     maps = points(x, extents)
-    sample_torch(out, x, [maps[:, 1], maps[:, 0]], nearest=nearest, fill=fill, extents=extents[:, :2])
+    sample_torch(out, x, [maps[:, 1], maps[:, 0]], nearest=nearest, fill_value=fill_value, extents=extents[:, :2])
     keep_unmasked_torch(out, x, mask)
 
 

@@ -27,7 +27,7 @@ __all__ = ["inverted_torch", "projected_points", "sample_torch", "warp_samples_t
 
 
 def warp_torch(
-    out: Tensor, x: Tensor, matrix: np.ndarray | Tensor, *, nearest: bool, fill: float | Sequence[float] | None
+    out: Tensor, x: Tensor, matrix: np.ndarray | Tensor, *, nearest: bool, fill_value: float | Sequence[float] | None
 ) -> None:
     """Fill `out` with `x` warped by `matrix`, which maps output points to source points.
 
@@ -40,10 +40,10 @@ def warp_torch(
         matrix: [N, k, k + 1] for k = 2 or 3 spatial axes, or [N, 3, 3] for a projective map of images; NumPy, or
             float32 on the device.
         nearest: use the pixel that contains the source point; otherwise interpolate linearly.
-        fill: value outside the source, or one per channel; None repeats the border pixel.
+        fill_value: value outside the source, or one per channel; None repeats the border pixel.
     """
     points = _coordinates(tuple(out.shape[1:-1]), matrix, x.ndim - 2, x.device)
-    sample_torch(out, x, points, nearest=nearest, fill=fill)
+    sample_torch(out, x, points, nearest=nearest, fill_value=fill_value)
 
 
 @prefer_triton("warping", "warp_2d")
@@ -53,7 +53,7 @@ def warp_samples_torch(
     matrix: np.ndarray | Tensor,
     *,
     nearest: bool,
-    fill: float | Sequence[float] | None,
+    fill_value: float | Sequence[float] | None,
 ) -> None:
     """`warp_torch` for samples of any shapes, in one pass over the results.
 
@@ -62,23 +62,23 @@ def warp_samples_torch(
         x: N samples [(D,) H, W, C], on the same device.
         matrix: as in `warp_torch`; or float32 on the device.
         nearest: as in `warp_torch`.
-        fill: as in `warp_torch`.
+        fill_value: as in `warp_torch`.
     """
     if x.dense is not None and out.dense is not None:
-        warp_torch(out.dense, x.dense, matrix, nearest=nearest, fill=fill)
+        warp_torch(out.dense, x.dense, matrix, nearest=nearest, fill_value=fill_value)
         return
     axes = x.ndim - 1
     unit = common_unit(x, axes)
     # Empty images, and images of several numbers of channels.
     if not x.shapes.all() or not unit or unit != common_unit(out, axes):
         for n, (target, source) in enumerate(zip(out.tensors(), x.tensors(), strict=True)):
-            warp_torch(target[None], source[None], matrix[n : n + 1], nearest=nearest, fill=fill)
+            warp_torch(target[None], source[None], matrix[n : n + 1], nearest=nearest, fill_value=fill_value)
         return
     grid = Grid(out, x, axes, unit)
     limits = [grid.of_sample(x.shapes[:, axis]) for axis in range(axes)]
     points = _points(grid, matrix, axes)
     base = grid.of_sample(x.offsets // unit)
-    value = _sampled(x.block.view(-1, unit), base, limits, points, out.dtype, nearest=nearest, fill=fill)
+    value = _sampled(x.block.view(-1, unit), base, limits, points, out.dtype, nearest=nearest, fill_value=fill_value)
     saturate_cast_torch(out.block, grid.whole(value))
 
 
@@ -88,7 +88,7 @@ def sample_torch(
     points: Sequence[Tensor],
     *,
     nearest: bool,
-    fill: float | Sequence[float] | None,
+    fill_value: float | Sequence[float] | None,
     extents: np.ndarray | None = None,
 ) -> None:
     """Fill `out` with the values of `x` at given points.
@@ -99,7 +99,7 @@ def sample_torch(
         points: coordinates of the source points, relative to the corner of the first pixel, float32 [N, ...] or
             [1, ...], one tensor per axis, outermost first.
         nearest: as in `warp_torch`.
-        fill: as in `warp_torch`.
+        fill_value: as in `warp_torch`.
         extents: of the images without padding, int64 [N, axes] on the host; None if there is no padding.
     """
     sizes, channels = tuple(x.shape[1:-1]), x.shape[-1]
@@ -107,19 +107,19 @@ def sample_torch(
     if 0 in sizes:  # empty: as on the CPU, a pixel with the fill value
         sizes = (1,) * len(sizes)
         pixel = torch.empty(channels, dtype=x.dtype, device=x.device)
-        saturate_cast_torch(pixel, _fill_values(fill, channels, x.device))
+        saturate_cast_torch(pixel, _fill_values(fill_value, channels, x.device))
         pixels = pixel.expand(len(x), channels)
     base = torch.arange(len(x), device=x.device).reshape(-1, *[1] * len(sizes)) * math.prod(sizes)
     memory = [torch.full((), size, dtype=torch.long, device=x.device) for size in sizes]
     limits = memory
     if extents is not None and (extents != sizes).any():
         limits = list(uploaded(extents, x.device).reshape(-1, *[1] * len(sizes), len(sizes)).unbind(-1))
-    value = _sampled(pixels, base, limits, points, out.dtype, nearest=nearest, fill=fill, memory=memory)
+    value = _sampled(pixels, base, limits, points, out.dtype, nearest=nearest, fill_value=fill_value, memory=memory)
     saturate_cast_torch(out, value.reshape(out.shape))
 
 
-def _fill_values(fill: float | Sequence[float] | None, channels: int, device: torch.device) -> Tensor:
-    return uploaded(0.0 if fill is None else fill, device, np.float32).expand(channels)
+def _fill_values(fill_value: float | Sequence[float] | None, channels: int, device: torch.device) -> Tensor:
+    return uploaded(0.0 if fill_value is None else fill_value, device, np.float32).expand(channels)
 
 
 def _sampled(
@@ -130,7 +130,7 @@ def _sampled(
     dtype: torch.dtype,
     *,
     nearest: bool,
-    fill: float | Sequence[float] | None,
+    fill_value: float | Sequence[float] | None,
     memory: Sequence[Tensor] | None = None,
 ) -> Tensor:
     """Return the values at given points as float32 [..., C].
@@ -142,7 +142,7 @@ def _sampled(
         points: coordinates, as in `sample_torch`.
         dtype: of the result.
         nearest: as in `warp_torch`.
-        fill: as in `warp_torch`.
+        fill_value: as in `warp_torch`.
         memory: extents of the image with its padding; None if it has none.
     """
     memory = limits if memory is None else memory
@@ -152,8 +152,8 @@ def _sampled(
         for c, size in zip(points, limits, strict=True)
     ]
     outside = None
-    if fill is not None:  # saturated to the result dtype and, for interpolation with pixels, to the source dtype
-        wanted = _fill_values(fill, pixels.shape[1], pixels.device)
+    if fill_value is not None:  # saturated to the result dtype and, for interpolation with pixels, to the source dtype
+        wanted = _fill_values(fill_value, pixels.shape[1], pixels.device)
         kept = torch.empty(pixels.shape[1], dtype=dtype, device=pixels.device)
         saturate_cast_torch(kept, wanted)
         if not nearest:

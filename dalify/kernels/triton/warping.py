@@ -114,7 +114,7 @@ def warp_2d(
     matrix: np.ndarray | Tensor,
     *,
     nearest: bool,
-    fill: float | Sequence[float] | None,
+    fill_value: float | Sequence[float] | None,
 ) -> None:
     """`dalify.kernels.images.warp.warp_2d` for samples on a device.
 
@@ -131,12 +131,12 @@ def warp_2d(
         raise UnsupportedError
     count = int(channels[0])
     maps = bounded_matrix(matrix).astype(np.float32)
-    outside = values_outside(fill, numpy_type(out.dtype), numpy_type(x.dtype), count, nearest).astype(np.float32)
+    outside = values_outside(fill_value, numpy_type(out.dtype), numpy_type(x.dtype), count, nearest).astype(np.float32)
     extents = np.column_stack([x.shapes[:, :2], out.shapes[:, :2]]).astype(np.int32)
     rows, columns, tiles = blocks_of(out.extents(0), out.extents(1) * count)
     described = uploaded_together(x.device, out.addresses, x.addresses, extents, maps, outside)
     launch(
         _warp, x.device, len(x) * tiles, *described, tiles, X=element_type(x.dtype), OUT=element_type(out.dtype),
-        CHANNELS=count, PROJECTIVE=maps.shape[1] == 3, NEAREST=nearest, BORDER=fill is None, ROWS=rows,
+        CHANNELS=count, PROJECTIVE=maps.shape[1] == 3, NEAREST=nearest, BORDER=fill_value is None, ROWS=rows,
         COLUMNS=columns,
     )  # fmt: skip

@@ -137,4 +137,4 @@ def _remap_padded(
     frames = len(target) // len(x)
     maps = [_points(mapping, target.shape, frames, pixel_origin).float() for mapping in (mapy, mapx)]
     sizes = np.repeat(extents[:, -3:-1], frames, axis=0)
-    sample_torch(target, source, maps, nearest=interp == DALIInterpType.INTERP_NN, fill=0.0, extents=sizes)
+    sample_torch(target, source, maps, nearest=interp == DALIInterpType.INTERP_NN, fill_value=0.0, extents=sizes)

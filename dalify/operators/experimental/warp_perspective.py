@@ -189,7 +189,7 @@ def _(
         return
     if border_mode in ("constant", "replicate"):
         fill = None if border_mode == "replicate" else fill_value or 0.0
-        warp_torch(target, source, maps, nearest=nearest, fill=fill)
+        warp_torch(target, source, maps, nearest=nearest, fill_value=fill)
         return
     height, width = source.shape[1:3]
     if border_mode == "wrap":
@@ -198,4 +198,4 @@ def _(
         source = source.index_select(1, rows).index_select(2, columns)
     points = torch.as_tensor(projected_points(target.shape[1:3], maps), device=x.device)
     folded = [_fold(points[:, 1], height, border_mode), _fold(points[:, 0], width, border_mode)]
-    sample_torch(target, source, folded, nearest=nearest, fill=None)
+    sample_torch(target, source, folded, nearest=nearest, fill_value=None)

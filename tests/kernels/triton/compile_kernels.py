@@ -69,7 +69,7 @@ def main() -> None:
     modules["pointwise"].apply_matrix(samples("uint8"), samples("int8"), np.ones((2, 3, 3)), np.zeros((2, 3)))
     for rows, nearest, fill in ((2, False, None), (3, True, 1.0)):
         modules["warping"].warp_2d(
-            samples("uint8"), samples("uint8"), np.ones((2, rows, 3)), nearest=nearest, fill=fill
+            samples("uint8"), samples("uint8"), np.ones((2, rows, 3)), nearest=nearest, fill_value=fill
         )
     modules["convolution"].convolve_samples(samples("uint8"), samples("uint8"), [[np.ones(3)] * 2] * 2, 0)
     modules["erasing"].erase_regions(
