@@ -83,6 +83,8 @@ OPERATIONS: dict[str, Operation] = {
     "debayer, edges": lambda x: fn.debayer(_mosaic(x), blue_position=[0, 1], algorithm="edgeaware_ocv"),
     "debayer to gray": lambda x: fn.debayer(_mosaic(x), blue_position=0, algorithm="gray_ocv"),
     "debayer, derivatives": lambda x: fn.debayer(_mosaic(x), blue_position=1, algorithm="default_npp"),
+    "clahe": lambda x: fn.clahe(x, tiles_x=4, tiles_y=3, clip_limit=2.0),
+    "clahe of channels": lambda x: fn.clahe(x, tiles_x=2, tiles_y=5, clip_limit=9.0, bins=64, luma_only=False),
     "flip": lambda x: fn.flip(x, horizontal=1, vertical=1),
     "crop": lambda x: fn.crop(x, crop=(5, 7), crop_pos_x=0.3, dtype=types.FLOAT),
     "crop, filled": lambda x: fn.crop(x, crop=(30, 20), out_of_bounds_policy="pad", fill_values=[7.0, 8.0, 9.0]),
