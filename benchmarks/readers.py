@@ -43,7 +43,14 @@ PATCH = 256
 
 
 # Optional packages of readers that DALI does not have.
-EXTRAS = {"parquet": "pyarrow", "arrow": "pyarrow", "hdf5": "h5py", "hdf5, chunks": "h5py", "zarr, chunks": "zarr"}
+EXTRAS = {
+    "parquet": "pyarrow",
+    "arrow": "pyarrow",
+    "arrow, mapped": "pyarrow",
+    "hdf5": "h5py",
+    "hdf5, chunks": "h5py",
+    "zarr, chunks": "zarr",
+}
 ROWS_OF_A_CHUNK = 4
 # By default DALI maps files into memory. If a mapped file is truncated or cannot be read, the process crashes. dalify
 # always reads, like DALI without memory maps.
@@ -63,6 +70,7 @@ def _tables(folder: Path, photos: list[bytes]) -> dict[str, dict[str, Any]]:
             file.write_table(table, max_chunksize=32)
         found["parquet"] = {"paths": str(folder / "a.parquet"), "columns": ["image", "label"], "cache_bytes": 1}
         found["arrow"] = {"source": str(folder / "a.arrow"), "columns": ["image", "label"]}
+        found["arrow, mapped"] = {**found["arrow"], "memory_map": True}
     if not missing_package(["h5py"]):
         with h5py.File(folder / "a.h5", "w") as file:
             file["plain"] = arrays
@@ -187,9 +195,9 @@ def _packages(folder: Path) -> dict[str, Contender]:
         for batch in pyarrow_parquet.ParquetFile(folder / "a.parquet").iter_batches(columns=["image", "label"]):
             yield from zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
 
-    def of_arrow() -> Iterator[Any]:
-        with pyarrow.memory_map(str(folder / "a.arrow")) as mapped:
-            for batch in pyarrow.ipc.open_file(mapped).read_all().to_batches():
+    def of_arrow(opened: Callable[[str], Any]) -> Iterator[Any]:
+        with opened(str(folder / "a.arrow")) as file:
+            for batch in pyarrow.ipc.open_file(file).read_all().to_batches():
                 yield from zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
 
     def of_h5py(name: str, step: int) -> Iterator[Any]:
@@ -212,7 +220,8 @@ def _packages(folder: Path) -> dict[str, Contender]:
         "caffe": _own("lmdb, not parsed", "lmdb", of_lmdb),
         "numpy": _own("numpy.load", "numpy", of_numpy),
         "parquet": _own("pyarrow", "pyarrow", of_pyarrow),
-        "arrow": _own("pyarrow", "pyarrow", of_arrow),
+        "arrow": _own("pyarrow, not mapped", "pyarrow", lambda: of_arrow(pyarrow.OSFile)),
+        "arrow, mapped": _own("pyarrow", "pyarrow", lambda: of_arrow(pyarrow.memory_map)),
         "hdf5": _own("h5py", "h5py", lambda: of_h5py("plain", 1)),
         "hdf5, chunks": _own("h5py, by chunks", "h5py", lambda: of_h5py("chunks", ROWS_OF_A_CHUNK)),
         "zarr, chunks": _own("zarr, by chunks", "zarr", of_zarr),

@@ -8,8 +8,7 @@ from typing import Any, cast
 from dalify.api.functions import apply_operator, input_parameters, keyword_parameters
 from dalify.base.errors import ArgumentTypeError, DalifyError
 from dalify.base.source_line import SourceLine
-from dalify.registry import COMMON_PARAMETERS, Operator
-from dalify.registry.legacy import RETIRED_ARGUMENTS
+from dalify.registry import Operator
 from dalify.registry.op_spec import OpSpec
 from dalify.registry.schema import OpSchema, schema_name
 
@@ -27,18 +26,11 @@ class OperatorInstance:
     schema_name: str
 
     def __init__(self, **arguments: Any) -> None:
-        for name in arguments:
-            modern = self.operator.old_arguments.get(name, name)
-            if (
-                name not in COMMON_PARAMETERS
-                and modern not in self.operator.parameters
-                and name not in RETIRED_ARGUMENTS
-            ):
-                try:
-                    self.operator.parameter(name)
-                except DalifyError as error:
-                    error.locate(line=SourceLine.capture())
-                    raise
+        try:
+            self.operator.check_names(arguments)
+        except DalifyError as error:
+            error.locate(line=SourceLine.capture())
+            raise
         self.arguments = arguments
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:

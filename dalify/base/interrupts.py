@@ -136,9 +136,11 @@ class Completion:
 
     def set(self) -> None:
         """Wake all waiting threads. Further calls have no effect."""
-        with suppress(IndexError):
+        try:
             self._unset.pop()  # only one thread succeeds
-            self._lock.release()
+        except IndexError:
+            return
+        self._lock.release()
 
     def is_set(self) -> bool:
         """Return whether the event has happened."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
@@ -90,14 +90,18 @@ def current() -> Limits:
     return _of_context.get() or _of_process
 
 
-@contextmanager
-def applied(limits: Limits | None) -> Generator[None]:
+def applied(limits: Limits | None) -> AbstractContextManager[None]:
     """Apply limits to the current thread inside a ``with`` block; None keeps the current limits.
 
     Args:
         limits: limits of a pipeline.
     """
-    token = _of_context.set(limits or _of_context.get())
+    return nullcontext() if limits is None else _applied(limits)
+
+
+@contextmanager
+def _applied(limits: Limits) -> Generator[None]:
+    token = _of_context.set(limits)
     try:
         yield
     finally:

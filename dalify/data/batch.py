@@ -178,6 +178,15 @@ class Batch:
             return [tuple(shape) for shape in self.ragged[2].tolist()]
         return [tuple(sample.shape) for sample in self.samples]
 
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all samples have the same shape."""
+        if self.dense is not None:
+            return True
+        # Lists are in the cache after a compiled call, functions of NumPy are not.
+        shapes: list[Any] = self.shapes() if self.ragged is None else self.ragged[2].tolist()
+        return shapes.count(shapes[0]) == len(shapes) if shapes else True
+
     def shape_array(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the shape of each sample, int64 ``[N, ndim]``."""
         if self.ragged is not None:

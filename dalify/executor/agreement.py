@@ -73,6 +73,8 @@ class Agreement:
 
     def decide(self) -> list[tuple[int, int]]:
         """Decide by the first sample after all chunks were computed; return the chunks that differ from it."""
+        if not self.open_chunks and all(len(found) == 1 for found in self._found.values()):
+            return []  # a single chunk
         again = set(self.open_chunks)
         self.open_chunks = set()
         for slot, found in self._found.items():

@@ -493,7 +493,7 @@ class Engine:
             return
         try:
             for slot, batch in iteration.join_chunks(stage.steps).items():
-                if batch is not None and batch.dense is None and len(set(batch.shapes())) > 1:
+                if batch is not None and not batch.is_uniform:
                     stage.ragged.add(slot)
                 else:
                     stage.ragged.discard(slot)

@@ -134,7 +134,7 @@ class Collector:
             return None
         parts = [self._parts[start] for start in sorted(self._parts)]
         first = parts[0]
-        if len(parts) == 1 and first.dense is not None:
+        if len(parts) == 1 and (first.dense is not None or not self._uniform):
             return first
         for start, part in sorted(self._parts.items())[1:]:  # each chunk may be on one side of a condition
             one, other = first.spec_of(0).replace(shape=None), part.spec_of(0).replace(shape=None)

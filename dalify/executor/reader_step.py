@@ -199,13 +199,15 @@ def _batch_of(column: Any, layout: str, origins: Origins | None) -> Batch:
         column = column.samples
     if isinstance(column, Batch):
         batch = Batch(None, None, layout, "cpu", origins, column.dtype, column.ragged)
-        shapes = batch.shape_array().tolist()
         # Files of equal size may become one array at the output.
-        batch.is_lasting = shapes.count(shapes[0]) < len(shapes)
+        batch.is_lasting = not batch.is_uniform
         return batch
     if is_array(column):
         batch = Batch(column, None, layout, "cpu", origins)
-        batch.is_lasting = column.nbytes > _SMALL_BYTES * len(column)  # was read into permanent memory
+        owner = column if column.base is None else column.base
+        # It was read into permanent memory. Small values are copied if they would keep more memory alive.
+        is_alone = is_array(owner) and owner.nbytes == column.nbytes
+        batch.is_lasting = is_alone or column.nbytes > _SMALL_BYTES * len(column)
         return batch
     first: tuple[int, ...] = column[0].shape
     is_uniform = all(array.shape == first for array in column)

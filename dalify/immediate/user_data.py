@@ -7,7 +7,7 @@ dimensions. A list of numbers is one array.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from dalify.graph.constants import constant_array
 from dalify.registry import Role
 from dalify.sources.convert import to_array, to_batch
 
-__all__ = ["Deferred", "Kind", "Value", "batch", "is_batch", "is_value", "shown", "tensor", "value_of"]
+__all__ = ["Deferred", "Kind", "Source", "Value", "batch", "is_batch", "is_value", "shown", "tensor", "value_of"]
 
 Kind = Literal["numpy", "torch", "tensor", "batch"]
 
@@ -68,17 +68,58 @@ class Value:
         return Batch(dense, None, data.layout, data.device, origins, data.dtype)
 
 
+class Source(Protocol):
+    """A call that computes its outputs when they are requested."""
+
+    def result(self, output: int) -> Batch:
+        """Return an output; compute it if necessary."""
+        ...
+
+
 class Deferred:
-    """The result of a deferred call."""
+    """Data that users hold, or the output of a call that computes them at the first access.
 
-    __slots__ = ()
+    Args:
+        source: the call.
+        output: index of the output.
+
+    Attributes:
+        kind: kind of the object that ``get`` returns.
+        source: the call; None if the data exist.
+        is_exposed: whether the user has the memory, and may modify it.
+    """
+
+    __slots__ = ("__weakref__", "_batch", "is_exposed", "output", "source")
     is_batch = False
+    kind: Kind
 
-    if TYPE_CHECKING:  # subclasses define it
+    def __init__(self, source: Source, output: int) -> None:
+        self._batch: Batch | None = None
+        self.source: Source | None = source
+        self.output = output
+        self.is_exposed = False
 
-        def get(self) -> Any:
-            """Return the result of the call in eager mode."""
-            ...
+    def hold(self, data: Batch, is_exposed: bool = False) -> None:
+        """Store the data, and release the call."""
+        self._batch, self.source, self.is_exposed = data, None, is_exposed
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether the data exist."""
+        return self._batch is not None
+
+    @property
+    def batch(self) -> Batch:
+        """The samples, which are computed now if necessary."""
+        source = self.source
+        if source is not None:
+            self._batch, self.source = source.result(self.output), None  # in this order, because of other threads
+        assert self._batch is not None, "dalify bug: a value without data"
+        return self._batch
+
+    def get(self) -> Any:
+        """Return the result of the call in eager mode: a tensor list, an array or a tensor."""
+        return shown(self.batch, self.kind)
 
 
 def value_of(item: Any) -> Value:

@@ -14,7 +14,7 @@ from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
 from dalify.mediapipe.ssd_dataset import SsdFetcher, SsdSource, has_boxes, try_out
-from dalify.plugin.pytorch.dropin.hybrid import FasterDataset
+from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset
 from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
 from dalify.plugin.pytorch.dropin.loader import DataLoader, LoaderReport
 from dalify.plugin.pytorch.dropin.lowering import check_settings
@@ -127,7 +127,7 @@ class HabanaDataLoader(DataLoader):
             return super()._get_iterator()
         is_default = self.collate_fn is torch.utils.data.default_collate
         fetcher = SsdFetcher(self._ssd_source(), None if is_default else self.collate_fn)
-        return ThreadIterator(self, fetcher) if self.num_workers else CallerIterator(self, fetcher, FasterDataset)
+        return ThreadIterator(self, fetcher) if self.num_workers else CallerIterator(self, fetcher, AcceleratedDataset)
 
     @property
     def accelerated(self) -> bool:

@@ -170,7 +170,7 @@ class MediaPipe:
         pipeline = Pipeline(batch_size=self.batch_size, prefetch_queue_depth=depth, **self._options)
         lowering = Lowering(self.batch_size, self._has_accelerator(), self._seed)
         with pipeline:
-            values = [lowering.value_of(node) for node in nodes]
+            values = lowering.values_of([node.edge for node in nodes])
         self._batched_and_rounded = [(value.batched, value.is_bfloat16) for value in values]
         outputs = [value.node for value in values]
         pipeline.set_outputs(*outputs, *([] if lowering.valid is None else [lowering.valid]))

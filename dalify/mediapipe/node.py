@@ -25,11 +25,13 @@ from dalify.base.errors import (
 )
 from dalify.base.source_line import SourceLine
 from dalify.data import DALIDataType
-from dalify.graph import DataNode
+from dalify.graph import DataNode, Edge, Graph
+from dalify.graph.node import new_node
+from dalify.registry import Operator
+from dalify.registry.parameters import NO_DEFAULT
 
 __all__ = [
     "BatchReader",
-    "Call",
     "Lowering",
     "Node",
     "Operation",
@@ -123,7 +125,6 @@ class Lowering:
     seed: int | None = None
     readers: list[BatchReader] = field(default_factory=list)
     valid: DataNode | None = None
-    results: dict[int, tuple[Value, ...]] = field(default_factory=dict)
 
     def read(
         self,
@@ -152,50 +153,33 @@ class Lowering:
         self.valid = valid if self.valid is None else self.valid
         return nodes
 
-    def value_of(self, node: Node) -> Value:
-        """Translate a node and all nodes that it depends on."""
-        call = node.call
-        if id(call) not in self.results:
-            inputs = [self.value_of(each) for each in call.inputs]
+    def values_of(self, outputs: Sequence[Edge]) -> list[Value]:
+        """Translate the outputs of the graph and all nodes that they depend on."""
+        values: dict[Edge, Value] = {}
+        for node in Graph(tuple(outputs)).nodes():
             try:
-                with SourceLine.standing_in(call.line):
-                    result = type(call.operation).lower(self, *inputs, **call.operation.arguments)
+                with SourceLine.standing_in(node.line):
+                    result = node.operator.rule(self, *(values[edge] for edge in node.edges()), **node.arguments)
             except DalifyError as error:
-                error.locate(line=call.line, operator=f"mediapipe.fn.{type(call.operation).__name__}")
+                node.locate(error)
                 raise
             except Exception as error:  # from a user's class, or for an argument of an unexpected type
-                error.add_note(f"in mediapipe.fn.{type(call.operation).__name__} at {call.line}")
+                error.add_note(f"in {node.operator.public_name} at {node.line}")
                 raise
-            self.results[id(call)] = result if isinstance(result, tuple) else (result,)
-        return self.results[id(call)][node.index]
-
-
-@dataclass(frozen=True, eq=False)
-class Call:
-    """One call of an operator.
-
-    Attributes:
-        operation: the operator with its arguments.
-        inputs: input nodes.
-        line: line of the user's code.
-    """
-
-    operation: Operation
-    inputs: tuple[Node, ...]
-    line: SourceLine | None
+            results = result if isinstance(result, tuple) else (result,)
+            values |= {Edge(node, output): value for output, value in enumerate(results)}
+        return [values[edge] for edge in outputs]
 
 
 class Node:
     """A result of a call, which can be passed to other operators or returned by ``definegraph``.
 
     Args:
-        call: the call that produces it.
-        index: index of the result.
+        edge: the result in the graph of the recorded calls.
     """
 
-    def __init__(self, call: Call, index: int = 0) -> None:
-        self.call = call
-        self.index = index
+    def __init__(self, edge: Edge) -> None:
+        self.edge = edge
 
     def __iter__(self) -> Iterator[Any]:
         """Raise an error: an operator with one result cannot be unpacked."""
@@ -203,7 +187,8 @@ class Node:
 
     def __repr__(self) -> str:
         """Return the operator and the line."""
-        return f"<{type(self.call.operation).__name__}[{self.index}] at {self.call.line}>"
+        node, output = self.edge
+        return f"<{node.operator.name}[{output}] at {node.line}>"
 
 
 class Operation:
@@ -216,16 +201,18 @@ class Operation:
     Raises:
         UnknownArgumentError: the operator does not have the argument.
         ArgumentTypeError: a required argument is missing.
+
+    Attributes:
+        operator: an operator whose rule is the translation function. It is not in the catalog.
     """
 
-    lower: Callable[..., Any]
-    parameters: Mapping[str, inspect.Parameter]
+    operator: Operator
     input_counts: tuple[int, int]
-    output_count: int | Callable[[Mapping[str, Any]], int]
 
     def __init__(self, *args: Any, **given: Any) -> None:
         name = type(self).__name__
         line = SourceLine.capture()
+        parameters = self.operator.parameters
         if args:
             raise ArgumentTypeError(
                 f"fn.{name} takes keyword arguments only; its inputs are passed when it is called.",
@@ -233,14 +220,14 @@ class Operation:
                 hint=f"Write self.x = fn.{name}(...) and then self.x(input).",
             )
         for key in given:
-            if key not in self.parameters and key not in _COMMON:
-                known = [*self.parameters, *_COMMON]
+            if key not in parameters and key not in _COMMON:
+                known = [*parameters, *_COMMON]
                 raise UnknownArgumentError(
                     f"fn.{name} has no argument {key!r}.{suggestion(key, known)}",
                     line=line,
                     hint=f"Available: {', '.join(known)}.",
                 )
-        missing = [key for key, item in self.parameters.items() if item.default is item.empty and key not in given]
+        missing = [key for key, item in parameters.items() if item.default is NO_DEFAULT and key not in given]
         if missing:
             raise ArgumentTypeError(f"fn.{name} needs the argument {missing[0]!r}.", line=line)
         self.arguments = {key: value for key, value in given.items() if key not in _COMMON}
@@ -268,13 +255,9 @@ class Operation:
                     line=line,
                     hint=hint,
                 )
-        call = Call(self, inputs, line)
-        defaults = {key: item.default for key, item in self.parameters.items()}
-        count = self.output_count
-        number = count if isinstance(count, int) else count({**defaults, **self.arguments})
-        if number == 1:
-            return Node(call)
-        return tuple(Node(call, index) for index in range(number))
+        node = new_node(self.operator, tuple(each.edge for each in inputs), self.arguments, line=line)
+        results = tuple(Node(Edge(node, output)) for output in range(node.output_count))
+        return results[0] if len(results) == 1 else results
 
 
 def operator(
@@ -290,7 +273,7 @@ def operator(
     count = (lambda arguments: int(arguments[outputs])) if isinstance(outputs, str) else outputs
 
     def decorate(function: Callable[..., Any]) -> type[Operation]:
-        signature = inspect.signature(function)
+        signature, name = inspect.signature(function), function.__name__
         places = [item for item in signature.parameters.values() if item.kind is item.POSITIONAL_ONLY][1:]
         names = {key: item for key, item in signature.parameters.items() if item.kind is item.KEYWORD_ONLY}
         counts = inputs or (sum(item.default is item.empty for item in places), len(places))
@@ -298,12 +281,10 @@ def operator(
             "__doc__": function.__doc__,
             "__module__": function.__module__,
             "__signature__": inspect.Signature(list(names.values())),
-            "lower": staticmethod(function),
-            "parameters": names,
+            "operator": Operator(function, name=name, outputs=count, stands_for=f"mediapipe.fn.{name}"),
             "input_counts": counts,
-            "output_count": count if isinstance(count, int) else staticmethod(count),
         }
-        return type(function.__name__, (Operation,), members)
+        return type(name, (Operation,), members)
 
     return decorate
 

@@ -19,8 +19,8 @@ import numpy as np
 from dalify.base.optional import torch
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
+from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
 from dalify.plugin.pytorch.dropin.lowering import NotRecognizedError
-from dalify.plugin.pytorch.dropin.picture import Picture
 from dalify.plugin.pytorch.dropin.sources import FileSource, open_image
 
 __all__ = ["SsdFetcher", "SsdSource", "has_boxes", "try_out"]
@@ -68,7 +68,7 @@ class SsdSource(FileSource):
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise NotRecognizedError(f"the dataset resembles SSD's COCODetection, but differs: {error!r}") from error
         super().__init__(dataset, self._place, open_image, count, stages, None)
-        if not self.plan.is_whole:
+        if not self.plan.is_complete:
             raise NotRecognizedError(self.plan.rest_reason, self.plan.rest_hint)
         first = [] if self._is_evaluation else [type(part).__name__ for part in (transform.crop, transform.hflip)]
         self.plan = replace(self.plan, is_random=not self._is_evaluation, names=(*first, *self.plan.names))
@@ -85,21 +85,21 @@ class SsdSource(FileSource):
             IndexError: the sample does not exist.
             OSError: the file cannot be read, or any other error of Pillow.
         """
-        picture, key = self.read(index, draws)
-        assert isinstance(picture, Picture), "dalify bug: an image that was not opened as RGB"
+        lazy_image, key = self.read(index, draws)
+        assert isinstance(lazy_image, LazyImage), "dalify bug: an image that was not opened as RGB"
         _, (height, width), objects = self.dataset.images[key]
         corners = [(x / width, y / height, (x + w) / width, (y + h) / height) for (x, y, w, h), _ in objects]
         boxes, labels = torch.tensor(corners), torch.tensor([label for _, label in objects])
         if self._is_evaluation:
-            image = self._image(picture, draws)
+            image = self._image(lazy_image, draws)
             return image, key, (height, width), *_padded(boxes, labels, self._most_boxes())
         state = draws.python.getstate()
         try:
-            size, boxes, labels = self._cut(picture, (height, width), boxes, labels, draws.python)
+            size, boxes, labels = self._cut(lazy_image, (height, width), boxes, labels, draws.python)
             if draws.python.random() < self._probability:
-                picture.flip(1, True)
+                lazy_image.flip(1, True)
                 boxes = torch.stack([1.0 - boxes[:, 2], boxes[:, 1], 1.0 - boxes[:, 0], boxes[:, 3]], dim=1)
-            image = self._image(picture, draws)
+            image = self._image(lazy_image, draws)
         except Exception:  # for a damaged file, torch raises before it draws random numbers
             draws.python.setstate(state)
             raise
@@ -109,7 +109,7 @@ class SsdSource(FileSource):
         known = inspect.signature(type(self.dataset.transform).__call__).parameters.get("max_num")
         return _PADDED_BOXES if known is None else int(known.default)
 
-    def _cut(self, picture: Picture, size: Size, boxes: Any, labels: Any, draws: Any) -> tuple[Size, Any, Any]:
+    def _cut(self, lazy_image: LazyImage, size: Size, boxes: Any, labels: Any, draws: Any) -> tuple[Size, Any, Any]:
         """Draw windows until one keeps enough of the boxes, and crop it."""
         height, width = size
         while (option := draws.choice(self._options)) is not None:
@@ -136,13 +136,13 @@ class SsdSource(FileSource):
                 origin, extent = (left, top) * 2, (across, down) * 2
                 moved = [(edge - origin[axis]) / extent[axis] for axis, edge in enumerate(kept)]
                 x, y, x_end, y_end = (int(part * (width, height)[axis % 2]) for axis, part in enumerate(window))
-                picture.crop(y, x, y_end - y, x_end - x)
+                lazy_image.crop(y, x, y_end - y, x_end - x)
                 return (y_end - y, x_end - x), torch.stack(moved, dim=1), labels[inside]
         return size, boxes, labels
 
-    def _image(self, picture: Picture, draws: TorchDraws) -> Any:
-        self.plan.take_steps(picture, draws)
-        return self.plan.sample(picture, draws)
+    def _image(self, lazy_image: LazyImage, draws: TorchDraws) -> Any:
+        self.plan.apply_steps(lazy_image, draws)
+        return self.plan.sample(lazy_image, draws)
 
 
 def _padded(boxes: Any, labels: Any, most: int) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -19,7 +19,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DalifyError, UnknownArgumentError, suggestion
 from dalify.base.optional import LazyModule
 from dalify.data.spec import Spec
-from dalify.registry.legacy import old_arguments
+from dalify.registry.legacy import RETIRED_ARGUMENTS, old_arguments
 from dalify.registry.pairs import Pair, PairCondition, PairKind
 from dalify.registry.parameter_group import (
     Parameters,
@@ -495,6 +495,21 @@ class Operator:
                 hint=f"Valid arguments: {', '.join(listed) or 'none'}.",
             )
         return found
+
+    def check_names(self, names: Iterable[str], others: Sequence[str] = ()) -> None:
+        """Check the names of arguments before the call that uses them.
+
+        Args:
+            names: names of the user; those of all operators, old ones and retired ones are accepted.
+            others: further accepted names.
+
+        Raises:
+            UnknownArgumentError: the operator does not have the argument.
+        """
+        accepted = (self.parameters, COMMON_PARAMETERS, self.old_arguments, RETIRED_ARGUMENTS, others)
+        for name in names:
+            if not any(name in known for known in accepted):
+                self.parameter(name)
 
     def __reduce__(self) -> str:
         """Pickle the operator by name: it is an attribute of its module."""

@@ -157,3 +157,15 @@ def test_an_empty_batch_keeps_its_element_type() -> None:
 
 def test_samples_as_one_array() -> None:
     assert (Batch(None, [DENSE[0], DENSE[2]]).stacked() == DENSE[[0, 2]]).all()
+
+
+@pytest.mark.parametrize("shapes", [[(2, 3)], [(2, 3), (2, 3)], [(2, 3), (3, 2)], [(0,), (1,), (0,)], [(), ()]])
+def test_whether_shapes_are_equal_in_every_form(shapes: list[tuple[int, ...]]) -> None:
+    samples = [np.zeros(shape, np.uint8) for shape in shapes]
+    is_uniform = len(set(shapes)) == 1
+    assert Batch(samples=samples).is_uniform == is_uniform
+    places = np.array(shapes, np.int64).reshape(len(shapes), -1)
+    offsets = np.zeros(len(shapes), np.int64)
+    ragged = Batch(dtype=DALIDataType.UINT8, ragged=(np.zeros(6, np.uint8), offsets, places))
+    assert ragged.is_uniform == is_uniform
+    assert not is_uniform or Batch(np.stack(samples)).is_uniform

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dalify.formats.files.open_files import OpenFiles
+from dalify.formats.files.pieces import rows_in
 
 
 @pytest.mark.parametrize(
@@ -53,3 +54,12 @@ def test_neighbors_are_pieces_like_others(tmp_path: Path) -> None:
         assert (pieces.starts[1:] >= pieces.stops[:-1]).all()
         for number, offset, size, start, stop in zip(numbers, offsets, sizes, pieces.starts, pieces.stops, strict=True):
             np.testing.assert_array_equal(pieces.data[start:stop], contents[number, offset : offset + size])
+
+
+def test_rows_are_copies_of_slices() -> None:
+    data = np.arange(256, dtype=np.uint8)
+    starts = np.arange(0, 200, 7)[::2]
+    rows = rows_in(data, starts, 3)
+    np.testing.assert_array_equal(rows, [data[start : start + 3] for start in starts.tolist()])
+    assert not np.shares_memory(rows, data)
+    assert rows_in(data, starts, 0).shape == (len(starts), 0)

@@ -37,7 +37,7 @@ def test_arrays(dtype, count, tmp_path):
     arrays = arrays_of(count, dtype)
     before = open_files()
     found = read_uneven(saved(tmp_path, arrays))
-    assert open_files() == before
+    assert open_files() <= before  # threads of earlier tests may close theirs
     assert found is not None
     for one, two in zip(found, arrays, strict=True):
         np.testing.assert_array_equal(one, two, strict=True)
@@ -82,7 +82,7 @@ def test_what_is_odd_is_left(odd, place, tmp_path):
     arrays[place] = odd
     before = open_files()
     assert read_uneven(saved(tmp_path, arrays)) is None
-    assert open_files() == before
+    assert open_files() <= before  # threads of earlier tests may close theirs
 
 
 @pytest.mark.parametrize("place", [0, 3, 70])
@@ -95,7 +95,7 @@ def test_what_is_damaged_is_left(size, place, tmp_path):
         os.truncate(paths[place], size)
     before = open_files()
     assert read_uneven(paths) is None
-    assert open_files() == before
+    assert open_files() <= before  # threads of earlier tests may close theirs
 
 
 def test_limits(tmp_path):

@@ -73,7 +73,7 @@ def test_what_is_no_plain_file_is_to_be_read_by_itself(tmp_path: Path) -> None:
     for bad in ("absent", "empty", "folder", "\0", "é0\0"):
         for typical_bytes in (0, 100):
             assert read_files([*paths, os.fsencode(tmp_path / bad), paths[0]], typical_bytes) is None
-    assert psutil.Process().num_fds() == open_before
+    assert psutil.Process().num_fds() <= open_before
 
 
 def test_large_ones_are_to_be_read_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,20 @@ def test_types_are_texts() -> None:
     assert np.zeros(2, dtype=dt.UINT32).dtype == np.uint32
     assert dt.FLOAT32 == "float32"
     assert Pipe("cpu", 1, 2).run()[1].dtype == dt.UINT32
+
+
+def test_long_chains_are_translated_without_recursion() -> None:
+    count = sys.getrecursionlimit()
+
+    class Pipe(MediaPipe):
+        def definegraph(self) -> Any:
+            node = one = fn.Constant(constant=1.0)()
+            for _ in range(count):
+                node = fn.Add()(node, one)
+            return node
+
+    output = Pipe(device="cpu", batch_size=2, num_threads=1).run()[0]
+    np.testing.assert_array_equal(output.as_cpu().as_nparray(), count + 1)
 
 
 def test_constants() -> None:

@@ -258,7 +258,7 @@ def test_snippet(name: str, photo_folder: Path, coco: Path, folder: Path, monkey
             np.testing.assert_allclose(found.astype(np.float64), expected, rtol=1e-5, atol=2)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "seed" in fn.OPERATORS[name].parameters])
+@pytest.mark.parametrize("name", [name for name in NAMES if "seed" in fn.OPERATORS[name].operator.parameters])
 def test_draws_follow_from_the_seed_alone(name: str, photo_folder: Path, coco: Path, folder: Path) -> None:
     """Neither the number of threads nor the pipe's own seed changes what an operator with a seed draws."""
 

@@ -49,7 +49,7 @@ class Batch(Arithmetic):
         invocation_result: Any = None,
         copy: bool = False,
     ) -> None:
-        self._hold(*finished(samples_of, tensors, dtype, device, layout, copy))
+        self.hold(*finished(samples_of, tensors, dtype, device, layout, copy))
 
     @staticmethod
     def broadcast(sample: Any, batch_size: int, device: Any = None, dtype: Any = None) -> Batch:
@@ -66,25 +66,25 @@ class Batch(Arithmetic):
         """
         if batch_size < 0:
             raise ArgumentValueError(f"batch_size must not be negative; got {batch_size}.", line=SourceLine.capture())
-        one, is_shared = finished(sample_of, sample, dtype, device, None, False)
+        one, is_exposed = finished(sample_of, sample, dtype, device, None, False)
         return Batch.holding(
-            Samples(None, one.samples * batch_size, one.layout, one.device, None, one.dtype), is_shared
+            Samples(None, one.samples * batch_size, one.layout, one.device, None, one.dtype), is_exposed
         )
 
     @property
     def batch_size(self) -> int:
         """Number of samples."""
-        return len(self.data)
+        return len(self.batch)
 
     @property
     def shape(self) -> list[tuple[int, ...]]:
         """Shape of each sample."""
-        return self.data.shapes()
+        return self.batch.shapes()
 
     @property
     def ndim(self) -> int:
         """Number of dimensions of a sample."""
-        return self.data.ndim or 0
+        return self.batch.ndim or 0
 
     @property
     def tensors(self) -> Tensors:
@@ -108,8 +108,8 @@ class Batch(Arithmetic):
             chosen = [_place(index, count) for index in sample_range]
         else:
             place = _place(sample_range, count)
-            return Tensor.holding(self.data.slice(place, place + 1), self.is_shared)
-        return Batch.holding(self.data.take(np.array(chosen, np.intp)), self.is_shared)
+            return Tensor.holding(self.batch.slice(place, place + 1), self.is_exposed)
+        return Batch.holding(self.batch.take(np.array(chosen, np.intp)), self.is_exposed)
 
     @property
     def slice(self) -> Slices:
@@ -127,16 +127,16 @@ class Batch(Arithmetic):
             ShapeError: samples have different shapes, without ``pad``.
             ArgumentValueError: a copy is needed with ``copy=False``.
         """
-        data = self.data
+        data = self.batch
         if copy is False and (data.dense is None or (isinstance(data.dense, np.ndarray) and _is_repeated(data.dense))):
             raise ArgumentValueError("the samples are not contiguous in memory.", line=SourceLine.capture())
         return Tensor.holding(self._joined(pad)).torch(copy=bool(copy))
 
     def _joined(self, pad: bool) -> Samples:
         """Return all samples as one tensor."""
-        data = self.data
+        data = self.batch
         if pad and data.dense is None and len(set(data.shapes())) > 1:
-            return stacked(apply("pad", self).data)
+            return stacked(apply("pad", self).batch)
         return stacked(data)
 
     def __iter__(self) -> Iterator[Tensor]:

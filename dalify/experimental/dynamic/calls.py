@@ -28,10 +28,9 @@ from dalify.experimental.dynamic.rng import RNG, get_default_rng
 from dalify.graph.constants import constant_array
 from dalify.immediate.calls import outcome, understood
 from dalify.immediate.user_data import Value, is_batch, value_of
-from dalify.registry import COMMON_PARAMETERS, Operator, catalog
-from dalify.registry.legacy import RETIRED_ARGUMENTS
+from dalify.registry import Operator, catalog
 
-__all__ = ["Call", "apply", "checked_names", "make_dynamic", "read", "tell", "use"]
+__all__ = ["Call", "apply", "make_dynamic", "read", "tell", "use"]
 
 _UNCHANGING = (int, float, bool, str, bytes, type(None), np.generic)
 
@@ -188,7 +187,7 @@ def _device(operator: Operator, inputs: Sequence[Any], value: Any) -> str:
         return value
     target = device(value)
     assert target is not None, "dalify bug: nowhere is no device"
-    takes_host_data = not any(isinstance(item, Held) and item.data.device == "gpu" for item in inputs)
+    takes_host_data = not any(isinstance(item, Held) and item.batch.device == "gpu" for item in inputs)
     if target.device_type == "gpu" and operator.takes_mixed and takes_host_data:
         return "mixed"
     return target.device_type
@@ -218,7 +217,7 @@ def _can_wait(operator: Operator, inputs: Sequence[Any], arguments: Mapping[str,
 
 def _is_unchanging(item: Any) -> bool:
     if isinstance(item, Held):
-        return not item.is_shared
+        return not item.is_exposed
     if isinstance(item, tuple):
         return all(map(_is_unchanging, item))
     is_data = isinstance(item, list) or hasattr(item, "__array__") or hasattr(item, "__dlpack__")
@@ -227,7 +226,7 @@ def _is_unchanging(item: Any) -> bool:
 
 def _put_off(operator: Operator, inputs: Sequence[Any], arguments: dict[str, Any], place: int | None) -> list[Held]:
     """Return results that are computed when they are accessed."""
-    checked_names(operator, arguments, ("batch_size",))
+    operator.check_names(arguments, ("batch_size", "layout"))
     arguments = {name: list(value) if isinstance(value, list) else value for name, value in arguments.items()}
     inputs = [list(item) if isinstance(item, list) else item for item in inputs]
     is_many = "batch_size" in arguments and "batch_size" not in operator.parameters
@@ -236,23 +235,6 @@ def _put_off(operator: Operator, inputs: Sequence[Any], arguments: dict[str, Any
     call = Call(operator, inputs, arguments, place, SourceLine.capture())
     EvalContext.current().pending.add(call)
     return [Held.class_of(is_many).awaiting(call, output) for output in range(count)]
-
-
-def checked_names(operator: Operator, arguments: Mapping[str, Any], others: Sequence[str] = ()) -> None:
-    """Raise an error for unknown arguments before the computation.
-
-    Args:
-        operator: the operator.
-        arguments: arguments by name.
-        others: further accepted names.
-
-    Raises:
-        UnknownArgumentError: the operator does not have the argument.
-    """
-    for name in arguments:
-        known = name in COMMON_PARAMETERS or name in RETIRED_ARGUMENTS or name in others or name == "layout"
-        if not known and name not in operator.old_arguments and name not in operator.parameters:
-            operator.parameter(name)
 
 
 def _computed(
@@ -279,7 +261,7 @@ def read(item: Any) -> Value:
         ShapeError: nested lists of different lengths.
     """
     if isinstance(item, Held):
-        return item.value()
+        return Value(item.batch, item.kind)
     if isinstance(item, (list, tuple)) and (is_batch(item) or any(isinstance(part, Held) for part in item)):
         try:
             array = constant_array([np.asarray(part) for part in item])

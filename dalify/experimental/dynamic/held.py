@@ -1,37 +1,24 @@
-"""The base class of tensors and batches of dynamic mode: data, or a deferred call that computes them."""
+"""The base class of tensors and batches of dynamic mode."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dalify.base.optional import torch
-from dalify.data import Batch, TensorListCPU, TensorListGPU, tensor_list
+from dalify.data import Batch, TensorListCPU, TensorListGPU
 from dalify.experimental.dynamic.devices import Device, device
 from dalify.experimental.dynamic.dtypes import DType
-from dalify.immediate.user_data import Deferred, Kind, Value
+from dalify.immediate.user_data import Deferred, Source
 
-__all__ = ["Held", "Source", "moved"]
-
-
-class Source(Protocol):
-    """Returns outputs on request."""
-
-    def result(self, output: int) -> Batch:
-        """Return an output."""
-        ...
+__all__ = ["Held", "moved"]
 
 
 class Held(Deferred):
-    """Data that exist, or that are computed at the first access.
+    """A tensor or a batch."""
 
-    Attributes:
-        is_shared: whether the memory belongs to the user, who may modify it.
-    """
-
-    __slots__ = ("__weakref__", "_batch", "_output", "_source", "is_shared")
-    kind: ClassVar[Kind]
+    __slots__ = ()
     _kinds: ClassVar[dict[bool, type[Held]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -40,17 +27,17 @@ class Held(Deferred):
             Held._kinds[cls.is_batch] = cls
 
     @classmethod
-    def holding(cls, data: Batch, is_shared: bool = False) -> Self:
+    def holding(cls, data: Batch, is_exposed: bool = False) -> Self:
         """Return an object with data; for a tensor, one sample."""
         made = cls.__new__(cls)
-        made._hold(data, is_shared)
+        made.hold(data, is_exposed)
         return made
 
     @classmethod
     def awaiting(cls, source: Source, output: int) -> Self:
         """Return an object whose data are the result of a call."""
         made = cls.__new__(cls)
-        made._batch, made._source, made._output, made.is_shared = None, source, output, False
+        Deferred.__init__(made, source, output)
         return made
 
     @staticmethod
@@ -58,62 +45,24 @@ class Held(Deferred):
         """Return the class of batches or of tensors."""
         return Held._kinds[is_batch]
 
-    def _hold(self, data: Batch, is_shared: bool) -> None:
-        self._batch: Batch | None = data
-        self._source: Source | None = None
-        self._output = 0
-        self.is_shared = is_shared
-
-    @property
-    def data(self) -> Batch:
-        """The samples, which are computed now if necessary."""
-        found = self._batch
-        if found is None:
-            source = self._source
-            if source is not None:
-                self._batch = source.result(self._output)
-                self._source = None
-            found = self._batch  # another thread may have computed it
-            assert found is not None, "dalify bug: a value without data"
-        return found
-
-    @property
-    def source(self) -> Source | None:
-        """The call that will compute the data; None if they exist."""
-        return self._source
-
-    @property
-    def is_computed(self) -> bool:
-        """Whether the data exist."""
-        return self._batch is not None
-
-    def value(self) -> Value:
-        """Return it as an input of a call."""
-        return Value(self.data, self.kind)
-
-    def get(self) -> Any:
-        """Return it as a value of ``dalify.eager``: a tensor list, or a tensor for one sample."""
-        result = tensor_list(self.data)
-        return result if self.is_batch else result[0]
-
     def evaluate(self) -> Self:
         """Compute the data if necessary, and return the object itself.
 
         Raises:
             DalifyError: the operator does not support its data; with the line of the call.
         """
-        _ = self.data
+        _ = self.batch
         return self
 
     @property
     def dtype(self) -> DType:
         """Element type."""
-        return DType.from_type_id(self.data.dtype)
+        return DType.from_type_id(self.batch.dtype)
 
     @property
     def device(self) -> Device:
         """Device of the data."""
-        data = self.data
+        data = self.batch
         if data.device == "cpu":
             return Device.CPU
         array = next(iter(data.arrays), None)
@@ -123,7 +72,7 @@ class Held(Deferred):
     @property
     def layout(self) -> str | None:
         """Letters of the dimensions of a sample; None where they have none."""
-        return self.data.layout or None
+        return self.batch.layout or None
 
     def to_device(self, device: Any, force_copy: bool = False) -> Self:
         """Return the data on a device: the object itself if they are there.
@@ -135,8 +84,8 @@ class Held(Deferred):
         Raises:
             DeviceError: there is no accelerator.
         """
-        data = moved(self.data, device, force_copy)
-        return self if data is self.data else type(self).holding(data)
+        data = moved(self.batch, device, force_copy)
+        return self if data is self.batch else type(self).holding(data)
 
     def cpu(self) -> Self:
         """Return the data on the CPU: the object itself if they are there."""

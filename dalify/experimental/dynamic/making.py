@@ -41,7 +41,7 @@ def sample_of(data: Any, dtype: Any) -> tuple[Batch, bool]:
     if isinstance(data, (TensorListCPU, TensorListGPU)):
         return stacked(data._batch), True
     if isinstance(data, Held):
-        return (stacked(data.data), False) if data.is_batch else (data.data, data.is_shared)
+        return (stacked(data.batch), False) if data.is_batch else (data.batch, data.is_exposed)
     if dtype is not None and isinstance(data, (bool, int, float, list, tuple)) and not _holds_arrays(data):
         wanted = type_id(dtype).numpy
         try:
@@ -73,7 +73,7 @@ def samples_of(tensors: Any, dtype: Any) -> tuple[Batch, bool]:
         LayoutError: samples have different layouts.
     """
     if isinstance(tensors, Held) and tensors.is_batch:
-        return tensors.data, tensors.is_shared
+        return tensors.batch, tensors.is_exposed
     if isinstance(tensors, (TensorListCPU, TensorListGPU)):
         return tensors._batch, True
     is_array = hasattr(tensors, "shape") or hasattr(tensors, "__dlpack__")
@@ -82,11 +82,11 @@ def samples_of(tensors: Any, dtype: Any) -> tuple[Batch, bool]:
             f"a batch is a list of samples; got {type(tensors).__name__}.", line=SourceLine.capture()
         )
     if is_array:
-        data, is_shared = sample_of(tensors, dtype)
+        data, is_exposed = sample_of(tensors, dtype)
         array = data.samples[0]
         if not array.ndim:
             raise ShapeError("a single number is not a batch.", line=SourceLine.capture(), hint="Use ndd.batch([x]).")
-        return Batch(array, None, data.layout[1:], data.device), is_shared
+        return Batch(array, None, data.layout[1:], data.device), is_exposed
     listed: Any = tensors
     return _joined([sample_of(item, dtype) for item in listed], dtype)
 
@@ -114,7 +114,7 @@ def _joined(found: list[tuple[Batch, bool]], dtype: Any) -> tuple[Batch, bool]:
         samples.append(_cast(data, first.dtype).samples[0])
     origins = [None if data.origins is None else data.origins[0] for data, _ in found]
     made = Batch(None, samples, first.layout, first.device, origins if any(origins) else None)
-    return made, any(is_shared for _, is_shared in found)
+    return made, any(is_exposed for _, is_exposed in found)
 
 
 def stacked(data: Batch) -> Batch:
@@ -142,7 +142,7 @@ def _cast(data: Batch, wanted: DALIDataType) -> Batch:
     """Convert samples to an element type, rounded and saturated as by ``fn.cast``."""
     if data.dtype == wanted:
         return data
-    return apply("cast", Held.class_of(True).holding(data), dtype=wanted).data
+    return apply("cast", Held.class_of(True).holding(data), dtype=wanted).batch
 
 
 def finished(
@@ -162,7 +162,7 @@ def finished(
         LayoutError: the layout does not have one letter per dimension.
     """
     try:
-        before, is_shared = make(given, dtype)
+        before, is_exposed = make(given, dtype)
         data = before
         if dtype is not None:
             data = _cast(data, type_id(dtype))
@@ -180,4 +180,4 @@ def finished(
     except DalifyError as error:
         tell(error, SourceLine.capture())
         raise
-    return data, is_shared and data.dense is before.dense and data.samples is before.samples
+    return data, is_exposed and data.dense is before.dense and data.samples is before.samples

@@ -21,7 +21,6 @@ from dalify.base.errors import (
 )
 from dalify.base.source_line import SourceLine
 from dalify.experimental.dynamic.batch import Batch
-from dalify.experimental.dynamic.calls import checked_names
 from dalify.experimental.dynamic.context import EvalContext
 from dalify.experimental.dynamic.devices import device as device_of
 from dalify.experimental.dynamic.dtypes import DType, type_id
@@ -72,7 +71,7 @@ class Reader:
         self._line = SourceLine.capture()
         given = {key: value for key, value in arguments.items() if value is not None}
         try:
-            checked_names(self.operator, given)
+            self.operator.check_names(given)
             target = device_of(device)
             _check_size(max_batch_size, "max_batch_size")
         except DalifyError as error:

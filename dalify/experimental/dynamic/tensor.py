@@ -57,11 +57,11 @@ class Tensor(Arithmetic, metaclass=NotIterable):
                     "a tensor is made of data, or of batch and index_in_batch.", line=SourceLine.capture()
                 )
             data = batch.select(index_in_batch)
-        self._hold(*finished(sample_of, data, dtype, device, layout, copy))
+        self.hold(*finished(sample_of, data, dtype, device, layout, copy))
 
     @property
     def _array(self) -> Any:
-        data = self.data
+        data = self.batch
         return data.dense[0, ...] if data.dense is not None else data.samples[0]
 
     @property

@@ -160,16 +160,15 @@ class OpenFiles:
         """
         if not HAS_POSITIONS:
             return None
-        first = int(files[0])
-        wanted = [first] if (files == first).all() else np.unique(files).tolist()
+        listed = files.tolist()
+        wanted = set(listed)
         if len(wanted) > _MAX_OPEN or any(storage.is_remote(self.paths[file]) for file in wanted):
             return None
         try:
-            held = [self._descriptor(file) for file in wanted]  # keeps the files open during the read
+            held = {file: self._descriptor(file) for file in wanted}  # keeps the files open during the read
         except ReaderError:
             return None
-        numbers = np.array([descriptor.number for descriptor in held], np.int32)
-        descriptors = np.repeat(numbers, len(files)) if len(held) == 1 else numbers[np.searchsorted(wanted, files)]
+        descriptors = np.array([held[file].number for file in listed], np.int32)
         return read_pieces(descriptors, offsets, sizes)
 
     def _check_size(self, file: int, offset: int, size: int) -> None:

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from dalify.base import limits
 from dalify.base.compiling import njit
+from dalify.base.small_arrays import counting
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.formats.files.compiled_files import close_file, copy_memory, file_size, open_file, read_part
 from dalify.formats.files.memory import file_memory
 
-__all__ = ["Pieces", "copy_pieces", "fill_with_files", "read_pieces", "samples_in"]
+__all__ = ["Pieces", "copy_pieces", "fill_with_files", "read_pieces", "rows_in", "samples_in"]
 
 _MAX_BYTES = 1 << 26
 # Reading a small gap between neighbors, such as the header of the next one, costs less than another call.
@@ -35,36 +36,25 @@ class Pieces:
     """Memory for consecutive pieces of files.
 
     Args:
-        sizes: sizes of the pieces in bytes, ``[N]``, N > 0.
-        starts: their starts, multiples of 64, ``[N]``; consecutive if None.
+        starts: first byte of each piece in the memory, multiples of 64, int64 ``[N]``, N > 0.
+        stops: one past the last byte of each, ascending.
 
     Attributes:
         data: all pieces, uint8 ``[n]``, ``n`` a multiple of 64.
-        starts: first byte of each piece in ``data``, multiples of 64, int64 ``[N]``.
-        stops: one past the last byte of each.
+        starts: see the argument.
+        stops: see the argument.
     """
 
     __slots__ = ("data", "starts", "stops")
 
-    def __init__(self, sizes: NDArray[np.int64], starts: NDArray[np.int64] | None = None) -> None:
-        if starts is None:
-            starts = np.cumsum((sizes + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES)
-            starts[0], starts[1:] = 0, starts[:-1].copy()
+    def __init__(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> None:
         self.starts = starts
-        self.stops = starts + sizes
-        self.data = file_memory((int(self.stops[-1]) + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES)
+        self.stops = stops
+        self.data = file_memory((int(stops[-1]) + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES)
 
     def samples(self) -> Batch:
         """Return the pieces, uint8 ``[n]`` each."""
         return samples_in(self.data, self.starts, self.stops)
-
-    @staticmethod
-    def are_few(sizes: NDArray[np.int64]) -> bool:
-        """Return whether there are pieces with valid sizes of at most 64 MiB in total; more is not faster."""
-        if not len(sizes):
-            return False
-        largest = min(_MAX_BYTES // len(sizes), limits.current().max_sample_bytes)
-        return bool(sizes.min() >= 0) and bool(sizes.max() <= largest)
 
 
 def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Batch:
@@ -80,17 +70,46 @@ def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArra
     return Batch(samples=slices)
 
 
-# It holds the lock, because it takes less time than handing the lock over.
+# These two hold the lock, because they take less time than handing the lock over.
 @njit(cache=True)
-def _lay_out(descriptors: Any, offsets: Any, sizes: Any, starts: Any) -> None:
-    """Compute the start of each piece; neighbors in a file keep their distance."""
-    starts[0] = 0
-    for piece in range(1, sizes.size):
-        step = offsets[piece] - offsets[piece - 1]
-        is_neighbor = descriptors[piece] == descriptors[piece - 1] and step % _ALIGNMENT_BYTES == 0
-        if not is_neighbor or not sizes[piece - 1] <= step <= sizes[piece - 1] + _MAX_GAP_BYTES:
-            step = (sizes[piece - 1] + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES
-        starts[piece] = starts[piece - 1] + step
+def _copy_rows(data: Any, starts: Any, rows: Any) -> None:
+    for row in range(starts.size):
+        for place in range(rows.shape[1]):
+            rows[row, place] = data[starts[row] + place]
+
+
+def rows_in(data: NDArray[np.uint8], starts: NDArray[np.int64], size: int) -> NDArray[np.uint8]:
+    """Return copies of slices of memory that have the same small size, uint8 ``[N, size]``."""
+    rows = np.empty((len(starts), size), np.uint8)
+    _copy_rows(data, starts, rows)
+    return rows
+
+
+@njit(cache=True)
+def _lay_out(descriptors: Any, offsets: Any, sizes: Any, largest: int, starts: Any, stops: Any) -> bool:
+    """Compute start and stop of each piece; neighbors in a file keep their distance. False if a number is invalid."""
+    place = 0
+    for piece in range(sizes.size):
+        if offsets[piece] < 0 or not 0 <= sizes[piece] <= largest:
+            return False
+        if piece:
+            step = offsets[piece] - offsets[piece - 1]
+            is_neighbor = descriptors[piece] == descriptors[piece - 1] and step % _ALIGNMENT_BYTES == 0
+            if not is_neighbor or not sizes[piece - 1] <= step <= sizes[piece - 1] + _MAX_GAP_BYTES:
+                step = (sizes[piece - 1] + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES
+            place += step
+        starts[piece], stops[piece] = place, place + sizes[piece]
+    return True
+
+
+def _laid_out(descriptors: NDArray[np.int32], offsets: NDArray[np.int64], sizes: NDArray[np.int64]) -> Pieces | None:
+    """Return memory for pieces; None if a number is invalid, or they are large."""
+    count = len(sizes)
+    if not count:
+        return None
+    starts, stops = np.empty(count, np.int64), np.empty(count, np.int64)
+    largest = min(_MAX_BYTES // count, limits.current().max_sample_bytes)  # more than 64 MiB in total is not faster
+    return Pieces(starts, stops) if _lay_out(descriptors, offsets, sizes, largest, starts, stops) else None
 
 
 @njit(nogil=True, cache=True)
@@ -124,12 +143,10 @@ def read_pieces(descriptors: NDArray[np.int32], offsets: NDArray[np.int64], size
     Returns:
         The pieces; None if one could not be read completely, a number is invalid, or they are large.
     """
-    if not Pieces.are_few(sizes) or offsets.min() < 0:
+    pieces = _laid_out(descriptors, offsets, sizes)
+    if pieces is None or not _read(descriptors, offsets, sizes, pieces.starts, pieces.data):
         return None
-    starts = np.empty_like(sizes)
-    _lay_out(descriptors, offsets, sizes, starts)
-    pieces = Pieces(sizes, starts)
-    return pieces if _read(descriptors, offsets, sizes, pieces.starts, pieces.data) else None
+    return pieces
 
 
 @njit(nogil=True, cache=True)
@@ -149,10 +166,9 @@ def copy_pieces(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Piece
     Returns:
         The pieces; None if they are large.
     """
-    if not Pieces.are_few(sizes):
-        return None
-    pieces = Pieces(sizes)
-    _copy(addresses, sizes, pieces.starts, pieces.data)
+    pieces = _laid_out(counting(len(sizes)).astype(np.int32), addresses, sizes)  # none has a neighbor
+    if pieces is not None:
+        _copy(addresses, sizes, pieces.starts, pieces.data)
     return pieces
 
 

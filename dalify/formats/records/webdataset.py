@@ -22,7 +22,7 @@ from dalify.base.whole_files import write_whole
 from dalify.data import DALIDataType
 from dalify.data.batch import Batch
 from dalify.formats.files.open_files import OpenFiles
-from dalify.formats.files.pieces import samples_in
+from dalify.formats.files.pieces import rows_in, samples_in
 from dalify.formats.files.storage import local_copy
 from dalify.formats.records.records import paired
 from dalify.formats.records.tar import members
@@ -99,9 +99,9 @@ def _column(
     data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64], dtype: np.dtype[Any]
 ) -> NDArray[Any] | Batch | list[NDArray[Any]]:
     """Return an output of many samples from its positions; small arrays are copied: see ``_elements``."""
-    size = int(stops[0] - starts[0])
-    if size <= _SMALL_BYTES and (stops - starts == size).all():
-        return data[starts[:, None] + np.arange(size)].view(dtype)
+    sizes = (stops - starts).tolist()
+    if sizes[0] <= _SMALL_BYTES and sizes.count(sizes[0]) == len(sizes):
+        return rows_in(data, starts, sizes[0]).view(dtype)
     if dtype == np.uint8:
         return samples_in(data, starts, stops)
     return [_elements(data[start:stop], dtype) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import le
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,8 +134,9 @@ class _Bytes(Column):
 
     def samples(self, rows: NDArray[np.int64]) -> Batch | None:
         starts, stops = self._offsets[rows].astype(np.int64), self._offsets[rows + 1].astype(np.int64)
-        is_within = (starts >= 0) & (starts <= stops) & (stops <= len(self._values))  # offsets are not trusted
-        return self._values.samples(starts, stops) if is_within.all() and self._are_held(rows) else None
+        bounds = starts.tolist(), stops.tolist()  # not trusted
+        is_within = min(bounds[0]) >= 0 and max(bounds[1]) <= len(self._values) and all(map(le, *bounds))
+        return self._values.samples(starts, stops) if is_within and self._are_held(rows) else None
 
     def _row(self, number: int) -> NDArray[np.uint8]:
         start, stop = int(self._offsets[number]), int(self._offsets[number + 1])

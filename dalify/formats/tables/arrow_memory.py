@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dalify.data import Batch
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.open_files import OpenFiles
-from dalify.formats.files.pieces import copy_pieces
+from dalify.formats.files.pieces import Pieces, copy_pieces, samples_in
 
 __all__ = ["FileMemory", "Values", "ValuesInFile", "reserved"]
 
@@ -65,9 +65,16 @@ class Values:
         return copied
 
     def samples(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Batch | None:
-        """Return copies of several ranges of values, or None if they are large. For bytes."""
-        pieces = copy_pieces(self._address + starts, stops - starts)
+        """Return copies of several ranges of values, or None if each must be copied separately. For bytes."""
+        if starts.tolist()[1:] == stops.tolist()[:-1]:  # consecutive rows are one piece
+            whole = self._pieces(starts[:1], stops[-1:])
+            if whole is not None:
+                return samples_in(whole.data, starts - starts[0], stops - starts[0])
+        pieces = self._pieces(starts, stops)
         return None if pieces is None else pieces.samples()
+
+    def _pieces(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Pieces | None:
+        return copy_pieces(self._address + starts, stops - starts)
 
 
 class ValuesInFile(Values):
@@ -107,11 +114,9 @@ class ValuesInFile(Values):
         """Return a copy of a range of values; see ``part``."""
         return self.part(start, stop)
 
-    def samples(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Batch | None:
-        """Return copies of several ranges of values, or None if each must be read separately."""
+    def _pieces(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Pieces | None:
         numbers = np.full(len(starts), self._number, np.int64)
-        pieces = self._files.read_many(numbers, self._offset + starts, stops - starts)
-        return None if pieces is None else pieces.samples()
+        return self._files.read_many(numbers, self._offset + starts, stops - starts)
 
 
 class FileMemory:

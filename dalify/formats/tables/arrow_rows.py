@@ -154,12 +154,17 @@ class ArrowRows(Sequence[ArrowRow]):
     def read_many(self, numbers: NDArray[np.int64]) -> tuple[Any, ...] | None:
         """Return the columns of rows, each ``[N]``, a `Batch` or a list of arrays; None if each must be read alone."""
         rows = numbers if self._order is None else self._order[numbers]
-        blocks = np.searchsorted(self._ends, rows, side="right")
-        wanted = sorted(set(blocks.tolist()))
-        if len(wanted) > _MAX_BLOCKS:  # all of them would be in memory at the same time
-            return None
-        offsets = rows - (self._ends - self._entries)[blocks]
-        members = np.searchsorted(wanted, blocks)
+        listed = rows.tolist()
+        first = bisect_right(self._firsts, min(listed)) - 1
+        if max(listed) < self._firsts[first + 1]:  # without the functions of NumPy below, which release the GIL
+            wanted, members, offsets = [first], np.zeros(len(rows), np.int64), rows - self._firsts[first]
+        else:
+            blocks = np.searchsorted(self._ends, rows, side="right")
+            wanted = sorted(set(blocks.tolist()))
+            if len(wanted) > _MAX_BLOCKS:  # all of them would be in memory at the same time
+                return None
+            offsets = rows - (self._ends - self._entries)[blocks]
+            members = np.searchsorted(wanted, blocks)
         try:
             held = [self.block(block) for block in wanted]
             found: list[Any] = []

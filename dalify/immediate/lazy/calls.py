@@ -20,7 +20,7 @@ from dalify.data import Batch, Spec
 from dalify.graph import Node, node_specs
 from dalify.immediate.calls import Use, use_key
 from dalify.immediate.lazy.statistics import COUNTS
-from dalify.immediate.user_data import Kind, Value
+from dalify.immediate.user_data import Deferred, Kind, Value
 
 if TYPE_CHECKING:
     from dalify.immediate.lazy.tape import Tape
@@ -90,7 +90,7 @@ class Call(Use):
         self.tape = tape
         self.place = next(_places)
         self.results: list[Batch | None] = [None] * self.template.node.output_count
-        self.lazy_values: list[ref[Any]] = []
+        self.lazy_values: list[ref[Deferred]] = []
         self._readers: list[ref[Call]] = []
         self._pruned = CallAtEnd(COUNTS.pruned.append, 0)
         self.has_run = False
@@ -135,9 +135,19 @@ class Call(Use):
         """Return the calls that read this one and are not computed."""
         return [reader for reader in self.readers if not reader.is_done]
 
+    def result(self, output: int) -> Batch:
+        """Return an output; compute it if necessary."""
+        self.tape.compute(self, output)
+        result = self.results[output]
+        assert result is not None, "dalify bug: a result that was not kept"
+        return result
+
     def keep(self, output: int, result: Batch) -> None:
         """Store a result. When no other result can be requested, release the inputs of the call."""
         self.results[output] = result
+        value = self.lazy_values[output]()
+        if value is not None:
+            value.hold(result)
         waiting = [self]
         while waiting:
             call = waiting.pop()

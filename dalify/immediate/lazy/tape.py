@@ -75,8 +75,8 @@ class Tape:
 
     def _read(self, item: Any) -> Value:
         """Convert a user's object to a `Value`; results of recorded calls become a `Result`."""
-        if isinstance(item, LazyValue) and item.call.tape is self and item.is_known and not item.is_shown:
-            return Result(item.call, item.output, item.call.template.specs[item.output].device)
+        if isinstance(item, LazyValue) and item.call.tape is self and item.spec.is_known and not item.is_exposed:
+            return Result(item.call, item.output, item.spec.device)
         return self._read_data(item)
 
     def _read_data(self, item: Any) -> Value:

@@ -16,7 +16,7 @@ import numpy as np
 from dalify.base.errors import ArgumentTypeError, ConditionError
 from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
-from dalify.data import Batch, torch_dtype
+from dalify.data import torch_dtype
 from dalify.graph import Expression
 from dalify.immediate.calls import use
 from dalify.immediate.lazy.calls import Call, copied, kind_of_result
@@ -34,46 +34,29 @@ class LazyValue(Deferred):
     Args:
         call: the call.
         output: index of the output.
+
+    Attributes:
+        spec: what is known without computing.
     """
 
-    __slots__ = ("__weakref__", "_shown", "call", "output")
+    __slots__ = ("_shown", "call", "kind", "spec")
 
     def __init__(self, call: Call, output: int) -> None:
+        super().__init__(call, output)
         self.call = call
-        self.output = output
+        self.kind = kind_of_result(call, output)
+        self.spec = call.template.specs[output]
         self._shown: Any = None
         call.lazy_values.append(ref(self))
-
-    @property
-    def is_computed(self) -> bool:
-        """Whether the data have been computed."""
-        return self.call.results[self.output] is not None
-
-    @property
-    def is_known(self) -> bool:
-        """Whether element type, dimensions and layout are known without computing."""
-        return self.call.template.specs[self.output].is_known
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether the user has the data, and may change them."""
-        return self._shown is not None
-
-    def computed(self) -> Batch:
-        """Return the data; compute them if necessary."""
-        if not self.is_computed:
-            self.call.tape.compute(self.call, self.output)
-        result = self.call.results[self.output]
-        assert result is not None, "dalify bug: a result that was not kept"
-        return result
 
     def get(self) -> Any:
         """Return the result of eager mode: a tensor list, an array or a tensor."""
         if self._shown is None:
-            result = self.computed()
+            result = self.batch
             if self.call.waiting_readers():  # they read its current content
                 result = copied(result)
-            self._shown = shown(result, kind_of_result(self.call, self.output))
+            self._shown = shown(result, self.kind)
+            self.is_exposed = True
         return self._shown
 
     def numpy(self) -> np.ndarray[Any, Any]:
@@ -162,23 +145,21 @@ class LazyBatch(LazyValue, Expression):
     @property
     def dtype(self) -> Any:
         """Element type."""
-        spec = self.call.template.specs[self.output]
-        return spec.dtype if spec.dtype is not None else self.get().dtype
+        return self.spec.dtype if self.spec.dtype is not None else self.get().dtype
 
     @property
     def device(self) -> str:
         """``cpu`` or ``gpu``."""
-        return self.call.template.specs[self.output].device
+        return self.spec.device
 
     def ndim(self) -> int:
         """Return the number of dimensions of a sample."""
-        ndim = self.call.template.specs[self.output].ndim
-        return ndim if ndim is not None else self.get().ndim()
+        return self.spec.ndim if self.spec.ndim is not None else self.get().ndim()
 
     def layout(self) -> str:
         """Return the layout of a sample, or ""."""
-        if self._shown is None and self.is_known:  # a user with the data may have changed it
-            return self.call.template.specs[self.output].layout or ""
+        if not self.is_exposed and self.spec.is_known:  # a user with the data may have changed it
+            return self.spec.layout or ""
         return self.get().layout()
 
     def __bool__(self) -> NoReturn:
@@ -265,19 +246,17 @@ class LazySample(LazyValue):
     @property
     def dtype(self) -> Any:
         """Element type, of the array or tensor."""
-        dtype = self.call.template.specs[self.output].dtype
-        kind = kind_of_result(self.call, self.output)
+        dtype = self.spec.dtype
         if dtype is None:
             return self.get().dtype
-        return dtype.numpy if kind == "numpy" else torch_dtype(dtype) if kind == "torch" else dtype
+        return dtype.numpy if self.kind == "numpy" else torch_dtype(dtype) if self.kind == "torch" else dtype
 
     @property
     def ndim(self) -> Any:
         """Number of dimensions, of the array or tensor."""
-        ndim = self.call.template.specs[self.output].ndim
-        if ndim is None or self.call.kind == "tensor":
+        if self.spec.ndim is None or self.kind == "tensor":
             return self.get().ndim  # a method of dalify's tensors
-        return ndim
+        return self.spec.ndim
 
 
 def lazy_value(call: Call, output: int) -> LazyValue:

@@ -227,10 +227,12 @@ def SSDMetadata(
     windows = []
     for step in serialize:
         if step == MetadataOps.crop:
-            boxes, labels, lengths, window = SSDCropWindowGen.lower(context, sizes, boxes, labels, lengths, seed=seed)
+            boxes, labels, lengths, window = SSDCropWindowGen.operator.rule(
+                context, sizes, boxes, labels, lengths, seed=seed
+            )
             windows.append(window)
         elif step == MetadataOps.flip:
-            boxes = SSDBBoxFlip.lower(context, flip, boxes, lengths)
+            boxes = SSDBBoxFlip.operator.rule(context, flip, boxes, lengths)
         else:
-            boxes, labels = SSDEncode.lower(context, boxes, labels, lengths)
+            boxes, labels = SSDEncode.operator.rule(context, boxes, labels, lengths)
     return (ids, sizes, boxes, labels, lengths, *windows[-1:])

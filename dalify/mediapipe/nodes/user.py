@@ -160,6 +160,7 @@ def registered_reader(spec: OperatorSpec) -> type[Operation]:
 
     lower.__name__ = spec.name
     lower.__doc__ = spec.node_class.__doc__
+    lower.__annotations__ = {"context": Lowering, **dict.fromkeys(spec.params, object)}
     kind = inspect.Parameter.KEYWORD_ONLY
     lower.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(name, kind, default=default) for name, default in spec.params.items()]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dalify.api.classes import OperatorInstance
 from dalify.api.functions import apply_operator
 from dalify.registry import catalog
-from dalify.registry.op_spec import OpSpec
-from dalify.registry.schema import OpSchema
 
 __all__ = ["NumbaFunction", "numba_function"]
 
@@ -74,7 +73,7 @@ def numba_function(
     return apply_operator(operator, (input_0, *inputs), arguments)
 
 
-class NumbaFunction:
+class NumbaFunction(OperatorInstance):
     """``numba_function`` as a class: made with the arguments, called with the inputs.
 
     Args:
@@ -91,8 +90,8 @@ class NumbaFunction:
         arguments: of every operator: name, preserve.
     """
 
+    operator = catalog.find(_NAME)
     schema_name = "NumbaFunction"
-    device = "cpu"
 
     def __init__(
         self,
@@ -108,6 +107,7 @@ class NumbaFunction:
         threads_per_block: Sequence[int] | None = None,
         **arguments: Any,
     ) -> None:
+        super().__init__(device=device, **arguments)
         self.run_fn = run_fn
         self.setup_fn = setup_fn
         self.out_types, self.in_types = out_types, in_types
@@ -115,25 +115,8 @@ class NumbaFunction:
         self.num_outputs = len(out_types)
         self.batch_processing = batch_processing
         self.blocks, self.threads_per_block = blocks, threads_per_block
-        self.device = device
-        self.arguments = arguments
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
         """Make the graph values; arguments given here count more than those given to the constructor."""
-        own = ("run_fn", "setup_fn", "out_types", "in_types", "outs_ndim", "ins_ndim", "batch_processing", "device")
+        own = ("run_fn", "setup_fn", "out_types", "in_types", "outs_ndim", "ins_ndim", "batch_processing")
         return numba_function(*inputs, **{**{name: getattr(self, name) for name in own}, **self.arguments, **arguments})
-
-    @property
-    def preserve(self) -> bool:
-        """Whether it runs although no output needs it."""
-        return bool(self.arguments.get("preserve", False))
-
-    @property
-    def schema(self) -> OpSchema:
-        """What the operator takes."""
-        return OpSchema(catalog.find(_NAME), _NAME)
-
-    @property
-    def spec(self) -> OpSpec:
-        """What it was made with."""
-        return OpSpec(self.schema_name, {"device": self.device, **self.arguments})

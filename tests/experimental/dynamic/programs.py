@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,50 @@ def _put_off(ndd: Any) -> list[Any]:
     return [flipped, sums, parts, ndd.EvalMode.current().name]
 
 
+def _deferred_errors(ndd: Any) -> list[str]:
+    """Where calls are refused whose mistake the types of their inputs show."""
+    image = ndd.tensor(np.zeros((4, 4, 3), np.float32))
+    calls: list[Callable[[], Any]] = [
+        lambda: ndd.transpose(image, perm=[0, 1]),
+        lambda: ndd.color_space_conversion(image, image_type=13, output_type=1),
+    ]
+    found = []
+    with ndd.EvalMode.deferred:
+        for call in calls:
+            place = "call"
+            try:
+                result = call()
+                place = "access"
+                result.evaluate()
+            except Exception:
+                found.append(place)
+    return found
+
+
+def _modes_of_tasks_and_threads(ndd: Any) -> list[Any]:
+    """A mode belongs to the thread, not to the context of a task."""
+    found: list[Any] = []
+
+    def note(place: str) -> None:
+        found.append((place, ndd.EvalMode.current().name))
+
+    async def task() -> None:
+        await asyncio.sleep(0)
+        note("task")
+
+    async def run() -> None:
+        with ndd.EvalMode.deferred:
+            begun = asyncio.create_task(task())
+            await begun
+            await asyncio.to_thread(note, "thread")
+            begun = asyncio.create_task(task())
+        await begun
+        note("end")
+
+    asyncio.run(run())
+    return found
+
+
 def _generators(ndd: Any) -> list[Any]:
     rng = ndd.random.RNG(seed=0x123456789ABCDEF0)
     numbers = [rng() for _ in range(9)]
@@ -243,6 +288,8 @@ PROGRAMS: dict[str, Program] = {
         _operators,
         _list_of_images_is_one_tensor,
         _put_off,
+        _deferred_errors,
+        _modes_of_tasks_and_threads,
         _generators,
         _types,
         _devices,

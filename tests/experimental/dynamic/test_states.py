@@ -147,6 +147,7 @@ def test_a_reader_is_used_in_one_way(folder):
         (lambda: ndd.readers.File(file_root=folder).next_epoch(0), ArgumentTypeError),
         (lambda: ndd.readers.File(file_root=folder).next_epoch(capture=True), ArgumentValueError),
         (lambda: ndd.readers.File(file_rot=folder), UnknownArgumentError),
+        (lambda: ndd.readers.File(file_root=folder, layout="HWC"), UnknownArgumentError),
     ):
         with pytest.raises(error):
             wrong()

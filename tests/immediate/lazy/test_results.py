@@ -56,6 +56,11 @@ def test_values_are_those_of_a_call_at_once(photo):
     assert (int(number), float(number), bool(number), "abcdefgh"[number]) == (7, 7.0, True, "h")
     assert f"{array}" == str(flipped)
     assert repr(batch) == repr(eager.flip([photo, photo]))
+    assert array.data == flipped.data
+    assert tensor.data.equal(torch.from_numpy(flipped.copy()))
+    own = {name for name in dir(LazySample) if not name.startswith("_")}
+    hidden = own & {*dir(np.ndarray), *dir(torch.Tensor)}
+    assert hidden == {"dtype", "ndim", "numpy"}
 
 
 def test_arrays_calculate_as_numpy_and_torch_do(photo):

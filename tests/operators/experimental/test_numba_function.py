@@ -10,7 +10,8 @@ import pytest
 
 import dalify
 from dalify import types
-from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, UnknownArgumentError
+from dalify.plugin.numba import NumbaFunction
 from dalify.plugin.numba.fn.experimental import numba_function
 
 SAMPLES = [np.arange(6, dtype=np.uint8).reshape(2, 3), np.arange(4, dtype=np.uint8).reshape(1, 4)]
@@ -112,6 +113,19 @@ def test_results(case: str) -> None:
 def test_it_is_found_among_the_functions() -> None:
     function = dalify.fn.experimental.numba_function
     assert run(dalify, function, *CASES["doubled"], types.DALIDataType) == EXPECTED["doubled"]
+
+
+@pytest.mark.parametrize("case", ["doubled", "transposed", "two"])
+def test_the_class_gives_the_same(case: str) -> None:
+    def function(*inputs: Any, **given: Any) -> Any:
+        made = NumbaFunction(**given, preserve=True)
+        assert (made.device, made.preserve, made.num_outputs) == ("cpu", True, len(given["out_types"]))
+        assert (made.schema.Name(), made.spec.name) == ("experimental__NumbaFunction", "NumbaFunction")
+        return made(*inputs)
+
+    assert run(dalify, function, *CASES[case], types.DALIDataType) == EXPECTED[case]
+    with pytest.raises(UnknownArgumentError, match=r"(?s)'preserves'.*'preserve'.*test_numba_function\.py:\d+"):
+        NumbaFunction(**CASES[case][1], preserves=True)
 
 
 @pytest.mark.parametrize(

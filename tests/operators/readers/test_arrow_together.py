@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalify.base.errors import ReaderError
+from dalify.base.limits import Limits, applied
 from dalify.data import Batch
 from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
-from dalify.formats.tables.arrow_tables import TableSource
+from dalify.formats.tables.arrow_tables import TableSource, opened, source_of_file
 
 pa = pytest.importorskip("pyarrow", reason="the extra dalify[arrow]")
 
@@ -43,7 +45,10 @@ def test_rows_of_several_blocks_are_as_one_by_one(data: st.DataObject) -> None:
     order = data.draw(st.none() | st.permutations(range(COUNT)))
     source = TableSource(pa.concat_tables(parts), COLUMNS, "the table")
     rows = ArrowRows([source], COLUMNS, 1 << 20, None if order is None else np.array(order))
-    numbers = np.array(data.draw(st.lists(st.integers(0, COUNT - 1), min_size=1, max_size=12)))
+    consecutive = st.integers(0, COUNT - 12).flatmap(
+        lambda first: st.integers(1, 12).map(lambda n: range(first, first + n))
+    )
+    numbers = np.array(data.draw(consecutive | st.lists(st.integers(0, COUNT - 1), min_size=1, max_size=12)))
     together = rows.read_many(numbers)
     assert together is not None
     for column, expected in zip(together, zip(*(rows[number].read() for number in numbers), strict=True), strict=True):
@@ -52,6 +57,29 @@ def test_rows_of_several_blocks_are_as_one_by_one(data: st.DataObject) -> None:
         for one, other in zip(samples, expected, strict=True):
             assert np.asarray(one).dtype == other.dtype
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("memory_map", [False, True])
+def test_consecutive_rows_of_a_file_are_as_one_by_one(memory_map: bool, tmp_path: Path) -> None:
+    path = str(tmp_path / "a.arrow")
+    table = _table()
+    with pa.ipc.new_file(path, table.schema) as file:
+        file.write_table(table, max_chunksize=COUNT // 2)
+    sources = opened([path], COLUMNS, source_of_file, memory_map=memory_map)
+    rows = ArrowRows(sources, COLUMNS, 1 << 20)
+    for start, stop in ((0, COUNT // 2), (3, 4), (COUNT // 2, COUNT), (15, 25)):
+        # A limit for samples does not apply to the rows that are read in one call.
+        with applied(Limits(max_sample_bytes=3000)):
+            together = rows.read_many(np.arange(start, stop))
+        assert together is not None
+        for name, column in zip(COLUMNS, together, strict=True):
+            samples = column.samples if isinstance(column, Batch) else column
+            for one, other in zip(samples, table.column(name).to_pylist()[start:stop], strict=True):
+                value = other["bytes"] if isinstance(other, dict) else other
+                expected = np.frombuffer(value.encode(), np.uint8) if isinstance(value, str) else value
+                expected = np.frombuffer(expected, np.uint8) if isinstance(expected, bytes) else expected
+                np.testing.assert_array_equal(one, expected)
+                assert one.ndim == 0 or one.flags.writeable
 
 
 @pytest.mark.parametrize("offsets", [[0, 1, 1 << 30, 4], [0, 5, 1, 4], [3, 1, 2, 4], [0, 9, 9, 4]])

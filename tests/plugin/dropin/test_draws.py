@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dalify.plugin.pytorch.dropin.draws import TorchDraws, foresees_torch, resized_crop_window, words
+from dalify.plugin.pytorch.dropin.draws import TorchDraws, predicts_torch, resized_crop_window, words
 from tests.helpers.torchvision_import import import_torchvision
 
 transforms = import_torchvision("torchvision.transforms")
@@ -31,7 +31,7 @@ def test_words_are_those_that_torch_draws_next(seed, counts):
 
 
 def test_this_torch_is_foreseen():
-    assert foresees_torch()
+    assert predicts_torch()
 
 
 @pytest.mark.parametrize("probability", [0, 0.1, 0.3, 0.5, 1])

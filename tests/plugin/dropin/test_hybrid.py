@@ -12,7 +12,7 @@ from PIL import Image, ImageOps
 from torch.utils.data import ConcatDataset, Subset
 
 from dalify.plugin.pytorch import DataLoader
-from dalify.plugin.pytorch.dropin.hybrid import FasterDataset
+from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset
 from tests.plugin.dropin.beside_torch import Brighten, TorchLoader, cifar, datasets, photos, same, seed, transforms
 
 pytestmark = [
@@ -164,7 +164,7 @@ def test_worker_init_fn_sees_and_changes_the_users_dataset(start):
 
 def test_what_is_sent_to_spawned_workers(tmp_path):
     dataset = datasets.ImageFolder(photos(tmp_path), transforms.Compose([CROP, Brighten(), TO_TENSOR]))
-    faster = pickle.loads(pickle.dumps(FasterDataset(dataset)))
+    faster = pickle.loads(pickle.dumps(AcceleratedDataset(dataset)))
     assert len(faster) == len(dataset)
     seed()
     found = [*faster.__getitems__([0, 4]), faster[2]]
@@ -173,10 +173,10 @@ def test_what_is_sent_to_spawned_workers(tmp_path):
 
 
 def test_a_dataset_that_is_not_known_any_more_in_the_worker():
-    faster = FasterDataset(torch.utils.data.TensorDataset(torch.arange(5)))
+    faster = AcceleratedDataset(torch.utils.data.TensorDataset(torch.arange(5)))
     same(faster[2], (torch.tensor(2),))
     same(faster.__getitems__([0, 1]), [(torch.tensor(0),), (torch.tensor(1),)])
-    squares = FasterDataset(Squares())
+    squares = AcceleratedDataset(Squares())
     assert [squares[3], squares.__getitems__([1, 2])] == [9, [1, 4]]
 
 

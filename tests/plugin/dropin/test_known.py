@@ -91,7 +91,7 @@ def beside(dataset: Any) -> None:
         draws = TorchDraws(torch.Generator().manual_seed(index))
         source, place = locate(sources, dataset, index)
         picture, label = source.read(place, draws)
-        source.plan.take_steps(picture, draws)
+        source.plan.apply_steps(picture, draws)
         found = source.plan.sample(picture, draws)
         assert torch.equal(found, expected[0])
         assert type(label) is type(expected[1])
@@ -309,7 +309,7 @@ def joint(image: Any, label: Any) -> tuple[Any, Any]:
         (lambda: make(OwnImages, ids=[], coco=None), "defines its own _load_image", "DS03"),
         (lambda: make(datasets.STL10, data=noise(2, 3, 96, 96), labels=None), "not one integer", "DS02"),
         (lambda: make(datasets.CIFAR10, data=noise(2, 4, 4, 3), targets=[np.int32(1), 2]), "not one integer", "DS02"),
-        (lambda: make(datasets.CIFAR10, data=np.zeros((2, 4, 4, 3)), targets=[1, 2]), "not bytes", "DS02"),
+        (lambda: make(datasets.CIFAR10, data=np.zeros((2, 4, 4, 3)), targets=[1, 2]), "not uint8", "DS02"),
         (lambda: make(datasets.Omniglot), "not supported", "DS02"),
         (lambda: make(datasets.Caltech101, target_type=["annotation"]), "annotations", "DS02"),
     ],
@@ -323,5 +323,5 @@ def test_what_is_not_known(build, reason, code):
 def test_transforms_that_are_not_there(files):
     dataset = make(datasets.Places365, None, imgs=pairs(files))
     source = find_sources(dataset)[id(dataset)]
-    assert not source.plan.is_whole
+    assert not source.plan.is_complete
     assert source.target_transform is None

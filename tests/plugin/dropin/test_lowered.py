@@ -85,7 +85,7 @@ def test_a_lowered_transform_is_known():
     assert DataLoader(cifar(lower(TRAINING))).explain().mode == "full"
 
 
-class Own(torch.utils.data.Dataset[Any]):
+class TorchvisionStep(torch.utils.data.Dataset[Any]):
     """A dataset of a user, which is not known."""
 
     def __init__(self, pairs: list[Any], transform: Any) -> None:
@@ -114,14 +114,14 @@ def batches(kind: Any, dataset: Any, **options: Any) -> list[Any]:
 @pytest.mark.parametrize("workers", [0, 2])
 def test_what_users_register(tmp_path, registered, workers):
     pairs = datasets.ImageFolder(photos(tmp_path)).samples
-    dataset = Own(pairs, transforms.Compose([transforms.RandomCrop(20), Invert(), transforms.ToTensor()]))
+    dataset = TorchvisionStep(pairs, transforms.Compose([transforms.RandomCrop(20), Invert(), transforms.ToTensor()]))
     options = {"batch_size": 3, "num_workers": workers}
     report = DataLoader(dataset, **options).explain()
     assert (report.mode, report.code) == ("torch", "DS02")
     assert "register_dataset" in report.hint
     assert "lower(dataset.transform)" in report.hint
 
-    @register_dataset(Own)
+    @register_dataset(TorchvisionStep)
     def _(dataset: Any) -> Any:
         return [path for path, _ in dataset.pairs], [label for _, label in dataset.pairs]
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
-from dalify.plugin.pytorch.dropin.own import Own
-from dalify.plugin.pytorch.dropin.picture import Picture
 from dalify.plugin.pytorch.dropin.plan import Plan
+from dalify.plugin.pytorch.dropin.torchvision_steps import TorchvisionStep
 from tests.helpers.torchvision_import import import_torchvision
 
 v1 = import_torchvision("torchvision.transforms")
@@ -55,17 +55,17 @@ def check(transform: Any, channels: int = 3, seeds: int = 2) -> Plan:
             expected = outcome(lambda image=image: transform(image))
             state = torch.get_rng_state()
             draws = TorchDraws(torch.Generator().manual_seed(seed))
-            picture = Picture(lambda rows, pixels=pixels: pixels[:rows].copy(), *pixels.shape[:2])
+            picture = LazyImage(lambda rows, pixels=pixels: pixels[:rows].copy(), *pixels.shape[:2])
 
-            def run(picture: Picture = picture, draws: TorchDraws = draws) -> Any:
-                plan.take_steps(picture, draws)
+            def run(picture: LazyImage = picture, draws: TorchDraws = draws) -> Any:
+                plan.apply_steps(picture, draws)
                 return plan.sample(picture, draws)
 
             found = outcome(run)
             assert type(found) is type(expected)
             if isinstance(expected, Exception):
                 continue
-            assert plan.is_whole, plan.rest_reason
+            assert plan.is_complete, plan.rest_reason
             assert torch.equal(draws.generator.get_state(), state)
             assert torch.equal(torch.get_rng_state(), state)
             assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
@@ -183,7 +183,7 @@ def test_color_by_kernels(version):
     ]
     some = version.RandomApply([version.ColorJitter(0.8, 0.8, 0.8, 0.2), version.RandomHorizontalFlip()], p=0.8)
     plan = check(version.Compose([version.RandomResizedCrop(40), *jitters, some, version.PILToTensor()]), seeds=12)
-    assert not any(isinstance(step, Own) for step in plan.steps)
+    assert not any(isinstance(step, TorchvisionStep) for step in plan.steps)
     check(version.Compose([version.RandomGrayscale(0.5), *jitters, version.PILToTensor()]), seeds=6)
     check(version.Compose([*jitters, version.PILToTensor()]), channels=1, seeds=6)
 
@@ -196,7 +196,7 @@ def test_the_limit_of_random_apply(version, probability, monkeypatch):
     image = Image.fromarray(pictures()[0])
     for number in (0.0, 0.25, 0.5, 0.5 + 2**-24, 1 - 2**-24):
         monkeypatch.setattr(torch, "rand", lambda *arguments, number=number, **options: torch.tensor([number]))
-        picture = Picture(pictures()[0])
+        picture = LazyImage(pictures()[0])
         step.apply(picture, TorchDraws(torch.Generator()))
         assert np.array_equal(picture.pixels(), np.asarray(transform(image)))
 
@@ -257,7 +257,7 @@ BEHIND = st.sampled_from(
 def test_any_order_of_both_versions(before, to_tensor, behind, is_gray):
     transform = v1.Compose([*before, to_tensor, *behind])
     channels = 1 if is_gray else 3
-    assume(lower_transform(transform, channels).is_whole)
+    assume(lower_transform(transform, channels).is_complete)
     check(transform, channels, seeds=1)
 
 
@@ -308,14 +308,14 @@ def with_forward() -> Any:
 )
 def test_what_is_left_over(stages, known, reason):
     plan = lower_transform(v1.Compose(stages), 3)
-    assert not plan.is_whole
+    assert not plan.is_complete
     assert plan.rest == tuple(stages[known:])
     assert not plan.tail
     with pytest.raises(ValueError, match=reason):
         raise ValueError(plan.rest_reason)
-    picture = Picture(pictures()[0].copy())
+    picture = LazyImage(pictures()[0].copy())
     draws = TorchDraws(torch.default_generator)
-    plan.take_steps(picture, draws)
+    plan.apply_steps(picture, draws)
     found = plan.sample(picture, draws)
     if plan.table is None:
         expected = v1.Compose(stages[:known])(Image.fromarray(pictures()[0]))
@@ -326,6 +326,6 @@ def test_what_is_left_over(stages, known, reason):
 def test_no_transform_gives_the_image():
     plan = lower_transform(None, 1)
     assert "no transform" in plan.rest_reason
-    found = plan.sample(Picture(pictures(1)[0]), TorchDraws(torch.default_generator))
+    found = plan.sample(LazyImage(pictures(1)[0]), TorchDraws(torch.default_generator))
     assert found.mode == "L"
     assert np.array_equal(np.asarray(found), pictures(1)[0][..., 0])

@@ -8,7 +8,7 @@ from typing import Any
 import torch.utils.data
 
 from dalify.base.errors import ArgumentTypeError, NotAcceleratedError
-from dalify.plugin.pytorch.dropin.hybrid import ExchangedLoader
+from dalify.plugin.pytorch.dropin.hybrid import SubstituteLoader
 from dalify.plugin.pytorch.dropin.loader import TORCH_ITERATOR, Accelerated, DataLoader, make_iterator
 
 __all__ = ["accelerate", "patch", "unpatch"]
@@ -54,9 +54,9 @@ def accelerate(loader: Any) -> Any:
             f"{type(loader).__name__} overrides the creation of iterators.",
             hint="Use the DataLoader of torch or of dalify instead.",
         )
-    twin = object.__new__(DataLoader if type(loader) is _TorchLoader else _accelerated_class(type(loader)))
-    twin.__dict__.update(loader.__dict__, _iterator=None)  # the state of torch's class and of subclasses
-    return twin
+    accelerated = object.__new__(DataLoader if type(loader) is _TorchLoader else _accelerated_class(type(loader)))
+    accelerated.__dict__.update(loader.__dict__, _iterator=None)  # the state of torch's class and of subclasses
+    return accelerated
 
 
 @cache
@@ -65,7 +65,7 @@ def _accelerated_class(kind: type) -> type:
 
 
 def _get_iterator(self: Any) -> Any:
-    return make_iterator(self) if type(self) is not ExchangedLoader else TORCH_ITERATOR(self)
+    return make_iterator(self) if type(self) is not SubstituteLoader else TORCH_ITERATOR(self)
 
 
 def patch() -> None:

@@ -21,8 +21,8 @@ from dalify.plugin.pytorch.dropin.sources import Source
 
 __all__ = ["Choice", "Mode", "choose"]
 
-# torchvision's transforms of Pillow images make a thread hold Python's lock for two fifths of its time (py-spy, with
-# TrivialAugmentWide on photographs): more threads than this only wait for each other.
+# With torchvision's transforms of Pillow images, a thread holds the GIL for 40 % of its time (py-spy,
+# TrivialAugmentWide on photographs), so that more threads only wait for each other.
 _THREADS_FOR_PYTHON = 4
 
 
@@ -66,7 +66,7 @@ def choose(loader: Any) -> Choice:
         sources = find_sources(loader.dataset)
     except NotRecognizedError as error:
         hint = error.hint + _hint_for_transform(error.code, loader.dataset)
-        # Anew: its traceback would keep the caller's frames, and with them iterators that should end.
+        # A new error: the traceback of the old one would keep the caller's frames alive, and iterators in them.
         return Choice(Mode.TORCH, {}, (NotRecognizedError(error.reason, hint, error.code),))
     rests = [NotRecognizedError(plan.rest_reason, plan.rest_hint, "TF01") for plan in _unfinished(sources)]
     if rests and not any(source.plan.names or _resumes(source) for source in sources.values()):
@@ -95,7 +95,7 @@ def _resumes(source: Source) -> bool:
 
 
 def _unfinished(sources: Mapping[int, Source]) -> list[Any]:
-    return [source.plan for source in sources.values() if not source.plan.is_whole]
+    return [source.plan for source in sources.values() if not source.plan.is_complete]
 
 
 def _reasons_for_processes(loader: Any, sources: Mapping[int, Source]) -> list[NotRecognizedError]:
@@ -111,7 +111,7 @@ def _reasons_for_processes(loader: Any, sources: Mapping[int, Source]) -> list[N
         found.append(
             NotRecognizedError("worker_init_fn is set, which must be called in worker processes", hint, "WI01")
         )
-    if loader.num_workers > _THREADS_FOR_PYTHON and any(source.plan.asks_torchvision for source in sources.values()):
+    if loader.num_workers > _THREADS_FOR_PYTHON and any(source.plan.calls_torchvision for source in sources.values()):
         reason = f"some transforms are torchvision's Python code, which scales to {_THREADS_FOR_PYTHON} threads only"
         found.append(NotRecognizedError(reason, code="LO03"))
     if not loader._auto_collation:

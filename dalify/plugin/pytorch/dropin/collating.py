@@ -1,7 +1,7 @@
-"""torch's default way to make a batch of samples, into memory that is used again.
+"""torch's default collate function, with reused memory.
 
-Fresh memory for a batch costs page faults, which take longer than the copying. In worker processes torch collates into
-shared memory, so this is for batches of the caller's own process.
+Newly allocated memory causes page faults, which take longer than the copy. In worker processes, torch collates into
+shared memory, so this function is only used in the process of the caller.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _NUMPY = {dtype: torch.empty(0, dtype=dtype).numpy().dtype for dtype in (torch.f
 
 
 def default_collate(samples: list[Any]) -> Any:
-    """Do what ``torch.utils.data.default_collate`` does.
+    """Return the result of ``torch.utils.data.default_collate``.
 
     Args:
-        samples: of a batch.
+        samples: samples of a batch.
     """
     images = [sample[0] for sample in samples if type(sample) is tuple and len(sample) == 2]
     if len(images) < len(samples) or not _are_alike(images):
@@ -34,7 +34,7 @@ def default_collate(samples: list[Any]) -> Any:
 
 
 def _are_alike(images: list[Any]) -> bool:
-    """All are plain tensors in this process's memory, of one shape and of a type that images have."""
+    """Return whether all are plain CPU tensors of one shape and of a dtype that images have."""
     first = images[0] if images else None
     return (
         type(first) is torch.Tensor

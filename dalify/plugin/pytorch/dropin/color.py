@@ -1,4 +1,4 @@
-"""torchvision's changes of color as steps on a `Picture`, by Pillow's arithmetic."""
+"""torchvision's color transforms as steps on a `LazyImage`, with Pillow's arithmetic."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.kernels.pillow_color import blend_with_constant, blend_with_luma, luma_sum, turn_hue
-from dalify.plugin.pytorch.dropin.picture import NoWindowError, Picture, Windows
+from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, NoWindowError, Windows
 from dalify.plugin.pytorch.dropin.steps import Step
 
-__all__ = ["ColorJitter", "MaybeGray", "Sometimes"]
+__all__ = ["ColorJitter", "RandomApply", "RandomGrayscale"]
 
 _Array = np.ndarray[Any, Any]
 Range = tuple[float, float] | None
@@ -24,18 +24,18 @@ class ColorJitter:
     """Change brightness, contrast, saturation and hue in random order.
 
     Attributes:
-        ranges: of the four factors; None for what stays.
+        ranges: minimum and maximum of the four factors; None for a property that is not changed.
     """
 
     ranges: tuple[Range, Range, Range, Range]
 
-    def apply(self, canvas: Picture | Windows, draws: TorchDraws) -> None:
-        """Draw the order, then the factors; change."""
+    def apply(self, canvas: LazyImage | Windows, draws: TorchDraws) -> None:
+        """Draw the order, then the factors, and change the colors."""
         if isinstance(canvas, Windows):
             raise NoWindowError
         order = draws.permutation(4)
         factors = [None if limits is None else draws.uniform(*limits) for limits in self.ranges]
-        pixels = np.array(canvas.settle(), order="C")
+        pixels = np.array(canvas.materialize(), order="C")
         for number in order:
             factor = factors[number]
             if factor is not None:
@@ -46,7 +46,7 @@ class ColorJitter:
 
 
 def _change(pixels: _Array, number: int, factor: float) -> None:
-    """Change uint8 ``[pixels, channels]`` in place."""
+    """Change one property of uint8 ``[pixels, channels]`` in place."""
     count, channels = pixels.shape
     single = np.float32(factor)
     if number == _BRIGHTNESS:
@@ -55,7 +55,7 @@ def _change(pixels: _Array, number: int, factor: float) -> None:
         total = luma_sum(pixels) if channels > 1 else int(pixels.sum(dtype=np.int64))
         blend_with_constant(pixels.reshape(-1), int(total / count + 0.5), single)
     elif channels == 1:
-        return  # gray has neither saturation nor hue
+        return  # gray images have no saturation and no hue
     elif number == _SATURATION:
         blend_with_luma(pixels, single)
     else:
@@ -63,13 +63,13 @@ def _change(pixels: _Array, number: int, factor: float) -> None:
 
 
 @dataclass(frozen=True)
-class MaybeGray:
-    """Turn into luma with a probability, with as many channels as before."""
+class RandomGrayscale:
+    """Convert to luma with a probability; the number of channels does not change."""
 
     channels: int
     probability: float
 
-    def apply(self, canvas: Picture | Windows, draws: TorchDraws) -> None:
+    def apply(self, canvas: LazyImage | Windows, draws: TorchDraws) -> None:
         """Draw and convert."""
         if isinstance(canvas, Windows):
             raise NoWindowError
@@ -78,14 +78,14 @@ class MaybeGray:
 
 
 @dataclass(frozen=True)
-class Sometimes:
-    """Take all of some steps, or none."""
+class RandomApply:
+    """Apply all of some steps with a probability."""
 
     steps: tuple[Step, ...]
     probability: float
 
-    def apply(self, canvas: Picture | Windows, draws: TorchDraws) -> None:
-        """Draw and take them."""
+    def apply(self, canvas: LazyImage | Windows, draws: TorchDraws) -> None:
+        """Draw and apply them."""
         if isinstance(canvas, Windows):
             raise NoWindowError
         if draws.is_below(self.probability):

@@ -12,20 +12,20 @@ from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
 from dalify.plugin.pytorch.dropin.sources import Source
 
-__all__ = ["Watch", "find_sources", "locate"]
+__all__ = ["ChangeMonitor", "find_sources", "locate"]
 
 _WATCHED = ("transform", "target_transform", "transforms", "data", "targets", "labels", "loader")
 Located = tuple[Source, Any]
 
 
 def find_sources(dataset: Any) -> dict[int, Source]:
-    """Recognize a dataset and all that it consists of.
+    """Find the sources of the samples of a dataset.
 
     Returns:
-        By the id of each dataset that holds samples: where they lie.
+        the source of each dataset that has samples of its own, by the id of that dataset.
 
     Raises:
-        NotRecognizedError: there is something that is not known.
+        NotRecognizedError: a dataset is not supported.
     """
     if type(dataset) in DATASETS:
         return {id(dataset): source_of(dataset)}
@@ -44,18 +44,18 @@ def find_sources(dataset: Any) -> dict[int, Source]:
     return {key: source for part in parts for key, source in find_sources(part).items()}
 
 
-class Watch:
-    """Notices that somebody gave a dataset other transforms or data since.
+class ChangeMonitor:
+    """Detects that the user has assigned other transforms or data to a dataset.
 
     Args:
-        sources: as `find_sources` gave them.
+        sources: the result of `find_sources`.
     """
 
     def __init__(self, sources: dict[int, Source]) -> None:
         self._seen = [(source.dataset, _settings(source.dataset)) for source in sources.values()]
 
-    def is_current(self) -> bool:
-        """Nothing was exchanged."""
+    def is_unchanged(self) -> bool:
+        """Return whether no attribute has been replaced."""
         return all(
             now is then
             for dataset, settings in self._seen
@@ -64,16 +64,16 @@ class Watch:
 
 
 def _settings(dataset: Any) -> list[Any]:
-    values = getattr(dataset, "__dict__", {})  # what a property computes would be another object each time
+    values = getattr(dataset, "__dict__", {})  # not getattr: a property may return another object each time
     return [values.get(name) for name in _WATCHED]
 
 
 def locate(sources: dict[int, Source], dataset: Any, index: Any) -> Located:
-    """Find the sample that ``dataset[index]`` is.
+    """Return source and index of the sample ``dataset[index]``.
 
     Raises:
         IndexError: there is no such sample.
-        ValueError: an index below what a ConcatDataset holds.
+        ValueError: a negative index that exceeds the length of a ConcatDataset.
     """
     while (source := sources.get(id(dataset))) is None:
         if isinstance(dataset, torch.utils.data.Subset):

@@ -1,8 +1,8 @@
-"""Random numbers as torch gives them to torchvision's transforms: same generator, same order, same values.
+"""Random numbers identical to those that torchvision's transforms draw: same generator, same order, same values.
 
-One number after the other takes longer than the pixels of small images, and a tenth of the time of photographs. So for
-a batch the words of torch's Mersenne Twister are computed ahead, and torch's generator is moved on afterwards by as
-many as were used.
+Drawing single numbers from torch takes longer than the pixels of small images, and a tenth of the time of photographs.
+So the words of torch's Mersenne Twister are computed for a whole batch, and torch's generator is then advanced by the
+number of words that were used.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ import torch
 
 from dalify.plugin.pytorch.dropin.kernels.mersenne_twister import STATE_WORDS, following_words
 
-__all__ = ["BatchDraws", "CountingDraws", "Draws", "TorchDraws", "foresees_torch", "resized_crop_window", "words"]
+__all__ = ["BatchDraws", "CountingDraws", "Draws", "TorchDraws", "predicts_torch", "resized_crop_window", "words"]
 
-# torch's state as bytes: seed, words left, whether seeded, next word, then the words, each in eight bytes.
+# Byte offsets in torch's state: seed, words left, whether seeded, next word, then the words, eight bytes each.
 _LEFT_AT, _NEXT_AT, _WORDS_AT = 8, 16, 24
 _MANTISSA = (1 << 24) - 1
 _UNIT = 2.0**-24
-_WORDS_AHEAD = 8  # per sample: what a random crop, a flip and an erasing draw as a rule
+_WORDS_AHEAD = 8  # per sample; enough for most combinations of a random crop, a flip and a random erasing
 
 
 class Draws(Protocol):
-    """Where steps get their random numbers from: one number, or one for each sample of a batch."""
+    """A source of random numbers for steps: one number, or one for each sample of a batch."""
 
     def integer(self, end: int) -> Any:
         """Draw integers from 0 to `end` - 1, as ``torch.randint`` does."""
         ...
 
     def is_below(self, probability: float) -> Any:
-        """Tell whether ``torch.rand(1)`` is below a probability."""
+        """Return whether ``torch.rand(1)`` is less than a probability."""
         ...
 
 
-class _Ahead:
-    """Numbers that a generator is going to draw, and how many of them were used.
+class _PrecomputedDraws:
+    """The next random words of a generator, and the number of used ones.
 
     Args:
-        generator: left as it is.
-        count: how many.
+        generator: the generator; it is not advanced.
+        count: number of words.
     """
 
     def __init__(self, generator: torch.Generator, count: int) -> None:
@@ -56,7 +56,7 @@ class _Ahead:
         self._uniforms: dict[tuple[Any, Any], list[float]] = {}
 
     def uniforms(self, low: Any, high: Any) -> list[float]:
-        """What each word would be as a number between two: by torch, whose rounding depends on the processor."""
+        """Return the uniform number of each word, computed by torch, because rounding depends on the processor."""
         found = self._uniforms.get((low, high))
         if found is None:
             self._copy.set_state(self.state)
@@ -66,54 +66,54 @@ class _Ahead:
 
 
 class TorchDraws:
-    """Numbers for one sample after the other.
+    """Random numbers for one sample at a time.
 
     Args:
-        generator: torch's own for the main process, or a worker's.
-        python: likewise for transforms that draw from Python's module: ``random`` itself, or a worker's ``Random``.
+        generator: torch's default generator in the main process, or that of a worker.
+        python: source for transforms that draw from Python's module: ``random``, or the ``Random`` of a worker.
     """
 
     def __init__(self, generator: Any, python: Any = random) -> None:
         self._generator = generator
-        self._ahead: _Ahead | None = None
+        self._precomputed: _PrecomputedDraws | None = None
         self._cell = torch.empty(1)
-        self._cell_value = self._cell.numpy()  # to make a tensor of each number would take twenty times as long
+        self._cell_value = self._cell.numpy()  # creating a tensor for each number takes 20 times as long
         self.python = python
 
     @property
     def generator(self) -> torch.Generator:
-        """The generator, moved on by what was drawn; from here on numbers are drawn from it one by one."""
-        self._settle()
+        """The generator, advanced by the used numbers; later numbers are drawn from it directly."""
+        self._synchronize()
         return self._generator
 
     @contextmanager
     def for_samples(self, samples: int) -> Iterator[None]:
         """Compute the random numbers of a number of samples in advance.
 
-        The generator is moved on at the end, or when it is asked for.
+        The generator is advanced at the end, or when `generator` is accessed.
         """
-        if samples > 1 and foresees_torch():
-            self._ahead = _Ahead(self._generator, samples * _WORDS_AHEAD)
+        if samples > 1 and predicts_torch():
+            self._precomputed = _PrecomputedDraws(self._generator, samples * _WORDS_AHEAD)
         try:
             yield
         finally:
-            self._settle()
+            self._synchronize()
 
-    def _settle(self) -> None:
-        if self._ahead is not None:
-            _move_on(self._generator, self._ahead.used)
-            self._ahead = None
+    def _synchronize(self) -> None:
+        if self._precomputed is not None:
+            _advance(self._generator, self._precomputed.used)
+            self._precomputed = None
 
-    def _numbers(self) -> _Ahead | None:
-        """The numbers ahead, and at least one that is not used."""
-        ahead = self._ahead
+    def _numbers(self) -> _PrecomputedDraws | None:
+        """Return the precomputed numbers, with at least one unused number."""
+        ahead = self._precomputed
         if ahead is not None and ahead.used == len(ahead.words):
-            _move_on(self._generator, ahead.used)
-            ahead = self._ahead = _Ahead(self._generator, len(ahead.words))
+            _advance(self._generator, ahead.used)
+            ahead = self._precomputed = _PrecomputedDraws(self._generator, len(ahead.words))
         return ahead
 
     def integer(self, end: int) -> int:
-        """Draw an integer from 0 to `end` - 1, at most 2 ** 27 of them."""
+        """Draw an integer from 0 to `end` - 1; `end` is at most 2 ** 27."""
         ahead = self._numbers()
         if ahead is None:
             return int(torch.randint(0, end, size=(1,), generator=self._generator).item())
@@ -121,7 +121,7 @@ class TorchDraws:
         return ahead.words[ahead.used - 1] % end
 
     def is_below(self, probability: float) -> bool:
-        """Tell whether a draw from [0, 1) is below a probability."""
+        """Return whether a number from [0, 1) is less than a probability."""
         ahead = self._numbers()
         if ahead is None:
             return bool(torch.rand(1, generator=self._generator) < probability)
@@ -137,8 +137,8 @@ class TorchDraws:
         return ahead.uniforms(low, high)[ahead.used - 1]
 
     def permutation(self, count: int) -> list[int]:
-        """Draw the numbers from 0 to `count` - 1 in random order, as ``torch.randperm`` does for a few."""
-        if self._ahead is None:
+        """Draw a random permutation of 0 to `count` - 1, as ``torch.randperm`` does for small counts."""
+        if self._precomputed is None:
             return torch.randperm(count, generator=self._generator).tolist()
         order = list(range(count))
         for place in range(count - 1):
@@ -147,43 +147,43 @@ class TorchDraws:
         return order
 
     def exp(self, value: float) -> float:
-        """Raise e to a float32, rounded as torch does it."""
+        """Return e to the power of a float32, rounded as by torch."""
         self._cell_value[0] = value
         torch.exp(self._cell, out=self._cell)
         return float(self._cell_value[0])
 
     def mark(self) -> tuple[torch.Tensor, int]:
-        """Remember where the numbers are, for `rewind`."""
-        if self._ahead is not None:
-            return self._ahead.state, self._ahead.used
+        """Return the position in the random numbers, for `rewind`."""
+        if self._precomputed is not None:
+            return self._precomputed.state, self._precomputed.used
         return self._generator.get_state(), 0
 
     def rewind(self, mark: tuple[torch.Tensor, int]) -> None:
-        """Go back: the next number is the one that was next at the mark."""
+        """Return to a position of `mark`."""
         state, used = mark
-        self._ahead = None
+        self._precomputed = None
         self._generator.set_state(state)
-        _move_on(self._generator, used)
+        _advance(self._generator, used)
 
     def batch(self, samples: int, draws_per_sample: int) -> BatchDraws:
-        """Draw for a batch what the samples would have drawn one after the other."""
+        """Return the numbers of a batch, equal to those of one sample at a time."""
         found = words(self.generator, samples * draws_per_sample)
         return BatchDraws(found.reshape(samples, draws_per_sample))
 
 
 @lru_cache(maxsize=64)
 def _single(probability: float) -> float:
-    """Rounded to float32, in which torch compares."""
+    """Round to float32, the type in which torch compares."""
     return float(np.float32(probability))
 
 
-def _move_on(generator: torch.Generator, count: int) -> None:
+def _advance(generator: torch.Generator, count: int) -> None:
     if count:
         torch.empty(count, dtype=torch.float32).uniform_(generator=generator)
 
 
 def _words_of(state: torch.Tensor, count: int) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """The words that a generator of torch in this state draws next."""
+    """Return the next words of a torch generator with this state."""
     data = state.numpy()
     left = int(data[_LEFT_AT : _LEFT_AT + 4].view(np.int32)[0])
     following = int(data[_NEXT_AT : _NEXT_AT + 8].view(np.uint64)[0])
@@ -192,13 +192,13 @@ def _words_of(state: torch.Tensor, count: int) -> np.ndarray[Any, np.dtype[np.ui
 
 
 @lru_cache(maxsize=1)
-def foresees_torch() -> bool:
-    """Ask the torch that is installed: another version may make its numbers of the words in another way."""
+def predicts_torch() -> bool:
+    """Return whether the installed torch derives numbers from words in the known way; other versions may not."""
     generator = torch.Generator().manual_seed(1)
     draws = TorchDraws(generator)
     expected = [draws.integer(70001), draws.is_below(0.5), draws.uniform(-1, 2), draws.permutation(4), draws.integer(3)]
     draws = TorchDraws(torch.Generator().manual_seed(1))
-    draws._ahead = _Ahead(draws.generator, _WORDS_AHEAD)
+    draws._precomputed = _PrecomputedDraws(draws.generator, _WORDS_AHEAD)
     found = [draws.integer(70001), draws.is_below(0.5), draws.uniform(-1, 2), draws.permutation(4), draws.integer(3)]
     return found == expected and torch.equal(draws.generator.get_state(), generator.get_state())
 
@@ -207,19 +207,19 @@ def words(generator: torch.Generator, count: int) -> np.ndarray[Any, np.dtype[np
     """Draw 32-bit words from a CPU generator of torch.
 
     Args:
-        generator: moved on by `count` words.
-        count: how many.
+        generator: the generator; it is advanced.
+        count: number of words.
 
     Returns:
         uint32 ``[count]``.
     """
     found = _words_of(generator.get_state(), count)
-    _move_on(generator, count)
+    _advance(generator, count)
     return found
 
 
 class BatchDraws:
-    """Numbers for all samples of a batch at once.
+    """Random numbers for all samples of a batch at once.
 
     Args:
         words: uint32 ``[samples, draws]``.
@@ -238,13 +238,13 @@ class BatchDraws:
         return (self._column() % np.uint32(end)).astype(np.int64)
 
     def is_below(self, probability: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Tell where draws from [0, 1) are below a probability, compared in float32."""
+        """Return where numbers from [0, 1) are less than a probability, compared in float32."""
         fractions = (self._column() & np.uint32(_MANTISSA)).astype(np.float32) * np.float32(_UNIT)
         return fractions < np.float32(probability)
 
 
 class CountingDraws:
-    """Counts the numbers that a sample asks for, and gives zeros."""
+    """Counts the numbers that a sample draws; all are 0."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -262,7 +262,7 @@ class CountingDraws:
 
 @lru_cache(maxsize=64)
 def _logarithms(ratio: tuple[float, float]) -> tuple[float, float]:
-    """Logarithms in float32, as torch computes them."""
+    """Return logarithms in float32, as computed by torch."""
     low, high = torch.log(torch.tensor(ratio, dtype=torch.float32)).tolist()
     return low, high
 
@@ -272,8 +272,9 @@ def resized_crop_window(
 ) -> tuple[int, int, int, int]:
     """Draw a window as torchvision's RandomResizedCrop does.
 
-    Ten times: an area, uniform in `scale` of the image's, and a ratio of width to height, uniform in its logarithm;
-    the first window that fits is placed uniformly. Else the largest central one whose ratio is allowed.
+    Up to ten times: draw an area as a fraction of the image area, uniform in `scale`, and a ratio of width to height,
+    log-uniform in `ratio`; the first window that fits gets a uniform position. If none fits: the largest centered
+    window with an allowed ratio.
 
     Returns:
         top, left, height, width.

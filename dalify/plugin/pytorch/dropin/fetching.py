@@ -1,4 +1,4 @@
-"""Indices of a batch to the batch."""
+"""Compute batches from indices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from dalify.data.pool import BufferPool
-from dalify.plugin.pytorch.dropin.datasets import Watch, locate
+from dalify.plugin.pytorch.dropin.datasets import ChangeMonitor, locate
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.hints import NotedCollate, SampleNote
 from dalify.plugin.pytorch.dropin.kernels.pixel_table import planes_of_windows
@@ -24,33 +24,33 @@ _default_collate = NotedCollate(torch.utils.data.default_collate)
 
 
 class Fetcher:
-    """Makes batches. Safe to use from several threads, each with draws of its own.
+    """Computes batches. Several threads may use it at the same time, each with its own random numbers.
 
     Args:
-        dataset: the user's.
-        sources: where its samples lie.
-        collate: the user's function; None for torch's own.
+        dataset: the user's dataset.
+        sources: the sources of its samples.
+        collate: the user's collate function; None for torch's default.
     """
 
     def __init__(self, dataset: Any, sources: dict[int, Source], collate: Callable[[Samples], Any] | None) -> None:
         self.dataset = dataset
         self.sources = sources
         self.collate = collate
-        self.watch = Watch(sources)
+        self.watch = ChangeMonitor(sources)
         self.is_random = any(source.plan.is_random for source in sources.values())
 
     def fetch(self, indices: Sequence[Any], draws: TorchDraws) -> Any:
-        """Make one batch.
+        """Compute one batch.
 
         Args:
-            indices: what the batch sampler gave.
-            draws: the worker's random numbers.
+            indices: an element of the batch sampler.
+            draws: random numbers of the worker.
 
         Returns:
-            ``[images, labels]``, or, for a collate function of the user, the samples that it is to be called with.
+            ``[images, labels]``; with a collate function of the user, the samples, its argument.
 
         Raises:
-            Exception: what a dataset, a transform or torch's collating raises.
+            Exception: the errors of the dataset, the transforms and torch's collate function.
         """
         indices = list(indices)
         found = self._fetch_windows(indices, draws)
@@ -63,7 +63,7 @@ class Fetcher:
                 zip((torch.from_numpy(image).as_subclass(kind) for image in images), labels.tolist(), strict=True)
             )
         images, labels = self._fetch_each(indices, draws) if found is None else found
-        if isinstance(images, list):  # of different sizes, or none: torch knows what to say
+        if isinstance(images, list):  # of different sizes, or empty: torch raises its error
             return _default_collate([torch.from_numpy(image) for image in images])
         if isinstance(labels, np.ndarray):
             return [torch.from_numpy(images), torch.from_numpy(labels)]
@@ -71,7 +71,7 @@ class Fetcher:
         return [torch.from_numpy(images), torch.utils.data.default_collate(of_samples)]
 
     def _fetch_windows(self, indices: list[Any], draws: TorchDraws) -> tuple[Any, Any] | None:
-        """All at once, where every sample is a window on an image in memory."""
+        """Compute all samples at once if each is a window of an image in memory; otherwise return None."""
         source = next(iter(self.sources.values())) if len(self.sources) == 1 else None
         if not isinstance(source, ArraySource) or source.draws_per_sample is None or not indices:
             return None
@@ -90,9 +90,9 @@ class Fetcher:
         return batch, source.labels[numbers]
 
     def _numbers(self, indices: list[Any], count: int) -> np.ndarray[Any, np.dtype[np.int64]] | None:
-        """Places in the only source, which has `count` samples; None where an index leads to none.
+        """Return the positions in the only source, which has `count` samples; None if an index is invalid.
 
-        Such a batch is made one sample after the other: the error comes behind what the samples before it draw.
+        The samples of such a batch are computed one by one, so that those before the error draw their random numbers.
         """
         try:
             is_source = id(self.dataset) in self.sources
@@ -105,45 +105,45 @@ class Fetcher:
         return numbers.astype(np.int64) % count
 
     def _tensor_type(self) -> type[torch.Tensor]:
-        """Of the samples of the only source."""
+        """Return the tensor type of the samples of the only source."""
         (source,) = self.sources.values()
         assert source.plan.table is not None
         return source.plan.table.tensor_type
 
     def _fetch_one(self, index: Any, draws: TorchDraws) -> tuple[Any, Any]:
-        """One sample as torchvision gives it."""
+        """Compute one sample, with the types of torchvision."""
         with SampleNote(index, self.dataset):
             source, place = locate(self.sources, self.dataset, index)
-            picture, label = source.read(place, draws)
-            source.plan.take_steps(picture, draws)
-            return source.plan.sample(picture, draws), label
+            lazy_image, label = source.read(place, draws)
+            source.plan.apply_steps(lazy_image, draws)
+            return source.plan.sample(lazy_image, draws), label
 
     def _fetch_each(self, indices: list[Any], draws: TorchDraws) -> tuple[Any, list[Any]]:
-        """One after the other; a list of images where they differ in size."""
+        """Compute the samples one by one; the images are a list if their sizes differ."""
         batch: np.ndarray[Any, Any] | None = None
-        apart: list[np.ndarray[Any, Any]] | None = None
+        separate: list[np.ndarray[Any, Any]] | None = None
         labels = []
 
-        def room(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
-            nonlocal batch, apart
+        def allocate(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+            nonlocal batch, separate
             number = len(labels)
             if batch is None:
                 batch = _pool.empty((len(indices), *shape), dtype)
-            if apart is None and (batch.shape[1:] != shape or batch.dtype != dtype):
-                apart = list(batch[:number])
-            if apart is None:
+            if separate is None and (batch.shape[1:] != shape or batch.dtype != dtype):
+                separate = list(batch[:number])
+            if separate is None:
                 return batch[number]
-            apart.append(np.empty(shape, dtype))
-            return apart[number]
+            separate.append(np.empty(shape, dtype))
+            return separate[number]
 
         with draws.for_samples(len(indices) if self.is_random else 0):
             for index in indices:
                 with SampleNote(index, self.dataset):
                     source, place = locate(self.sources, self.dataset, index)
-                    picture, label = source.read(place, draws)
-                    source.plan.take_steps(picture, draws)
-                    source.plan.write(picture, draws, room)
+                    lazy_image, label = source.read(place, draws)
+                    source.plan.apply_steps(lazy_image, draws)
+                    source.plan.write(lazy_image, draws, allocate)
                     labels.append(label)
-        if batch is None or apart is not None:
-            return apart or [], labels
+        if batch is None or separate is not None:
+            return separate or [], labels
         return batch, labels

@@ -29,17 +29,17 @@ def _add(error: Exception, text: str) -> None:
 
 
 def note_failed_transform(error: Exception, transform: Any, value: Any) -> None:
-    """Say which of the user's transforms raised, and what it was given."""
+    """Add the name of the transform that raised, and a summary of its input."""
     name = getattr(transform, "__qualname__", type(transform).__qualname__)
-    _add(error, f"raised by the transform {name}, given {_outline(value)}.")
+    _add(error, f"raised by the transform {name}, given {_summary(value)}.")
 
 
 class SampleNote:
-    """A context in which one sample is made: errors in it say which one.
+    """A context for the computation of one sample: errors get a note with its index.
 
     Args:
-        index: what the sampler gave.
-        dataset: the user's.
+        index: an element of the sampler.
+        dataset: the user's dataset.
     """
 
     __slots__ = ("_dataset", "_index")
@@ -70,17 +70,17 @@ class SampleNote:
 
 
 def note_failed_worker(error: Exception, start: Any, number: int) -> None:
-    """Say that `worker_init_fn` raised."""
+    """Add that `worker_init_fn` raised."""
     name = getattr(start, "__qualname__", type(start).__qualname__)
     _add(error, f"raised by worker_init_fn={name} in worker {number}, before the first sample.")
 
 
 def note_failed_start(error: Exception, num_workers: int) -> None:
-    """Say what helps where worker processes cannot be started.
+    """Add a hint if worker processes cannot be started.
 
     Args:
-        error: raised by torch while it makes an iterator.
-        num_workers: of the loader.
+        error: raised by torch when it created an iterator.
+        num_workers: number of workers of the loader.
     """
     is_unpicklable = isinstance(error, pickle.PicklingError) or "pickle" in str(error)
     if num_workers and is_unpicklable:
@@ -94,10 +94,10 @@ def note_failed_start(error: Exception, num_workers: int) -> None:
 
 
 class NotedCollate:
-    """A collate function whose errors say what it was given.
+    """A collate function whose errors get a note with a summary of its input.
 
     Args:
-        collate: the user's, or torch's own.
+        collate: the user's function, or torch's default.
     """
 
     def __init__(self, collate: Callable[[Any], Any]) -> None:
@@ -107,22 +107,22 @@ class NotedCollate:
         """Collate.
 
         Args:
-            samples: of a batch; one sample where there are no batches.
+            samples: samples of a batch; one sample if batching is disabled.
         """
         try:
             return self.collate(samples)
         except Exception as error:
             name = getattr(self.collate, "__qualname__", type(self.collate).__name__)
-            _add(error, f"raised by the collate function {name}, given {_outline(samples)}.{_remedy(samples)}")
+            _add(error, f"raised by the collate function {name}, given {_summary(samples)}.{_collate_hint(samples)}")
             raise
 
 
-def _outline(value: Any) -> str:
-    """Types and shapes of a sample, or of the first of many."""
+def _summary(value: Any) -> str:
+    """Return types and shapes of a sample, or of the first sample of a list."""
     if isinstance(value, list):
-        return f"{len(value)} samples, the first of them {_outline(value[0])}" if value else "no samples"
+        return f"{len(value)} samples, the first of them {_summary(value[0])}" if value else "no samples"
     if isinstance(value, tuple):
-        return f"({', '.join(map(_outline, value))})"
+        return f"({', '.join(map(_summary, value))})"
     if isinstance(value, Image.Image):
         return f"a Pillow image ({value.mode}, {value.width} x {value.height})"
     shape = _shape(value)
@@ -130,12 +130,12 @@ def _outline(value: Any) -> str:
 
 
 def _shape(value: Any) -> tuple[Any, ...] | None:
-    shape = getattr(value, "shape", None)  # of the user's own classes, it may be anything
+    shape = getattr(value, "shape", None)  # the user's classes may have anything there
     return tuple(shape) if isinstance(shape, tuple | list) else None
 
 
-def _remedy(samples: Any) -> str:
-    if not isinstance(samples, list | tuple):  # a single one, where there are no batches
+def _collate_hint(samples: Any) -> str:
+    if not isinstance(samples, list | tuple):  # one sample: batching is disabled
         return ""
     firsts: list[Any] = [sample[0] if isinstance(sample, tuple) and sample else sample for sample in samples]
     if any(isinstance(first, Image.Image) for first in firsts):

@@ -1,8 +1,8 @@
-"""torch's own loader over a faster dataset: what is known of the samples by dalify's kernels, the rest as Python.
+"""torch's loader with a faster dataset: dalify's kernels compute the supported transforms, Python the others.
 
-Order, worker processes, their random states, timeouts and the end of them are torch's, because torch's iterators run.
-They see a loader whose dataset is exchanged. In the process that makes the samples, random numbers are drawn from its
-own generators, so they are torch's, too, whatever the user's code draws from.
+torch's iterators run, so order, worker processes, their random states, timeouts and shutdown are torch's. Their loader
+has another dataset. The process that computes a sample draws from its own generators, so random numbers are torch's,
+too, whatever the user's code draws from.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from torch.utils.data import _utils
 
 from dalify.base.interrupts import kept_interrupts
 from dalify.plugin.pytorch.dropin.collating import default_collate
-from dalify.plugin.pytorch.dropin.datasets import Watch, find_sources
+from dalify.plugin.pytorch.dropin.datasets import ChangeMonitor, find_sources
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.hints import NotedCollate, note_failed_start, note_failed_worker
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
-from dalify.plugin.pytorch.dropin.samples import SampleMaker
+from dalify.plugin.pytorch.dropin.samples import SampleLoader
 
-__all__ = ["ExchangedLoader", "FasterDataset", "torch_iterator"]
+__all__ = ["AcceleratedDataset", "SubstituteLoader", "torch_iterator"]
 
 
-class FasterDataset:
-    """Stands for a dataset of the user in torch's loader, and gives the same samples. It can be pickled if that can.
+class AcceleratedDataset:
+    """Replaces the user's dataset in torch's loader, with the same samples. It can be pickled if the dataset can.
 
     Args:
-        dataset: the user's.
+        dataset: the user's dataset.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -36,31 +36,31 @@ class FasterDataset:
         self.prepare()
 
     def prepare(self) -> None:
-        """Look at the dataset as it is now: whoever started the worker may have changed it."""
+        """Analyze the current dataset: the worker's initialization may have changed it."""
         self._draws = TorchDraws(torch.default_generator)
         try:
             sources = find_sources(self.dataset)
         except NotRecognizedError:
             self._maker = self._watch = None
         else:
-            self._maker, self._watch = SampleMaker(self.dataset, sources), Watch(sources)
+            self._maker, self._watch = SampleLoader(self.dataset, sources), ChangeMonitor(sources)
 
     def warm_up(self) -> None:
-        """Have everything compiled before workers are forked."""
+        """Compile all kernels before workers are forked."""
         if self._maker is not None:
             self._maker.warm_up()
 
-    def _look_again(self) -> None:
+    def _refresh(self) -> None:
         # In the main process, the user may change the dataset at any time.
-        if self._watch is not None and not self._watch.is_current():
+        if self._watch is not None and not self._watch.is_unchanged():
             self.prepare()
 
     def __getitem__(self, index: Any) -> Any:
-        self._look_again()
+        self._refresh()
         return self.dataset[index] if self._maker is None else self._maker.sample(index, self._draws)
 
     def __getitems__(self, indices: Any) -> Any:
-        self._look_again()
+        self._refresh()
         if self._maker is not None:
             return self._maker.samples(indices, self._draws)
         if hasattr(self.dataset, "__getitems__"):
@@ -78,8 +78,8 @@ class FasterDataset:
         self.prepare()
 
 
-class _WorkerStart:
-    """What a worker process does first: it shows the user's dataset to his function, and looks at it anew.
+class _WorkerInitializer:
+    """The `worker_init_fn` of worker processes: calls the user's function with the user's dataset as worker info.
 
     Args:
         start: the user's `worker_init_fn`; None for none.
@@ -89,15 +89,15 @@ class _WorkerStart:
         self.start = start
 
     def __call__(self, number: int) -> None:
-        """Start a worker.
+        """Initialize a worker.
 
         Args:
-            number: of the worker.
+            number: index of the worker.
         """
         info: Any = _utils.worker._worker_info
-        faster = info.dataset
+        accelerated = info.dataset
         _utils.worker._worker_info = _utils.worker.WorkerInfo(
-            id=info.id, num_workers=info.num_workers, seed=info.seed, dataset=faster.dataset
+            id=info.id, num_workers=info.num_workers, seed=info.seed, dataset=accelerated.dataset
         )
         if self.start is None:
             return
@@ -106,11 +106,11 @@ class _WorkerStart:
         except Exception as error:
             note_failed_worker(error, self.start, number)
             raise
-        faster.prepare()
+        accelerated.prepare()
 
 
-class ExchangedLoader:
-    """A loader as torch's iterators see it: the user's, but for some attributes."""
+class SubstituteLoader:
+    """The user's loader with some other attributes, for torch's iterators."""
 
     def __init__(self, loader: Any, **attributes: Any) -> None:
         self._loader = loader
@@ -120,28 +120,28 @@ class ExchangedLoader:
         return getattr(self._loader, name)
 
 
-def torch_iterator(loader: Any, get_iterator: Callable[[Any], Any], faster: FasterDataset | None) -> Any:
-    """Make torch's iterator.
+def torch_iterator(loader: Any, get_iterator: Callable[[Any], Any], accelerated: AcceleratedDataset | None) -> Any:
+    """Return an iterator of torch.
 
     Args:
-        loader: the user's.
-        get_iterator: torch's method, or that of the class between.
-        faster: to take the place of the dataset; None to leave it.
+        loader: the user's loader.
+        get_iterator: torch's method, or that of a subclass.
+        accelerated: replaces the dataset, unless None.
 
     Returns:
-        An iterator of one of torch's classes.
+        an instance of one of torch's iterator classes.
     """
     attributes: dict[str, Any] = {"collate_fn": NotedCollate(loader.collate_fn)}
-    if faster is not None:
-        attributes["dataset"] = faster
+    if accelerated is not None:
+        attributes["dataset"] = accelerated
         if loader.num_workers:
-            attributes["worker_init_fn"] = _WorkerStart(loader.worker_init_fn)
-            faster.warm_up()
+            attributes["worker_init_fn"] = _WorkerInitializer(loader.worker_init_fn)
+            accelerated.warm_up()
         elif loader.collate_fn is torch.utils.data.default_collate:
             attributes["collate_fn"] = NotedCollate(default_collate)
     try:
-        with kept_interrupts():  # processes are forked, and what hooks of a fork raise is ignored
-            return get_iterator(ExchangedLoader(loader, **attributes))
+        with kept_interrupts():  # processes are forked, and exceptions of fork hooks are ignored
+            return get_iterator(SubstituteLoader(loader, **attributes))
     except Exception as error:
         note_failed_start(error, loader.num_workers)
         raise

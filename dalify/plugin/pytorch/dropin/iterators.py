@@ -1,8 +1,8 @@
-"""One pass over a loader: in the caller's thread, or by threads that stand for torch's worker processes.
+"""One epoch of a loader: in the caller's thread, or in threads that replace torch's worker processes.
 
-Each thread is one worker of torch: it gets every n-th batch, has the generators that the worker would have, seeded
-alike, and makes its samples one after the other. So its random numbers are the worker's. Indices are taken from the
-sampler when torch takes them, so samplers that draw from torch's own generator leave it as they do there.
+Each thread corresponds to one worker of torch: it gets every n-th batch, has generators with the seeds of that worker,
+and computes its samples one by one. So it draws the same random numbers. Indices are taken from the sampler at the same
+time as in torch, so that samplers that draw from torch's default generator leave it in the same state.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ __all__ = ["CallerIterator", "ThreadIterator"]
 
 
 class CallerIterator(_BaseDataLoaderIter):
-    """Makes each batch when it is asked for, with torch's own generator.
+    """Computes each batch when it is requested, with torch's default generator.
 
     Args:
-        loader: without workers.
+        loader: a loader without workers.
         fetcher: for its dataset.
-        look_again: makes of a dataset that was changed meanwhile one that gives its samples.
+        make_dataset: returns an accelerated dataset, if the user has changed the dataset during the epoch.
     """
 
-    def __init__(self, loader: Any, fetcher: Fetcher, look_again: Callable[[Any], Any]) -> None:
+    def __init__(self, loader: Any, fetcher: Fetcher, make_dataset: Callable[[Any], Any]) -> None:
         super().__init__(loader)
         self._fetcher = fetcher
-        self._look_again = look_again
+        self._make_dataset = make_dataset
         self._draws = TorchDraws(torch.default_generator)
 
     def _next_data(self) -> Any:
         indices = self._next_index()
-        if not self._fetcher.watch.is_current():
-            data = self._collate_fn(self._look_again(self._fetcher.dataset).__getitems__(indices))
+        if not self._fetcher.watch.is_unchanged():
+            data = self._collate_fn(self._make_dataset(self._fetcher.dataset).__getitems__(indices))
         else:
             with working(), kept_interrupts():
                 data = self._fetcher.fetch(indices, self._draws)
@@ -59,23 +59,23 @@ class CallerIterator(_BaseDataLoaderIter):
 
 
 class _Task:
-    """One batch on its way: filled by a thread, collected by the caller."""
+    """One batch: computed by a thread, collected by the caller."""
 
     def __init__(self, indices: Any, worker: _Worker) -> None:
         self.indices = indices
         self.worker = worker
         self.data: Any = None
-        self.is_made = Completion()
+        self.is_computed = Completion()
         self.is_collated = Completion()
 
 
 class _Worker:
-    """What a worker process of torch has: a number, a queue, generators.
+    """The counterpart of a worker process of torch: index, queue and generators.
 
     Args:
-        number: of the worker.
-        count: how many there are.
-        base_seed: of the pass over the loader.
+        number: index of the worker.
+        count: number of workers.
+        base_seed: seed of the epoch.
         fetcher: for the dataset.
     """
 
@@ -94,27 +94,27 @@ class _Worker:
         )
 
     def run(self) -> None:
-        """Make batches until there are no more to make: the life of the thread."""
-        # A collate function may draw from the generators, so the samples of the next batch have to wait for it.
+        """Compute batches until the queue ends; the function of the thread."""
+        # A collate function may draw from the generators, so the samples of the next batch must wait for it.
         waits = self.fetcher.collate is not None and self.fetcher.is_random
         while (task := self.tasks.get()) is not None and not self.is_closed:
             try:
                 with working():
                     task.data = self.fetcher.fetch(task.indices, self.draws)
-            except Exception:  # it is raised where the batch is asked for
+            except Exception:  # it is raised when the batch is requested
                 task.data = self.wrapped_error()
-            task.is_made.set()
+            task.is_computed.set()
             if waits and not self.is_closed:
                 task.is_collated.wait()
             del task
 
     def wrapped_error(self) -> Any:
-        """The error that is being handled, to be raised by the caller's thread as torch raises it."""
+        """Return the current exception in torch's wrapper; the caller's thread raises it."""
         return ExceptionWrapper(where=f"in DataLoader worker process {self.number}")
 
     @contextmanager
-    def in_charge(self) -> Iterator[None]:
-        """Let this worker's generators be those of the process."""
+    def active_generators(self) -> Iterator[None]:
+        """Use the generators of this worker as those of the process."""
         torch_state, python_state = torch.get_rng_state(), random.getstate()
         numpy_state, info = np.random.get_state(), _utils.worker._worker_info
         torch.set_rng_state(self.draws.generator.get_state())
@@ -142,10 +142,10 @@ def _close(workers: list[_Worker], tasks: dict[int, _Task]) -> None:
 
 
 class ThreadIterator(_BaseDataLoaderIter):
-    """Makes batches ahead, in as many threads as the loader has workers.
+    """Computes batches in advance, in one thread per worker of the loader.
 
     Args:
-        loader: with workers.
+        loader: a loader with workers.
         fetcher: for its dataset.
     """
 
@@ -158,7 +158,7 @@ class ThreadIterator(_BaseDataLoaderIter):
         self._workers = [
             _Worker(number, self._num_workers, int(self._base_seed), fetcher) for number in range(self._num_workers)
         ]
-        # The threads know their worker, not the iterator: when it is deleted, they end.
+        # Threads hold a reference to their worker, not to the iterator, so they end when it is deleted.
         self._finalizer = weakref.finalize(self, _close, self._workers, self._tasks)
         for worker in self._workers:
             thread = threading.Thread(target=worker.run, name=f"dalify-loader-{worker.number}", daemon=True)
@@ -167,9 +167,9 @@ class ThreadIterator(_BaseDataLoaderIter):
         self._reset(loader, first_iter=True)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
-        # What is under way is finished first, as by torch's persistent workers: it may draw random numbers.
+        # Batches in progress are finished first, as by torch's persistent workers: they may draw random numbers.
         for number in sorted(self._tasks):
-            self._collected(self._tasks.pop(number))
+            self._collect(self._tasks.pop(number))
         super()._reset(loader, first_iter)
         self._sent = self._received = 0
         for _ in range(self._prefetch_batches):
@@ -186,18 +186,18 @@ class ThreadIterator(_BaseDataLoaderIter):
         self._sent += 1
         worker.tasks.put(task)
 
-    def _collected(self, task: _Task) -> Any:
+    def _collect(self, task: _Task) -> Any:
         """Wait for a batch and call the user's collate function."""
-        if os.getpid() != self._process:  # its threads stayed behind
+        if os.getpid() != self._process:  # fork does not copy threads
             raise RuntimeError(
                 "this iterator of the DataLoader was created in another process; create one in this process"
             )
-        if not task.is_made.wait(self._timeout or None):
+        if not task.is_computed.wait(self._timeout or None):
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
         data = task.data
         if self._fetcher.collate is not None and not isinstance(data, ExceptionWrapper):
             try:
-                with task.worker.in_charge():
+                with task.worker.active_generators():
                     data = self._fetcher.collate(data)
             except Exception:
                 data = task.worker.wrapped_error()
@@ -209,7 +209,7 @@ class ThreadIterator(_BaseDataLoaderIter):
             if not self._persistent_workers:
                 self._finalizer()
             raise StopIteration
-        data = self._collected(self._tasks[self._received])
+        data = self._collect(self._tasks[self._received])
         del self._tasks[self._received]
         self._received += 1
         self._send_next()

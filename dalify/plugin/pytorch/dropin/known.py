@@ -1,9 +1,9 @@
-"""torchvision's datasets as sources.
+"""Create sources from torchvision's datasets.
 
-Recognized are datasets that read as torchvision's do, whatever their class: what counts is which function
-``dataset[index]`` calls. So subclasses are known that choose other files or labels, but not those that read otherwise.
+A dataset is supported if ``dataset[index]`` calls the function of a supported class of torchvision. So subclasses that
+choose other files or labels are supported, and subclasses that read in another way are not.
 
-Known are ImageFolder and DatasetFolder (and with them ImageNet, EuroSAT, Country211 and all that derive from them),
+Supported are ImageFolder and DatasetFolder (and with them ImageNet, EuroSAT, Country211 and all that derive from them),
 Food101, Flowers102, FGVCAircraft, DTD, SUN397, CLEVRClassification, StanfordCars, GTSRB, Imagenette, RenderedSST2,
 Places365, OxfordIIITPet, LFWPeople, INaturalist, CelebA, Caltech101, Caltech256, CocoDetection, CocoCaptions,
 VOCDetection, VOCSegmentation and Cityscapes; in memory CIFAR10, CIFAR100, MNIST, FashionMNIST, KMNIST, EMNIST, QMNIST,
@@ -32,15 +32,15 @@ _VISION = "torchvision.datasets.vision"
 
 
 class _Files(NamedTuple):
-    """How a class of datasets names its files.
+    """How a dataset class finds and opens its files.
 
     Attributes:
-        lookup: gives, for a dataset, the function from an index to path and label.
-        loader: attribute that opens images; empty where the class opens them itself, as RGB.
-        is_joint: the class calls `transforms` with image and label.
-        slow_labels: labels are read from other files, or made by much Python.
-        is_rgb: images are converted to RGB when they are opened.
-        methods: of the class, which its reading depends on.
+        lookup: returns, for a dataset, the function from an index to path and label.
+        loader: attribute with the function that opens images; empty if the class opens them itself, as RGB.
+        is_joint: whether the class calls `transforms` with image and label.
+        slow_labels: whether labels are read from other files, or computed by slow Python code.
+        is_rgb: whether opened images are converted to RGB.
+        methods: methods of the class that it calls to read a sample.
     """
 
     lookup: Callable[[Any], Lookup]
@@ -150,7 +150,7 @@ def _cityscapes(dataset: Any) -> Lookup:
     return lookup
 
 
-# By module of torchvision.datasets and class that has __getitem__.
+# By module of torchvision.datasets and the class that defines __getitem__.
 _FILES: dict[tuple[str, str], _Files] = {
     ("folder", "DatasetFolder"): _Files(_pairs("samples")),
     ("stanford_cars", "StanfordCars"): _Files(_pairs("_samples")),
@@ -196,7 +196,7 @@ def _short_labels(dataset: Any) -> Any:
 
 
 def _python_integers(labels: Any) -> Any:
-    """Labels that are given as they are: other integers than Python's would be collated to other types."""
+    """Return the labels if all are Python integers, otherwise None: others are collated to other dtypes."""
     return labels if all(type(label) is int for label in labels) else None
 
 
@@ -213,10 +213,10 @@ _ARRAYS: dict[tuple[str, str], _Parts] = {
 
 
 def source_of(dataset: Any) -> Source:
-    """Recognize a dataset that holds samples itself.
+    """Return the source of a dataset that has samples of its own.
 
     Raises:
-        NotRecognizedError: it is not known.
+        NotRecognizedError: it is not supported.
     """
     if type(dataset) in DATASETS:
         return _registered(dataset)
@@ -268,7 +268,7 @@ def _file_source(dataset: Any, kind: Any, files: _Files) -> Source:
 
 
 def _separate(dataset: Any) -> tuple[Any, Any]:
-    """The two transforms of a dataset that calls one on image and label."""
+    """Return the transforms of image and label of a dataset that calls one transform for both."""
     both = dataset.transforms
     if both is None:
         return None, None
@@ -284,9 +284,9 @@ def _separate(dataset: Any) -> tuple[Any, Any]:
 def _array_source(dataset: Any, images: Any, labels: Any) -> Source:
     name = type(dataset).__name__
     if not isinstance(images, np.ndarray) or images.dtype != np.uint8 or images.ndim != 4:
-        raise NotRecognizedError(f"the data of {name} are not bytes of images")
+        raise NotRecognizedError(f"the data of {name} are not uint8 images")
     if images.shape[3] not in (1, 3) or 0 in images.shape[1:]:
-        raise NotRecognizedError(f"the data of {name} are not bytes of images")
+        raise NotRecognizedError(f"the data of {name} are not uint8 images")
     numbers = np.asarray(labels)
     if numbers.shape != (len(images),) or (len(images) and numbers.dtype.kind not in "iu"):
         raise NotRecognizedError(f"the targets of {name} are not one integer per image")

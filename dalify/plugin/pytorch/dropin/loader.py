@@ -1,4 +1,4 @@
-"""The DataLoader to import instead of torch's."""
+"""The replacement for torch's DataLoader."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dalify.base.errors import ArgumentValueError, NotAcceleratedError, option_e
 from dalify.plugin.pytorch.dropin.choice import Choice, Mode, choose
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.hints import NotedCollate
-from dalify.plugin.pytorch.dropin.hybrid import FasterDataset, torch_iterator
+from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset, torch_iterator
 from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
 from dalify.plugin.pytorch.dropin.lowered import PythonStages, outline
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
@@ -28,20 +28,20 @@ _logger = logging.getLogger("dalify")
 _BACKENDS = ("auto", "dalify", "torch")
 _FALLBACKS = ("warn", "silent", "raise")
 TORCH_ITERATOR: Any = torch.utils.data.DataLoader._get_iterator
-_told: weakref.WeakSet[Any] = weakref.WeakSet()
+_warned: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 @dataclass(frozen=True)
 class LoaderReport:
-    """What runs where.
+    """Which library computes which part of the batches.
 
     Attributes:
-        mode: ``"full"``: dalify makes the batches; ``"hybrid"``: torch's loader does, of samples that dalify makes as
-            far as it can; ``"torch"``: torch's loader does it all.
-        lines: what happens in which place, in order.
-        code: short name of the first reason why dalify does not make all; empty where it does.
-        reason: the first reason in words.
-        hint: what would help; empty where nothing is known to.
+        mode: ``"full"``: dalify computes the batches; ``"hybrid"``: torch's loader runs, and dalify computes the
+            supported part of each sample; ``"torch"``: torch's loader computes everything.
+        lines: the report, one line per fact.
+        code: short name of the first reason against the mode ``"full"``; empty in that mode.
+        reason: the first reason as a sentence.
+        hint: how to remove it; empty if unknown.
     """
 
     mode: str
@@ -52,7 +52,7 @@ class LoaderReport:
 
     @property
     def is_accelerated(self) -> bool:
-        """The samples are made by dalify, at least in part."""
+        """Whether dalify computes samples, at least in part."""
         return self.mode != "torch"
 
     def __str__(self) -> str:
@@ -60,10 +60,10 @@ class LoaderReport:
 
 
 def explain(loader: Any) -> LoaderReport:
-    """Tell what runs where, without running anything.
+    """Return which library computes which part of the batches, without computing anything.
 
     Args:
-        loader: of torch, or derived.
+        loader: a ``torch.utils.data.DataLoader`` or an instance of a subclass.
     """
     choice = _choose(loader)
     first = choice.reasons[0] if choice.reasons else None
@@ -121,24 +121,24 @@ def make_iterator(loader: Any, get_iterator: Callable[[Any], Any] = TORCH_ITERAT
         collate = None if _collates_as_torch(loader) else NotedCollate(loader.collate_fn)
         fetcher = Fetcher(loader.dataset, dict(choice.sources), collate)
         if loader.num_workers == 0:
-            return CallerIterator(loader, fetcher, FasterDataset)
+            return CallerIterator(loader, fetcher, AcceleratedDataset)
         loader.check_worker_number_rationality()
         return ThreadIterator(loader, fetcher)
     if choice.mode is Mode.HYBRID:
-        return torch_iterator(loader, get_iterator, FasterDataset(loader.dataset))
-    _tell(loader, choice.reasons[0])
+        return torch_iterator(loader, get_iterator, AcceleratedDataset(loader.dataset))
+    _report_fallback(loader, choice.reasons[0])
     return torch_iterator(loader, get_iterator, None)
 
 
-def _tell(loader: Any, reason: NotRecognizedError) -> None:
+def _report_fallback(loader: Any, reason: NotRecognizedError) -> None:
     """Warn once per loader that torch's loader is used, or raise an error."""
     if reason.code == "LO00":
         return
-    wish = _option(loader, "on_fallback", "DALIFY_DATALOADER_FALLBACK", _FALLBACKS)
-    if wish == "raise" or _option(loader, "backend", "DALIFY_DATALOADER_BACKEND", _BACKENDS) == "dalify":
+    fallback = _option(loader, "on_fallback", "DALIFY_DATALOADER_FALLBACK", _FALLBACKS)
+    if fallback == "raise" or _option(loader, "backend", "DALIFY_DATALOADER_BACKEND", _BACKENDS) == "dalify":
         raise NotAcceleratedError(f"DataLoader: not accelerated: [{reason.code}] {reason.reason}.", hint=reason.hint)
-    if wish == "warn" and loader not in _told:
-        _told.add(loader)
+    if fallback == "warn" and loader not in _warned:
+        _warned.add(loader)
         hint = f" Hint: {reason.hint}" if reason.hint else ""
         _logger.warning("DataLoader: torch's own loader runs: [%s] %s.%s", reason.code, reason.reason, hint)
 
@@ -162,7 +162,7 @@ class DataLoader(Resumable, Accelerated, torch.utils.data.DataLoader[_Sample]):
 
     Supported are thirty of torchvision's datasets, from ImageFolder to Cityscapes (listed in the module
     ``dropin.known``), Subset and ConcatDataset of them, and nearly all transforms of ``torchvision.transforms`` and
-    ``torchvision.transforms.v2`` from one image to one image (``dropin.lowering`` and ``dropin.own``).
+    ``torchvision.transforms.v2`` from one image to one image (``dropin.lowering`` and ``dropin.torchvision_steps``).
     `register_dataset` and `register_transform` add your own. Batches are identical to torch's, byte for byte: the
     sampler returns the indices, random numbers are those of torch's workers, and pixels are those of Pillow. There are
     three modes; `explain` returns the mode of a loader and the reason:
@@ -225,7 +225,7 @@ class DataLoader(Resumable, Accelerated, torch.utils.data.DataLoader[_Sample]):
         self.on_fallback = on_fallback
         _option(self, "backend", "DALIFY_DATALOADER_BACKEND", _BACKENDS)
         _option(self, "on_fallback", "DALIFY_DATALOADER_FALLBACK", _FALLBACKS)
-        newer: dict[str, Any] = {} if in_order else {"in_order": in_order}  # torch 2.4 does not know it
+        newer: dict[str, Any] = {} if in_order else {"in_order": in_order}  # torch 2.4 does not have it
         super().__init__(
             dataset,
             batch_size,

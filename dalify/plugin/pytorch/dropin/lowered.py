@@ -1,6 +1,6 @@
-"""Transforms of single images: known transforms run in dalify's kernels, others as Python code.
+"""Transforms of single images: dalify's kernels compute the supported ones, the others run as Python code.
 
-Whatever is between the user's own transforms is lowered again, as soon as there is a Pillow image to work on.
+After a transform of the user that returns a Pillow image, the following supported transforms are lowered again.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from PIL import Image
 from dalify.base.errors import ArgumentTypeError
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.hints import note_failed_transform
+from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
-from dalify.plugin.pytorch.dropin.picture import Picture
 from dalify.plugin.pytorch.dropin.plan import Plan
 from dalify.plugin.pytorch.dropin.registration import WRAPPERS
 
@@ -27,7 +27,7 @@ _CHANNELS = {"RGB": 3, "L": 1}
 
 
 class PythonStages:
-    """Transforms of which the first is not known: called one after the other, with kernels where they can take over.
+    """A sequence of transforms that begins with an unsupported one; kernels compute supported ones after it.
 
     Args:
         stages: the transforms.
@@ -38,13 +38,13 @@ class PythonStages:
         self._plans: dict[tuple[int, int], Plan] = {}
 
     def parts(self, are_tensors: bool) -> list[tuple[str, bool]]:
-        """Tell who does what, where unknown transforms give color images for images and tensors for tensors.
+        """Return which transforms dalify computes, if unsupported ones return RGB images for images.
 
         Args:
-            are_tensors: what comes to the first one are tensors.
+            are_tensors: whether the first one gets tensors.
 
         Returns:
-            Names of the transforms, and whether dalify does them.
+            names of the transforms, and whether dalify computes them.
         """
         found: list[tuple[str, bool]] = []
         while len(found) < len(self.stages):
@@ -56,15 +56,15 @@ class PythonStages:
         return found
 
     def plans(self) -> list[Plan]:
-        """What dalify does between transforms in Python, for color images."""
+        """Return the plans for RGB images between transforms in Python."""
         self.parts(are_tensors=False)
         return list(self._plans.values())
 
     def __call__(self, value: Any) -> Any:
-        """Apply them, with torch's own generator of random numbers.
+        """Apply the transforms, with torch's default generator.
 
         Args:
-            value: what the transforms before them gave.
+            value: the result of the transforms before them.
         """
         position = 0
         while position < len(self.stages):
@@ -94,18 +94,18 @@ class PythonStages:
 
 def _run(plan: Plan, image: Image.Image) -> Any:
     pixels = np.asarray(image)
-    picture = Picture(pixels if pixels.ndim == 3 else pixels[..., None])
-    picture.info = image.info if plan.table is None else None
+    lazy_image = LazyImage(pixels if pixels.ndim == 3 else pixels[..., None])
+    lazy_image.info = image.info if plan.table is None else None
     draws = TorchDraws(torch.default_generator)
-    plan.take_steps(picture, draws)
-    return plan.sample(picture, draws)
+    plan.apply_steps(lazy_image, draws)
+    return plan.sample(lazy_image, draws)
 
 
 class Lowered:
-    """A transform done by dalify's kernels as far as they know it; made by `lower`. It can be pickled.
+    """A transform that dalify's kernels compute as far as possible; created by `lower`. It can be pickled.
 
     Attributes:
-        transform: the one that it stands for.
+        transform: the original transform.
     """
 
     def __init__(self, transform: Any) -> None:
@@ -116,8 +116,8 @@ class Lowered:
         """Transform an image.
 
         Args:
-            image: of Pillow; or an array, uint8 ``[height, width, channels]``, which is taken as the image that
-                ``PIL.Image.fromarray`` makes of it. Anything else goes through the transform itself.
+            image: a Pillow image, or an array uint8 ``[height, width, channels]``, converted by
+                ``PIL.Image.fromarray``. Other values are passed to the original transform.
         """
         if isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.ndim == 3 and image.shape[2] in (1, 3):
             image = Image.fromarray(image if image.shape[2] == 3 else image[..., 0])
@@ -149,7 +149,7 @@ def _name(stage: Any) -> str:
 
 
 def outline(plan: Plan, rest: PythonStages) -> str:
-    """Tell in words who does which transform."""
+    """Describe which transforms dalify computes."""
     parts = [*((name, True) for name in plan.names), *rest.parts(plan.table is not None)]
     groups = itertools.groupby(parts, lambda part: part[1])
     return ", then ".join(
@@ -159,12 +159,12 @@ def outline(plan: Plan, rest: PythonStages) -> str:
 
 
 def lower(transform: Any) -> Lowered:
-    """Make a transform of torchvision faster: the same results, byte for byte, with the same random numbers.
+    """Return a faster version of a torchvision transform, with identical results and random numbers.
 
-    For datasets of your own, which the loader does not know: ``dataset.transform = lower(dataset.transform)``.
+    For datasets that the loader does not support: ``dataset.transform = lower(dataset.transform)``.
 
     Args:
-        transform: of ``torchvision.transforms``, alone or in a Compose. What is not known in it stays Python.
+        transform: a transform of ``torchvision.transforms`` or a Compose. Unsupported parts run as Python code.
 
     Raises:
         ArgumentTypeError: it cannot be called.

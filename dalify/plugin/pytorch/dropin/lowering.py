@@ -1,16 +1,17 @@
-"""Convert torchvision's transforms to a plan, as far as they are known.
+"""Convert torchvision's transforms to a plan, as far as they are supported.
 
-Recognized are exact types, since a subclass may do anything. Geometry becomes steps. What maps single values (ToTensor,
-Normalize …) becomes a table that the user's own transforms fill, so that its entries are theirs bit for bit. Most of
-the others do their work themselves, with the loader's random numbers.
+Only exact types are supported, because a subclass may override anything. Geometric transforms become steps. Pointwise
+transforms (ToTensor, Normalize, ...) become a table, which the transforms themselves fill, so that its entries are
+bit-identical. Most other transforms run unchanged, with the loader's random numbers.
 
-Known are, of ``torchvision.transforms`` and ``torchvision.transforms.v2``, alone or in Compose, ``nn.Sequential`` and
-the presets of weights (``weights.transforms()`` for classification):
+Supported are, of ``torchvision.transforms`` and ``torchvision.transforms.v2``, alone or in Compose, ``nn.Sequential``
+and the presets of weights (``weights.transforms()`` for classification):
 
-- done by dalify: on images Resize, CenterCrop, RandomCrop, RandomResizedCrop, RandomHorizontalFlip,
+- computed by dalify: for images Resize, CenterCrop, RandomCrop, RandomResizedCrop, RandomHorizontalFlip,
   RandomVerticalFlip, Pad, Grayscale, RandomGrayscale, RGB, ColorJitter, RandomApply of these; and ToTensor,
   PILToTensor, ToImage, ToDtype, ConvertImageDtype, Normalize, ToPureTensor, Identity;
-- done by torchvision in dalify's threads: what `own.ON_PILLOW` lists, for images, and `own.ON_TENSORS`, for tensors.
+- computed by torchvision in dalify's threads: for images those in `torchvision_steps.ON_PILLOW`, for tensors those in
+  `torchvision_steps.ON_TENSORS`.
 """
 
 from __future__ import annotations
@@ -24,23 +25,23 @@ import numpy as np
 import torch
 from PIL import Image
 
-from dalify.plugin.pytorch.dropin.arguments import STEPS, Setting
-from dalify.plugin.pytorch.dropin.own import (
-    ON_PILLOW,
-    ON_TENSORS,
-    Own,
-    PythonChoice,
-    PythonOrder,
-    Registered,
-    by_python,
-    can_own,
-    is_changed,
-    is_version_2,
-    module_of,
-)
+from dalify.plugin.pytorch.dropin.arguments import STEPS, Context
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan, Table
 from dalify.plugin.pytorch.dropin.registration import TRANSFORMS, WRAPPERS
 from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Gray, Pad, Resize, Step
+from dalify.plugin.pytorch.dropin.torchvision_steps import (
+    ON_PILLOW,
+    ON_TENSORS,
+    PythonChoice,
+    PythonOrder,
+    Registered,
+    TorchvisionStep,
+    container_step,
+    is_changed,
+    is_supported,
+    is_version_2,
+    module_of,
+)
 
 __all__ = ["check_settings", "lower_transform"]
 
@@ -53,11 +54,11 @@ _LEVELS = 256
 
 
 def lower_transform(transform: Any, channels: int) -> Plan:
-    """Translate a transform or a composition of them, as far as they are known.
+    """Convert a transform, or a composition of transforms, as far as they are supported.
 
     Args:
-        transform: a dataset's; None for none.
-        channels: of the images that the dataset gives: 1 or 3.
+        transform: transform of a dataset; None for none.
+        channels: number of channels of the dataset's images: 1 or 3.
     """
     lowering = _Lowering(channels)
     stages = [] if transform is None else list(_flat(transform, "transform"))
@@ -94,15 +95,15 @@ def lower_transform(transform: Any, channels: int) -> Plan:
 
 
 class _Lowering:
-    """A plan in the making.
+    """Builds a plan.
 
     Args:
-        channels: of the images that the dataset gives.
+        channels: number of channels of the dataset's images.
 
     Attributes:
-        steps: so far.
-        tail: so far.
-        names: of what was added, with a note where torchvision does the work.
+        steps: see `Plan`.
+        tail: see `Plan`.
+        names: names of the added transforms, with a note if torchvision computes them.
     """
 
     def __init__(self, channels: int) -> None:
@@ -114,15 +115,15 @@ class _Lowering:
         self._ramp: Any = _ramp(channels)
 
     def add(self, place: str, stage: Any) -> None:
-        """Take in one more transform.
+        """Add a transform.
 
         Raises:
-            NotRecognizedError: it is not known, or was changed, or torchvision refuses what comes to it.
+            NotRecognizedError: it is not supported, was modified, or torchvision rejects its input.
         """
         steps, tail = len(self.steps), len(self.tail)
         self._add(place, stage)
         is_theirs = len(self.tail) > tail or (
-            len(self.steps) > steps and isinstance(self.steps[-1], Own | PythonChoice | PythonOrder)
+            len(self.steps) > steps and isinstance(self.steps[-1], TorchvisionStep | PythonChoice | PythonOrder)
         )
         self.names.append(f"{type(stage).__name__} (torchvision)" if is_theirs else type(stage).__name__)
 
@@ -135,16 +136,16 @@ class _Lowering:
         module = module_of(stage)
         if module is not None and is_changed(stage):
             raise NotRecognizedError(f"{place} ({name}) has hooks or its own forward")
-        container = by_python(stage) if is_pillow else None
+        container = container_step(stage) if is_pillow else None
         if container is not None:
             self.steps.append(container)
             return
-        if module is None or not (name in _POINTWISE or can_own(stage, ON_PILLOW | ON_TENSORS)):
+        if module is None or not (name in _POINTWISE or is_supported(stage, ON_PILLOW | ON_TENSORS)):
             raise NotRecognizedError(
                 f"{place} is {kind.__module__}.{name}, which is not supported",
                 "Most transforms of torchvision.transforms and v2 that return one image for one image are supported.",
             )
-        # Version 1 makes plain tensors of those of version 2 where it changes them, so it has to be asked itself.
+        # Version 1 returns plain tensors for tensors of version 2 that it changes, so it must run itself.
         mixes = not is_pillow and type(self._ramp) is not torch.Tensor and not is_version_2(stage)
         if self.tail or (mixes and name not in _POINTWISE):
             self._add_to_tail(place, stage)
@@ -156,14 +157,14 @@ class _Lowering:
             self._add_step(place, stage, module)
 
     def _are_bytes(self) -> bool:
-        """The table maps each byte to itself as yet."""
+        """Return whether the table so far maps each byte to itself."""
         tensor = self._ramp
         return tensor.dtype == torch.uint8 and bool((tensor == torch.arange(_LEVELS)).all())
 
     def _add_pointwise(self, place: str, stage: Any) -> None:
         try:
             ramp = stage(self._ramp)
-        except Exception as error:  # whatever it is, it is raised again where the user expects it
+        except Exception as error:  # torchvision will raise it again for the first sample
             raise NotRecognizedError(f"{place} ({type(stage).__name__}) rejects such images: {error}") from error
         if isinstance(ramp, torch.Tensor):
             kind = str(ramp.dtype).removeprefix("torch.")
@@ -182,7 +183,7 @@ class _Lowering:
             self._add_to_tail(place, stage)
 
     def _add_to_tail(self, place: str, stage: Any) -> None:
-        if not can_own(stage, ON_TENSORS | _POINTWISE):
+        if not is_supported(stage, ON_TENSORS | _POINTWISE):
             raise NotRecognizedError(
                 f"{place} ({type(stage).__name__}) works on tensors",
                 "Move it before ToTensor; it is supported on Pillow images.",
@@ -193,16 +194,16 @@ class _Lowering:
         name = type(stage).__name__
         tensor_type = type(self._ramp) if isinstance(self._ramp, torch.Tensor) else None
         resize_class = sys.modules[_VERSIONS[module == _VERSIONS[1]]].Resize
-        setting = Setting(module, self._channels, resize_class, tensor_type)
+        setting = Context(module, self._channels, resize_class, tensor_type)
         step: Step | None = None
         if name in STEPS:
-            with suppress(TypeError, ValueError, AttributeError):  # torchvision knows what it means
+            with suppress(TypeError, ValueError, AttributeError):  # torchvision computes it
                 step = STEPS[name](stage, setting)
         if step is None:
-            if not can_own(stage, ON_PILLOW if tensor_type is None else ON_TENSORS):
+            if not is_supported(stage, ON_PILLOW if tensor_type is None else ON_TENSORS):
                 where = "Pillow images" if tensor_type is None else "tensors"
                 raise NotRecognizedError(f"{place} ({name}) is not supported on {where}")
-            step = Own(stage, tensor_type)
+            step = TorchvisionStep(stage, tensor_type)
         self.steps.append(step)
         channels = 3 if name == "RGB" else getattr(stage, "num_output_channels", self._channels)
         if channels != self._channels:
@@ -211,7 +212,7 @@ class _Lowering:
                 self._ramp = pointwise(self._ramp)
 
     def table(self) -> Table | None:
-        """What the pointwise transforms do to each byte; None where they give Pillow images."""
+        """Return the results of the pointwise transforms for each byte; None if they return Pillow images."""
         if not isinstance(self._ramp, torch.Tensor):
             return None
         tensor = self._ramp.as_subclass(torch.Tensor)
@@ -220,13 +221,13 @@ class _Lowering:
 
 
 def _ramp(channels: int) -> Image.Image:
-    """A picture of one row that has every byte once in each channel."""
+    """Return an image of one row with each byte value once in each channel."""
     ramp = np.repeat(np.arange(_LEVELS, dtype=np.uint8)[None, :, None], channels, axis=2)
     return Image.fromarray(ramp if channels > 1 else ramp[..., 0])
 
 
 def _flat(transform: Any, place: str) -> Iterator[tuple[str, Any]]:
-    """All transforms of nested compositions with their places."""
+    """Yield all transforms of nested compositions with their positions."""
     parts = _parts(transform)
     if parts is None:
         yield place, transform
@@ -236,7 +237,7 @@ def _flat(transform: Any, place: str) -> Iterator[tuple[str, Any]]:
 
 
 def _parts(transform: Any) -> Sequence[Any] | None:
-    """The transforms that are called one after the other; None where it is not one that does only that."""
+    """Return the transforms of a composition; None for other transforms."""
     kind = type(transform)
     if kind in WRAPPERS:
         return WRAPPERS[kind](transform)
@@ -259,10 +260,10 @@ def _parts(transform: Any) -> Sequence[Any] | None:
 
 
 def check_settings() -> None:
-    """Refuse what changes torch's results for all loaders.
+    """Check global settings of torch that change random numbers.
 
     Raises:
-        NotRecognizedError: torch's default type is not float32, in which its random numbers are other ones.
+        NotRecognizedError: torch's default dtype is not float32.
     """
     if torch.get_default_dtype() != torch.float32:
         raise NotRecognizedError(f"torch's default type is {torch.get_default_dtype()}, not float32")

@@ -1,4 +1,4 @@
-"""What is done with each image of a dataset, and the image in the forms that torchvision's transforms take."""
+"""The computation for each image of a dataset, and the conversion of results to torchvision's types."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from PIL import Image
 
-from dalify.plugin.pytorch.dropin.draws import CountingDraws, TorchDraws, foresees_torch
+from dalify.plugin.pytorch.dropin.draws import CountingDraws, TorchDraws, predicts_torch
 from dalify.plugin.pytorch.dropin.kernels.pixel_table import planes_of_image
-from dalify.plugin.pytorch.dropin.picture import NoWindowError, OpenedImage, Picture, Windows
+from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, NoWindowError, PillowImage, Windows
 from dalify.plugin.pytorch.dropin.redirection import drawing_from
 from dalify.plugin.pytorch.dropin.steps import Step
 
@@ -22,11 +22,11 @@ _Array = np.ndarray[Any, Any]
 
 
 class NotRecognizedError(Exception):
-    """Something that dalify leaves to torch.
+    """Something that dalify does not support, so that torch computes it.
 
     Args:
         reason: what it is, and where.
-        hint: what would help; empty where nothing would.
+        hint: how to avoid it; empty if that is impossible.
         code: short name of the kind of reason, for programs.
     """
 
@@ -39,12 +39,12 @@ class NotRecognizedError(Exception):
 
 @dataclass(frozen=True)
 class Table:
-    """What becomes of each byte where pictures become tensors.
+    """A look-up table from the bytes of images to the elements of tensors.
 
     Attributes:
         values: ``[channels, 256]``.
-        tensor_type: ``torch.Tensor``, or torchvision's for images.
-        is_interleaved: in torchvision's tensors the channels of a pixel lie side by side.
+        tensor_type: ``torch.Tensor``, or torchvision's class of images.
+        is_interleaved: whether the channels of a pixel are adjacent in torchvision's tensors.
     """
 
     values: _Array
@@ -54,20 +54,20 @@ class Table:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is done with each image of one dataset.
+    """The computation for each image of one dataset.
 
     Attributes:
-        steps: on pictures, in order.
-        table: from their bytes to tensors; None where the images stay Pillow's.
-        tail: torchvision's own transforms for these tensors, which only copy or compute single values.
-        is_random: steps or tail draw random numbers.
-        channels: of the images before the steps.
-        names: of the transforms that steps, table and tail stand for, for reports.
-        rest: the transforms, in order, from the first one that is not known; they get a tensor where there is a table,
-            else a Pillow image. Without them, there is no tail.
-        rest_reason: why the first of the rest is not known, or why there are no tensors; empty where all is lowered.
-        rest_hint: what would help; empty where nothing would.
-        stages: the known transforms themselves, for images that no step may touch.
+        steps: steps on images, in order.
+        table: conversion of their bytes to tensors; None if the results are Pillow images.
+        tail: torchvision's transforms of these tensors, which copy or compute single elements.
+        is_random: whether steps or tail draw random numbers.
+        channels: number of channels before the steps.
+        names: names of the transforms that steps, table and tail compute, for reports.
+        rest: the transforms from the first unsupported one on, in order. They get a tensor if there is a table,
+            otherwise a Pillow image. With a rest, there is no tail.
+        rest_reason: why the first of the rest is not supported, or why there are no tensors; empty if all are lowered.
+        rest_hint: how to avoid that; empty if impossible.
+        stages: the supported transforms themselves, for images that steps do not support.
     """
 
     steps: tuple[Step, ...]
@@ -82,52 +82,52 @@ class Plan:
     stages: tuple[Callable[[Any], Any], ...] = ()
 
     @property
-    def is_whole(self) -> bool:
-        """Nothing is left over, and the results are tensors."""
+    def is_complete(self) -> bool:
+        """Whether all transforms are supported, and the results are tensors."""
         return self.table is not None and not self.rest
 
     @property
-    def asks_torchvision(self) -> bool:
-        """Steps call torchvision for Pillow images, whose Python and Pillow's threads do one after the other."""
+    def calls_torchvision(self) -> bool:
+        """Whether steps call torchvision for Pillow images, which holds the GIL."""
         return any(getattr(step, "is_python", False) for step in self.steps)
 
-    def take_steps(self, picture: Picture | OpenedImage, draws: TorchDraws) -> None:
+    def apply_steps(self, lazy_image: LazyImage | PillowImage, draws: TorchDraws) -> None:
         """Apply the steps.
 
         Raises:
-            Exception: what decoding raises, or else what torchvision's transforms raise.
+            Exception: the error of decoding; otherwise that of torchvision's transforms.
         """
-        if isinstance(picture, OpenedImage):
+        if isinstance(lazy_image, PillowImage):
             with drawing_from(draws.generator):
                 for stage in self.stages:
-                    picture.image = stage(picture.image)
+                    lazy_image.image = stage(lazy_image.image)
             return
         try:
             for step in self.steps:
-                step.apply(picture, draws)
+                step.apply(lazy_image, draws)
         except Exception:
-            picture.check()
+            lazy_image.check()
             raise
 
-    def sample(self, picture: Picture | OpenedImage, draws: TorchDraws) -> Any:
-        """Make what the known transforms give: type, values and order of memory are torchvision's.
+    def sample(self, lazy_image: LazyImage | PillowImage, draws: TorchDraws) -> Any:
+        """Return the result of the supported transforms, with torchvision's type, values and memory layout.
 
         Args:
-            picture: behind the steps.
-            draws: for the tail.
+            lazy_image: the image after the steps.
+            draws: random numbers for the tail.
 
         Returns:
-            A Pillow image, or a tensor ``[channels, height, width]``, with memory of its own.
+            a Pillow image, or a tensor ``[channels, height, width]``, with memory of its own.
         """
-        if isinstance(picture, OpenedImage):
-            return picture.image
-        pixels = picture.pixels()
+        if isinstance(lazy_image, PillowImage):
+            return lazy_image.image
+        pixels = lazy_image.pixels()
         if self.table is None:
             image = Image.fromarray(np.ascontiguousarray(pixels if pixels.shape[2] > 1 else pixels[..., 0]))
-            image.info = dict(picture.info or {})
+            image.info = dict(lazy_image.info or {})
             return image
         height, width, channels = pixels.shape
-        if self.table.is_interleaved and not picture.is_planar:
+        if self.table.is_interleaved and not lazy_image.is_planar:
             target = np.empty((height, width, channels), self.table.values.dtype).transpose(2, 0, 1)
         else:
             target = np.empty((channels, height, width), self.table.values.dtype)
@@ -140,27 +140,27 @@ class Plan:
         return found
 
     def write(
-        self, picture: Picture | OpenedImage, draws: TorchDraws, room: Callable[[tuple[int, ...], Any], _Array]
+        self, lazy_image: LazyImage | PillowImage, draws: TorchDraws, allocate: Callable[[tuple[int, ...], Any], _Array]
     ) -> _Array:
-        """Compute a whole plan's tensor into a given place.
+        """Write the tensor of a complete plan into given memory.
 
         Args:
-            picture: behind the steps.
-            draws: for the tail.
-            room: gives an array of a shape and a numpy type.
+            lazy_image: the image after the steps.
+            draws: random numbers for the tail.
+            allocate: returns an array of a shape and a NumPy dtype.
 
         Returns:
-            What `room` gave, filled.
+            the filled array.
         """
         assert self.table is not None
-        if self.tail or isinstance(picture, OpenedImage):
-            tensor = self.sample(picture, draws)
+        if self.tail or isinstance(lazy_image, PillowImage):
+            tensor = self.sample(lazy_image, draws)
             found = tensor.as_subclass(torch.Tensor).numpy()
-            target = room(found.shape, found.dtype)
+            target = allocate(found.shape, found.dtype)
             target[...] = found
             return target
-        pixels = picture.pixels()
-        target = room((pixels.shape[2], *pixels.shape[:2]), self.table.values.dtype)
+        pixels = lazy_image.pixels()
+        target = allocate((pixels.shape[2], *pixels.shape[:2]), self.table.values.dtype)
         planes_of_image(pixels, self.table.values, target)
         return target
 
@@ -169,7 +169,7 @@ def windows_of(plan: Plan, samples: int, height: int, width: int, draws: Any) ->
     """Apply the steps to all samples of a batch at once.
 
     Raises:
-        NoWindowError: the steps are more than crops, flips and margins.
+        NoWindowError: there are other steps than crops, flips and margins.
     """
     windows = Windows(samples, height, width, plan.channels)
     for step in plan.steps:
@@ -178,8 +178,8 @@ def windows_of(plan: Plan, samples: int, height: int, width: int, draws: Any) ->
 
 
 def draws_per_sample(plan: Plan, height: int, width: int) -> int | None:
-    """How many numbers each image of that size asks for; None where whole batches cannot be done at once."""
-    if not plan.is_whole or plan.tail or not foresees_torch():
+    """Return how many random numbers each image of a size draws; None if batches cannot be computed at once."""
+    if not plan.is_complete or plan.tail or not predicts_torch():
         return None
     draws = CountingDraws()
     try:

@@ -1,7 +1,7 @@
-"""Let torchvision's own transforms draw from a worker's generator, in whatever thread they run.
+"""Redirect the random numbers of torchvision's transforms to the generator of a worker.
 
-They ask torch for random numbers without naming a generator, and so get those of the process, which threads share. A
-mode of torch, which counts for one thread only, names the generator in each such call.
+The transforms call torch's random functions without a generator, which then draw from the default generator, shared by
+all threads. A ``TorchFunctionMode``, which is local to a thread, adds the generator to these calls.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DRAWING = frozenset(
 )
 
 
-class _NamedGenerator(TorchFunctionMode):
+class _GeneratorMode(TorchFunctionMode):
     def __init__(self, generator: torch.Generator) -> None:
         super().__init__()
         self._generator = generator
@@ -42,5 +42,5 @@ class _NamedGenerator(TorchFunctionMode):
 
 
 def drawing_from(generator: torch.Generator) -> AbstractContextManager[Any]:
-    """Within the context, in this thread, torch's functions draw from a generator instead of the process's."""
-    return nullcontext() if generator is torch.default_generator else _NamedGenerator(generator)
+    """Return a context in which torch's functions draw from a generator, in this thread."""
+    return nullcontext() if generator is torch.default_generator else _GeneratorMode(generator)

@@ -1,4 +1,4 @@
-"""Save the position in a pass over a loader, and resume it in another process."""
+"""Save the position in an epoch of a loader, and resume it in another process."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Resumable:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue the epoch of a `state_dict`: the next iterator returns the rest of it.
 
-        With workers, the batches that were given are made once more and dropped, so that the workers' random numbers
-        are what they were; without, they are skipped.
+        With workers, the returned batches are computed again and discarded, to restore the random numbers of the
+        workers; without workers, they are skipped.
 
         Args:
-            state: from a loader that was made with the same arguments. Other entries in it are ignored.
+            state: of a loader with the same arguments. Unknown entries are ignored.
 
         Raises:
-            CheckpointError: it is of no loader, or of one with other samplers.
+            CheckpointError: not a state of a loader, or of a loader with other samplers.
         """
         if "batches" not in state or "generators" not in state:
             raise CheckpointError("not a state of a DataLoader.", hint="Pass the result of loader.state_dict().")
@@ -55,7 +55,7 @@ class Resumable:
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
-        state.pop("_pass", None)  # passes stay in their process
+        state.pop("_pass", None)  # iterators cannot be pickled
         return state
 
     def __iter__(self) -> Any:
@@ -88,7 +88,7 @@ class Resumable:
         iterator._num_yielded = batches
 
     def _generators(self) -> list[torch.Generator]:
-        """All that the order may depend on: torch's own, the loader's, and those of its samplers."""
+        """Return the generators that determine the order: torch's default, the loader's, and those of its samplers."""
         loader: Any = self
         holders = loader, loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None)
         found = [torch.default_generator, *(getattr(holder, "generator", None) for holder in holders)]
@@ -97,5 +97,5 @@ class Resumable:
     def _is_finished(self, batches: int) -> bool:
         try:
             return batches >= len(self)  # type: ignore[arg-type]
-        except TypeError:  # of no known length
+        except TypeError:  # unknown length
             return False

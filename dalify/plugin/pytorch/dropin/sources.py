@@ -16,10 +16,10 @@ from dalify.base import scratch
 from dalify.base.errors import DecodeError
 from dalify.codecs.jpeg import JpegHeader, decode_jpeg, read_jpeg_header
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, PillowImage
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
-from dalify.plugin.pytorch.dropin.own import PythonChoice, PythonOrder
-from dalify.plugin.pytorch.dropin.picture import OpenedImage, Picture
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan, draws_per_sample
+from dalify.plugin.pytorch.dropin.torchvision_steps import PythonChoice, PythonOrder
 
 __all__ = ["ArraySource", "FileSource", "Source", "open_image"]
 
@@ -28,7 +28,7 @@ Lookup = Callable[[Any], tuple[Any, Any]]
 _JPEG_START = b"\xff\xd8\xff"
 _SPARE_BYTES = 16
 _RGB = 3
-_COMMON_FRAMES = (0xC0, 0xC1, 0xC2)  # baseline, extended, progressive; all by Huffman's codes
+_COMMON_FRAMES = (0xC0, 0xC1, 0xC2)  # baseline, extended, progressive; all with Huffman codes
 
 
 def open_image(path: Any) -> Image.Image:
@@ -41,14 +41,14 @@ class FileSource:
     """Image files with labels.
 
     Args:
-        dataset: where they are from.
-        lookup: gives the path and the label of a sample.
-        load: opens an image, by Pillow.
-        count: how many samples there are.
-        transform: of the images.
-        target_transform: of the labels; None for none.
-        slow_labels: the labels are made by Python code that takes its time.
-        is_rgb: images are opened as RGB, whatever they are.
+        dataset: the dataset.
+        lookup: returns path and label of a sample.
+        load: opens an image with Pillow.
+        count: number of samples.
+        transform: transform of the images.
+        target_transform: transform of the labels; None for none.
+        slow_labels: whether slow Python code computes the labels.
+        is_rgb: whether opened images are converted to RGB.
 
     Raises:
         NotRecognizedError: images that are not RGB would get other random numbers.
@@ -79,35 +79,35 @@ class FileSource:
             )
 
     def open(self, index: Any) -> tuple[Image.Image, Any]:
-        """Open one sample by Pillow: the image and the label."""
+        """Open one sample with Pillow; return image and label."""
         path, label = self._lookup(index)
         return self._load(path), label
 
-    def read(self, index: Any, draws: TorchDraws) -> tuple[Picture | OpenedImage, Any]:
-        """Read one sample; a JPEG is decoded when it is clear how many of its rows are wanted.
+    def read(self, index: Any, draws: TorchDraws) -> tuple[LazyImage | PillowImage, Any]:
+        """Read one sample; a JPEG is decoded when the number of necessary rows is known.
 
         Args:
-            index: of the sample.
-            draws: reset to what they are now if decoding fails later: torch decodes before it draws.
+            index: index of the sample.
+            draws: random numbers; reset if decoding fails later, because torch decodes before it draws.
 
         Returns:
-            The picture, valid until this thread reads the next one; and the label.
+            the image, valid until this thread reads the next one, and the label.
 
         Raises:
             IndexError: there is no such sample.
-            OSError: the file cannot be read, or is no image; whatever else Pillow raises.
+            OSError: the file cannot be read or is not an image; Pillow may raise other errors.
         """
         path, label = self._lookup(index)
         data = _contents(path)
         header = _plain_jpeg_header(data)
         gives_images = self.plan.table is None
         if not self._is_rgb and (header is None or header.components != _RGB or gives_images):
-            return OpenedImage(self._load(path)), label
+            return PillowImage(self._load(path)), label
         if header is None:
             image = self._load(path)
-            picture = Picture(np.asarray(image))
-            picture.info = image.info if gives_images else None
-            return picture, label
+            lazy_image = LazyImage(np.asarray(image))
+            lazy_image.info = image.info if gives_images else None
+            return lazy_image, label
         mark = draws.mark() if self.plan.is_random else None
 
         def decode(rows: int) -> _Array:
@@ -118,7 +118,7 @@ class FileSource:
                     return decode_jpeg(encoded, header, "RGB", out=buffer, rows=rows)
                 return simplejpeg.decode_jpeg(data, "RGB", buffer=buffer)
             except (DecodeError, ValueError):
-                pass  # Pillow may take it
+                pass  # Pillow may be able to decode it
             try:
                 return self._pixels(path)[:rows]
             except Exception:
@@ -126,18 +126,18 @@ class FileSource:
                     draws.rewind(mark)
                 raise
 
-        picture = Picture(decode, header.height, header.width)
+        lazy_image = LazyImage(decode, header.height, header.width)
         if gives_images:
             with Image.open(io.BytesIO(data)) as image:
-                picture.info = image.info
-        return picture, label
+                lazy_image.info = image.info
+        return lazy_image, label
 
     def _pixels(self, path: Any) -> _Array:
-        return np.asarray(self._load(path))  # Pillow, with its warnings and its errors
+        return np.asarray(self._load(path))  # for Pillow's warnings and errors
 
 
 def _contents(path: Any) -> bytes:
-    """All bytes of a file; pathlib takes twice as long, which is a hundredth of the time of a photograph."""
+    """Return the bytes of a file; pathlib takes twice as long, 1 % of the time of a photograph."""
     file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
         size_bytes = os.fstat(file).st_size
@@ -150,14 +150,14 @@ def _contents(path: Any) -> bytes:
 
 
 def _plain_jpeg_header(data: bytes) -> JpegHeader | None:
-    """The header of what Pillow decodes in the same way; None for all else."""
+    """Return the header if Pillow decodes the same pixels, otherwise None."""
     if not data.startswith(_JPEG_START):
         return None
     try:
         header = read_jpeg_header(np.frombuffer(data, np.uint8))
     except DecodeError:
         return None
-    limit = Image.MAX_IMAGE_PIXELS  # beyond it, Pillow warns or refuses; None for no limit
+    limit = Image.MAX_IMAGE_PIXELS  # above, Pillow warns or raises an error; None for no limit
     is_large = limit is not None and header.height * header.width > limit
     is_plain = header.components in (1, 3) and header.bits == 8 and header.frame in _COMMON_FRAMES
     return header if is_plain and not is_large else None
@@ -167,15 +167,15 @@ class ArraySource:
     """Images in memory with labels.
 
     Args:
-        dataset: where they are from.
+        dataset: the dataset.
         images: uint8 ``[samples, height, width, channels]``, any strides.
-        labels: one for each, of any kind.
-        transform: of the images.
-        target_transform: of the labels; None for none.
+        labels: one for each image, any type.
+        transform: transform of the images.
+        target_transform: transform of the labels; None for none.
 
     Attributes:
-        labels: int64 ``[samples]``; None where the labels are something else than Python's integers.
-        draws_per_sample: how many random numbers each sample asks for; None where batches cannot be made at once.
+        labels: int64 ``[samples]``; None if the labels are not Python integers.
+        draws_per_sample: how many random numbers each sample draws; None if batches cannot be computed at once.
     """
 
     def __init__(
@@ -192,27 +192,27 @@ class ArraySource:
         self.description = f"{type(dataset).__name__} of {len(images)} images in memory"
 
     def open(self, index: Any) -> tuple[Image.Image, Any]:
-        """Make a Pillow image of one sample: the image and the label."""
+        """Convert one sample to a Pillow image; return image and label."""
         pixels = self.images[index]
         image = Image.fromarray(np.ascontiguousarray(pixels if pixels.shape[2] > 1 else pixels[..., 0]))
         return image, self._labels[index]
 
-    def read(self, index: Any, draws: TorchDraws) -> tuple[Picture, Any]:
-        """Look up one sample.
+    def read(self, index: Any, draws: TorchDraws) -> tuple[LazyImage, Any]:
+        """Return one sample.
 
         Args:
-            index: of the sample.
-            draws: not used here.
+            index: index of the sample.
+            draws: not used.
 
         Returns:
-            The picture and the label.
+            the image and the label.
 
         Raises:
             IndexError: there is no such sample.
         """
-        picture = Picture(self.images[index])
-        picture.info = {} if self.plan.table is None else None
-        return picture, self._labels[index]
+        lazy_image = LazyImage(self.images[index])
+        lazy_image.info = {} if self.plan.table is None else None
+        return lazy_image, self._labels[index]
 
 
 Source = FileSource | ArraySource

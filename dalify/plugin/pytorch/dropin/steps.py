@@ -1,7 +1,6 @@
-"""torchvision's geometric transforms as steps on a `Picture` or on `Windows`.
+"""torchvision's geometric transforms as steps on a `LazyImage` or on `Windows`.
 
-Each follows the rules of the transform that it stands for: how sizes are rounded, where the center is, and what is
-drawn in which order.
+Each step has the rules of its transform: rounding of sizes, position of the center, and order of random numbers.
 """
 
 from __future__ import annotations
@@ -11,24 +10,24 @@ from typing import Any, Protocol, cast
 
 from dalify.base.torchvision_rules import centered, resized
 from dalify.plugin.pytorch.dropin.draws import Draws, TorchDraws, resized_crop_window
-from dalify.plugin.pytorch.dropin.picture import Margins, NoWindowError, Picture, Windows
+from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, Margins, NoWindowError, Windows
 
 __all__ = ["CenterCrop", "Flip", "Gray", "Pad", "RandomCrop", "RandomResizedCrop", "Resize", "Step"]
 
-Canvas = Picture | Windows
+Canvas = LazyImage | Windows
 
 
 class Step(Protocol):
     """One transform."""
 
     def apply(self, canvas: Any, draws: Any) -> None:
-        """Change the canvas; raises what torchvision raises for images that cannot be transformed."""
+        """Change the canvas, with the errors of torchvision."""
         ...
 
 
 @dataclass(frozen=True)
 class Resize:
-    """Resize the shorter side to `size`, or both; `longest` bounds the longer side of the former."""
+    """Resize the shorter side to `size`, with at most `longest` pixels for the longer side; or resize both sides."""
 
     size: tuple[int, ...]
     name: str
@@ -41,7 +40,7 @@ class Resize:
 
 @dataclass(frozen=True)
 class CenterCrop:
-    """Cut out the center; black margins where the image is smaller."""
+    """Crop the center; add black margins if the image is smaller."""
 
     height: int
     width: int
@@ -49,7 +48,7 @@ class CenterCrop:
     is_tensor: bool = False
 
     def apply(self, canvas: Canvas, draws: Draws) -> None:
-        """Cut; a half is rounded to the even neighbor."""
+        """Crop; halves are rounded to the even neighbor."""
         wide, high = max(0, self.width - canvas.width), max(0, self.height - canvas.height)
         if wide or high:
             margins = wide // 2, high // 2, (wide + 1) // 2, (high + 1) // 2
@@ -76,7 +75,7 @@ class Pad:
 
 @dataclass(frozen=True)
 class RandomCrop:
-    """Cut out a window at a random place, after margins."""
+    """Crop a window at a random position, after padding."""
 
     height: int
     width: int
@@ -88,9 +87,9 @@ class RandomCrop:
     is_tensor: bool = False
 
     def apply(self, canvas: Canvas, draws: Draws) -> None:
-        """Draw the row, then the column; neither where the image has the size already.
+        """Draw the row, then the column; nothing if the image has the requested size.
 
-        With one extent as wanted, version 1 of torchvision draws a zero for it (`draws_always`), version 2 nothing.
+        If only one extent is equal, version 1 of torchvision draws a zero for it (`draws_always`), version 2 nothing.
         """
         if self.padding is not None:
             self.padding.apply(canvas, draws)
@@ -114,14 +113,14 @@ class RandomCrop:
 
 @dataclass(frozen=True)
 class RandomResizedCrop:
-    """Cut out a window of random area and ratio, and resize it."""
+    """Crop a window of random area and aspect ratio, and resize it."""
 
     scale: tuple[float, float]
     ratio: tuple[float, float]
     resize: Step
 
     def apply(self, canvas: Canvas, draws: Draws) -> None:
-        """Draw, cut, resize."""
+        """Draw, crop and resize."""
         if isinstance(canvas, Windows):
             raise NoWindowError
         window = resized_crop_window(cast(TorchDraws, draws), canvas.height, canvas.width, self.scale, self.ratio)
@@ -143,7 +142,7 @@ class Flip:
 
 @dataclass(frozen=True)
 class Gray:
-    """Luma, once or three times."""
+    """Convert to luma, in one or three channels."""
 
     channels: int
 

@@ -7,10 +7,10 @@ import pytest
 from PIL import Image, ImageEnhance
 
 from dalify.plugin.pytorch.dropin.kernels.pillow_color import (
-    are_pillows,
     blend_with_constant,
     blend_with_luma,
     luma_sum,
+    matches_pillow,
     turn_hue,
 )
 
@@ -50,4 +50,4 @@ def test_blends(factor):
 
 
 def test_this_pillow_is_matched():
-    assert are_pillows()
+    assert matches_pillow()

@@ -13,7 +13,7 @@ from PIL import Image
 
 from dalify.base.compiling import njit
 
-__all__ = ["are_pillows", "blend_with_constant", "blend_with_luma", "luma_sum", "turn_hue"]
+__all__ = ["blend_with_constant", "blend_with_luma", "luma_sum", "matches_pillow", "turn_hue"]
 
 _BLOCK = 512
 _BYTES = np.arange(256)
@@ -123,7 +123,7 @@ def turn_hue(pixels, shift):
 
 
 @lru_cache(maxsize=1)
-def are_pillows() -> bool:
+def matches_pillow() -> bool:
     """Compare with the installed Pillow: another version or compiler may round differently."""
     generator = np.random.default_rng(0)
     pixels = generator.integers(0, 256, (64, 64, 3), dtype=np.uint8)

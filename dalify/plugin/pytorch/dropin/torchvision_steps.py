@@ -1,8 +1,8 @@
-"""Steps that call a function on the whole image: torchvision's own transforms, and registered functions.
+"""Steps that call a function for the whole image: torchvision's transforms, and registered functions.
 
-torchvision's transforms are called as they are, so results are theirs by construction; what is added is the generator
-that they draw from. Listed are those that give pictures for pictures, take all that is random from torch, and do not
-depend on how many threads torch has.
+torchvision's transforms run unchanged, so their results are identical; only the generator is replaced. The sets of
+names list transforms that return one image for one image, draw all random numbers from torch, and do not depend on the
+number of torch's threads.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ import torch
 from PIL import Image
 
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
-from dalify.plugin.pytorch.dropin.picture import NoWindowError, Picture, Windows
+from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, NoWindowError, Windows
 from dalify.plugin.pytorch.dropin.redirection import drawing_from
 
 __all__ = [
     "ON_PILLOW",
     "ON_TENSORS",
     "VERSION_2",
-    "Own",
     "PythonChoice",
     "PythonOrder",
     "Registered",
-    "by_python",
-    "can_own",
+    "TorchvisionStep",
+    "container_step",
     "is_changed",
+    "is_supported",
     "is_version_2",
     "module_of",
 ]
 
-# Where torchvision declares its transforms; a user imports them from the packages above.
+# Modules that declare torchvision's transforms; users import them from the packages above.
 _MODULES = ("torchvision.transforms.transforms", "torchvision.transforms.autoaugment", "torchvision.transforms.v2")
 VERSION_2 = _MODULES[2]
 _CONTAINERS = frozenset({"Compose", "RandomApply"})
-_CONTAINERS_2 = frozenset({"RandomChoice", "RandomOrder"})  # those of version 1 ask Python for random numbers
-_CHANNELS = frozenset({"Grayscale", "RGB"})  # how many channels there are must not be left to chance
+_CONTAINERS_2 = frozenset({"RandomChoice", "RandomOrder"})  # those of version 1 draw from Python's generator
+_CHANNELS = frozenset({"Grayscale", "RGB"})  # the number of channels must not be random
 _COPYING = frozenset(
     {
         "CenterCrop",
@@ -69,12 +69,12 @@ ON_PILLOW = (
 
 
 @dataclass(frozen=True)
-class Own:
-    """A transform of torchvision that does the work itself.
+class TorchvisionStep:
+    """A transform of torchvision, called unchanged.
 
     Attributes:
-        transform: it.
-        tensor_type: of what it gets; None for Pillow images.
+        transform: the transform.
+        tensor_type: type of its input; None for Pillow images.
     """
 
     transform: Callable[[Any], Any]
@@ -82,14 +82,14 @@ class Own:
 
     @property
     def is_python(self) -> bool:
-        """It holds Python's lock for half of its time, which torch's kernels for tensors do not."""
+        """Whether it holds the GIL for half of its time, unlike torch's kernels for tensors."""
         return self.tensor_type is None
 
-    def apply(self, canvas: Picture | Windows, draws: TorchDraws) -> None:
-        """Call it."""
+    def apply(self, canvas: LazyImage | Windows, draws: TorchDraws) -> None:
+        """Call the function."""
         if isinstance(canvas, Windows):
             raise NoWindowError
-        pixels = canvas.settle()
+        pixels = canvas.materialize()
         image: Any = _pillow(pixels) if self.tensor_type is None else _tensor(pixels, self.tensor_type)
         if canvas.info is not None:
             image.info = canvas.info
@@ -104,13 +104,13 @@ class Own:
 
 @dataclass(frozen=True)
 class PythonOrder:
-    """Version 1's RandomOrder, which asks Python for random numbers."""
+    """RandomOrder of version 1, which draws from Python's generator."""
 
-    steps: tuple[Own, ...]
+    steps: tuple[TorchvisionStep, ...]
     is_python = True
 
-    def apply(self, canvas: Picture | Windows, draws: TorchDraws) -> None:
-        """Shuffle and call all."""
+    def apply(self, canvas: LazyImage | Windows, draws: TorchDraws) -> None:
+        """Shuffle the transforms and call all."""
         if isinstance(canvas, Windows):
             raise NoWindowError
         order = list(range(len(self.steps)))
@@ -121,14 +121,14 @@ class PythonOrder:
 
 @dataclass(frozen=True)
 class PythonChoice:
-    """Version 1's RandomChoice, which asks Python for random numbers."""
+    """RandomChoice of version 1, which draws from Python's generator."""
 
-    steps: tuple[Own, ...]
+    steps: tuple[TorchvisionStep, ...]
     weights: tuple[float, ...] | None
     is_python = True
 
-    def apply(self, canvas: Picture | Windows, draws: TorchDraws) -> None:
-        """Choose and call one."""
+    def apply(self, canvas: LazyImage | Windows, draws: TorchDraws) -> None:
+        """Choose a transform and call it."""
         if isinstance(canvas, Windows):
             raise NoWindowError
         (step,) = draws.python.choices(self.steps, weights=self.weights)
@@ -137,25 +137,25 @@ class PythonChoice:
 
 @dataclass(frozen=True)
 class Registered:
-    """A function that stands for a user's transform.
+    """A function that replaces a user's transform.
 
     Attributes:
         function: called with the transform, the pixels, and a generator.
-        transform: the user's.
+        transform: the user's transform.
     """
 
     function: Callable[[Any, np.ndarray[Any, Any], torch.Generator], np.ndarray[Any, Any]]
     transform: Any
 
-    def apply(self, canvas: Picture | Windows, draws: TorchDraws) -> None:
-        """Call it."""
+    def apply(self, canvas: LazyImage | Windows, draws: TorchDraws) -> None:
+        """Call the function."""
         if isinstance(canvas, Windows):
             raise NoWindowError
-        pixels = canvas.settle().view()
+        pixels = canvas.materialize().view()
         pixels.flags.writeable = False
         found = self.function(self.transform, pixels, draws.generator)
-        is_picture = isinstance(found, np.ndarray) and found.dtype == np.uint8 and found.ndim == 3
-        if not is_picture or found.shape[2] != pixels.shape[2] or 0 in found.shape:
+        is_image = isinstance(found, np.ndarray) and found.dtype == np.uint8 and found.ndim == 3
+        if not is_image or found.shape[2] != pixels.shape[2] or 0 in found.shape:
             name = type(self.transform).__name__
             given = f"{found.dtype} {list(found.shape)}" if isinstance(found, np.ndarray) else type(found).__name__
             raise TypeError(
@@ -183,14 +183,14 @@ def _pixels(image: Any) -> np.ndarray[Any, Any]:
 
 
 def is_changed(stage: Any) -> bool:
-    """Tell whether a transform of a known class was given hooks, or functions that hide those of its class."""
+    """Return whether a transform has hooks, or attributes that hide methods of its class."""
     if getattr(stage, "_forward_hooks", None) or getattr(stage, "_forward_pre_hooks", None):
         return True
     return any(callable(getattr(type(stage), name, None)) for name in vars(stage))
 
 
 def module_of(stage: Any) -> str | None:
-    """Where torchvision has exactly this class."""
+    """Return the module of torchvision that declares exactly this class; None for other classes."""
     kind = type(stage)
     for module in _MODULES:
         if getattr(sys.modules.get(module), kind.__name__, None) is kind:
@@ -199,29 +199,29 @@ def module_of(stage: Any) -> str | None:
 
 
 def is_version_2(stage: Any) -> bool:
-    """Tell whether a transform, and each in it where it is a container, is of torchvision's version 2."""
+    """Return whether a transform, and each transform in a container, is of torchvision's version 2."""
     parts = getattr(stage, "transforms", ())
     return module_of(stage) == VERSION_2 and all(is_version_2(part) for part in parts)
 
 
-def by_python(stage: Any) -> PythonOrder | PythonChoice | None:
-    """The step for a container that asks Python for random numbers; None where it is none, or holds unknown ones."""
+def container_step(stage: Any) -> PythonOrder | PythonChoice | None:
+    """Return the step for a container of version 1 that draws from Python's generator; None if unsupported."""
     name = type(stage).__name__
     if name not in _CONTAINERS_2 or module_of(stage) == VERSION_2 or module_of(stage) is None:
         return None
-    if not stage.transforms or not all(can_own(part, ON_PILLOW - _CHANNELS) for part in stage.transforms):
+    if not stage.transforms or not all(is_supported(part, ON_PILLOW - _CHANNELS) for part in stage.transforms):
         return None
-    steps = tuple(Own(part) for part in stage.transforms)
+    steps = tuple(TorchvisionStep(part) for part in stage.transforms)
     if name == "RandomOrder":
         return PythonOrder(steps)
     return PythonChoice(steps, None if stage.p is None else tuple(stage.p))
 
 
-def can_own(stage: Any, names: frozenset[str]) -> bool:
-    """Tell whether a transform is one of torchvision's of these names, or a container of nothing else."""
+def is_supported(stage: Any, names: frozenset[str]) -> bool:
+    """Return whether a transform is one of torchvision with these names, or a container of such transforms."""
     module, name = module_of(stage), type(stage).__name__
     if module is None or is_changed(stage):
         return False
     if name in _CONTAINERS or (name in _CONTAINERS_2 and module == VERSION_2):
-        return all(can_own(part, names - _CHANNELS) for part in stage.transforms)
+        return all(is_supported(part, names - _CHANNELS) for part in stage.transforms)
     return name in names

@@ -1,7 +1,7 @@
-"""What geometric steps work on: one picture, or the windows of a batch of equal pictures.
+"""The objects that geometric steps change: one image, or the windows of a batch of images of equal size.
 
-Both are lazy. A picture remembers that it is to be resized, so that a crop behind the resize computes the cropped part
-only; crops and flips of what is there are views. Windows are nothing but corners and flips.
+Both are lazy. An image delays its resize, so that after a crop only the cropped part is computed; crops and flips of
+pixels in memory are views. Windows only have corners and flips.
 """
 
 from __future__ import annotations
@@ -15,25 +15,24 @@ from dalify.base import scratch
 from dalify.plugin.pytorch.dropin.kernels.pillow_resample import Window, resample
 from dalify.plugin.pytorch.dropin.kernels.pixel_table import luma
 
-__all__ = ["NoWindowError", "OpenedImage", "Picture", "Windows"]
+__all__ = ["LazyImage", "NoWindowError", "PillowImage", "Windows"]
 
 _Array = np.ndarray[Any, Any]
 Margins = tuple[int, int, int, int]  # left, top, right, bottom
 
 
-class Picture:
-    """One picture on its way through the steps.
+class LazyImage:
+    """One image during the steps.
 
     Args:
-        pixels: uint8 ``[height, width, channels]``, never written to; or a function that gives that many of the first
-            rows of it, or more, called once.
-        height: of the picture, where a function is given.
-        width: of the picture, where a function is given.
+        pixels: uint8 ``[height, width, channels]``, never modified; or a function that returns at least the given
+            number of first rows, called once.
+        height: height of the image, if `pixels` is a function.
+        width: width of the image, if `pixels` is a function.
 
     Attributes:
-        is_planar: it has been a tensor whose memory has one channel after the other.
-        info: what Pillow knows of it beside the pixels, as far as torchvision's transforms keep it; None where nobody
-            is going to ask.
+        is_planar: whether torchvision's tensor has one channel after the other in memory.
+        info: ``Image.info`` of Pillow as torchvision's transforms keep it; None if it is not needed.
     """
 
     def __init__(self, pixels: _Array | Callable[[int], _Array], height: int = 0, width: int = 0) -> None:
@@ -51,7 +50,7 @@ class Picture:
             self._decode = pixels
 
     def _decoded(self, rows: int) -> _Array:
-        """What is there before the pending resize, at least so many rows of it."""
+        """Return the pixels before the pending resize, at least the given number of rows."""
         if self._decode is not None:
             self._pixels = self._decode(rows)
             self._decode = None
@@ -62,10 +61,10 @@ class Picture:
         self._decoded(self._source_height)
 
     def pixels(self) -> _Array:
-        """Compute what is pending.
+        """Compute the pending resize, crops and flips.
 
         Returns:
-            uint8 ``[height, width, channels]``, any strides, valid until this thread resizes another picture.
+            uint8 ``[height, width, channels]``, any strides, valid until this thread resizes another image.
         """
         if self._resized is None:
             return self._decoded(self.height)
@@ -76,8 +75,8 @@ class Picture:
             found = found[::-1]
         return found[:, ::-1] if self._flips[1] else found
 
-    def settle(self) -> _Array:
-        """Compute what is pending, into memory that later steps leave alone.
+    def materialize(self) -> _Array:
+        """Compute the pending resize, crops and flips into memory that later steps do not modify.
 
         Returns:
             uint8 ``[height, width, channels]``, any strides.
@@ -88,12 +87,12 @@ class Picture:
         return self._decoded(self.height)
 
     def replace(self, pixels: _Array) -> None:
-        """Go on with other pixels: uint8 ``[height, width, channels]``, any strides, never written to."""
+        """Replace the pixels: uint8 ``[height, width, channels]``, any strides, never modified."""
         self._resized = None
         self._set(pixels)
 
-    def _forget_info(self) -> None:
-        """Note that torchvision makes a new image here."""
+    def _clear_info(self) -> None:
+        """Clear the info: torchvision creates a new image here."""
         if self.info is not None:
             self.info = {}
 
@@ -102,9 +101,9 @@ class Picture:
         self.height, self.width = pixels.shape[:2]
 
     def crop(self, top: int, left: int, height: int, width: int) -> None:
-        """Cut out a window; black where it lies outside."""
+        """Crop to a window; pixels outside of the image are black."""
         if top < 0 or left < 0 or top + height > self.height or left + width > self.width:
-            # Pillow's crop of what is not there is black.
+            # As in Pillow.
             margins = max(0, -left), max(0, -top), max(0, left + width - self.width), max(0, top + height - self.height)
             info = self.info
             self.pad(margins, (0,) * self._decoded(self.height).shape[2], "constant")
@@ -121,7 +120,7 @@ class Picture:
         self.height, self.width = height, width
 
     def flip(self, axis: int, is_wanted: bool) -> None:
-        """Mirror along y (0) or x (1), or not."""
+        """Mirror along y (0) or x (1), if `is_wanted`."""
         if not is_wanted:
             return
         if self._resized is None:
@@ -131,11 +130,11 @@ class Picture:
             self._flips = (not self._flips[0], self._flips[1]) if axis == 0 else (self._flips[0], not self._flips[1])
 
     def pad(self, margins: Margins, fill: tuple[int, ...], mode: str, is_tensor: bool = False) -> None:
-        """Add margins: of one color, or as ``np.pad`` does it, which is what torchvision calls for Pillow images."""
+        """Add margins of one color, or by a mode of ``np.pad``, which torchvision calls for Pillow images."""
         left, top, right, bottom = margins
-        self.is_planar = self.is_planar or is_tensor  # torch's padding puts the channels one after the other
-        pixels = self.settle()
-        self._forget_info()
+        self.is_planar = self.is_planar or is_tensor  # torch's padding returns planar memory
+        pixels = self.materialize()
+        self._clear_info()
         if mode != "constant":
             self._set(np.pad(pixels, ((top, bottom), (left, right), (0, 0)), mode=mode))  # type: ignore[call-overload]
             return
@@ -151,16 +150,16 @@ class Picture:
         if min(size) <= 0:
             raise ValueError("height and width must be > 0")
         if self._resized is not None:
-            self.settle()
+            self.materialize()
         self._source_height = self.height
         self._resized = size, name
         self.height, self.width = size
 
     def gray(self, channels: int) -> None:
-        """Turn into luma, once or three times."""
-        pixels = self.settle()
+        """Convert to luma, in one or three channels."""
+        pixels = self.materialize()
         if channels == 3:
-            self._forget_info()
+            self._clear_info()
         if pixels.shape[2] == 1:
             self._set(np.repeat(pixels, channels, axis=2))
             return
@@ -169,11 +168,11 @@ class Picture:
         self._set(gray)
 
 
-class OpenedImage:
-    """An image of Pillow that no step may touch, because it is neither RGB nor gray, or nobody knows whether it is.
+class PillowImage:
+    """A Pillow image that torchvision transforms, because it is, or may be, neither RGB nor grayscale.
 
     Args:
-        image: as its dataset opened it; later what torchvision's transforms made of it.
+        image: opened by the dataset; later the results of torchvision's transforms.
     """
 
     def __init__(self, image: Any) -> None:
@@ -181,17 +180,17 @@ class OpenedImage:
 
 
 class NoWindowError(Exception):
-    """The steps make of a picture something else than a window on it."""
+    """The result of the steps is not a window of the image."""
 
 
 class Windows:
-    """Windows on pictures of one size, one for each sample of a batch.
+    """Windows of images of one size, one for each sample of a batch.
 
     Args:
-        samples: how many.
-        height: of the pictures.
-        width: of the pictures.
-        channels: of the pictures.
+        samples: number of samples.
+        height: height of the images.
+        width: width of the images.
+        channels: number of channels of the images.
     """
 
     def __init__(self, samples: int, height: int, width: int, channels: int) -> None:
@@ -200,26 +199,26 @@ class Windows:
         self.flips = np.zeros((samples, 2), np.bool_)
         self.fill: tuple[int, ...] | None = None
         self._channels = channels
-        self._is_cut = False
+        self._is_cropped = False
 
     def crop(self, top: Any, left: Any, height: int, width: int) -> None:
-        """Cut windows out of the windows; they must lie within."""
+        """Crop the windows; NoWindowError if the crop exceeds a window."""
         size = self.height, self.width
         for axis, (start, extent) in enumerate(((top, height), (left, width))):
             if np.min(start) < 0 or np.max(start) + extent > size[axis]:
                 raise NoWindowError
             self.corners[:, axis] += np.where(self.flips[:, axis], size[axis] - start - extent, start)
-        self._is_cut = self._is_cut or (height, width) != size
+        self._is_cropped = self._is_cropped or (height, width) != size
         self.height, self.width = height, width
 
     def flip(self, axis: int, is_wanted: Any) -> None:
-        """Mirror those that are wanted along y (0) or x (1)."""
+        """Mirror the windows in which `is_wanted` is True along y (0) or x (1)."""
         self.flips[:, axis] ^= is_wanted
 
     def pad(self, margins: Margins, fill: tuple[int, ...], mode: str, is_tensor: bool = False) -> None:
-        """Add margins of one color, the same at each padding, before anything was cut off."""
+        """Add margins of one color; NoWindowError after a crop, and for another color than before."""
         left, top, right, bottom = margins
-        if mode != "constant" or self._is_cut or self.fill not in (None, fill):
+        if mode != "constant" or self._is_cropped or self.fill not in (None, fill):
             raise NoWindowError
         self.fill = fill
         self.corners[:, 0] -= np.where(self.flips[:, 0], bottom, top)
@@ -227,11 +226,11 @@ class Windows:
         self.height, self.width = self.height + top + bottom, self.width + left + right
 
     def resize(self, size: tuple[int, int], name: str) -> None:
-        """Refuse, but for the size that is there."""
+        """Raise NoWindowError, unless the size does not change."""
         if size != (self.height, self.width):
             raise NoWindowError
 
     def gray(self, channels: int) -> None:
-        """Refuse, but for gray pictures that stay so."""
+        """Raise NoWindowError, unless grayscale images stay grayscale."""
         if (channels, self._channels) != (1, 1):
             raise NoWindowError
