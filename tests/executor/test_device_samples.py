@@ -16,6 +16,7 @@ from dalify.data import Batch, DALIDataType
 from dalify.data.batch import places_in_block
 from dalify.data.device_samples import DeviceSamples
 from dalify.executor.device_samples_step import CompiledGroupStep, CompiledStep, DeviceSamplesStep, step_class
+from dalify.executor.kernel_step import KernelStep
 from dalify.registry.catalog import find
 
 Operation = Callable[[Any], Any]
@@ -135,14 +136,25 @@ OPERATIONS: dict[str, Operation] = {
         fn.transpose(x, perm=[2, 0, 1]), fill_value=[9.0, 8.0, 7.0], border_mode="constant"
     ),
     "warp_perspective, gray": lambda x: _perspective(x[:, :, 0], border_mode="replicate"),
+    "multi_paste": lambda x: fn.multi_paste(x, fn.flip(x), output_size=[60, 60], out_anchors=[0, 0, 9, 7]),
+    "multi_paste of planes": lambda x: fn.multi_paste(x[:, :, :1], output_size=[50, 41], dtype=types.INT16),
     "cast_like": lambda x: fn.cast_like(x, np.int32(1)),
     "copy": fn.copy,
     "full_like": lambda x: fn.full_like(x, np.array([1, 2, 300])),
 }
 
-# Their random numbers depend on the position of a sample in the batch.
+# Their results depend on the position of a sample in the batch, and on other samples.
 RANDOM_OPERATIONS: dict[str, Operation] = {
     "jitter": lambda x: fn.jitter(x, nDegree=5, fill_value=9.0),
+    "multi_paste of other samples": lambda x: fn.multi_paste(
+        x * 0.3,
+        in_ids=[0, 1, 2],
+        output_size=fn.cast(fn.random.uniform(range=[48, 60], shape=2, seed=4), dtype=types.INT32),
+        shapes_rel=[0.5, 0.7] * 3,
+        in_anchors_rel=[0.1, 0.2] * 3,
+        out_anchors_rel=[0.0, 0.0, 0.1, 0.2, 0.0, 0.0],
+        dtype=types.UINT8,
+    ),
     "sphere, nearest, some images": lambda x: fn.sphere(x, mask=fn.random.coin_flip(seed=4)),
 }
 ALL_OPERATIONS = {**OPERATIONS, **RANDOM_OPERATIONS}
@@ -238,16 +250,19 @@ class Launches(TorchDispatchMode):
 def launches(operation: Operation, given: list[Any], monkeypatch: pytest.MonkeyPatch, layout: str = "HWC") -> list[str]:
     """Return the calls of torch by which operators compute a batch."""
     calls: list[list[str]] = []
-    compute = DeviceSamplesStep._groupwise
 
-    def counted(self: Any, *arguments: Any) -> Any:
-        with Launches() as mode:
-            found = compute(self, *arguments)
-        calls.append(mode.names)
-        return found
+    def counted(compute: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any) -> Any:
+            with Launches() as mode:
+                found = compute(*arguments)
+            calls.append(mode.names)
+            return found
+
+        return called
 
     with monkeypatch.context() as patch:
-        patch.setattr(DeviceSamplesStep, "_groupwise", counted)
+        for step, name in ((DeviceSamplesStep, "_groupwise"), (KernelStep, "_batchwise")):
+            patch.setattr(step, name, counted(getattr(step, name)))
         results(operation, given, layout)
     return [name for names in calls for name in names]
 
