@@ -57,14 +57,16 @@ def decode_on_device(
     Raises:
         Exception: any error of ``decode_group``.
     """
-    images: list[Any] = [None] * len(encoded) if cache is None else cache.find()
+    images: list[Any] = [None] * len(encoded)
+    is_missing = np.ones(len(encoded), np.bool_)
     sizes = out.shapes.prod(1)
-    # A file may have changed after it was read.
-    images = [
-        image if image is not None and len(image) == size else None
-        for image, size in zip(images, sizes.tolist(), strict=True)
-    ]
-    is_missing = np.array([image is None for image in images], np.bool_)
+    if cache is not None:
+        # A file may have changed after it was read.
+        images = [
+            image if image is not None and len(image) == size else None
+            for image, size in zip(cache.find(), sizes.tolist(), strict=True)
+        ]
+        is_missing = np.array([image is None for image in images], np.bool_)
     decoder = open_decoder(str(out.device), options)
     if decoder is not None:
         taken = is_missing & headers.are_ordinary()

@@ -6,7 +6,7 @@ decodes. A sample is identified by the entry of the reader from which it was rea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dalify.base.optional import torch
 from dalify.data import Batch
@@ -18,9 +18,6 @@ from dalify.executor.reader_step import ReaderStep
 from dalify.graph import Node, rule_arguments
 
 __all__ = ["CachedMixedStep"]
-
-if TYPE_CHECKING:
-    from dalify.kernels.random.philox import SampleDraws
 
 
 class CachedMixedStep(MixedStep):
@@ -49,15 +46,7 @@ class CachedMixedStep(MixedStep):
         )
         self.hits = self.misses = 0
 
-    def _preparation(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
-    ) -> dict[str, Any]:
-        extra = super()._preparation(frame, inputs, arguments, draws, count)
+    def _extended(self, extra: dict[str, Any], frame: Frame, inputs: list[Batch | None], count: int) -> dict[str, Any]:
         store = self._store
         if store is None:
             return extra

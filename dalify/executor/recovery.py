@@ -124,7 +124,8 @@ class Recovery:
 
     @staticmethod
     def _check(node: Node, policy: str, is_beside_reader: bool) -> None:
-        place: dict[str, Any] = {"line": node.line, "operator": node.operator.public_name}
+        call = node.call_of(None)
+        place: dict[str, Any] = {"line": call.line, "operator": call.operator}
         if policy not in ON_ERROR:
             raise ArgumentValueError(option_error_text("on_error", policy, ON_ERROR), **place)
         if policy == "skip" and not is_beside_reader:

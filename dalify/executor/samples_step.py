@@ -54,7 +54,7 @@ class SamplesStep(KernelStep):
         draws: SampleDraws | None,
         count: int,
     ) -> list[Batch]:
-        extra = self._preparation(frame, inputs, arguments, draws, count)
+        extra = self._extended(self._preparation(inputs, arguments, draws, count), frame, inputs, count)
         xs = [None if batch is None else self._samples(batch) for batch in inputs]
         like = xs[0] if xs else None
         specs, shapes = self._results(inputs, xs, arguments, extra, count)
@@ -113,13 +113,12 @@ class SamplesStep(KernelStep):
             return specs
         return count if name == "count" else draws
 
+    def _extended(self, extra: dict[str, Any], frame: Frame, inputs: list[Batch | None], count: int) -> dict[str, Any]:
+        """Return the result of `prepare` with what else the kernel gets; the given one must not change."""
+        return extra
+
     def _preparation(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> dict[str, Any]:
         """Return the result of `prepare`."""
         if self._operator.prepare_function is None:

@@ -147,6 +147,7 @@ class Facts(TypedDict, total=False):
     seed: int | None
     preserve: bool
     number: int
+    calls: tuple[JoinedCall, ...]
 
 
 def new_node(

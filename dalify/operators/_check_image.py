@@ -1,4 +1,6 @@
-"""Refuse files that the image decoder of the CPU refuses, before a decoder on the device gets them.
+"""Refuse files that the image decoders of the CPU refuse, before a decoder on the device gets them.
+
+The CPU refuses a file whatever the window is, so a random window is not needed.
 
 The pass ``place`` inserts it for ``on_error="skip"``, next to the reader that has to supply another sample; users do
 not call it.
@@ -17,7 +19,7 @@ from dalify.data.samples import Samples
 from dalify.registry import Spec, operator
 
 
-@operator(stands_for="fn.decoders.image")
+@operator
 def _check_image(
     encoded: Spec, /, *, output_type: DALIImageType = DALIImageType.RGB, adjust_orientation: bool = True
 ) -> Spec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -10,11 +11,22 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.images.convolve import mirrored_indices
+from dalify.kernels.arrays.padding_torch import on_padded
+from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.windows_torch import bordered_samples_torch
 from dalify.kernels.images.demosaic import MIN_WIDTH, demosaic_frames
-from dalify.kernels.images.frames import flat_frames, frame_count, per_frame, visual_layout
-from dalify.registry import PerSample, Spec, operator
+from dalify.kernels.images.frames import (
+    flat_frames,
+    folded_frames,
+    frame_count,
+    pairs,
+    per_frame,
+    per_frame_of_samples,
+    visual_layout,
+)
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -95,27 +107,25 @@ def _planes(x: Any, out: Any, layout: str) -> tuple[Any, Any]:
     return flat_frames(x, layout).reshape(target.shape[:3]), target
 
 
-def _positions(blue_position: Any, frames: int) -> list[tuple[int, int]]:
-    given = np.stack(blue_position) if isinstance(blue_position, list) else blue_position
-    if given.shape[-1] == 1:
-        given = np.repeat(given, 2, axis=-1)
-    rows = per_frame(given, frames, "blue_position", 2)
-    if ((rows < 0) | (rows > 1)).any():
-        wrong = rows[((rows < 0) | (rows > 1)).any(axis=1)][0]
-        raise ArgumentValueError(f"blue_position must be a row and a column, each 0 or 1; got {wrong.tolist()}.")
-    return [(int(row), int(column)) for row, column in rows]
+def _check_positions(rows: np.ndarray) -> None:
+    wrong = ((rows < 0) | (rows > 1)).any(axis=1)
+    if wrong.any():
+        raise ArgumentValueError(
+            f"blue_position must be a row and a column, each 0 or 1; got {rows[wrong][0].tolist()}."
+        )
 
 
 @debayer.cpu
 def _(out: np.ndarray, x: np.ndarray, *, algorithm: str | None, blue_position: np.ndarray, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     source, target = _planes(x, out, layout)
-    positions = _positions(blue_position, frame_count(layout, spec.shape or ()))
+    positions = per_frame(pairs(blue_position), frame_count(layout, spec.shape or ()), "blue_position", 2)
+    _check_positions(positions)
     is_bilinear = algorithm in (None, "bilinear_ocv") and source.dtype == np.uint8
     if is_bilinear and source.shape[1] >= _MIN_EXTENT and source.shape[2] >= MIN_WIDTH:
-        demosaic_frames(target, source, (1 + np.array(positions)) % 2)
+        demosaic_frames(target, source, (1 + positions) % 2)
         return
-    for mosaic, image, position in zip(source, target, positions, strict=True):
+    for mosaic, image, position in zip(source, target, positions.tolist(), strict=True):
         if algorithm == "default_npp":
             _correlate(image, _add_border(mosaic), (1 + position[0]) % 2, (1 + position[1]) % 2)
         elif min(mosaic.shape) < _MIN_EXTENT:
@@ -129,9 +139,9 @@ def _add_border(mosaic: np.ndarray) -> np.ndarray:
 
 
 def _demosaic(
-    mosaic: np.ndarray, algorithm: str | None, position: tuple[int, int], image: np.ndarray | None = None
+    mosaic: np.ndarray, algorithm: str | None, position: Sequence[int], image: np.ndarray | None = None
 ) -> np.ndarray:
-    code = getattr(cv2, f"COLOR_Bayer{_TILES[position]}{_ENDINGS[algorithm or 'bilinear_ocv']}")
+    code = getattr(cv2, f"COLOR_Bayer{_TILES[position[0], position[1]]}{_ENDINGS[algorithm or 'bilinear_ocv']}")
     result = cv2.demosaicing(mosaic, code, dst=image)
     return result.reshape(*mosaic.shape, -1)
 
@@ -169,30 +179,47 @@ def _correlate(out, padded, blue_row, blue_column):
             out[y, x, 2] = blue
 
 
-@debayer.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, algorithm: str | None, blue_position: np.ndarray, spec: Spec) -> None:
+@debayer.gpu_samples
+def _(out: DeviceSamples, x: DeviceSamples, *, algorithm: str | None, blue_position: Vectors, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    source, target = _planes(x, out, layout)
-    positions = _positions(blue_position, frame_count(layout, spec.shape or ()))
+    rows = per_frame_of_samples(pairs(blue_position), x, layout, "blue_position", 2)
+    _check_positions(rows)
+    source, target = folded_frames(x, layout), folded_frames(out, "FHWC" if layout.startswith("F") else "HWC")
+    source = source.reshaped(source.shapes[:, :2])
     if algorithm == "vng_ocv":  # branches per pixel over eight directions: left to OpenCV, on the host
-        for mosaic, image, position in zip(source.cpu().numpy(), target, positions, strict=True):
-            if min(mosaic.shape) < _MIN_EXTENT:
-                result = _demosaic(_add_border(mosaic), algorithm, position)[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
-            else:
-                result = _demosaic(mosaic, algorithm, position)
-            image.copy_(torch.as_tensor(np.ascontiguousarray(result)))
+        _demosaic_on_host(target, source, rows)
         return
-    blue = torch.as_tensor([[(1 + row) % 2, (1 + column) % 2] for row, column in positions], device=x.device)
-    _demosaic_torch(target, source, algorithm or "bilinear_ocv", blue)
+    padded = DeviceSamples.empty(source.shapes + 2 * _MARGIN, source.dtype, source.device)
+    bordered_samples_torch(padded, source, np.full_like(source.shapes, -_MARGIN), "reflect_101")
+    _demosaic_padded(target, padded, algorithm=algorithm or "bilinear_ocv", blue=(1 + rows) % 2)
 
 
-def _demosaic_torch(out: Tensor, x: Tensor, algorithm: str, blue: Tensor) -> None:
-    """Demosaic [N, H, W] like the CPU kernel; `blue` is the parity of the blue rows and columns, [N, 2]."""
-    height, width = x.shape[1:]
+def _demosaic_on_host(out: DeviceSamples, x: DeviceSamples, positions: np.ndarray) -> None:
+    mosaics = DeviceSamples(x.block.cpu(), x.offsets, x.shapes).tensors()
+    images = np.zeros(out.block.numel(), np.uint8)
+    for tensor, start, position in zip(mosaics, out.offsets.tolist(), positions.tolist(), strict=True):
+        mosaic = tensor.numpy()
+        if min(mosaic.shape) < _MIN_EXTENT:
+            result = _demosaic(_add_border(mosaic), "vng_ocv", position)[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
+        else:
+            result = _demosaic(mosaic, "vng_ocv", position)
+        images[start : start + result.size] = result.reshape(-1)
+    out.block.copy_(uploaded(images, out.device))
+
+
+@on_padded
+def _demosaic_padded(out: Tensor, x: Tensor, *, algorithm: str, blue: np.ndarray, extents: np.ndarray) -> None:
+    """Demosaic like the CPU kernel.
+
+    Args:
+        out: [N, H, W, channels].
+        x: mosaics with borders of `_MARGIN` pixels.
+        algorithm: name.
+        blue: parity of the blue rows and columns, [N, 2].
+        extents: of the mosaics with borders, [N, 2].
+    """
+    height, width = out.shape[1:3]
     padded = x.int()
-    for axis in (1, 2):
-        index = torch.as_tensor(mirrored_indices(x.shape[axis], _MARGIN), device=x.device)
-        padded = padded.index_select(axis, index)
 
     def shifted(dy: int, dx: int) -> Tensor:
         return padded[:, _MARGIN + dy : _MARGIN + dy + height, _MARGIN + dx : _MARGIN + dx + width]
@@ -200,8 +227,9 @@ def _demosaic_torch(out: Tensor, x: Tensor, algorithm: str, blue: Tensor) -> Non
     here = shifted(0, 0)
     left, right, above, below = shifted(0, -1), shifted(0, 1), shifted(-1, 0), shifted(1, 0)
     corners = shifted(-1, -1) + shifted(-1, 1) + shifted(1, -1) + shifted(1, 1)
-    rows = torch.arange(height, device=x.device)[None, :, None] % 2 == blue[:, 0, None, None]
-    columns = torch.arange(width, device=x.device)[None, None, :] % 2 == blue[:, 1, None, None]
+    parity = uploaded(blue, x.device)
+    rows = torch.arange(height, device=x.device)[None, :, None] % 2 == parity[:, 0, None, None]
+    columns = torch.arange(width, device=x.device)[None, None, :] % 2 == parity[:, 1, None, None]
     is_blue, is_red = rows & columns, ~rows & ~columns
     if algorithm == "gray_ocv":
         # All sums are in quarters, so that nothing is rounded before the colors are weighted.
@@ -228,8 +256,13 @@ def _demosaic_torch(out: Tensor, x: Tensor, algorithm: str, blue: Tensor) -> Non
             for own, other, is_row in ((is_red, is_blue, False), (is_blue, is_red, True))
         )
         result = torch.stack([red, green, blues], dim=-1)
-    out.copy_(result)
-    if algorithm != "default_npp" and min(height, width) >= _MIN_EXTENT:
+    if algorithm != "default_npp":
         # OpenCV copies the colors of the border pixels from their inner neighbors.
-        out[:, :, 0], out[:, :, -1] = out[:, :, 1].clone(), out[:, :, -2].clone()
-        out[:, 0], out[:, -1] = out[:, 1].clone(), out[:, -2].clone()
+        sizes = extents - 2 * _MARGIN
+        inset = (sizes.min(axis=1) >= _MIN_EXTENT).astype(np.int64)[:, None]
+        row, column = (
+            uploaded(np.clip(np.arange(length), inset, sizes[:, axis, None] - 1 - inset), x.device)
+            for axis, length in enumerate((height, width))
+        )
+        result = result[torch.arange(len(x), device=x.device)[:, None, None], row[:, :, None], column[:, None, :]]
+    out.copy_(result)

@@ -88,7 +88,9 @@ def _checked(node: Node, moved: Callable[[Edge, str], Edge]) -> Node:
     operator = catalog.find(node.operator.checked_by or "")
     arguments = {key: value for key, value in node.arguments.items() if key in operator.parameters}
     given = {**arguments, "on_error": "skip"}
-    check = new_edge(operator.name, (moved(first, "cpu"),), given, branch=node.branch, line=node.line)
+    check = new_edge(
+        operator.name, (moved(first, "cpu"),), given, branch=node.branch, line=node.line, calls=node.user_calls
+    )
     arguments = {**node.arguments, "on_error": "raise"}
     return replace(node, inputs=(check, *node.inputs[1:]), arguments=arguments)
 

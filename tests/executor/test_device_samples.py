@@ -28,6 +28,13 @@ def _rotation(image: Any) -> Any:
     return fn.warp_affine(image, matrix=fn.transforms.rotation(angle=25.0, center=(9.0, 7.0)), fill_value=40)
 
 
+def _mosaic(image: Any) -> Any:
+    """Return gray images of even extents."""
+    gray = fn.color_space_conversion(image, image_type=types.RGB, output_type=types.GRAY)
+    doubled = fn.cat(gray, gray, axis=0)
+    return fn.cat(doubled, doubled, axis=1)
+
+
 # Each of them with constant arguments, so that a sample has the same result alone.
 OPERATIONS: dict[str, Operation] = {
     "cast": lambda x: fn.cast(x, dtype=types.FLOAT16),
@@ -70,6 +77,12 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "erode": lambda x: fn.experimental.erode(x, mask_size=[4, 5], iterations=2, border_mode="reflect_101"),
     "erode, wide": lambda x: fn.experimental.erode(x, mask_size=[41, 3], border_mode="wrap"),
+    "median_blur": lambda x: fn.experimental.median_blur(x, window_size=[5, 3]),
+    "median_blur, planar": lambda x: fn.experimental.median_blur(fn.transpose(x, perm=[2, 0, 1]), window_size=3),
+    "debayer": lambda x: fn.debayer(_mosaic(x), blue_position=[1, 0]),
+    "debayer, edges": lambda x: fn.debayer(_mosaic(x), blue_position=[0, 1], algorithm="edgeaware_ocv"),
+    "debayer to gray": lambda x: fn.debayer(_mosaic(x), blue_position=0, algorithm="gray_ocv"),
+    "debayer, derivatives": lambda x: fn.debayer(_mosaic(x), blue_position=1, algorithm="default_npp"),
     "flip": lambda x: fn.flip(x, horizontal=1, vertical=1),
     "crop": lambda x: fn.crop(x, crop=(5, 7), crop_pos_x=0.3, dtype=types.FLOAT),
     "crop, filled": lambda x: fn.crop(x, crop=(30, 20), out_of_bounds_policy="pad", fill_values=[7.0, 8.0, 9.0]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -110,3 +111,43 @@ def test_laplacians_with_windows_of_several_sizes(frames: bool) -> None:
 
     for found, expected in both(operation, "FHWC" if frames else "HWC", samples("uint8", frames), sizes):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-3)
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "int16", "float32"])
+@pytest.mark.parametrize("frames", [False, True])
+def test_medians_of_windows_of_several_sizes(dtype: str, frames: bool) -> None:
+    sizes = [np.array(size, np.int32) for size in ([3, 5], [7, 1], [3, 5], [1, 3])]
+
+    def operation(data: Any, sizes: Any) -> Any:
+        return fn.experimental.median_blur(data, window_size=sizes)
+
+    for found, expected in both(operation, "FHWC" if frames else "HWC", samples(dtype, frames), sizes):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize(
+    ("algorithm", "dtype"),
+    [
+        *itertools.product(["bilinear_ocv", "edgeaware_ocv", "gray_ocv", "default_npp"], ["uint8", "uint16"]),
+        ("vng_ocv", "uint8"),
+    ],
+)
+@pytest.mark.parametrize("frames", [False, True])
+def test_mosaics_of_several_positions_and_sizes(algorithm: str, dtype: str, frames: bool) -> None:
+    random = np.random.default_rng(9)
+    shapes = [(8, 14), (2, 2), (60, 44), (2, 16), (4, 4)]
+    given = [
+        random.integers(0, np.iinfo(dtype).max, (n + 1, *shape) if frames else shape).astype(dtype)
+        for n, shape in enumerate(shapes)
+    ]
+    positions = [np.array(position, np.int32) for position in ([0, 0], [0, 1], [1, 0], [1, 1], [0, 1])]
+
+    def operation(data: Any, positions: Any) -> Any:
+        return fn.debayer(data, blue_position=positions, algorithm=algorithm)
+
+    for found, expected in both(operation, "FHW" if frames else "HW", given, positions):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)

@@ -22,8 +22,9 @@ from dalify.base.small_arrays import counting
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
-from dalify.kernels.arrays.grid_torch import Grid, common_unit
+from dalify.kernels.arrays.grid_torch import Grid
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.windows_torch import bordered_samples_torch, window_samples_torch
 from dalify.kernels.dispatch import prefer_triton
 
 if TYPE_CHECKING:
@@ -198,6 +199,8 @@ def convolve_samples_torch(
 ) -> None:
     """`convolve_samples` for samples on the device, with one pass over the results for each axis and tap.
 
+    Samples of several shapes get their borders first.
+
     Args:
         out: to fill, the shapes of `x`; none is empty.
         x: N samples.
@@ -207,26 +210,59 @@ def convolve_samples_torch(
     if x.dense is not None and out.dense is not None:
         convolve_axes_torch(out.dense, x.dense, kernels, first_axis + 1)
         return
-    source = x
-    for number in range(len(kernels[0])):
-        axis = first_axis + number
-        unit = common_unit(x, axis + 1)
-        grid = Grid(out, source, axis + 1 if unit else x.ndim, unit or 1)
-        weights = _centered([each[number] for each in kernels])
-        coordinate, extent = grid.coordinates[axis], grid.of_sample(x.shapes[:, axis])
-        period = (2 * extent - 2).clamp(min=1)
-        total: Tensor | None = None
-        for tap in range(weights.shape[1]):
-            place = (coordinate + (tap - weights.shape[1] // 2)).remainder(period)
-            sources = [*grid.coordinates]
-            sources[axis] = torch.minimum(torch.minimum(place, period - place), extent - 1)
-            values = grid.read(source, grid.sources(source, sources)).float()
-            weight = grid.of_sample(weights[:, tap])
-            weight = weight.unsqueeze(-1) if grid.unit > 1 and weight.ndim else weight
-            total = values * weight if total is None else total.add_(values * weight)
-        assert total is not None, "dalify bug: a kernel without taps"
-        source = DeviceSamples(grid.whole(total), out.offsets, out.shapes)
-    saturate_cast_torch(out.block, source.block)
+    tables = [_centered([each[number] for each in kernels]) for number in range(len(kernels[0]))]
+    shapes, begin = x.shapes.copy(), np.zeros_like(x.shapes)
+    for axis, table in enumerate(tables, first_axis):
+        shapes[:, axis] += table.shape[1] - 1
+        begin[:, axis] = -(table.shape[1] // 2)
+    strides = [shapes[:, axis + 1 :].prod(1) for axis in range(first_axis, first_axis + len(tables))]
+    sizes = shapes.prod(1)
+    ends = np.cumsum(sizes)
+    # Each pass reads behind the last sample, and its result is shorter.
+    behind = sum((table.shape[1] - 1) * int(each.max()) for table, each in zip(tables, strides, strict=True))
+    block = torch.empty(int(ends[-1]) + behind, dtype=torch.float32, device=x.device)
+    padded = DeviceSamples(block, ends - sizes, shapes)
+    bordered_samples_torch(padded, x, begin, "reflect_101")
+    flat = padded.flattened()
+    grid = Grid(flat, flat, 1)
+    for table, each in zip(tables, strides, strict=True):
+        block = _weighted_sums(block, grid, table, each)
+    result = DeviceSamples(torch.empty(out.block.shape, dtype=block.dtype, device=x.device), out.offsets, out.shapes)
+    window_samples_torch(result, DeviceSamples(block, padded.offsets, shapes), np.zeros_like(shapes))
+    saturate_cast_torch(out.block, result.block)
+
+
+def _weighted_sums(block: Tensor, grid: Grid, weights: np.ndarray, strides: np.ndarray) -> Tensor:
+    """Return the weighted sum of each element and those behind it along an axis.
+
+    Where a window exceeds the axis, the result may have any values; behind the last whole window it has none.
+
+    Args:
+        block: elements of the samples, float32.
+        grid: of the elements.
+        weights: of each sample, float32 [N, width of the window].
+        strides: elements of the block from one to the next along the axis, int64 [N].
+    """
+    size = block.numel() - (weights.shape[1] - 1) * int(strides.max())
+    first = int(strides[0])
+    origin = stride = None
+    if (strides != first).any():
+        origin = torch.arange(size, dtype=grid.kind, device=block.device)
+        stride = grid.of_sample(strides)[:size]
+    total: Tensor | None = None
+    for tap, column in enumerate(weights.T):
+        if origin is None or stride is None or tap == 0:
+            values = block[tap * first : tap * first + size]
+        else:
+            values = block.index_select(0, torch.add(origin, stride, alpha=tap))
+        if (column == column[0]).all():
+            weight = float(column[0])
+            total = values * weight if total is None else total.add_(values, alpha=weight)
+        else:
+            product = values * grid.of_sample(column)[:size]
+            total = product if total is None else total.add_(product)
+    assert total is not None, "dalify bug: a kernel without taps"
+    return total
 
 
 def _centered(kernels: Sequence[np.ndarray]) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 from dalify.base.errors import LayoutError, ShapeError
 from dalify.data import DALIDataType, Spec
 
-__all__ = ["flat_frames", "folded_frames", "frame_count", "per_frame", "per_frame_of_samples", "visual_layout"]
+__all__ = ["flat_frames", "folded_frames", "frame_count", "pairs", "per_frame", "per_frame_of_samples", "visual_layout"]
 
 
 def visual_layout(spec: Spec, allowed: Sequence[str]) -> str:
@@ -58,6 +58,11 @@ def flat_frames(x: Any, layout: str) -> Any:
 def folded_frames(x: Any, layout: str) -> Any:
     """Return each frame of sequences (`Samples` or `DeviceSamples`) as a sample; single images are unchanged."""
     return x.folded(1)[0] if layout.startswith("F") else x
+
+
+def pairs(values: Any) -> list[np.ndarray]:
+    """Return an argument of each sample with two numbers where it has one."""
+    return [np.repeat(value, 2, axis=-1) if value.shape[-1] == 1 else value for value in values]
 
 
 def per_frame_of_samples(values: Any, x: Any, layout: str, name: str, width: int | None = None) -> np.ndarray:

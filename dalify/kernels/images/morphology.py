@@ -20,7 +20,7 @@ from dalify.data.spec import Spec
 from dalify.kernels.arrays.grid_torch import Grid
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch, window_samples_torch
 from dalify.kernels.images.convolve import bordered_indices
-from dalify.kernels.images.frames import folded_frames, per_frame, per_frame_of_samples
+from dalify.kernels.images.frames import folded_frames, pairs, per_frame, per_frame_of_samples
 from dalify.kernels.images.image_planes import filter_layout, planes
 
 if TYPE_CHECKING:
@@ -61,11 +61,6 @@ def morphology_spec(x: Spec, border_mode: str, iterations: int) -> Spec:
     if x.dtype in (DALIDataType.INT64, DALIDataType.UINT64):
         raise DTypeError(f"the input has dtype {x.dtype!s}; 64-bit integers are not supported.")
     return x
-
-
-def _pairs(values: Any) -> list[np.ndarray]:
-    """Return an argument of each sample with two numbers where it has one."""
-    return [np.repeat(value, 2, axis=-1) if value.shape[-1] == 1 else value for value in values]
 
 
 def _masks(
@@ -135,7 +130,7 @@ def min_max_filter_cpu(
     source, frames = planes(x, layout)
     target, _ = planes(out, layout)
     sizes, anchors = (
-        per_frame(_pairs(values), frames, name, 2) for name, values in (("mask_size", mask_size), ("anchor", anchor))
+        per_frame(pairs(values), frames, name, 2) for name, values in (("mask_size", mask_size), ("anchor", anchor))
     )
     reaches = _masks(sizes, anchors, iterations, np.repeat(np.arange(len(x)), frames))
     held = _CONVERTED_TO.get(x.dtype.str[1:] if x.dtype.kind != "b" else "b")
@@ -174,8 +169,7 @@ def min_max_filter_samples_torch(
 ) -> None:
     """`min_max_filter_cpu` for all samples of a chunk on the device, none of them empty; masks are on the host."""
     rows = [
-        per_frame_of_samples(_pairs(v), x, layout, name, 2)
-        for name, v in (("mask_size", mask_size), ("anchor", anchor))
+        per_frame_of_samples(pairs(v), x, layout, name, 2) for name, v in (("mask_size", mask_size), ("anchor", anchor))
     ]
     source, owners = x.folded(int(layout.startswith("F")))
     target = folded_frames(out, layout)

@@ -62,7 +62,7 @@ def _(out: Samples, encoded: Samples, *, options: DecodeOptions, windows: np.nda
     decode(out, encoded, options, headers, windows)
 
 
-@image_random_crop.mixed_samples(reason_against, checked_by="_check_random_crop")
+@image_random_crop.mixed_samples(reason_against, checked_by="_check_image")
 def _(
     out: DeviceSamples,
     encoded: Samples,

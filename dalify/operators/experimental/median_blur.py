@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import cv2
 import numpy as np
@@ -10,11 +10,15 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.frozen import read_only
+from dalify.kernels.arrays.padding_torch import on_padded
+from dalify.kernels.arrays.torch_unsigned import movable_torch
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.convolve import bordered_indices
-from dalify.kernels.images.frames import per_frame
+from dalify.kernels.images.frames import folded_frames, pairs, per_frame, per_frame_of_samples
 from dalify.kernels.images.image_planes import filter_layout, planes
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 _MAX_WINDOW = 255
 _CV_CHANNELS = (1, 3, 4)
@@ -50,18 +54,13 @@ def median_blur(
     return x
 
 
-def _windows(window_size: Any, frames: int) -> list[tuple[int, int]]:
-    """Return width and height for each frame."""
-    given = np.stack(window_size) if isinstance(window_size, list) else window_size
-    given = np.repeat(given, 2, axis=-1) if given.shape[-1] == 1 else given
-    rows = per_frame(given, frames, "window_size", 2)
+def _check_windows(rows: np.ndarray) -> None:
     wrong = (rows % 2 == 0) | (rows < 1) | (rows > _MAX_WINDOW)
     if wrong.any():
         raise ArgumentValueError(
             f"window_size must be odd and between 1 and {_MAX_WINDOW}; got {rows[wrong.any(axis=1)][0].tolist()}.",
             hint="For example window_size=[3, 3].",
         )
-    return [(int(width), int(height)) for width, height in rows]
 
 
 @njit(nogil=True, cache=True)
@@ -123,23 +122,43 @@ def _(out: np.ndarray, x: np.ndarray, *, window_size: np.ndarray, spec: Spec) ->
     layout = filter_layout(spec)
     source, frames = planes(x, layout)
     target, _ = planes(out, layout)
-    for images, results, (width, height) in zip(source, target, _windows(window_size, frames), strict=True):
+    windows = per_frame(pairs(window_size), frames, "window_size", 2)
+    _check_windows(windows)
+    for images, results, (width, height) in zip(source, target, windows.tolist(), strict=True):
         for image, result in zip(images, results, strict=True):
             _blur(result, image, width, height)
 
 
-@median_blur.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, window_size: np.ndarray, spec: Spec) -> None:
+@median_blur.gpu_samples
+def _(out: DeviceSamples, x: DeviceSamples, *, window_size: Vectors, spec: Spec) -> None:
     layout = filter_layout(spec)
-    source, frames = planes(x, layout)
-    target, _ = planes(out, layout)
-    for images, results, (width, height) in zip(source, target, _windows(window_size, frames), strict=True):
-        data = images if images.dtype.is_floating_point else images.long()  # torch.median supports few integer types
-        for axis, radius in ((1, height // 2), (2, width // 2)):
-            index, _ = bordered_indices(images.shape[axis], radius, radius, "clamp")
-            data = data.index_select(axis, torch.as_tensor(index, device=x.device))
-        rows = max(1, _MAX_ELEMENTS // max(1, width * height * images[:, 0].numel()))
-        for first in range(0, images.shape[1], rows):
-            part = data[:, first : first + rows + height - 1].unfold(1, height, 1).unfold(2, width, 1)
-            found = part.reshape(*part.shape[:-2], -1).median(dim=-1).values
-            results[:, first : first + rows].copy_(found)
+    rows = per_frame_of_samples(pairs(window_size), x, layout, "window_size", 2)
+    _check_windows(rows)
+    axis = layout.index("H") - layout.startswith("F")
+    _blur_padded(folded_frames(out, layout), folded_frames(x, layout), windows=rows, axis=axis)
+
+
+@on_padded  # the border repeats the edges, as padding does
+def _blur_padded(out: torch.Tensor, x: torch.Tensor, *, windows: np.ndarray, axis: int) -> None:
+    form = (len(x), math.prod(x.shape[1 : axis + 1]), *x.shape[axis + 1 : axis + 3], -1)
+    source, target = x.reshape(form), out.view(form)
+    # torch.median supports few integer types.
+    source = source if source.dtype.is_floating_point else source.long()
+    kinds = np.unique(windows, axis=0)
+    for width, height in kinds.tolist():
+        numbers = np.flatnonzero((windows == (width, height)).all(axis=1))
+        picked = None if len(kinds) == 1 else uploaded(numbers, x.device)
+        data = source if picked is None else source.index_select(0, picked)
+        extents = data.shape[2:4]
+        for place, extent, radius in zip((2, 3), extents, (height // 2, width // 2), strict=True):
+            index, _ = bordered_indices(extent, radius, radius, "clamp")
+            data = data.index_select(place, uploaded(index, x.device))
+        rows = max(1, _MAX_ELEMENTS // max(1, width * height * data[:, :, 0].numel()))
+        for first in range(0, extents[0], rows):
+            part = data[:, :, first : first + rows + height - 1].unfold(2, height, 1).unfold(3, width, 1)
+            found = part.flatten(-2).median(dim=-1).values.to(out.dtype)
+            results = movable_torch(target[:, :, first : first + rows])
+            if picked is None:
+                results.copy_(movable_torch(found))
+            else:
+                results.index_copy_(0, picked, movable_torch(found))

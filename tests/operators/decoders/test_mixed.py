@@ -10,36 +10,26 @@ import numpy as np
 import pytest
 import torch
 
-from dalify import fn, types
+from dalify import fn, pipeline_def, types
 from dalify.base import optional
-from dalify.base.errors import ArgumentValueError, DecodeError, DeviceError
+from dalify.base.errors import ArgumentValueError, DecodeError, DeviceError, GraphError
 from dalify.codecs import decode_on_device, device_jpeg
 from dalify.codecs.nvimagecodec import NvImageCodecDecoder
 from dalify.executor.device_steps import emulated
-from tests.operators.decoders.mixed_pipelines import (
-    BATCH,
-    LARGEST_MEAN_ON_DEVICES,
-    OPERATORS,
-    assert_same,
-    assert_same_batches,
-    batches,
-    damaged,
-    jpeg,
-    other,
-    pipeline,
-    write,
-)
+from tests.operators.decoders import mixed_pipelines as mixed
 
 pytestmark = pytest.mark.gpu
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", mixed.OPERATORS)
 def test_same_images_as_on_the_host(name: str, many: list[str], calls: list[int]) -> None:
-    ours, theirs = (pipeline(many, device, OPERATORS[name]) for device in ("mixed", "cpu"))
-    for (images, labels), (expected, expected_labels) in zip(batches(ours, 3), batches(theirs, 3), strict=True):
+    ours, theirs = (mixed.pipeline(many, device, mixed.OPERATORS[name]) for device in ("mixed", "cpu"))
+    for (images, labels), (expected, expected_labels) in zip(
+        mixed.batches(ours, 3), mixed.batches(theirs, 3), strict=True
+    ):
         assert labels == expected_labels
         for found, wanted in zip(images, expected, strict=True):
-            assert_same(found, wanted)
+            mixed.assert_same(found, wanted)
     # Windows of images that are rotated are decoded on the host.
     assert sum(calls[:2]) == (8 if name in ("crop", "random crop", "slice") else 10)
 
@@ -57,15 +47,15 @@ def test_the_decoder_decodes_only_the_window(
         return images
 
     monkeypatch.setattr(NvImageCodecDecoder, "decode", decode)
-    pipe = pipeline(many[:BATCH], "mixed", OPERATORS[name], prefetch_queue_depth=1)
-    ((images, _),) = batches(pipe, 1)
+    pipe = mixed.pipeline(many[: mixed.BATCH], "mixed", mixed.OPERATORS[name], prefetch_queue_depth=1)
+    ((images, _),) = mixed.batches(pipe, 1)
     assert shapes == [image.shape for image in images]
 
 
 def test_one_call_for_a_batch(many: list[str], calls: list[int]) -> None:
-    pipe = pipeline(many[:8], "mixed", OPERATORS["image"], prefetch_queue_depth=1)
+    pipe = mixed.pipeline(many[:8], "mixed", mixed.OPERATORS["image"], prefetch_queue_depth=1)
     pipe.run()
-    assert calls == [BATCH]
+    assert calls == [mixed.BATCH]
 
 
 def test_crop_that_is_fused_with_the_decoder(many: list[str], calls: list[int]) -> None:
@@ -73,13 +63,13 @@ def test_crop_that_is_fused_with_the_decoder(many: list[str], calls: list[int]) 
         images = fn.decoders.image(encoded, device=device, hw_decoder_load=0.4)
         return fn.random_resized_crop(images, size=[24, 32])
 
-    ours, theirs = (pipeline(many, device, cropped) for device in ("mixed", "cpu"))
-    for (images, _), (expected, _) in zip(batches(ours, 3), batches(theirs, 3), strict=True):
+    ours, theirs = (mixed.pipeline(many, device, cropped) for device in ("mixed", "cpu"))
+    for (images, _), (expected, _) in zip(mixed.batches(ours, 3), mixed.batches(theirs, 3), strict=True):
         for found, wanted in zip(images, expected, strict=True):
             # The kernels of resize for devices round differently.
             if emulated():
                 np.testing.assert_allclose(found.astype(int), wanted, atol=1)
-            assert np.abs(found.astype(float) - wanted).mean() < LARGEST_MEAN_ON_DEVICES
+            assert np.abs(found.astype(float) - wanted).mean() < mixed.LARGEST_MEAN_ON_DEVICES
     assert "decodes only what" in ours.explain()
     assert sum(calls[:2]) == 10
 
@@ -92,20 +82,20 @@ def test_decoders_in_branches(many: list[str], calls: list[int]) -> None:
             images = fn.flip(fn.decoders.image(encoded, device=device))
         return images
 
-    ours, theirs = (pipeline(many, device, branching) for device in ("mixed", "cpu"))
-    for (images, _), (expected, _) in zip(batches(ours, 3), batches(theirs, 3), strict=True):
+    ours, theirs = (mixed.pipeline(many, device, branching) for device in ("mixed", "cpu"))
+    for (images, _), (expected, _) in zip(mixed.batches(ours, 3), mixed.batches(theirs, 3), strict=True):
         for found, wanted in zip(images, expected, strict=True):
-            assert_same(found, wanted)
+            mixed.assert_same(found, wanted)
     assert calls
 
 
 def test_processes_send_files(many: list[str], calls: list[int]) -> None:
-    ours = pipeline(many, "mixed", OPERATORS["random crop"], processes=1)
-    theirs = pipeline(many, "cpu", OPERATORS["random crop"])
+    ours = mixed.pipeline(many, "mixed", mixed.OPERATORS["random crop"], processes=1)
+    theirs = mixed.pipeline(many, "cpu", mixed.OPERATORS["random crop"])
     try:
-        for (images, _), (expected, _) in zip(batches(ours, 2), batches(theirs, 2), strict=True):
+        for (images, _), (expected, _) in zip(mixed.batches(ours, 2), mixed.batches(theirs, 2), strict=True):
             for found, wanted in zip(images, expected, strict=True):
-                assert_same(found, wanted)
+                mixed.assert_same(found, wanted)
     finally:
         ours.close()
     assert calls
@@ -119,17 +109,27 @@ DAMAGES = ["truncated", "no quantization tables", "no header", "text"]
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_errors_are_those_of_the_host(damage: str, tmp_path: Path, calls: list[int]) -> None:
-    files = write(tmp_path, [jpeg(0), jpeg(1), jpeg(2), damaged(damage), jpeg(4), *(jpeg(seed) for seed in range(5))])
+    files = mixed.write(
+        tmp_path,
+        [
+            mixed.jpeg(0),
+            mixed.jpeg(1),
+            mixed.jpeg(2),
+            mixed.damaged(damage),
+            mixed.jpeg(4),
+            *(mixed.jpeg(seed) for seed in range(5)),
+        ],
+    )
     texts = []
     for device in ("mixed", "cpu"):
-        pipe = pipeline(files, device, OPERATORS["image"])
+        pipe = mixed.pipeline(files, device, mixed.OPERATORS["image"])
         with pytest.raises(DecodeError) as caught:
             pipe.run()
         texts.append(str(caught.value))
         assert "03.img" in texts[-1]
         assert "sample 3" in texts[-1]
         assert "mixed_pipelines.py" in texts[-1]
-        assert len(pipe.run()[0]) == BATCH  # the next batch
+        assert len(pipe.run()[0]) == mixed.BATCH  # the next batch
     assert texts[0] == texts[1]
     assert calls
 
@@ -140,18 +140,30 @@ def test_errors_are_those_of_the_host(damage: str, tmp_path: Path, calls: list[i
 def test_bad_samples_are_replaced_as_on_the_host(
     where: str, policy: str, damage: str, tmp_path: Path, calls: list[int]
 ) -> None:
-    files = write(tmp_path, [jpeg(0), jpeg(1), jpeg(2), damaged(damage), jpeg(4), *(jpeg(seed) for seed in range(5))])
+    files = mixed.write(
+        tmp_path,
+        [
+            mixed.jpeg(0),
+            mixed.jpeg(1),
+            mixed.jpeg(2),
+            mixed.damaged(damage),
+            mixed.jpeg(4),
+            *(mixed.jpeg(seed) for seed in range(5)),
+        ],
+    )
     on_error: dict[str, Any] = {"on_error": policy}
 
     def decoded(encoded: Any, device: str) -> Any:
         return fn.decoders.image(encoded, device=device, **(on_error if where == "operator" else {}))
 
     options = on_error if where == "pipeline" else {}
-    ours, theirs = (pipeline(files, device, decoded, **options) for device in ("mixed", "cpu"))
-    for (images, labels), (expected, expected_labels) in zip(batches(ours, 4), batches(theirs, 4), strict=True):
+    ours, theirs = (mixed.pipeline(files, device, decoded, **options) for device in ("mixed", "cpu"))
+    for (images, labels), (expected, expected_labels) in zip(
+        mixed.batches(ours, 4), mixed.batches(theirs, 4), strict=True
+    ):
         assert labels == expected_labels
         for found, wanted in zip(images, expected, strict=True):
-            assert_same(found, wanted)
+            mixed.assert_same(found, wanted)
     assert [(bad.source, bad.error, bad.line, bad.sample) for bad in ours.bad_samples()] == [
         (bad.source, bad.error, bad.line, bad.sample) for bad in theirs.bad_samples()
     ]
@@ -163,19 +175,21 @@ def test_bad_samples_are_replaced_as_on_the_host(
 def test_damage_inside_of_the_compressed_data_is_no_error_as_on_the_host(
     policy: str, tmp_path: Path, calls: list[int]
 ) -> None:
-    whole, middle = jpeg(11), len(jpeg(11)) // 2
-    files = write(
+    whole, middle = mixed.jpeg(11), len(mixed.jpeg(11)) // 2
+    files = mixed.write(
         tmp_path,
         [
             whole[:middle] + b"\xff\xd9",
             whole[:middle] + bytes(100) + whole[middle + 100 :],
             whole[:middle] + b"\xff\xd9" + whole[middle:],
             whole[:middle] + whole[middle + 50 :],
-            jpeg(4),
+            mixed.jpeg(4),
         ],
     )
-    ours, theirs = (pipeline(files, device, OPERATORS["image"], on_error=policy) for device in ("mixed", "cpu"))
-    for (images, _), (expected, _) in zip(batches(ours, 2), batches(theirs, 2), strict=True):
+    ours, theirs = (
+        mixed.pipeline(files, device, mixed.OPERATORS["image"], on_error=policy) for device in ("mixed", "cpu")
+    )
+    for (images, _), (expected, _) in zip(mixed.batches(ours, 2), mixed.batches(theirs, 2), strict=True):
         for found, wanted in zip(images, expected, strict=True):
             assert found.shape == wanted.shape
             if emulated():  # how decoders of devices fill what is missing is up to them
@@ -184,22 +198,29 @@ def test_damage_inside_of_the_compressed_data_is_no_error_as_on_the_host(
     assert not theirs.bad_samples()
     assert calls
     if emulated():
-        assert calls[0] == BATCH
+        assert calls[0] == mixed.BATCH
 
 
 @pytest.mark.parametrize("processes", [0, 1])
 def test_skipped_files_of_all_kinds(processes: int, tmp_path: Path, calls: list[int]) -> None:
-    bad = [damaged("no quantization tables"), other("PNG", 1)[:900], jpeg(3, progressive=True)[:2000]]
-    good = [jpeg(0), other("PNG", 2), jpeg(4, progressive=True), *(jpeg(seed) for seed in range(6))]
-    files = write(tmp_path, [good[0], bad[0], *good[1:3], bad[1], *good[3:], bad[2]])
+    bad = [mixed.damaged("no quantization tables"), mixed.other("PNG", 1)[:900], mixed.jpeg(3, progressive=True)[:2000]]
+    good = [
+        mixed.jpeg(0),
+        mixed.other("PNG", 2),
+        mixed.jpeg(4, progressive=True),
+        *(mixed.jpeg(seed) for seed in range(6)),
+    ]
+    files = mixed.write(tmp_path, [good[0], bad[0], *good[1:3], bad[1], *good[3:], bad[2]])
     options: dict[str, Any] = {"on_error": "skip"}
-    ours = pipeline(files, "mixed", OPERATORS["image"], **options, processes=processes)
-    theirs = pipeline(files, "cpu", OPERATORS["image"], **options)
+    ours = mixed.pipeline(files, "mixed", mixed.OPERATORS["image"], **options, processes=processes)
+    theirs = mixed.pipeline(files, "cpu", mixed.OPERATORS["image"], **options)
     try:
-        for (images, labels), (expected, expected_labels) in zip(batches(ours, 4), batches(theirs, 4), strict=True):
+        for (images, labels), (expected, expected_labels) in zip(
+            mixed.batches(ours, 4), mixed.batches(theirs, 4), strict=True
+        ):
             assert labels == expected_labels
             for found, wanted in zip(images, expected, strict=True):
-                assert_same(found, wanted)
+                mixed.assert_same(found, wanted)
         assert [str(sample) for sample in ours.bad_samples()] == [str(sample) for sample in theirs.bad_samples()]
         assert len({sample.source for sample in ours.bad_samples()}) == len(bad)
     finally:
@@ -211,16 +232,18 @@ def test_skipped_files_of_all_kinds(processes: int, tmp_path: Path, calls: list[
 def test_files_are_skipped_before_random_windows(processes: int, tmp_path: Path, calls: list[int]) -> None:
     """The host refuses a file whatever the window is, so the check does not need the windows."""
     # The windows of some end before the data do.
-    bad = [jpeg(seed)[: len(jpeg(seed)) * 7 // 8] for seed in (1, 2)] + [jpeg(3, progressive=True)[:2500]]
-    bad += [damaged("no quantization tables"), damaged("text"), other("PNG", 1)[:-200]]
-    good = [jpeg(0), other("PNG", 2), jpeg(4, progressive=True), jpeg(9, orientation=6)]
-    good += [jpeg(seed) for seed in range(5, 10)]
-    paths = write(tmp_path, [good[0], *bad, *good[1:]])
+    bad = [mixed.jpeg(seed)[: len(mixed.jpeg(seed)) * 7 // 8] for seed in (1, 2)] + [
+        mixed.jpeg(3, progressive=True)[:2500]
+    ]
+    bad += [mixed.damaged("no quantization tables"), mixed.damaged("text"), mixed.other("PNG", 1)[:-200]]
+    good = [mixed.jpeg(0), mixed.other("PNG", 2), mixed.jpeg(4, progressive=True), mixed.jpeg(9, orientation=6)]
+    good += [mixed.jpeg(seed) for seed in range(5, 10)]
+    paths = mixed.write(tmp_path, [good[0], *bad, *good[1:]])
     options: dict[str, Any] = {"on_error": "skip"}
-    ours = pipeline(paths, "mixed", OPERATORS["random crop"], **options, processes=processes)
-    theirs = pipeline(paths, "cpu", OPERATORS["random crop"], **options)
+    ours = mixed.pipeline(paths, "mixed", mixed.OPERATORS["random crop"], **options, processes=processes)
+    theirs = mixed.pipeline(paths, "cpu", mixed.OPERATORS["random crop"], **options)
     try:
-        assert_same_batches(ours, theirs, 9)
+        mixed.assert_same_batches(ours, theirs, 9)
         assert [str(sample) for sample in ours.bad_samples()] == [str(sample) for sample in theirs.bad_samples()]
         assert {sample.source for sample in ours.bad_samples()} == {*paths[1:7]}
     finally:
@@ -229,27 +252,52 @@ def test_files_are_skipped_before_random_windows(processes: int, tmp_path: Path,
     assert calls
 
 
+@pytest.mark.parametrize(("name", "operator"), [("image", "image"), ("random crop", "image_random_crop")])
+def test_errors_before_a_decoder_name_it(name: str, operator: str, tmp_path: Path, calls: list[int]) -> None:
+    files = mixed.write(
+        tmp_path, [mixed.damaged("no quantization tables"), *(mixed.jpeg(seed) for seed in range(mixed.BATCH))]
+    )
+    pipe = mixed.pipeline(files, "mixed", mixed.OPERATORS[name], on_error="skip")
+    pipe.run()
+    assert {sample.operator for sample in pipe.bad_samples()} == {f"fn.decoders.{operator}"}
+    with pytest.raises(DecodeError, match=rf"^fn\.decoders\.{operator}: "):
+        mixed.pipeline(files[:1], "mixed", mixed.OPERATORS[name], on_error="skip").run()
+    assert calls
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=0)
+    def without_reader() -> Any:
+        encoded = fn.external_source(source=lambda: [np.zeros(9, np.uint8)])
+        return getattr(fn.decoders, operator)(encoded, device="mixed", on_error="skip")
+
+    with pytest.raises(GraphError, match=rf"^fn\.decoders\.{operator}: "):
+        without_reader().build()
+
+
 @pytest.mark.parametrize("name", ["crop", "slice"])
 def test_windows_are_decoded_on_the_host_if_bad_samples_are_skipped(
     name: str, many: list[str], calls: list[int]
 ) -> None:
-    pipe = pipeline(many, "mixed", OPERATORS[name], on_error="skip")
+    pipe = mixed.pipeline(many, "mixed", mixed.OPERATORS[name], on_error="skip")
     assert "decodes on the host (on_error='skip'" in pipe.explain()
     pipe.run()
     assert not calls
 
 
 def test_skipping_before_a_crop_that_is_fused_with_the_decoder(tmp_path: Path, calls: list[int]) -> None:
-    files = write(tmp_path, [jpeg(0), damaged("no quantization tables"), *(jpeg(seed) for seed in range(2, 7))])
+    files = mixed.write(
+        tmp_path, [mixed.jpeg(0), mixed.damaged("no quantization tables"), *(mixed.jpeg(seed) for seed in range(2, 7))]
+    )
 
     def cropped(encoded: Any, device: str) -> Any:
         return fn.random_resized_crop(fn.decoders.image(encoded, device=device), size=[24, 32])
 
-    ours, theirs = (pipeline(files, device, cropped, on_error="skip") for device in ("mixed", "cpu"))
-    for (images, labels), (expected, expected_labels) in zip(batches(ours, 3), batches(theirs, 3), strict=True):
+    ours, theirs = (mixed.pipeline(files, device, cropped, on_error="skip") for device in ("mixed", "cpu"))
+    for (images, labels), (expected, expected_labels) in zip(
+        mixed.batches(ours, 3), mixed.batches(theirs, 3), strict=True
+    ):
         assert labels == expected_labels
         for found, wanted in zip(images, expected, strict=True):
-            assert np.abs(found.astype(float) - wanted).mean() < LARGEST_MEAN_ON_DEVICES
+            assert np.abs(found.astype(float) - wanted).mean() < mixed.LARGEST_MEAN_ON_DEVICES
     assert [str(sample) for sample in ours.bad_samples()] == [str(sample) for sample in theirs.bad_samples()]
     assert "decodes on the device" in ours.explain()
     assert calls
@@ -268,17 +316,17 @@ def test_what_the_device_cannot_decode_is_decoded_on_the_host(
     monkeypatch.setattr(NvImageCodecDecoder, "decode", decode)
     for processors in (1, 4):
         monkeypatch.setattr(decode_on_device, "available_processors", lambda count=processors: count)
-        ours, theirs = (pipeline(many, device, OPERATORS["image"]) for device in ("mixed", "cpu"))
-        for (images, _), (expected, _) in zip(batches(ours, 3), batches(theirs, 3), strict=True):
+        ours, theirs = (mixed.pipeline(many, device, mixed.OPERATORS["image"]) for device in ("mixed", "cpu"))
+        for (images, _), (expected, _) in zip(mixed.batches(ours, 3), mixed.batches(theirs, 3), strict=True):
             for found, wanted in zip(images, expected, strict=True):
-                assert_same(found, wanted)
+                mixed.assert_same(found, wanted)
 
 
 @pytest.mark.parametrize("failing", ["memory", "nvImageCodec"])
 def test_pipeline_is_usable_after_a_failure_of_the_device(
     failing: str, many: list[str], calls: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pipe = pipeline(many, "mixed", OPERATORS["image"], prefetch_queue_depth=1)
+    pipe = mixed.pipeline(many, "mixed", mixed.OPERATORS["image"], prefetch_queue_depth=1)
     pipe.build()
 
     def full(*_arguments: Any, **_options: Any) -> Any:
@@ -302,7 +350,7 @@ def test_pipeline_is_usable_after_a_failure_of_the_device(
     assert "fn.decoders.image" in text
     assert "mixed_pipelines.py" in text
     assert "batch_size" in text
-    assert len(pipe.run()[0]) == BATCH
+    assert len(pipe.run()[0]) == mixed.BATCH
 
 
 # -- which decoder is used
@@ -320,7 +368,7 @@ def test_pipeline_is_usable_after_a_failure_of_the_device(
 def test_explain_says_why_the_host_decodes(
     arguments: dict[str, Any], reason: str, many: list[str], calls: list[int]
 ) -> None:
-    pipe = pipeline(many, "mixed", lambda encoded, device: fn.decoders.image(encoded, device=device, **arguments))
+    pipe = mixed.pipeline(many, "mixed", lambda encoded, device: fn.decoders.image(encoded, device=device, **arguments))
     text = pipe.explain()
     assert "decodes on the host" in text
     assert reason in text
@@ -331,15 +379,15 @@ def test_explain_says_why_the_host_decodes(
 @pytest.mark.usefixtures("emulated_gpu")
 def test_emulation_decodes_on_the_host(many: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DALIFY_DEVICE_DECODER", raising=False)
-    assert "decodes on the host (emulation" in pipeline(many, "mixed", OPERATORS["image"]).explain()
+    assert "decodes on the host (emulation" in mixed.pipeline(many, "mixed", mixed.OPERATORS["image"]).explain()
     monkeypatch.setenv("DALIFY_DEVICE_DECODER", "host")
-    assert "DALIFY_DEVICE_DECODER selects the host" in pipeline(many, "mixed", OPERATORS["image"]).explain()
+    assert "DALIFY_DEVICE_DECODER selects the host" in mixed.pipeline(many, "mixed", mixed.OPERATORS["image"]).explain()
     monkeypatch.setenv("DALIFY_DEVICE_DECODER", "nvimgcodek")
     with pytest.raises(ArgumentValueError, match="Did you mean 'nvimgcodec'"):
-        pipeline(many, "mixed", OPERATORS["image"]).build()
+        mixed.pipeline(many, "mixed", mixed.OPERATORS["image"]).build()
 
 
 def test_explain_names_the_decoder(many: list[str], calls: list[int]) -> None:
-    text = pipeline(many, "mixed", OPERATORS["image"]).explain()
+    text = mixed.pipeline(many, "mixed", mixed.OPERATORS["image"]).explain()
     assert "decodes on the device (nvImageCodec)" in text
     assert "is copied to the GPU" not in text.replace("readers", "")
