@@ -287,6 +287,7 @@ def launches(operation: Operation, given: list[Any], monkeypatch: pytest.MonkeyP
 def test_launches_do_not_grow_with_samples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # The same sizes repeat: how many taps a filter has depends on the sizes.
     given = images(3)
+    launches(ALL_OPERATIONS[name], given, monkeypatch)  # uploads tables that stay on the device
     few = launches(ALL_OPERATIONS[name], given * 3, monkeypatch)
     many = launches(ALL_OPERATIONS[name], given * 8, monkeypatch)
     assert few
