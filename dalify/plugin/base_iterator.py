@@ -1,6 +1,6 @@
 """The base class of the iterators of all frameworks: epochs, resets, several pipelines in lockstep.
 
-The options and the samples of every epoch are those of DALI. Unlike in DALI, an epoch can be left at any time: after a
+The options and the samples of every epoch are those of DALI. Unlike DALI, an iterator can end an epoch early: after a
 ``break``, the next ``for`` loop (or ``reset()``) begins the next epoch at its first sample. DALI would continue the old
 one.
 """
@@ -48,13 +48,13 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
         reader_name: name of the reader that determines the size of an epoch.
         auto_reset: whether the next epoch begins automatically: True, "yes", False, None or "no". A new ``for`` loop
             always begins it.
-        fill_last_batch: old argument for FILL (True) or PARTIAL (False).
+        fill_last_batch: deprecated; True is FILL, False is PARTIAL.
         last_batch_padded: with ``size``: the reader pads the last batch.
         last_batch_policy: what to do with a partial last batch.
         prepare_first_batch: start computing the first batches immediately.
         fresh_epochs: begin every epoch at the first sample of the shard, so that ``len()`` never changes and no sample
-            comes in the epoch after its own; otherwise, and in DALI, a batch that was filled from the next epoch makes
-            that one shorter.
+            moves to the next epoch; otherwise, and in DALI, samples that fill the last batch are missing from the next
+            epoch.
 
     Attributes:
         batch_size: samples in a batch of one pipeline.
@@ -213,7 +213,7 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
         return outputs
 
     def _output_name(self, index: int) -> str:
-        """Return how messages name an output."""
+        """Return the name of an output for messages."""
         return str(index)
 
     def _check_sizes(self, outputs: list[Outputs]) -> None:
@@ -262,7 +262,7 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
             self.set_epoch(self._epoch + 1)
 
     def _begin_next(self) -> None:
-        """Begin the epoch that follows."""
+        """Begin the next epoch after the end of this one."""
         if self._fresh_epochs and self._is_sized:
             self.set_epoch(self._epoch + 1)
             return
@@ -308,7 +308,7 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
             for pipeline in self._pipelines:
                 pipeline.prepare()
 
-    # -- facts ---------------------------------------------------------------------------------------------------------
+    # -- properties ----------------------------------------------------------------------------------------------------
 
     @property
     def epoch(self) -> int:
@@ -324,7 +324,7 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
         """Return the number of batches of the current epoch; after its end, of the one that the next loop begins.
 
         Raises:
-            TypeError: it is only known to the sources.
+            TypeError: the number is not known without size and reader_name.
         """
         epochs = self._epochs
         if self._is_over:

@@ -118,7 +118,7 @@ def _packed(name: str, output: Output, count: int) -> Packed:
     """Return all samples concatenated along their first axis, and their offsets.
 
     Raises:
-        ShapeError: single values, or samples that differ in another axis than the first.
+        ShapeError: samples have no axes, or differ in other axes than the first.
     """
     samples = arrays_of(output, count)
     if not samples:

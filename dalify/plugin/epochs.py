@@ -74,8 +74,8 @@ class Epochs(Protocol):
 
         Args:
             state: of the epochs before.
-            delivered: batches that the epoch had given.
-            left: by epoch of the reader, what all shards together have to read of it.
+            delivered: number of batches that the epoch had returned.
+            left: remaining number of samples of all shards, by epoch of the reader.
         """
         ...
 
@@ -98,13 +98,13 @@ class OpenEpochs:
         return self._batch_size
 
     def advance(self) -> None:
-        """Nothing is counted."""
+        """Do nothing: nothing is counted."""
 
     def restart(self, epoch: int) -> None:
-        """Nothing is counted."""
+        """Do nothing: nothing is counted."""
 
     def state(self) -> dict[str, Any]:
-        """Return that nothing is counted."""
+        """Return an empty state: nothing is counted."""
         return {"counts": []}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -124,7 +124,7 @@ class SizedEpochs:
         batch_size: samples in a batch of one pipeline.
         pipelines: number of pipelines.
         policy: for the last batch.
-        is_padded: the reader fills the last batch, so that the next epoch begins afresh.
+        is_padded: the reader pads the last batch, so that the next epoch begins at its first sample.
     """
 
     def __init__(self, size: int, batch_size: int, pipelines: int, policy: LastBatchPolicy, is_padded: bool) -> None:
@@ -133,7 +133,7 @@ class SizedEpochs:
         self._step = pipelines * batch_size
         self._policy = policy
         self._reads_on = policy is LastBatchPolicy.FILL and not is_padded
-        self._ahead = 0  # samples of this epoch that the one before has given already
+        self._ahead = 0  # samples of this epoch that the previous one returned
 
     @property
     def batches(self) -> int:
@@ -181,11 +181,11 @@ class SizedEpochs:
 
 
 class _Rest(NamedTuple):
-    """Samples that shards divide among them: two numbers, however many shards there are.
+    """The remaining samples of an epoch, divided among shards: two numbers for any number of shards.
 
     Attributes:
-        total: of all shards.
-        turned: by how many places the shards have moved on.
+        total: number of samples of all shards.
+        turned: number of places by which the shards are rotated.
     """
 
     total: int
@@ -215,7 +215,7 @@ class ReaderEpochs:
         sticks: whether a pipeline reads the same shard in each epoch.
         is_padded: whether the reader fills the last batch.
         sizes: int64 ``[shards]``, samples of each shard in the current epoch.
-        ahead: int64 ``[shards]``, samples of each shard that the epoch before gave already.
+        ahead: int64 ``[shards]``, samples of each shard that the previous epoch returned.
 
     Raises:
         IteratorArgumentError: the readers of the pipelines differ.
@@ -236,7 +236,7 @@ class ReaderEpochs:
         self._policy = policy
         self.is_padded = bool(metas[0]["pad_last_batch"])
         self._reads_on = policy is LastBatchPolicy.FILL and not self.is_padded
-        # Of a run that went on with another number of shards: batches given before, and what was left, by epoch.
+        # Of an epoch resumed with another number of shards: batches returned before, remaining samples by epoch.
         self._before = 0
         self._left: dict[int, _Rest] = {}
         self.restart(0)
@@ -284,23 +284,23 @@ class ReaderEpochs:
         return min(self._batch_size, max(0, left))
 
     def advance(self) -> None:
-        """Go to the next epoch. Where batches are filled from it, it is shorter by what was read already."""
+        """Go to the next epoch; samples of it that filled the last batch are subtracted."""
         if self._reads_on:
             self.ahead = self.ahead + (self.batches - self._given) * self._batch_size - self.sizes
         if self._epoch in self._left:
-            # What was read ahead goes by shard.
+            # Samples read ahead are counted per shard.
             self.sizes = self._rest(self._epoch + 1).sizes(self.shards)
         elif self._reads_on:
             if not self.sticks:
                 self.sizes = np.roll(self.sizes, 1)
             if self.batches <= 0:
-                # So much was read ahead that a whole epoch is over before it began; DALI counts anew after it.
+                # All samples of an epoch were read ahead, so it is skipped; DALI then starts counting from 0.
                 self.ahead = np.zeros_like(self.sizes)
                 self.sizes = np.roll(self.sizes, 1)
         self._epoch += 1
 
     def state(self) -> dict[str, Any]:
-        """Return the options, the epoch, and the epoch since which the shards were read without interruption."""
+        """Return the options, the current epoch, and the epoch of the last restart."""
         flags = [int(self.sticks), int(self.is_padded)]
         counts = ["reader", self.size, self.shards, self._batch_size, self._policy.name, *flags]
         state: dict[str, Any] = {"counts": counts, "start": self._start, "epoch": self._epoch}
@@ -309,7 +309,7 @@ class ReaderEpochs:
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue at a ``state()``. Numbers per shard are computed again: there may be thousands of shards."""
+        """Continue at a ``state()``; sizes per shard are not saved but computed again, as there may be many shards."""
         _check_counts(state, self)
         self._go(state)
 
@@ -329,7 +329,7 @@ class ReaderEpochs:
         before.shards = int(state["counts"][2])
         before._go(state)
         epoch, first = before._epoch, min(left)
-        # Without padding, the last batch of an epoch reaches into the next one, which the reader has then begun.
+        # Without padding, the last batch of an epoch has samples of the next one, so the reader is in that epoch.
         is_over = first != epoch and delivered == before.batches
         shift = 0 if epoch in left else epoch + is_over - first
         rest = {number + shift: _Rest(total, self._whole(number).turned) for number, total in left.items()}

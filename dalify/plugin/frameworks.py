@@ -1,4 +1,4 @@
-"""Functions for the plugins of optional frameworks: importing the package, and sharing memory by DLPack."""
+"""Functions for the plugins of optional frameworks: import the package, and share memory by DLPack."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ __all__ = ["ClassificationIterator", "GenericIterator", "naming_the_output"]
 
 @contextmanager
 def naming_the_output(name: str) -> Iterator[None]:
-    """Add the name of an output to exceptions, which keep their type: most are those of a framework."""
+    """Add the name of an output to exceptions as a note, because exceptions of frameworks must keep their type."""
     try:
         yield
     except Exception as error:
@@ -31,10 +31,10 @@ def naming_the_output(name: str) -> Iterator[None]:
 
 
 class GenericIterator(BaseIterator[dict[str, Any]]):
-    """Yields, for every batch, a list with one dictionary of arrays per pipeline.
+    """Returns per batch a list with one dictionary of arrays per pipeline.
 
-    The arrays are views of the pipeline's outputs. They may be kept: memory is reused only when no view of it is
-    left. ``for batch in iterator`` is one epoch; the next loop is the next one, also after a ``break``.
+    The arrays are views of the pipeline's outputs. They stay valid: memory is reused only when no view of it exists.
+    ``for batch in iterator`` is one epoch; the next loop is the next epoch, also after a ``break``.
 
     Args:
         pipelines: one pipeline, or a list of pipelines.
@@ -55,7 +55,8 @@ class GenericIterator(BaseIterator[dict[str, Any]]):
             bad samples; None: no such value.
 
     Raises:
-        IteratorArgumentError: names that do not fit the outputs, or arguments that exclude each other.
+        OutputMapError: the names do not match the outputs.
+        IteratorArgumentError: arguments are out of range or mutually exclusive.
         ShapeError: (in an epoch) the samples of an output have different shapes.
     """
 
@@ -97,7 +98,7 @@ class GenericIterator(BaseIterator[dict[str, Any]]):
         )
 
     def _names_of(self, output_map: Sequence[Any]) -> Sequence[str]:
-        """Return the names in what the user has given."""
+        """Return the names of the outputs."""
         return output_map
 
     def _output_name(self, index: int) -> str:
@@ -130,7 +131,7 @@ class GenericIterator(BaseIterator[dict[str, Any]]):
 
 
 class ClassificationIterator(GenericIterator):
-    """A `GenericIterator` for pipelines with two outputs, which it calls ``data`` and ``label``.
+    """A `GenericIterator` for pipelines with two outputs, named ``data`` and ``label``.
 
     The other arguments are those of `GenericIterator`.
     """

@@ -1,4 +1,4 @@
-"""Fields of DALI's iterators that subclasses and training scripts read although their names begin with ``_``."""
+"""Private attributes of DALI's iterators that subclasses and training scripts use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["PrivateFields"]
 
 
 class PrivateFields:
-    """Mixin with these fields, most of them read-only."""
+    """Mixin with these attributes, most of them read-only."""
 
     batch_size: int
     _pipelines: list[Pipeline]
@@ -42,14 +42,14 @@ class PrivateFields:
 
     @property
     def _size(self) -> int:
-        """Old training scripts compute the number of batches from it."""
+        """Number of samples of the epoch; old training scripts compute the number of batches from it."""
         return self._epochs.samples
 
     @property
     def _counter(self) -> int:
-        """Samples of the epoch that were given, with those that the epoch before gave already.
+        """Number of returned samples of the epoch, including those that the previous epoch returned.
 
-        Subclasses with a ``__next__`` of their own count up themselves.
+        Subclasses that override ``__next__`` increase it themselves.
         """
         return self._counted_here() + self._counted_by_subclass
 

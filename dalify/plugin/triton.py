@@ -15,10 +15,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def autoserialize(dali_pipeline: Function) -> Function:
-    """Mark the pipeline of a module that ``invoke_autoserialize`` is to serialize.
+    """Mark the pipeline of a module for ``invoke_autoserialize``.
 
     Args:
-        dali_pipeline: what ``pipeline_def`` returned; it must be callable without arguments.
+        dali_pipeline: a function decorated with ``pipeline_def``; it must be callable without arguments.
 
     Raises:
         ArgumentTypeError: not a pipeline function.
@@ -45,7 +45,7 @@ def invoke_autoserialize(head_module: ModuleType, filename: str | PathLike[str])
         filename: path of the file.
 
     Raises:
-        PipelineStateError: none is marked, or more than one.
+        PipelineStateError: no pipeline is marked, or more than one.
         SerializationError: the pipeline has Python functions.
     """
     marked = {id(item): item for item in vars(head_module).values() if getattr(item, "_is_autoserialize", False)}

@@ -1,4 +1,4 @@
-"""What the tools that write the index of a container have in common."""
+"""The main function of the tools that write index files."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def index_tool(program: str, container: str, write_index: Callable[[str, str], i
 
     Args:
         program: name of the tool.
-        container: the kind of file, with an article.
-        write_index: writes the index of a file and returns how much it contains.
-        counted: what the file contains.
+        container: kind of file, with an article.
+        write_index: writes the index of a file and returns the number of its records.
+        counted: plural name of the records.
     """
 
     def main(arguments: Sequence[str] | None = None) -> int:

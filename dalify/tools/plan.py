@@ -1,8 +1,8 @@
 """Recommend threads, processes and machines for a training job.
 
-``python -m dalify.tools.plan --gpus 8 --images-per-second 3000``. What is assumed of images and machines is printed
-with the recommendation; each assumption is an option, and ``--measure module:function`` measures a pipeline of yours.
-docs/scaling.md says where the constants are from.
+``python -m dalify.tools.plan --gpus 8 --images-per-second 3000``. The recommendation lists the assumptions about images
+and machines; each one is an option, and ``--measure module:function`` measures a pipeline of the user. docs/scaling.md
+says how the constants were measured.
 """
 
 from __future__ import annotations
@@ -116,10 +116,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a plan; return the exit status: 0, 1 where no way fits or a measurement fails, 2 for a wrong option.
+    """Print a plan; return the exit status: 0, or 1 if no option fits or a measurement fails.
 
     Args:
-        arguments: of the command line; those of the process where None.
+        arguments: command-line arguments; None: those of the process.
+
+    Raises:
+        SystemExit: with status 2, an argument is wrong.
     """
     parser = _parser()
     given = parser.parse_args(arguments)
@@ -171,15 +174,15 @@ def _costs(given: argparse.Namespace) -> Costs:
     return replace(costs, **{name: value for name, value in replaced.items() if value is not None})
 
 
-# -- a pipeline of the user's
+# -- measure a pipeline of the user
 
 
 def _measured(place: str, seconds: float) -> tuple[float, int, str]:
-    """Return the CPU ms per image of a pipeline of the user's, the values of an image, and their type."""
+    """Return the CPU time per image in ms, the number of values of an image, and their element type."""
     pipe = _pipeline_of(place)
     try:
         outputs = _next_batch(pipe)
-        for _ in range(2):  # kernels are compiled, and files are read for the first time
+        for _ in range(2):  # the first batches compile kernels and read files that are not cached
             outputs = _next_batch(pipe)
         if multiprocessing.active_children():
             raise ArgumentValueError(
@@ -188,7 +191,7 @@ def _measured(place: str, seconds: float) -> tuple[float, int, str]:
             )
         largest = max((_samples(output) for output in outputs), key=_bytes_of)
         count, batches, start, end = 0, 0, time.process_time(), time.monotonic() + seconds
-        # Some batches are under way at the beginning, and as many at the end, but not equally far.
+        # The progress of prefetched batches differs between start and end, so few batches would be inaccurate.
         while batches < _MIN_BATCHES or time.monotonic() < end:
             count += len(_next_batch(pipe)[0])
             batches += 1
@@ -204,7 +207,7 @@ def _measured(place: str, seconds: float) -> tuple[float, int, str]:
 
 
 def _next_batch(pipe: Pipeline) -> tuple[Any, ...]:
-    """Return a batch, beginning anew where the data end."""
+    """Return the next batch; start again after the end of the data."""
     try:
         return pipe.run()
     except StopIteration:
@@ -300,7 +303,7 @@ def _recommendation(job: Job, costs: Costs, plan: Plan) -> list[str]:
 
 
 def _short(value: float) -> str:
-    """Return three figures, or all before the point."""
+    """Format with three significant digits, or as an integer from 100."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 

@@ -1,6 +1,6 @@
-"""How many cores, machines and how much network a training job needs: the arithmetic of ``dalify.tools.plan``.
+"""Compute the cores, machines and network bandwidth that a training job needs, for ``dalify.tools.plan``.
 
-Constants are measured (docs/scaling.md says how); everything else follows from them by formulas without hidden factors.
+The constants are measured, see docs/scaling.md; all other numbers are computed from them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MS_PER_JPEG_MEGABYTE = 5.0
 _FLOAT_MS_PER_MEGAVALUE = 0.3
 _TRANSPORT_S_PER_GB = 0.3
 _PROCESS_MB = 200
-# Threads of one process take turns at the interpreter's lock: 8 threads do the work of 6, and 32 do no more
+# Threads of one process share the GIL: 8 threads do the work of 6, and 32 do no more
 # (simulated, `python -m benchmarks scaling`).
 _MAX_THREADS_PER_PROCESS = 6
 # Batches that a consumer may hold without a copy, as in `Pipeline(processes=N)`.
@@ -35,15 +35,15 @@ _HELD_BATCHES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """What one image costs.
+    """The costs of one image.
 
     Attributes:
-        stored_bytes: as it is stored, for instance of a JPEG file.
-        values: of an image as the network gets it.
-        dtype: of these values.
-        prepare_ms: CPU time from the stored bytes to these values, Python functions included.
-        floats_ms: the part of it that makes floats of bytes.
-        python_ms: the part of it that holds the interpreter's lock: Python functions of users.
+        stored_bytes: size in storage, for instance of a JPEG file.
+        values: number of values that the network gets.
+        dtype: element type of these values.
+        prepare_ms: CPU time from the stored bytes to these values, including Python functions.
+        floats_ms: share of ``prepare_ms`` for the conversion to float.
+        python_ms: share of ``prepare_ms`` that holds the GIL: Python functions of users.
         transport_s_per_gb: CPU time of sender and receiver together.
         process_mb: memory of a process, without batches.
     """
@@ -59,7 +59,7 @@ class Costs:
 
     @classmethod
     def of_jpeg(cls, *, megapixels: float, stored_bytes: float, values: int, dtype: str, python_ms: float) -> Costs:
-        """Return what a JPEG file costs that is decoded, cropped, resized and, for floats, normalized."""
+        """Return the costs of a JPEG file that is decoded, cropped, resized and, for floats, normalized."""
         floats_ms = _floats_ms(values, dtype)
         decoding = _MS_PER_IMAGE + _MS_PER_MEGAPIXEL * megapixels + _MS_PER_JPEG_MEGABYTE * stored_bytes / 1e6
         return cls(
@@ -75,7 +75,7 @@ class Costs:
     def measured(
         cls, *, prepare_ms: float, stored_bytes: float, values: int, dtype: str, python_ms: float = 0.0
     ) -> Costs:
-        """Return what an image costs whose whole way was measured."""
+        """Return the costs of an image for a measured pipeline."""
         floats_ms = min(prepare_ms - python_ms, _floats_ms(values, dtype))
         return cls(
             stored_bytes=stored_bytes,
@@ -87,7 +87,7 @@ class Costs:
         )
 
     def bytes_as(self, dtype: str) -> int:
-        """Return the bytes of an image as the network gets it, in a type of element."""
+        """Return the size in bytes of the values that the network gets, with an element type."""
         return self.values * DTYPE_BYTES[dtype]
 
 
@@ -100,15 +100,15 @@ class Job:
     """A training job and the machines for it.
 
     Attributes:
-        gpus: total number.
-        images_per_second: that one GPU takes.
-        gpus_per_node: at most.
-        cores_per_node: of a machine with GPUs.
-        cores_per_cpu_node: of a machine without.
-        gbit_per_node: network of each machine, in each direction.
-        trainer_cores: of each GPU's trainer, not to be used for data.
-        headroom: cores to spare, as a part of those needed: 0.1 for a tenth.
-        batch_size: of each GPU.
+        gpus: total number of GPUs.
+        images_per_second: number of images that one GPU processes per second.
+        gpus_per_node: maximum number of GPUs of a machine.
+        cores_per_node: number of cores of a machine with GPUs.
+        cores_per_cpu_node: number of cores of a machine without GPUs.
+        gbit_per_node: network bandwidth of each machine in Gbit/s, in each direction.
+        trainer_cores: number of cores per GPU that are reserved for the trainer.
+        headroom: additional cores, as a fraction of those needed.
+        batch_size: batch size of each GPU.
         prefetch: ``prefetch_queue_depth``.
     """
 
@@ -130,7 +130,7 @@ class Job:
 
     @property
     def gpus_of_node(self) -> int:
-        """Number of GPUs of the fullest machine."""
+        """Maximum number of GPUs that the job uses on one machine."""
         return min(self.gpus, self.gpus_per_node)
 
     @property
@@ -141,19 +141,19 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """One way to get images to the GPUs.
+    """One of the ways to prepare images and send them to the GPUs.
 
     Attributes:
-        sent: what goes to the machines with GPUs: ``JPEG`` (or whatever is stored), or a type of element.
-        bytes_per_image: of that.
-        cores_per_gpu: that each GPU's trainer has for data; a whole number.
-        cpu_nodes: machines without GPUs.
-        workers: processes on these, together (actors of Ray).
-        cores_per_worker: of each.
-        cpu_cores: total number of cores in use on machines without GPUs, headroom included.
-        node_gbit: that a machine with GPUs receives.
-        cpu_node_gbit: that a machine without GPUs receives or sends, whichever is more.
-        problems: what does not fit; empty where it does.
+        sent: data sent to the machines with GPUs: ``JPEG`` for stored files, or an element type.
+        bytes_per_image: size of an image as it is sent.
+        cores_per_gpu: number of cores per GPU for data on the machine with the GPU.
+        cpu_nodes: number of machines without GPUs.
+        workers: total number of processes on these (Ray actors).
+        cores_per_worker: number of cores of each worker.
+        cpu_cores: total number of cores in use on machines without GPUs, including headroom.
+        node_gbit: Gbit/s that a machine with GPUs receives.
+        cpu_node_gbit: Gbit/s that a machine without GPUs receives or sends, the maximum of both.
+        problems: exceeded limits; empty if there are none.
     """
 
     sent: str
@@ -170,15 +170,15 @@ class Way:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What to do.
+    """The recommendation for a job.
 
     Attributes:
-        ways: all that there are, in order of preference.
-        chosen: the first one that fits; None where none does.
+        ways: all ways, in order of preference.
+        chosen: the first one without problems, or None.
         threads: ``num_threads`` of each GPU's pipeline, or of each worker's on other machines.
-        processes: ``processes`` of each of these pipelines; 0: threads suffice.
-        node_gb: memory of a machine with GPUs for processes and batches.
-        cpu_node_gb: of one without; 0 where there is none.
+        processes: ``processes`` of each of these pipelines; 0: threads are sufficient.
+        node_gb: memory in GB of a machine with GPUs for processes and batches.
+        cpu_node_gb: the same for a machine without GPUs; 0 if there are none.
     """
 
     ways: tuple[Way, ...]
@@ -190,13 +190,13 @@ class Plan:
 
 
 def make_plan(job: Job, costs: Costs) -> Plan:
-    """Return the ways to feed a job, and the first one that fits.
+    """Return all ways to prepare the images of a job, and the first one without problems.
 
-    Stored files are preferred, because they are the smallest to send; then uint8, which the receiver converts; then
-    float32.
+    Stored files are preferred, because they are smallest; then uint8, which the receiver converts; then the type that
+    the network gets.
     """
-    ways = [_where_it_is_used(job, costs)]
-    ways += [_sent_as(dtype, job, costs) for dtype in dict.fromkeys(("uint8", costs.dtype))]
+    ways = [_prepare_on_gpu_nodes(job, costs)]
+    ways += [_prepare_on_cpu_nodes(dtype, job, costs) for dtype in dict.fromkeys(("uint8", costs.dtype))]
     chosen = next((way for way in ways if not way.problems), None)
     if chosen is None:
         return Plan(ways=tuple(ways), chosen=None, threads=0, processes=0, node_gb=0.0, cpu_node_gb=0.0)
@@ -227,20 +227,20 @@ def make_plan(job: Job, costs: Costs) -> Plan:
     )
 
 
-def _where_it_is_used(job: Job, costs: Costs) -> Way:
+def _prepare_on_gpu_nodes(job: Job, costs: Costs) -> Way:
     cores = _cores(job.images_per_second, costs.prepare_ms, job.headroom)
     return _way(job, sent="JPEG", bytes_per_image=costs.stored_bytes, cores_per_gpu=_ceil(cores))
 
 
-def _sent_as(dtype: str, job: Job, costs: Costs) -> Way:
-    """Return the way on which machines without GPUs prepare images."""
+def _prepare_on_cpu_nodes(dtype: str, job: Job, costs: Costs) -> Way:
+    """Return the way in which machines without GPUs prepare images and send them with an element type."""
     sent_bytes = costs.bytes_as(dtype)
-    transport_ms = sent_bytes / 1e9 * costs.transport_s_per_gb * 1e3 / 2  # of one end
+    transport_ms = sent_bytes / 1e9 * costs.transport_s_per_gb * 1e3 / 2  # of the sender or the receiver
     floats_ms = 0.0 if dtype == costs.dtype else costs.floats_ms
     here = _cores(job.images_per_second, transport_ms + floats_ms, job.headroom)
     there_ms = costs.prepare_ms - floats_ms + transport_ms
     there = _cores(job.total_rate, there_ms, job.headroom)
-    # Python functions hold the lock of their process: more cores than this would wait for it.
+    # Python functions hold the GIL of their process: more cores than this would wait for it.
     max_cores = _MAX_THREADS_PER_PROCESS
     if costs.python_ms:
         max_cores = min(max_cores, max(1, math.floor(there_ms / costs.python_ms)))
@@ -307,5 +307,5 @@ def _gbit(rate: float, size: float) -> float:
 
 
 def _ceil(value: float) -> int:
-    """Round up, but not for the rounding errors of a whole number."""
+    """Round up to at least 1, and ignore rounding errors just above an integer."""
     return max(1, math.ceil(value * (1 - 1e-12)))

@@ -7,7 +7,7 @@ from typing import Any
 from dalify.base.errors import ArgumentTypeError
 from dalify.base.source_line import SourceLine
 from dalify.experimental.dynamic.calls import apply
-from dalify.experimental.dynamic.held import Held
+from dalify.experimental.dynamic.tensor_or_batch import TensorOrBatch
 from dalify.graph import ArithmeticMixin, is_promotable
 from dalify.graph.subscript import index_entries
 
@@ -21,7 +21,7 @@ def function_of(name: str, *operands: Any) -> Any:
         ArgumentTypeError: an operand is not numeric.
     """
     for operand in operands:
-        if not isinstance(operand, Held) and (isinstance(operand, str) or not is_promotable(operand)):
+        if not isinstance(operand, TensorOrBatch) and (isinstance(operand, str) or not is_promotable(operand)):
             raise ArgumentTypeError(
                 f"{name!r} does not support a tensor together with {type(operand).__name__}.",
                 line=SourceLine.capture(),
@@ -30,18 +30,18 @@ def function_of(name: str, *operands: Any) -> Any:
     return apply("arithmetic", *operands, function=name)
 
 
-def subscripted(data: Held, index: Any) -> Any:
+def subscripted(data: TensorOrBatch, index: Any) -> Any:
     """Return elements and slices of each sample; indices may be tensors, or batches with one index per sample.
 
     Raises:
         ArgumentTypeError: an index is not an integer, slice, tensor, batch, new axis or Ellipsis.
         IndexingError: an index beyond the extent.
     """
-    entries, values = index_entries(index, Held, "a tensor or a batch")
+    entries, values = index_entries(index, TensorOrBatch, "a tensor or a batch")
     return apply("tensor_subscript", data, *values, items=entries)
 
 
-class Arithmetic(Held, ArithmeticMixin[Any]):
+class Arithmetic(TensorOrBatch, ArithmeticMixin[Any]):
     """Operators such as ``+`` and ``<`` of tensors and batches; type promotion as in a pipeline."""
 
     __slots__ = ()

@@ -13,7 +13,7 @@ from dalify.base.source_line import SourceLine
 from dalify.data import Batch as Samples
 from dalify.experimental.dynamic.arithmetic import Arithmetic, subscripted
 from dalify.experimental.dynamic.calls import apply
-from dalify.experimental.dynamic.making import finished, sample_of, samples_of, stacked
+from dalify.experimental.dynamic.conversion import constructor_data, sample_of, samples_of, stacked
 from dalify.experimental.dynamic.tensor import Tensor
 
 __all__ = ["Batch", "Slices", "Tensors"]
@@ -49,7 +49,7 @@ class Batch(Arithmetic):
         invocation_result: Any = None,
         copy: bool = False,
     ) -> None:
-        self.hold(*finished(samples_of, tensors, dtype, device, layout, copy))
+        self.hold(*constructor_data(samples_of, tensors, dtype, device, layout, copy))
 
     @staticmethod
     def broadcast(sample: Any, batch_size: int, device: Any = None, dtype: Any = None) -> Batch:
@@ -66,8 +66,8 @@ class Batch(Arithmetic):
         """
         if batch_size < 0:
             raise ArgumentValueError(f"batch_size must not be negative; got {batch_size}.", line=SourceLine.capture())
-        one, is_exposed = finished(sample_of, sample, dtype, device, None, False)
-        return Batch.holding(
+        one, is_exposed = constructor_data(sample_of, sample, dtype, device, None, False)
+        return Batch.from_data(
             Samples(None, one.samples * batch_size, one.layout, one.device, None, one.dtype), is_exposed
         )
 
@@ -108,8 +108,8 @@ class Batch(Arithmetic):
             chosen = [_place(index, count) for index in sample_range]
         else:
             place = _place(sample_range, count)
-            return Tensor.holding(self.batch.slice(place, place + 1), self.is_exposed)
-        return Batch.holding(self.batch.take(np.array(chosen, np.intp)), self.is_exposed)
+            return Tensor.from_data(self.batch.slice(place, place + 1), self.is_exposed)
+        return Batch.from_data(self.batch.take(np.array(chosen, np.intp)), self.is_exposed)
 
     @property
     def slice(self) -> Slices:
@@ -130,7 +130,7 @@ class Batch(Arithmetic):
         data = self.batch
         if copy is False and (data.dense is None or (isinstance(data.dense, np.ndarray) and _is_repeated(data.dense))):
             raise ArgumentValueError("the samples are not contiguous in memory.", line=SourceLine.capture())
-        return Tensor.holding(self._joined(pad)).torch(copy=bool(copy))
+        return Tensor.from_data(self._joined(pad)).torch(copy=bool(copy))
 
     def _joined(self, pad: bool) -> Samples:
         """Return all samples as one tensor."""

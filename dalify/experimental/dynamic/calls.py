@@ -22,17 +22,17 @@ from dalify.data import Batch
 from dalify.experimental.dynamic.context import EvalContext
 from dalify.experimental.dynamic.devices import device
 from dalify.experimental.dynamic.dtypes import DType, type_id
-from dalify.experimental.dynamic.held import Held
 from dalify.experimental.dynamic.modes import EvalMode
 from dalify.experimental.dynamic.rng import RNG, get_default_rng
+from dalify.experimental.dynamic.tensor_or_batch import TensorOrBatch
 from dalify.graph.constants import constant_array
 from dalify.immediate.calls import outcome, understood
 from dalify.immediate.user_data import Value, is_batch, value_of
 from dalify.registry import Operator, catalog
 
-__all__ = ["Call", "apply", "make_dynamic", "read", "tell", "use"]
+__all__ = ["Call", "apply", "call_operator", "locate_error", "make_dynamic", "to_value"]
 
-_UNCHANGING = (int, float, bool, str, bytes, type(None), np.generic)
+_IMMUTABLE = (int, float, bool, str, bytes, type(None), np.generic)
 
 
 class Call:
@@ -41,8 +41,8 @@ class Call:
     Args:
         operator: the operator to compute.
         inputs: inputs of the call.
-        arguments: arguments, converted by ``_settled``.
-        place: position of the random numbers of the call.
+        arguments: arguments, converted by ``_converted_arguments``.
+        place: position of the call in the random numbers of its generator; None for operators without any.
         line: the user's line.
     """
 
@@ -71,22 +71,22 @@ class Call:
             DalifyError: the operator does not support its data; with the line of the call.
         """
         # Without recursion: a loop may have deferred thousands of calls that depend on each other.
-        waiting = [self]
-        while waiting:
-            before = waiting[-1].awaited()
+        stack = [self]
+        while stack:
+            before = stack[-1].dependencies()
             if before:
-                waiting += before
+                stack += before
             else:
-                waiting.pop().compute()
+                stack.pop().compute()
         assert self._outputs is not None, "dalify bug: a call without results"
         return self._outputs[output]
 
-    def awaited(self) -> list[Call]:
+    def dependencies(self) -> list[Call]:
         """Return the calls to compute before this one."""
         if self._outputs is not None:
             return []
-        read = (item.source for item in _held((*self.inputs, *self.arguments.values())))
-        return [call for call in read if isinstance(call, Call) and call._outputs is None]
+        sources = (item.source for item in _tensors_and_batches((*self.inputs, *self.arguments.values())))
+        return [call for call in sources if isinstance(call, Call) and call._outputs is None]
 
     def compute(self) -> None:
         """Compute the outputs unless they exist.
@@ -100,7 +100,7 @@ class Call:
                     with SourceLine.standing_in(self.line):
                         self._outputs, _ = _computed(self.operator, self.inputs, self.arguments, self.place)
                 except DalifyError as error:
-                    tell(error, self.line, self.operator.public_name)
+                    locate_error(error, self.line, self.operator.public_name)
                     raise
                 except Exception as error:
                     error.add_note(f"the call is at {self.line}")
@@ -108,7 +108,7 @@ class Call:
                 self.inputs, self.arguments = (), {}
 
 
-def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
+def call_operator(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
     """Compute an operator, or defer it, depending on the mode.
 
     Args:
@@ -123,27 +123,27 @@ def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> 
         DalifyError: the operator does not support data or arguments; with the user's line.
     """
     try:
-        arguments, place = _settled(operator, inputs, given)
+        arguments, place = _converted_arguments(operator, inputs, given)
         mode = EvalMode.current()
-        if mode is EvalMode.deferred and _can_wait(operator, inputs, arguments):
-            results = _put_off(operator, inputs, arguments, place)
+        if mode is EvalMode.deferred and _is_deferrable(operator, inputs, arguments):
+            results = _defer(operator, inputs, arguments, place)
         else:
-            outputs, is_many = _computed(operator, inputs, arguments, place)
-            results = [Held.class_of(is_many).holding(output) for output in outputs]
+            outputs, is_batch_result = _computed(operator, inputs, arguments, place)
+            results = [TensorOrBatch.class_of(is_batch_result).from_data(output) for output in outputs]
             if mode is EvalMode.sync_full and torch.accelerator.is_available():
                 torch.accelerator.synchronize()
     except DalifyError as error:
-        tell(error, SourceLine.capture(), operator.public_name)
+        locate_error(error, SourceLine.capture(), operator.public_name)
         raise
     result = to_user_outputs(operator, results, given)
     return tuple(result) if isinstance(result, list) else result
 
 
-def tell(error: DalifyError, line: SourceLine | None, operator: str | None = None) -> None:
+def locate_error(error: DalifyError, line: SourceLine | None, operator: str | None = None) -> None:
     """Add to an error the line of the call, and adapt its hint to dynamic mode.
 
     Args:
-        error: an error of the eager implementation, whose hint mentions ``dalify.eager``.
+        error: an error whose hint may mention ``dalify.eager``.
         line: the user's line.
         operator: public name.
     """
@@ -153,11 +153,13 @@ def tell(error: DalifyError, line: SourceLine | None, operator: str | None = Non
 
 def apply(name: str, *inputs: Any, **arguments: Any) -> Any:
     """Call an operator by its name."""
-    return use(catalog.find(name), inputs, arguments)
+    return call_operator(catalog.find(name), inputs, arguments)
 
 
-def _settled(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], int | None]:
-    """Return the arguments in the form of other calls of dalify, and the position of random numbers."""
+def _converted_arguments(
+    operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]
+) -> tuple[dict[str, Any], int | None]:
+    """Return the arguments with types and devices of dalify, and the position in the random numbers."""
     arguments: dict[str, Any] = {}
     for name, value in given.items():
         if value is None:
@@ -187,61 +189,63 @@ def _device(operator: Operator, inputs: Sequence[Any], value: Any) -> str:
         return value
     target = device(value)
     assert target is not None, "dalify bug: nowhere is no device"
-    takes_host_data = not any(isinstance(item, Held) and item.batch.device == "gpu" for item in inputs)
+    takes_host_data = not any(isinstance(item, TensorOrBatch) and item.batch.device == "gpu" for item in inputs)
     if target.device_type == "gpu" and operator.takes_mixed and takes_host_data:
         return "mixed"
     return target.device_type
 
 
 def _has_batch(values: Iterable[Any]) -> bool:
-    return any(isinstance(value, Held) and value.is_batch for value in values)
+    return any(isinstance(value, TensorOrBatch) and value.is_batch for value in values)
 
 
-def _held(items: Iterable[Any]) -> Iterator[Held]:
+def _tensors_and_batches(items: Iterable[Any]) -> Iterator[TensorOrBatch]:
     """Yield tensors and batches, also those in lists."""
     for item in items:
-        if isinstance(item, Held):
+        if isinstance(item, TensorOrBatch):
             yield item
         elif isinstance(item, (list, tuple)):
-            yield from _held(item)
+            yield from _tensors_and_batches(item)
 
 
-def _can_wait(operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> bool:
-    """Return whether a call may be computed later: its data cannot change, and it has no side effects."""
+def _is_deferrable(operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> bool:
+    """Return whether a call can be computed later: its data cannot change, and it has no side effects."""
     if operator.is_serial or operator.has_side_effect:
         return False
     given = (*inputs, *arguments.values())
     # A list is copied by the call; lists inside it are not.
-    return all(_is_unchanging(tuple(item) if isinstance(item, list) else item) for item in given)
+    return all(_is_immutable(tuple(item) if isinstance(item, list) else item) for item in given)
 
 
-def _is_unchanging(item: Any) -> bool:
-    if isinstance(item, Held):
+def _is_immutable(item: Any) -> bool:
+    if isinstance(item, TensorOrBatch):
         return not item.is_exposed
     if isinstance(item, tuple):
-        return all(map(_is_unchanging, item))
+        return all(map(_is_immutable, item))
     is_data = isinstance(item, list) or hasattr(item, "__array__") or hasattr(item, "__dlpack__")
-    return not is_data or isinstance(item, _UNCHANGING)
+    return not is_data or isinstance(item, _IMMUTABLE)
 
 
-def _put_off(operator: Operator, inputs: Sequence[Any], arguments: dict[str, Any], place: int | None) -> list[Held]:
+def _defer(
+    operator: Operator, inputs: Sequence[Any], arguments: dict[str, Any], place: int | None
+) -> list[TensorOrBatch]:
     """Return results that are computed when they are accessed."""
     operator.check_names(arguments, ("batch_size", "layout"))
     arguments = {name: list(value) if isinstance(value, list) else value for name, value in arguments.items()}
     inputs = [list(item) if isinstance(item, list) else item for item in inputs]
-    is_many = "batch_size" in arguments and "batch_size" not in operator.parameters
-    is_many = is_many or _has_batch([*inputs, *arguments.values()])
+    is_batch_result = "batch_size" in arguments and "batch_size" not in operator.parameters
+    is_batch_result = is_batch_result or _has_batch([*inputs, *arguments.values()])
     count = operator.output_count({**arguments, "input_count": sum(item is not None for item in inputs)})
     call = Call(operator, inputs, arguments, place, SourceLine.capture())
     EvalContext.current().pending.add(call)
-    return [Held.class_of(is_many).awaiting(call, output) for output in range(count)]
+    return [TensorOrBatch.class_of(is_batch_result).from_call(call, output) for output in range(count)]
 
 
 def _computed(
     operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any], place: int | None
 ) -> tuple[list[Batch], bool]:
     """Return the outputs of a call, and whether they are batches."""
-    meaning = understood(operator, inputs, arguments, read)
+    meaning = understood(operator, inputs, arguments, to_value)
     if not meaning.count:
         raise BatchSizeError("the batch is empty.", hint="Operators require at least one sample.")
     if place is not None:
@@ -253,16 +257,16 @@ def _computed(
         return outcome(meaning, threads), meaning.kind == "batch"
 
 
-def read(item: Any) -> Value:
+def to_value(item: Any) -> Value:
     """Return data for an input of the user; a list is one tensor.
 
     Raises:
         ArgumentTypeError: the value is not data.
         ShapeError: nested lists of different lengths.
     """
-    if isinstance(item, Held):
+    if isinstance(item, TensorOrBatch):
         return Value(item.batch, item.kind)
-    if isinstance(item, (list, tuple)) and (is_batch(item) or any(isinstance(part, Held) for part in item)):
+    if isinstance(item, (list, tuple)) and (is_batch(item) or any(isinstance(part, TensorOrBatch) for part in item)):
         try:
             array = constant_array([np.asarray(part) for part in item])
         except ValueError as error:
@@ -280,7 +284,7 @@ def make_dynamic(operator: Operator, public_name: str) -> Callable[..., Any]:
     """Create the function for an operator, with its signature and documentation."""
 
     def function(*inputs: Any, **arguments: Any) -> Any:
-        return use(operator, inputs, arguments)
+        return call_operator(operator, inputs, arguments)
 
     made: Any = make_function(operator, public_name, function)
     kinds = inspect.Parameter

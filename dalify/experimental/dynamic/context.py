@@ -10,7 +10,7 @@ from weakref import WeakSet
 from dalify.base.errors import ArgumentValueError
 from dalify.base.processors import available_processors
 from dalify.base.source_line import SourceLine
-from dalify.experimental.dynamic.blocks import Blocks
+from dalify.experimental.dynamic.context_stack import ContextStack
 from dalify.experimental.dynamic.devices import Device
 from dalify.experimental.dynamic.states import Checkpoint
 from dalify.experimental.dynamic.streams import Stream, get_current_stream, stream
@@ -21,7 +21,7 @@ __all__ = ["EvalContext", "ThreadPool", "get_num_threads", "set_num_threads"]
 _MAX_THREADS_PER_CPU = 100
 _VARIABLE = "DALI_NUM_THREADS"
 _local = threading.local()
-_blocks: Blocks[EvalContext] = Blocks()
+_blocks: ContextStack[EvalContext] = ContextStack()
 _chosen: list[int] = []
 _pools: list[ThreadPool] = []
 
@@ -57,9 +57,11 @@ def set_num_threads(n: int | None) -> None:
     if n is None:
         _chosen.clear()
         return
-    most = _MAX_THREADS_PER_CPU * (os.cpu_count() or 1)
-    if not _is_integer(n) or not 1 <= n <= most:
-        raise ArgumentValueError(f"the number of threads must be in [1, {most}]; got {n!r}.", line=SourceLine.capture())
+    maximum = _MAX_THREADS_PER_CPU * (os.cpu_count() or 1)
+    if not _is_integer(n) or not 1 <= n <= maximum:
+        raise ArgumentValueError(
+            f"the number of threads must be in [1, {maximum}]; got {n!r}.", line=SourceLine.capture()
+        )
     _chosen[:] = [n]
 
 
@@ -94,7 +96,7 @@ class ThreadPool(Threads):
 
     @property
     def num_threads(self) -> int:
-        """How many."""
+        """Number of threads, including the caller's."""
         return self.count
 
 

@@ -7,13 +7,13 @@ from typing import Any
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
 from dalify.base.optional import is_loaded, torch
 from dalify.base.source_line import SourceLine
-from dalify.experimental.dynamic.blocks import Blocks
+from dalify.experimental.dynamic.context_stack import ContextStack
 
 __all__ = ["Device", "device"]
 
 _KINDS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu"}
 _DLPACK = {1: "cpu", 2: "gpu"}
-_blocks: Blocks[Device] = Blocks()
+_blocks: ContextStack[Device] = ContextStack()
 
 
 class Device:
@@ -111,7 +111,7 @@ class Device:
         return (self.device_type, self.device_id) == (other.device_type, other.device_id)
 
     def __hash__(self) -> int:
-        """Be a key of a dict."""
+        """Return the hash."""
         return hash((self.device_type, self.device_id))
 
     def __str__(self) -> str:

@@ -16,7 +16,7 @@ from dalify.base.optional import is_loaded, torch
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType, from_numpy
 
-__all__ = ["DType", "Kind", "dtype", "install_maker", "type_id"]
+__all__ = ["DType", "Kind", "dtype", "register_constructor", "type_id"]
 
 
 class Kind(Enum):
@@ -29,12 +29,12 @@ class Kind(Enum):
     enum = 5
 
 
-_make: list[Callable[..., Any]] = []
+_constructor: list[Callable[..., Any]] = []
 
 
-def install_maker(make: Callable[..., Any]) -> None:
+def register_constructor(constructor: Callable[..., Any]) -> None:
     """Register the constructor of tensors for ``ndd.float32([1, 2])``; its module imports this one."""
-    _make[:] = [make]
+    _constructor[:] = [constructor]
 
 
 class DType:
@@ -117,7 +117,7 @@ class DType:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return a tensor of this type; the arguments are those of ``ndd.tensor``, without ``dtype``."""
-        return _make[0](*args[:1], self, *args[1:], **kwargs)
+        return _constructor[0](*args[:1], self, *args[1:], **kwargs)
 
     def __eq__(self, other: object) -> bool:
         """Compare with another type, or a value that describes one: ``np.float32``, ``types.FLOAT``, ``"f32"``."""
@@ -129,7 +129,7 @@ class DType:
             return False
 
     def __hash__(self) -> int:
-        """Be a key of a dict."""
+        """Return the hash."""
         return hash(self.name)
 
     def __str__(self) -> str:

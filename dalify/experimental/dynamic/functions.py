@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from dalify.experimental.dynamic.batch import Batch
-from dalify.experimental.dynamic.dtypes import install_maker
+from dalify.experimental.dynamic.dtypes import register_constructor
 from dalify.experimental.dynamic.tensor import Tensor
 
 __all__ = ["as_batch", "as_tensor", "batch", "tensor"]
@@ -37,7 +37,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None, layout: str | No
 
 
 def _padded(data: Any, pad: bool) -> Any:
-    return Tensor.holding(data._joined(pad)) if isinstance(data, Batch) else data
+    return Tensor.from_data(data._joined(pad)) if isinstance(data, Batch) else data
 
 
 def batch(tensors: Any, dtype: Any = None, device: Any = None, layout: str | None = None) -> Batch:
@@ -64,4 +64,4 @@ def as_batch(tensors: Any, dtype: Any = None, device: Any = None, layout: str | 
     return Batch(tensors, dtype, device, layout)
 
 
-install_maker(tensor)
+register_constructor(tensor)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from enum import Enum
 
-from dalify.experimental.dynamic.blocks import Blocks
+from dalify.experimental.dynamic.context_stack import ContextStack
 
 __all__ = ["EvalMode"]
 
-_blocks: Blocks[EvalMode] = Blocks()
+_blocks: ContextStack[EvalMode] = ContextStack()
 
 
 class EvalMode(Enum):
@@ -35,7 +35,7 @@ class EvalMode(Enum):
         return _blocks.innermost or EvalMode.eager
 
     def __enter__(self) -> EvalMode:
-        """Set this mode."""
+        """Make this the mode of the thread."""
         _blocks.chosen.append(self)
         return self
 

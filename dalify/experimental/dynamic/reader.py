@@ -24,7 +24,7 @@ from dalify.experimental.dynamic.batch import Batch
 from dalify.experimental.dynamic.context import EvalContext
 from dalify.experimental.dynamic.devices import device as device_of
 from dalify.experimental.dynamic.dtypes import DType, type_id
-from dalify.experimental.dynamic.states import StateText
+from dalify.experimental.dynamic.states import StateString
 from dalify.experimental.dynamic.tensor import Tensor
 from dalify.graph import DataNode, call
 from dalify.pipeline import Pipeline
@@ -35,7 +35,7 @@ __all__ = ["Reader", "ReaderState", "make_reader"]
 _ITEM, _BATCHES, _SAMPLES = "reader()", "next_epoch(batch_size=...)", "next_epoch()"
 
 
-class ReaderState(StateText):
+class ReaderState(StateString):
     """Position of a reader."""
 
     __slots__ = ()
@@ -81,11 +81,11 @@ class Reader:
         self._device = "cpu" if target is None else target.device_type
         self._size = max_batch_size
         self._pipeline: Pipeline | None = None
-        self._has_begun = False  # otherwise the pipeline was only used for metadata
-        self._way: str | None = None
+        self._has_read = False  # otherwise the pipeline was only used for metadata
+        self._usage: str | None = None
         self._epoch = 0
-        self._given = 0  # number of samples of this epoch
-        self._waiting: dict[str, Any] | None = None  # a state to load when the pipeline is created
+        self._returned = 0  # number of samples of this epoch
+        self._pending_state: dict[str, Any] | None = None  # a state to load when the pipeline is created
 
     def next_epoch(
         self, batch_size: int | None = None, ctx: EvalContext | None = None, capture: bool = False
@@ -128,21 +128,21 @@ class Reader:
             raise ArgumentValueError(
                 f"batch_size={size} is larger than max_batch_size={self._size}.", line=SourceLine.capture()
             )
-        self._enter(_SAMPLES if size is None else _BATCHES)
+        self._set_usage(_SAMPLES if size is None else _BATCHES)
         return size
 
     def _epoch_of(self, size: int | None, context: EvalContext, is_rest: bool) -> Iterator[Any]:
-        pipe, step = self._opened(size or 1, context), size or 1
+        pipe, step = self._pipeline_for(size or 1, context), size or 1
         count = self._epoch_length(pipe)
         if not is_rest:
-            if self._given >= count:  # the last batch was returned, and the loop ended without requesting another
+            if self._returned >= count:  # the last batch was returned, and the loop ended without requesting another
                 self._epoch += 1
                 count = self._epoch_length(pipe)
-            self._given = 0
-        while self._given < count:
-            self._given += step
+            self._returned = 0
+        while self._returned < count:
+            self._returned += step
             yield self._outputs(pipe, size is not None)
-        self._epoch, self._given = self._epoch + 1, 0
+        self._epoch, self._returned = self._epoch + 1, 0
 
     def _epoch_length(self, pipe: Pipeline) -> int:
         """Return the number of samples of this shard in this epoch."""
@@ -163,48 +163,48 @@ class Reader:
             PipelineStateError: the reader was used in another way before.
         """
         _check_size(batch_size, "batch_size")
-        self._enter(_ITEM)
-        outputs = self._outputs(self._opened(batch_size or 1, EvalContext.current()), batch_size is not None)
+        self._set_usage(_ITEM)
+        outputs = self._outputs(self._pipeline_for(batch_size or 1, EvalContext.current()), batch_size is not None)
         return outputs[0] if isinstance(outputs, tuple) and len(outputs) == 1 else outputs
 
-    def _outputs(self, pipe: Pipeline, is_many: bool) -> Any:
-        kind = Batch if is_many else Tensor
-        results = [kind.holding(item._batch) for item in pipe.run()]
+    def _outputs(self, pipe: Pipeline, is_batched: bool) -> Any:
+        kind = Batch if is_batched else Tensor
+        results = [kind.from_data(item._batch) for item in pipe.run()]
         result = to_user_outputs(self.operator, results, self._arguments)
         if isinstance(result, (Batch, Tensor)):
             return (result,)
         return tuple(result) if isinstance(result, list) else result
 
-    def _enter(self, way: str) -> None:
-        if self._way is not None and self._way != way:
+    def _set_usage(self, usage: str) -> None:
+        if self._usage is not None and self._usage != usage:
             raise PipelineStateError(
-                f"this reader was used with {self._way} before; it cannot be used with {way}.",
+                f"this reader was used with {self._usage} before; it cannot be used with {usage}.",
                 line=SourceLine.capture(),
                 operator=self.operator.public_name,
                 hint="Create another reader.",
             )
-        self._way = way
+        self._usage = usage
 
-    def _opened(self, size: int, context: EvalContext) -> Pipeline:
+    def _pipeline_for(self, size: int, context: EvalContext) -> Pipeline:
         """Return the pipeline to read from, which is created if necessary."""
         pipe = self._pipeline
-        if pipe is not None and pipe.max_batch_size != size and not self._has_begun:
+        if pipe is not None and pipe.max_batch_size != size and not self._has_read:
             pipe.close()
             pipe = None
         if pipe is None:
-            pipe = self._pipeline = self._made(size, context)
+            pipe = self._pipeline = self._create_pipeline(size, context)
         if pipe.max_batch_size != size:
             raise ArgumentValueError(
                 f"batch_size={size} differs from the previous batch size, {pipe.max_batch_size}.",
                 line=SourceLine.capture(),
                 hint="Create another reader for another batch size.",
             )
-        self._has_begun = True
-        if self._waiting is not None:
-            self._restore(pipe, self._waiting)
+        self._has_read = True
+        if self._pending_state is not None:
+            self._restore(pipe, self._pending_state)
         return pipe
 
-    def _made(self, size: int, context: EvalContext) -> Pipeline:
+    def _create_pipeline(self, size: int, context: EvalContext) -> Pipeline:
         pipe = Pipeline(size, context.num_threads, context.device_id, seed=0)
         try:
             with pipe:
@@ -224,7 +224,7 @@ class Reader:
             batch_size: batch size of later calls, which avoids indexing the data twice.
         """
         if self._pipeline is None:
-            self._pipeline = self._made(batch_size or self._size or 1, EvalContext.current())
+            self._pipeline = self._create_pipeline(batch_size or self._size or 1, EvalContext.current())
         return self._pipeline.reader_meta("reader")
 
     def get_state(self, *, cuda_stream: Any = None) -> ReaderState:
@@ -236,14 +236,14 @@ class Reader:
         Raises:
             CheckpointError: no sample was read yet.
         """
-        if self._pipeline is None or not self._has_begun:
+        if self._pipeline is None or not self._has_read:
             raise CheckpointError(
                 "a reader has no state before its first epoch.",
                 line=SourceLine.capture(),
                 operator=self.operator.public_name,
                 hint="Call it inside or after the loop over next_epoch().",
             )
-        state = {"epoch": self._epoch, "given": self._given, "pipeline": self._pipeline.state_dict()}
+        state = {"epoch": self._epoch, "given": self._returned, "pipeline": self._pipeline.state_dict()}
         return ReaderState(json.dumps(state, separators=(",", ":")))
 
     def set_state(self, state: ReaderState | str) -> None:
@@ -266,14 +266,14 @@ class Reader:
                 line=SourceLine.capture(),
                 hint="Pass the result of reader.get_state(), or its string.",
             ) from None
-        if self._pipeline is None or not self._has_begun:
-            self._waiting = found
+        if self._pipeline is None or not self._has_read:
+            self._pending_state = found
         else:
             self._restore(self._pipeline, found)
 
     def _restore(self, pipe: Pipeline, state: dict[str, Any]) -> None:
         pipe.load_state_dict(state["pipeline"])
-        self._epoch, self._given, self._waiting = state["epoch"], state["given"], None
+        self._epoch, self._returned, self._pending_state = state["epoch"], state["given"], None
 
     def __repr__(self) -> str:
         """Return the class and the names of the arguments."""

@@ -1,8 +1,8 @@
 """Random numbers of dynamic mode: ``ndd.random.RNG`` and the generator of each thread.
 
 A generator is a seed and a position: Philox4x32-10 computes the number at any position, so states are short and
-skipping is free. Integers and states equal those of DALI's generator; each random call advances it by as many positions
-as in DALI.
+skipping numbers takes constant time. Integers and states equal those of DALI's generator; each random call advances it
+by as many positions as in DALI.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError, Checkpoint
 from dalify.base.fork_hook import at_fork
 from dalify.base.fork_lock import ForkLock
 from dalify.base.source_line import SourceLine
-from dalify.experimental.dynamic.states import StateText
+from dalify.experimental.dynamic.states import StateString
 
 __all__ = ["RNG", "RNGState", "get_default_rng", "set_seed"]
 
 _MASK_32 = (1 << 32) - 1
 _MASK_64 = (1 << 64) - 1
-_PLACES = 1 << 130  # four words for each value of a counter of 128 bits
-_PLACES_OF_A_CALL = 7
+_POSITIONS = 1 << 130  # four words for each value of a counter of 128 bits
+_POSITIONS_PER_CALL = 7
 _STATE = re.compile(r"Philox_([0-9A-F]{16})_([0-9A-F]{16}):([0-9A-F]{16})_([0-3])")
 _local = threading.local()
 
 
-class RNGState(StateText):
+class RNGState(StateString):
     """State of a generator; a generator can be created from its string."""
 
     __slots__ = ()
@@ -63,9 +63,9 @@ class RNG:
     def __call__(self) -> int:
         """Return the next integer, 0 to 2**32 - 1."""
         with self._lock:
-            place = self._position
-            self._position = (place + 1) % _PLACES
-        return _word(self._seed, place)
+            position = self._position
+            self._position = (position + 1) % _POSITIONS
+        return _word(self._seed, position)
 
     def advance(self, n: SupportsIndex) -> None:
         """Skip ``n`` integers.
@@ -77,14 +77,14 @@ class RNG:
         if count < 0:
             raise ArgumentValueError(f"a generator cannot go backwards; got {count}.", line=SourceLine.capture())
         with self._lock:
-            self._position = (self._position + count) % _PLACES
+            self._position = (self._position + count) % _POSITIONS
 
     def next_call(self) -> tuple[int, int]:
         """Return the seed and the position for the next call of an operator, and advance."""
         with self._lock:
-            place = self._position
-            self._position = (place + _PLACES_OF_A_CALL) % _PLACES
-            return self._seed, place & _MASK_64
+            position = self._position
+            self._position = (position + _POSITIONS_PER_CALL) % _POSITIONS
+            return self._seed, position & _MASK_64
 
     def clone(self) -> RNG:
         """Return a generator that continues with the same numbers."""
@@ -100,11 +100,11 @@ class RNG:
     def state(self, value: RNGState | str) -> None:
         self.set_state(value)
 
-    def _begin(self, seed: SupportsIndex) -> None:
+    def _set_seed(self, seed: SupportsIndex) -> None:
         with self._lock:
             self._seed, self._position = _checked_seed(seed), 0
 
-    seed = property(None, _begin, doc="Begins the numbers of a seed; it cannot be read, the state can.")
+    seed = property(None, _set_seed, doc="Restarts the generator with a seed; write-only.")
 
     def get_state(self, *, cuda_stream: Any = None) -> RNGState:
         """Return the position of the generator.
@@ -131,7 +131,7 @@ class RNG:
         with self._lock:
             self._seed, self._position = seed, ((high << 64) | low) * 4 + phase
 
-    def begin_child(self) -> None:
+    def reseed_child(self) -> None:
         """Use different numbers in a child process; they depend only on the state of the parent."""
         self._seed ^= _word(self._seed, self._position) << 32 | _word(self._seed, self._position + 1) | 1
 
@@ -146,9 +146,9 @@ def _checked_seed(seed: SupportsIndex) -> int:
     return int(seed) & _MASK_64
 
 
-def _word(seed: int, place: int) -> int:
+def _word(seed: int, position: int) -> int:
     """Return the 32-bit word at a position: one of the four that Philox4x32-10 computes from a counter."""
-    counter, phase = divmod(place, 4)
+    counter, phase = divmod(position, 4)
     c0, c1, c2, c3 = (counter >> shift & _MASK_32 for shift in (0, 32, 64, 96))
     k0, k1 = seed & _MASK_32, seed >> 32
     for _ in range(10):
@@ -178,10 +178,10 @@ def set_seed(seed: SupportsIndex) -> None:
     get_default_rng().seed = seed
 
 
-def _begin_child() -> None:
+def _reseed_child() -> None:
     found = getattr(_local, "rng", None)
     if found is not None:
-        found.begin_child()
+        found.reseed_child()
 
 
-at_fork(_begin_child)
+at_fork(_reseed_child)

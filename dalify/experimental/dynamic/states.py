@@ -15,12 +15,12 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError, Checkpoint
 from dalify.base.source_line import SourceLine
 from dalify.base.whole_files import write_whole
 
-__all__ = ["Checkpoint", "StateText", "Stateful"]
+__all__ = ["Checkpoint", "StateString", "Stateful"]
 
-_OWN_PREFIX = "__op_"
+_RESERVED_PREFIX = "__op_"
 
 
-class StateText:
+class StateString:
     """State of a reader or generator. ``set_state`` also accepts ``str(state)``."""
 
     __slots__ = ("_text",)
@@ -38,10 +38,10 @@ class StateText:
 
     def __eq__(self, other: object) -> bool:
         """Compare with another state, or with its string."""
-        return str(other) == self._text if isinstance(other, (StateText, str)) else NotImplemented
+        return str(other) == self._text if isinstance(other, (StateString, str)) else NotImplemented
 
     def __hash__(self) -> int:
-        """Be a key of a dict."""
+        """Return the hash."""
         return hash(self._text)
 
 
@@ -53,7 +53,7 @@ class Stateful(Protocol):
         ...
 
     def set_state(self, value: Any, /) -> None:
-        """Continue there."""
+        """Continue at a position."""
         ...
 
 
@@ -85,22 +85,22 @@ class Checkpoint:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all objects and states."""
         self._members: dict[str, Any] = {}
         self._states: dict[str, Any] = {}
         self._kinds: dict[str, str] = {}
-        self._waiting: set[str] = set()  # names of loaded states that are not restored yet
+        self._pending: set[str] = set()  # names of loaded states that are not restored yet
         self._is_complete = False
         self._is_loaded = False
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names under which something is registered."""
+        """Names of the registered objects."""
         return tuple(self._members)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the states are those that ``collect`` took."""
+        """Whether the states are those of the last ``collect``."""
         return self._is_complete
 
     @property
@@ -139,17 +139,17 @@ class Checkpoint:
             )
         if name is None:
             known = next((key for key, member in self._members.items() if member is op), None)
-            name = known or f"{_OWN_PREFIX}{len(self._members)}"
+            name = known or f"{_RESERVED_PREFIX}{len(self._members)}"
         elif not name:
             raise ArgumentValueError("a name must not be empty.", line=line)
-        elif name.startswith(_OWN_PREFIX):
+        elif name.startswith(_RESERVED_PREFIX):
             raise ArgumentValueError(
-                f"names that begin with {_OWN_PREFIX!r} are reserved for the checkpoint.", line=line
+                f"names that begin with {_RESERVED_PREFIX!r} are reserved for the checkpoint.", line=line
             )
         self._check_registration(op, name, line)
         self._members[name] = op
-        if name in self._waiting:
-            self._give(name)
+        if name in self._pending:
+            self._restore_member(name)
         return name
 
     def _check_registration(self, op: Stateful, name: str, line: SourceLine | None) -> None:
@@ -175,8 +175,8 @@ class Checkpoint:
                 f"the checkpoint that was loaded has no state {name!r}.{suggestion(name, self._states)}", line=line
             )
 
-    def _give(self, name: str) -> None:
-        """Set a member to its state."""
+    def _restore_member(self, name: str) -> None:
+        """Set a registered object to its state."""
         member, kind = self._members[name], self._kinds.get(name)
         if kind is not None and kind != _kind_of(type(member)):
             raise CheckpointError(
@@ -184,7 +184,7 @@ class Checkpoint:
                 line=SourceLine.capture(),
             )
         member.set_state(self._states[name])
-        self._waiting.discard(name)
+        self._pending.discard(name)
 
     def collect(self) -> None:
         """Get the states of all registered objects.
@@ -192,10 +192,10 @@ class Checkpoint:
         Raises:
             CheckpointError: a loaded state has no registered object.
         """
-        self._refuse_strangers()
+        self._check_registered()
         self._states = {name: member.get_state() for name, member in self._members.items()}
         self._kinds = {name: _kind_of(type(member)) for name, member in self._members.items()}
-        self._waiting.clear()
+        self._pending.clear()
         self._is_complete, self._is_loaded = True, False
 
     def restore(self) -> None:
@@ -206,18 +206,18 @@ class Checkpoint:
         """
         if not self._states:
             return
-        self._refuse_strangers()
+        self._check_registered()
         missing = [name for name in self._members if name not in self._states]
         if missing:
             raise CheckpointError(f"missing states: {', '.join(missing)}.", line=SourceLine.capture())
-        for name in sorted(self._waiting):
-            self._give(name)
+        for name in sorted(self._pending):
+            self._restore_member(name)
 
-    def _refuse_strangers(self) -> None:
-        strangers = [name for name in self._states if name not in self._members]
-        if strangers:
+    def _check_registered(self) -> None:
+        unregistered = [name for name in self._states if name not in self._members]
+        if unregistered:
             raise CheckpointError(
-                f"states without a registered object: {', '.join(strangers)}.",
+                f"states without a registered object: {', '.join(unregistered)}.",
                 line=SourceLine.capture(),
                 hint="Register the object under this name.",
             )
@@ -255,7 +255,7 @@ class Checkpoint:
         self._kinds.pop(name, None)
         if op_type is not None:
             self._kinds[name] = op_type if isinstance(op_type, str) else _kind_of(op_type)
-        self._waiting.add(name)
+        self._pending.add(name)
 
     def serialize(self) -> str:
         """Return the states as JSON.
@@ -288,7 +288,7 @@ class Checkpoint:
             kinds = {name: item["type"] for name, item in read.items() if "type" in item}
         except (ValueError, TypeError, KeyError, AttributeError):
             raise CheckpointError("not a serialized checkpoint.", line=SourceLine.capture()) from None
-        self._states, self._kinds, self._waiting = states, kinds, set(states)
+        self._states, self._kinds, self._pending = states, kinds, set(states)
         self._is_complete, self._is_loaded = False, True
 
     def save(self, filename: str) -> str:

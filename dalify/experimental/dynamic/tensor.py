@@ -14,7 +14,7 @@ from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
 from dalify.data.tensor import converted
 from dalify.experimental.dynamic.arithmetic import Arithmetic, subscripted
-from dalify.experimental.dynamic.making import finished, sample_of
+from dalify.experimental.dynamic.conversion import constructor_data, sample_of
 
 __all__ = ["Tensor"]
 
@@ -57,7 +57,7 @@ class Tensor(Arithmetic, metaclass=NotIterable):
                     "a tensor is made of data, or of batch and index_in_batch.", line=SourceLine.capture()
                 )
             data = batch.select(index_in_batch)
-        self.hold(*finished(sample_of, data, dtype, device, layout, copy))
+        self.hold(*constructor_data(sample_of, data, dtype, device, layout, copy))
 
     @property
     def _array(self) -> Any:

@@ -1,7 +1,7 @@
-"""DALI's ``nvidia.dali.experimental.torchvision``: torchvision's transforms on dalify's operators.
+"""torchvision's transforms on dalify's operators, as DALI's ``nvidia.dali.experimental.torchvision``.
 
 ``Compose`` takes Pillow images, tensors ``[C, H, W]`` and batches ``[..., C, H, W]``; its transforms are one pipeline.
-``v2.functional`` has the same as functions, which compute at once. docs/torchvision.md says what differs from
+``v2.functional`` has them as functions, which compute immediately. docs/torchvision.md lists the differences from
 torchvision.
 """
 

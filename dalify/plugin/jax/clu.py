@@ -1,4 +1,4 @@
-"""Iterators with ``peek``, for the training loops of Google's CLU."""
+"""Iterators with ``peek``, for the training loops of Google's CLU (Common Loop Utils)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
     _spec: dict[str, Any] | None = None
 
     def __next__(self) -> dict[str, Any]:
-        """Return the next batch: the one that ``peek`` has returned.
+        """Return the next batch; after ``peek``, the batch that it returned.
 
         Raises:
             StopIteration: the epoch is over.

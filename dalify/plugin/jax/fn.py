@@ -31,8 +31,8 @@ def jax_function(
     """Convert a function of JAX arrays to a function of graph values.
 
     The function gets whole batches, ``[N, ...]``, as JAX arrays in the memory of the pipeline: the samples of an input
-    need equal shapes, and the arrays are valid only during the call. Results of ``jax.jit`` and ``jax.vmap`` are
-    supported.
+    must have equal shapes, and the arrays are valid only during the call. Functions transformed by ``jax.jit`` and
+    ``jax.vmap`` are supported.
 
     Args:
         function: function of one array per input; it returns an array, or a tuple of ``num_outputs`` arrays. Without
@@ -40,7 +40,7 @@ def jax_function(
         num_outputs: number of outputs; with 0 the function is called for its side effects.
         output_layouts: layout of the samples of the outputs: one string for all, or one per output. By default an
             output has the layout of the input of the same index, if it has the same number of dimensions.
-        sharding: a JAX sharding: the function gets arrays whose parts are in all processes.
+        sharding: a JAX sharding: the function gets global arrays, divided over all processes.
         device: ``cpu`` or ``gpu``; None: that of the inputs.
         preserve: call it even if no output of the pipeline needs it.
 
@@ -112,7 +112,7 @@ def _returned(found: Any, count: int) -> Sequence[Any]:
 
 
 def _own_part(array: Any, on_device: bool) -> Any:
-    """Return the samples of this process as an array of a pipeline."""
+    """Return the samples of this process as a NumPy array, or as a torch tensor on a device."""
     shards = {shard.index[0].start or 0 if shard.index else 0: shard.data for shard in array.addressable_shards}
     parts = [shards[start] for start in sorted(shards)]
     if on_device:

@@ -73,8 +73,8 @@ class DALIGenericIterator(GenericIterator):
         collate: Mapping[str, str | Pad] | str | Pad | None = None,
         valid_name: str | None = None,
     ) -> None:
-        self._lock = threading.RLock()  # for calls of peek from other threads
-        count = 1 if isinstance(pipelines, Pipeline) else max(1, len(pipelines))  # the base class rejects none
+        self._lock = threading.RLock()  # the peekable iterator may be called from several threads
+        count = 1 if isinstance(pipelines, Pipeline) else max(1, len(pipelines))  # the base class rejects an empty list
         if sharding is not None and not isinstance(sharding, jax.sharding.Sharding):
             raise IteratorArgumentError(f"sharding must be a sharding of JAX; got {type(sharding).__name__}.")
         self._join = _joining(sharding, count, bool(pmap_compatible))
@@ -121,7 +121,7 @@ class DALIGenericIterator(GenericIterator):
 
 
 class DALIClassificationIterator(DALIGenericIterator):
-    """A ``DALIGenericIterator`` for pipelines with two outputs, which it calls ``data`` and ``label``.
+    """A ``DALIGenericIterator`` for pipelines with two outputs, named ``data`` and ``label``.
 
     The other arguments are those of ``DALIGenericIterator``; `options` are fresh_epochs, collate and valid_name.
     """
@@ -221,9 +221,9 @@ def data_iterator(
     ``device_id``.
 
     Args:
-        pipeline_fn: a function for ``pipeline_def``, or its result.
+        pipeline_fn: a pipeline function, with or without the decorator ``pipeline_def``.
         output_map: names of the outputs, in their order.
-        size: see ``DALIGenericIterator``, like most others.
+        size: see ``DALIGenericIterator``, like most other arguments.
         reader_name: name of the reader.
         auto_reset: whether the next epoch starts automatically.
         last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
@@ -265,7 +265,7 @@ def decorated(
     devices: Sequence[Any] | None,
     pmap_compatible: bool | None,
 ) -> Any:
-    """Return the decorated function, or the decorator if `pipeline_fn` is None, for one class of iterators.
+    """Return the decorated function, or the decorator if `pipeline_fn` is None, for a class of iterators.
 
     `sharding`, `devices` and `pmap_compatible` are as in ``data_iterator``; `options` are its other arguments.
     """

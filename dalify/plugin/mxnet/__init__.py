@@ -1,4 +1,4 @@
-"""Pipelines as loaders of MXNet: iterators of ``DataBatch``, and of lists of arrays for Gluon."""
+"""Pipelines as MXNet loaders: iterators over ``DataBatch`` objects, or over lists of arrays for Gluon."""
 
 from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.collate import Packed, Pad

@@ -25,10 +25,10 @@ class DALIGenericIterator(GenericIterator):
         size: number of samples of an epoch, for all pipelines; prefer ``reader_name``.
         reader_name: name of the reader.
         data_layout: layout of the batches, which ``provide_data`` returns.
-        fill_last_batch: old form of last_batch_policy.
+        fill_last_batch: deprecated; use last_batch_policy.
         auto_reset: whether the next epoch starts automatically.
         squeeze_labels: whether to convert labels ``[N, 1]`` to ``[N]``.
-        dynamic_shape: accepted; shapes may always change.
+        dynamic_shape: accepted without effect; shapes can always change.
         last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
         last_batch_policy: FILL, DROP or PARTIAL.
         prepare_first_batch: start to compute the first batches immediately.

@@ -1,4 +1,4 @@
-"""User functions compiled by numba as operators: ``dalify.plugin.numba.fn.numba_function`` and its class."""
+"""User functions compiled by Numba as operators: ``fn.numba_function`` and ``NumbaFunction``."""
 
 from dalify.plugin.numba import experimental, fn
 from dalify.plugin.numba.function import NumbaFunction

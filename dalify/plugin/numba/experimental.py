@@ -1,4 +1,4 @@
-"""The class under the import path that it had while it was experimental."""
+"""``NumbaFunction`` under its earlier import path."""
 
 from dalify.plugin.numba.function import NumbaFunction
 

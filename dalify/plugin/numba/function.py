@@ -1,4 +1,4 @@
-"""``numba_function`` and ``NumbaFunction``, with DALI's choice between samples and batches."""
+"""``numba_function`` and ``NumbaFunction``: user functions compiled by Numba, per sample or per batch."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ def numba_function(
     preserve: bool = False,
     bytes_per_sample_hint: Any = 0,
 ) -> Any:
-    """Call a function that numba compiles.
+    """Call a function compiled by Numba.
 
     Args:
         input_0: a graph value on the CPU.
-        inputs: further ones.
-        run_fn: fills its outputs; it is called with the arrays of the outputs, then those of the inputs.
+        inputs: further graph values.
+        run_fn: function that writes its outputs; it is called with the output arrays, then the input arrays.
         out_types: element type of each output.
         in_types: element type of each input.
         outs_ndim: number of dimensions of each output.
         ins_ndim: number of dimensions of each input.
-        setup_fn: sets the shapes of the outputs; without, they are those of the inputs.
+        setup_fn: function that sets the shapes of the outputs; None: those of the inputs.
         batch_processing: call ``run_fn`` once per batch, with a list of arrays for each output and input, instead of
             once per sample.
         blocks: accepted; for a function on the GPU.
         threads_per_block: accepted; for a function on the GPU.
         device: ``cpu``.
-        name: of the operator.
-        preserve: run it although no output needs it.
+        name: name of the operator.
+        preserve: call it even if no output of the pipeline needs it.
         bytes_per_sample_hint: accepted.
 
     Returns:
         a graph value, or a list of several.
 
     Raises:
-        ArgumentValueError: not as many types as dimensions.
+        ArgumentValueError: the numbers of types and of dimensions differ.
     """
     arguments = {
         "run_fn": run_fn,
@@ -74,10 +74,10 @@ def numba_function(
 
 
 class NumbaFunction(OperatorInstance):
-    """``numba_function`` as a class: made with the arguments, called with the inputs.
+    """``numba_function`` as a class: created with the arguments, called with the inputs.
 
     Args:
-        run_fn: see ``numba_function``, as all others.
+        run_fn: see ``numba_function``, like all other arguments.
         out_types: element type of each output.
         in_types: element type of each input.
         outs_ndim: number of dimensions of each output.
@@ -87,7 +87,7 @@ class NumbaFunction(OperatorInstance):
         batch_processing: call ``run_fn`` once per batch.
         blocks: accepted.
         threads_per_block: accepted.
-        arguments: of every operator: name, preserve.
+        arguments: arguments of every operator: name, preserve.
     """
 
     operator = catalog.find(_NAME)
@@ -117,6 +117,6 @@ class NumbaFunction(OperatorInstance):
         self.blocks, self.threads_per_block = blocks, threads_per_block
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """Make the graph values; arguments given here count more than those given to the constructor."""
+        """Return the graph values; arguments of the call override those of the constructor."""
         own = ("run_fn", "setup_fn", "out_types", "in_types", "outs_ndim", "ins_ndim", "batch_processing")
         return numba_function(*inputs, **{**{name: getattr(self, name) for name in own}, **self.arguments, **arguments})

@@ -1,4 +1,4 @@
-"""Pipelines as loaders of NumPy arrays, for everything that has no plugin of its own."""
+"""Pipelines as loaders of NumPy arrays, for frameworks without a plugin."""
 
 from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.collate import Packed, Pad

@@ -1,4 +1,4 @@
-"""The iterators that give NumPy arrays: what all frameworks share, as it is."""
+"""The iterators of the NumPy plugin, which use the implementation of `GenericIterator` unchanged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["DALIClassificationIterator", "DALIGenericIterator"]
 
 
 class DALIGenericIterator(GenericIterator):
-    """Gives, for every batch, a list with one dictionary of NumPy arrays per pipeline; see `GenericIterator`.
+    """Returns per batch a list with one dictionary of NumPy arrays per pipeline; see `GenericIterator`.
 
     Outputs on a device are copied to main memory.
 
@@ -20,4 +20,4 @@ class DALIGenericIterator(GenericIterator):
 
 
 class DALIClassificationIterator(ClassificationIterator, DALIGenericIterator):
-    """A ``DALIGenericIterator`` for pipelines with two outputs, which it calls ``data`` and ``label``."""
+    """A ``DALIGenericIterator`` for pipelines with two outputs, named ``data`` and ``label``."""

@@ -1,7 +1,7 @@
 """Pipelines as PyTorch loaders: ``for batch in DALIGenericIterator(pipe, ["images", "labels"], …)``.
 
-And the other way round: `DataLoader` takes torch's datasets and torchvision's transforms as they are,
-`accelerate` takes loaders that exist, `lower` single transforms.
+`DataLoader` takes torch datasets with torchvision transforms, `accelerate` takes existing loaders, and `lower` converts
+single transforms.
 """
 
 from dalify.data import TensorCPU, TensorGPU, TensorListGPU

@@ -1,4 +1,4 @@
-"""``torch_python_function``: the user's own functions on torch tensors, as an operator."""
+"""``torch_python_function``: user functions on torch tensors as operators."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def torch_python_function(
     preserve: bool = False,
     bytes_per_sample_hint: Any = 0,
 ) -> Any:
-    """Call a function on torch tensors, for one batch after the other.
+    """Call a function on torch tensors, per sample or per batch.
 
     Args:
-        inputs: graph values; the function gets one argument for each.
-        function: gets the tensors of one sample, which view the pipeline's memory, and returns a tensor or a tuple of
+        inputs: graph values; the function gets one argument per input.
+        function: gets the tensors of one sample, which share the pipeline's memory, and returns a tensor or a tuple of
             ``num_outputs`` tensors.
-        num_outputs: number of outputs; with 0 it is called for what it does.
+        num_outputs: number of outputs; with 0 the function is called for its side effects.
         batch_processing: call the function once per batch; it then gets, and returns, one list of tensors for each
             input and output.
-        output_layouts: layout of the outputs: one text for all, or a list with one for each.
-        device: where it runs; that of the inputs where None.
-        name: of the operator.
-        preserve: run it although no output needs it.
+        output_layouts: layout of the outputs: one string for all, or a list with one per output.
+        device: ``cpu`` or ``gpu``; None: that of the inputs.
+        name: name of the operator.
+        preserve: call it even if no output of the pipeline needs it.
         bytes_per_sample_hint: accepted.
 
     Returns:
@@ -66,12 +66,12 @@ def torch_python_function(
 
 
 class TorchPythonFunction(OperatorInstance):
-    """``torch_python_function`` as a class: made with the function, called with the inputs.
+    """``torch_python_function`` as a class: created with the function, called with the inputs.
 
     Args:
-        function: see ``torch_python_function``, as all others.
+        function: see ``torch_python_function``, like all other arguments.
         num_outputs: number of outputs.
-        device: where it runs.
+        device: ``cpu`` or ``gpu``.
         batch_processing: call the function once per batch.
         arguments: output_layouts, name, preserve.
     """
@@ -94,7 +94,7 @@ class TorchPythonFunction(OperatorInstance):
         self.batch_processing = batch_processing
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """Make the graph values; arguments given here count more than those given to the constructor."""
+        """Return the graph values; arguments of the call override those of the constructor."""
         return torch_python_function(*inputs, **{**self.arguments, **arguments})
 
 

@@ -1,6 +1,6 @@
 """The iterators of DALI's PyTorch plugin.
 
-They differ in what an output becomes: one tensor, a list of tensors, or a sparse tensor.
+They convert an output to one tensor, a list of tensors, or a sparse tensor.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _OF_TAGS = {"dense": COLLATIONS["dense"], "sparse_list": COLLATIONS["list"], "sp
 
 
 class DALIGenericIterator(GenericIterator):
-    """Gives, for every batch, a list with one dictionary of torch tensors per pipeline; see `GenericIterator`.
+    """Returns per batch a list with one dictionary of torch tensors per pipeline; see `GenericIterator`.
 
-    Of ``collate`` torch has one more: ``nested``, a nested tensor.
+    ``collate`` also accepts ``nested``, which returns a nested tensor.
 
     Example:
         >>> loader = DALIGenericIterator(pipe, ["images", "labels"], reader_name="Reader")
@@ -43,7 +43,7 @@ class DALIGenericIterator(GenericIterator):
 
 
 class DALIClassificationIterator(ClassificationIterator, DALIGenericIterator):
-    """A ``DALIGenericIterator`` for pipelines with two outputs, which it calls ``data`` and ``label``."""
+    """A ``DALIGenericIterator`` for pipelines with two outputs, named ``data`` and ``label``."""
 
 
 class DALIRaggedIterator(DALIGenericIterator):

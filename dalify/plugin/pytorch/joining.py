@@ -1,4 +1,4 @@
-"""What torch alone can make of samples that differ in shape: nested and sparse tensors."""
+"""Nested and sparse torch tensors of samples that differ in shape."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Output = TensorListCPU | TensorListGPU
 
 
 def nested(name: str, output: Output, count: int) -> torch.Tensor:
-    """Return a nested tensor of torch: jagged where only the first axis differs, strided otherwise."""
+    """Return a nested tensor of torch: jagged if only the first axis differs, otherwise strided."""
     tensors = _tensors(output, count)
     if not tensors:
         offsets = torch.zeros(1, dtype=torch.int64)
@@ -32,7 +32,7 @@ def sparse(name: str, output: Output, count: int) -> torch.Tensor:
     """Return a sparse tensor of shape ``[N, longest, ...]``, sparse in its first two dimensions.
 
     Raises:
-        ShapeError: single values.
+        ShapeError: a sample has no axes.
     """
     tensors = _tensors(output, count)
     if not tensors:

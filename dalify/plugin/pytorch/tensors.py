@@ -1,4 +1,4 @@
-"""A pipeline's outputs as torch tensors, of the same memory wherever that is possible."""
+"""Convert outputs of a pipeline to torch tensors, without a copy if possible."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ to_torch_type: dict[DALIDataType, torch.dtype] = {
 
 
 def tensor_of(value: TensorCPU | TensorGPU) -> torch.Tensor:
-    """Return a torch tensor of the same memory; a copy where torch cannot view it (read only, or a negative stride)."""
+    """Return a torch tensor that shares the memory; a copy if it is read-only or has a negative stride."""
     return as_tensor(array_of(value))
 
 
 def as_tensor(array: Any) -> torch.Tensor:
-    """Return a torch tensor for an array, see ``tensor_of``; a tensor as it is."""
+    """Return a torch tensor for an array, see ``tensor_of``; tensors are returned unchanged."""
     if isinstance(array, torch.Tensor):
         return array
     if not array.flags.writeable or any(stride < 0 for stride in array.strides):
@@ -53,8 +53,8 @@ def feed_ndarray(
     """Copy a tensor, or a list of equally shaped samples, into a torch tensor.
 
     Args:
-        dali_tensor: where from.
-        arr: where to; of the same shape and element type, on any device.
+        dali_tensor: the source.
+        arr: the destination, of the same shape and element type, on any device.
         cuda_stream: accepted; the copy runs on torch's current stream.
         non_blocking: do not wait for a copy from pinned memory to a device.
 

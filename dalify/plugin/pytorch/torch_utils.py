@@ -1,4 +1,4 @@
-"""A tensor of a pipeline as a torch tensor, under DALI's import path."""
+"""Conversion of tensors to torch, under DALI's import path."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = [
 
 
 def to_torch_tensor(dali_tensor: TensorCPU | TensorGPU, copy: bool) -> torch.Tensor:
-    """Return a torch tensor with the data of a tensor of a pipeline.
+    """Convert a tensor of a pipeline to a torch tensor.
 
     Args:
-        dali_tensor: where from.
-        copy: copy the data; otherwise both have the same memory.
+        dali_tensor: the source.
+        copy: copy the data; otherwise share the memory if possible, see ``tensor_of``.
     """
     tensor = tensor_of(dali_tensor)
     return tensor.clone() if copy else tensor

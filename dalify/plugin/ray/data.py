@@ -1,4 +1,4 @@
-"""Pipelines and Ray Data: over the columns of a data set, and as the source of one."""
+"""Pipelines for Ray Data: as a function for ``map_batches``, and as a data source."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from dalify.sources.pickling import CallbackPickler
 __all__ = ["PipelineMapper", "pipeline_datasource"]
 
 
-_NUMBERS = 1 << 32  # the random numbers of a sample depend on 32 bits of its number
+_ROW_NUMBERS_END = 1 << 32  # the random numbers of a sample depend on 32 bits of its number
 
 
 class PipelineMapper:
-    """A pipeline over the columns of a data set, for ``ray.data.Dataset.map_batches``.
+    """Runs a pipeline on the columns of a data set, for ``ray.data.Dataset.map_batches``.
 
-    Ray makes one in each of its actors, where it stays built from batch to batch.
+    Ray creates one per actor, which builds the pipeline once.
 
     Args:
-        function: takes one graph node for each column, and returns those of the outputs.
-        columns: names of the columns that it takes, in its order. Other columns are dropped.
-        outputs: names of the columns that it returns.
-        batch_size: maximum number of rows in a batch; at least that of ``map_batches``.
-        layouts: of columns, by name: ``{"image": "HWC"}``.
-        row_numbers: name of a column with another integer for each row, from 0 to 2**32 - 1, such as ``id`` of
-            ``ray.data.range``. Random operators then give each row the numbers that it has in one batch of all rows,
-            whatever the actor and the batch that Ray assigns it to. Needs ``seed``. Ray has no number of a row or a
-            block that does not depend on its schedule, so without this column random numbers cannot be repeated.
-            ``fn.batch_permutation`` and Python functions that draw their own numbers ignore it.
+        function: takes one graph node per column and returns the output nodes.
+        columns: names of the input columns, in the order of the function's parameters. Other columns are dropped.
+        outputs: names of the output columns.
+        batch_size: maximum number of rows in a batch; at least the batch size of ``map_batches``.
+        layouts: layouts by column name, for instance ``{"image": "HWC"}``.
+        row_numbers: name of a column with a unique integer in [0, 2**32 - 1] per row, such as ``id`` of
+            ``ray.data.range``. The random numbers of a row then depend only on its number, not on the actor or the
+            batch that Ray assigns it to. Requires ``seed``. Without this column random numbers cannot be reproduced,
+            because Ray provides no row or block numbers that are independent of its schedule.
+            ``fn.batch_permutation`` and Python functions with their own random numbers ignore it.
         options: of the pipeline, such as ``num_threads`` and ``seed``. With a seed and without ``row_numbers`` all
-            actors draw the same random numbers for their first batch, so leave the seed out for augmentations.
+            actors draw the same random numbers for their first batch, so omit the seed for augmentations.
 
     Raises:
-        ArgumentTypeError: columns or outputs that are no lists of names.
-        ArgumentValueError: another number of outputs; ``row_numbers`` without a seed.
+        ArgumentTypeError: columns or outputs are not lists of names.
+        ArgumentValueError: the number of outputs is wrong, or ``row_numbers`` is specified without a seed.
 
     Example:
         >>> def small(image):
@@ -101,11 +101,11 @@ class PipelineMapper:
         """Return the outputs for a batch of rows.
 
         Args:
-            batch: arrays by the names of columns.
+            batch: arrays by column name.
 
         Raises:
-            ArgumentValueError: a column is missing, or a number of a row is out of range.
-            ArgumentTypeError: numbers of rows that are no integers.
+            ArgumentValueError: a column is missing, or a row number is out of range.
+            ArgumentTypeError: row numbers are not integers.
         """
         needed = self._columns if self._row_numbers is None else [*self._columns, self._row_numbers]
         missing = [name for name in needed if name not in batch]
@@ -119,26 +119,26 @@ class PipelineMapper:
 
 
 def _checked_numbers(name: str, column: Any) -> np.ndarray[Any, Any]:
-    """Return the numbers of rows."""
+    """Return the row numbers as a checked array."""
     numbers = np.asarray(column)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
         kind = f"{numbers.ndim} axes of {numbers.dtype}"
         raise ArgumentTypeError(f"the column {name!r} must have one integer per row; got {kind}.")
-    wrong = numbers[(numbers < 0) | (numbers >= _NUMBERS)]
+    wrong = numbers[(numbers < 0) | (numbers >= _ROW_NUMBERS_END)]
     if len(wrong):
         raise ArgumentValueError(f"the column {name!r} must have numbers from 0 to 2**32 - 1; got {wrong[0]}.")
     return numbers
 
 
 def _samples(column: Any) -> Any:
-    """Return a column as an external source takes it."""
+    """Return a column in a form that an external source accepts."""
     if not isinstance(column, np.ndarray) or column.dtype != object:
         return column
     return [np.frombuffer(item, np.uint8) if isinstance(item, bytes) else item for item in column]
 
 
 def _column(output: Any) -> np.ndarray[Any, Any]:
-    """Return samples as a column: an array, or an array of arrays where their shapes differ."""
+    """Return samples as a column: one array, or an array of arrays if their shapes differ."""
     if output.is_dense_tensor():
         return np.array(output.as_array())
     column = np.empty(len(output), object)
@@ -150,18 +150,18 @@ def _column(output: Any) -> np.ndarray[Any, Any]:
 def pipeline_datasource(pipe: Pipeline, outputs: Sequence[str], *, epoch: int = 0) -> Any:
     """Return a data source that reads one epoch of a pipeline, for ``ray.data.read_datasource``.
 
-    Rows and their order are those of the pipeline, whatever the number of tasks that Ray reads them with: a task
-    gets the numbers of its batches. One batch is one block.
+    Rows and their order do not depend on the number of read tasks, because each task gets the numbers of its batches.
+    One batch is one block.
 
     Args:
-        pipe: a pipeline that has not run yet, with a reader without shards. All of its stages must be able to run
-            anywhere: Python functions need ``parallel=True``.
+        pipe: a pipeline that has not run yet, with a reader without shards. All stages must be able to run in another
+            process: Python functions need ``parallel=True``.
         outputs: names of the columns.
-        epoch: number of the epoch: it decides on the order.
+        epoch: number of the epoch; it determines the order.
 
     Raises:
-        GraphError: a part of the pipeline cannot run anywhere.
-        ArgumentValueError: no reader, shards, or another number of outputs.
+        GraphError: a stage of the pipeline cannot run in another process.
+        ArgumentValueError: there is no reader, the reader has shards, or the number of outputs is wrong.
 
     Example:
         >>> images = ray.data.read_datasource(pipeline_datasource(training("photos"), ["image", "label"]))
@@ -194,7 +194,7 @@ def pipeline_datasource(pipe: Pipeline, outputs: Sequence[str], *, epoch: int = 
 
 
 class _Recorder:
-    """Stages that note what they are asked for and compute nothing."""
+    """Stages that record the requests for batches and compute nothing."""
 
     count = 1
     threads = 1
@@ -215,12 +215,12 @@ class _Recorder:
         """Do nothing."""
 
     def submit(self, iteration: Iteration, done: Callable[[Iteration], None]) -> None:
-        """Note a request."""
+        """Record a request."""
         assert self._replies is not None, "dalify bug: a request before there is a graph"
         self.requests.append(self._replies.request(iteration))
 
     def discard(self) -> None:
-        """Do nothing: what was noted stays."""
+        """Do nothing: recorded requests are kept."""
 
     def again(self) -> Self:
         """Return itself."""
@@ -233,7 +233,7 @@ class _Recorder:
 def _requests(
     pipe: Pipeline, recorder: _Recorder, epoch: int, line: SourceLine | None
 ) -> Iterator[tuple[Request, int]]:
-    """Yield the batches of an epoch, and how many rows of each belong to it."""
+    """Yield the batches of an epoch, each with its number of rows that belong to the epoch."""
     metas = list(pipe.reader_meta().values())
     if not metas:
         raise ArgumentValueError("a data source needs a pipeline with a reader, which defines its length.", line=line)
@@ -252,13 +252,13 @@ def _requests(
         left -= request.size
 
 
-_workers: dict[str, BatchWorker] = {}  # of this process; a task of Ray finds what another one has made
+_workers: dict[str, BatchWorker] = {}  # of this process, shared by the Ray tasks that run in it
 
 
 def _blocks(
     key: str, setup: Sequence[Any], slots: Sequence[int], names: Sequence[str], batches: Sequence[tuple[Request, int]]
 ) -> Iterator[Any]:
-    """Compute batches in a task of Ray."""
+    """Compute batches in a Ray task."""
     worker = _workers.get(key)
     if worker is None:
         while _workers:
@@ -284,14 +284,14 @@ def _datasource(key: str, setup: Any, slots: Sequence[int], names: list[str], re
             return None
 
         def get_read_tasks(self, parallelism: int, *_: Any, **__: Any) -> list[Any]:
-            """Return tasks of neighboring batches."""
+            """Return read tasks, each for consecutive batches."""
             size = -(-len(requests) // max(1, parallelism))
             tasks = []
             for start in range(0, len(requests), size):
                 batches = requests[start : start + size]
                 facts = dict.fromkeys((field.name for field in fields(ray_block.BlockMetadata)), None)
                 facts["num_rows"] = sum(rows for _, rows in batches)
-                # The setup in a list: Ray would resolve it.
+                # In a list, because Ray resolves references that are direct arguments.
                 read = partial(_blocks, key, [setup], slots, names, batches)
                 tasks.append(ray_datasource.ReadTask(read, ray_block.BlockMetadata(**facts)))
             return tasks

@@ -1,4 +1,4 @@
-"""The package Ray, loaded when it is first used."""
+"""The Ray package, imported on first use."""
 
 from __future__ import annotations
 

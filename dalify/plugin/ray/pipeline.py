@@ -1,4 +1,4 @@
-"""Pipelines whose batches actors of Ray compute."""
+"""``RayPipeline``: a pipeline whose batches are computed by Ray actors."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ __all__ = ["RayPipeline"]
 
 
 class RayPipeline(Pipeline):
-    """A pipeline whose batches actors of Ray compute, on any nodes.
+    """A pipeline whose batches are computed by Ray actors, on any nodes.
 
-    It has the batches, states, errors and epochs of the pipeline that it is made of, see ``docs/ray.md``.
+    Batches, states, errors and epochs are those of the original pipeline, see ``docs/ray.md``.
 
     Args:
-        pipe: a pipeline that has not run yet. It is taken over: use the new one in its place.
+        pipe: a pipeline that has not run yet. Do not use it afterwards; use the new one instead.
         workers: number of actors; 1 by default.
-        cpus_per_worker: CPUs that Ray reserves for each, and its threads.
+        cpus_per_worker: CPUs that Ray reserves for each actor, and its number of threads.
         min_workers: minimum number of actors, if the number may change.
-        max_workers: most actors, where it may change. See ``RayPool`` for when it does.
-        resources: further resources that Ray reserves for each.
-        start_timeout_s: how long to wait for a first worker before a batch is an error.
-        pool: workers that several trainers share, in the place of all these numbers.
+        max_workers: maximum number of actors, if the number may change. ``RayPool`` says when it does.
+        resources: further resources that Ray reserves for each actor.
+        start_timeout_s: maximum time in seconds to wait for the first worker; after it, batches raise an error.
+        pool: workers that several trainers share, instead of the arguments above.
 
     Raises:
-        ArgumentValueError: numbers out of range, or both numbers and a pool.
-        PipelineStateError: the pipeline was built already.
+        ArgumentValueError: an argument is out of range, or a pool and other arguments are specified.
+        PipelineStateError: the pipeline was built before.
 
     Example:
         >>> pipe = RayPipeline(training("photos", batch_size=64), workers=8, cpus_per_worker=4)
@@ -79,24 +79,24 @@ class RayPipeline(Pipeline):
                 "processes= and Ray exclude each other.", line=parts.line, hint="Leave processes= out of the pipeline."
             )
         parts.builder.graph()
-        self.__dict__.update(pipe.__dict__)  # also what iter_setup of a user's subclass reads
+        self.__dict__.update(pipe.__dict__)  # including the attributes of a user's subclass, which its iter_setup reads
         self._iter_setup = type(pipe).iter_setup
-        self._place = _Place(pool or RayPool(**given, is_shared=False))
+        self._ray_workers = _RayWorkers(pool or RayPool(**given, is_shared=False))
         parts.pipeline.point_to(self)
-        parts.builder.elsewhere = self._place
+        parts.builder.elsewhere = self._ray_workers
 
     def iter_setup(self) -> None:
-        """Feed data for the next iteration, as the pipeline does of which this one was made."""
+        """Feed data for the next iteration, by ``iter_setup`` of the original pipeline."""
         self._iter_setup(self)
 
     @property
     def nodes(self) -> list[str]:
-        """Ids of the nodes of Ray whose workers are ready, one for each worker."""
-        return [] if self._place.current is None else self._place.current.nodes
+        """Ids of the Ray nodes of the workers that are ready, one per worker."""
+        return [] if self._ray_workers.current is None else self._ray_workers.current.nodes
 
 
-class _Place:
-    """The pool of a pipeline; see ``Elsewhere``."""
+class _RayWorkers:
+    """The workers of a pipeline in Ray; see ``Elsewhere``."""
 
     def __init__(self, pool: RayPool) -> None:
         self._pool = pool
@@ -104,20 +104,20 @@ class _Place:
 
     @property
     def count(self) -> int:
-        """Most workers."""
+        """Maximum number of workers."""
         return self._pool.maximum
 
     @property
     def threads(self) -> int:
-        """Threads of each."""
+        """Number of threads of each worker."""
         return self._pool.threads
 
     @property
     def under_way(self) -> int:
-        """How many batches workers should have at the same time: each has one in the making and one at hand."""
+        """Number of batches that workers should have at the same time: each computes one and has the next one."""
         return 1 if self.current is None else self.current.under_way
 
     def stages(self, parts: RemoteParts) -> RayStages:
-        """Return what brings batches to the workers."""
+        """Return the stages that send batches to the workers."""
         self.current = RayStages(parts, self._pool)
         return self.current

@@ -1,4 +1,4 @@
-"""Actors that prepare batches: how many, with how many CPUs, and whose they are."""
+"""``RayPool``: the number, resources and names of the actors that compute batches."""
 
 from __future__ import annotations
 
@@ -83,22 +83,22 @@ class RayPool:
 
     @property
     def maximum(self) -> int:
-        """Most workers."""
+        """Maximum number of workers."""
         return self.workers or self.max_workers or self.minimum
 
     @property
     def threads(self) -> int:
-        """Threads of each worker."""
+        """Number of threads of each worker."""
         return max(1, round(self.cpus_per_worker))
 
     def start_worker(self, number: int) -> Any:
-        """Return a worker that Ray starts as soon as there is room for it, or that another trainer has started.
+        """Return a new worker, or one that another trainer started; Ray starts it once its resources are free.
 
         Args:
-            number: from 0.
+            number: number of the worker, from 0.
         """
         options: dict[str, Any] = {"num_cpus": self.cpus_per_worker, "max_restarts": 0, "max_task_retries": 0}
-        # Not where the trainer is: Ray Train reserves CPUs for its trainers alone, and one node should not have all.
+        # Spread over the nodes: on the trainer's node, Ray Train reserves CPUs only for the trainers themselves.
         options["scheduling_strategy"] = "SPREAD"
         if self.resources:
             options["resources"] = dict(self.resources)
@@ -114,7 +114,7 @@ class RayPool:
     def close(self) -> None:
         """End the workers. Trainers that still use them start others."""
         for number in range(self.maximum):
-            with suppress(ValueError):  # there is none of that name
+            with suppress(ValueError):  # no worker has this name
                 ray.kill(ray.get_actor(f"dalify-{self.name}-{number}", namespace=_NAMESPACE))
 
     def __enter__(self) -> RayPool:

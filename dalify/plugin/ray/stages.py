@@ -1,4 +1,4 @@
-"""Stages of a plan in actors of Ray."""
+"""``RayStages``: sends batches to Ray actors, collects the results, and replaces workers that fail."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ __all__ = ["RayStages"]
 
 _logger = logging.getLogger("dalify.ray")
 
-# Batches that consumers may hold without a copy, besides those that are under way.
-_LENT_BATCHES = 4
-# A batch is given up after this number of workers died while computing it, or exceeded the time limit.
+# Batches that consumers may hold without a copy, in addition to those in progress.
+_HELD_BATCHES = 4
+# A batch fails after this number of workers died while computing it, or exceeded the time limit.
 _MAX_DEATHS = 5
 _MAX_TIMEOUTS = 2
 # A worker is slow if a batch takes this multiple of the usual time, and at least this number of seconds.
 _SLOW_TIMES = 5.0
 _SLOW_S = 2.0
-_KNOWN_BATCHES = 8
+_MIN_TIMED_BATCHES = 8
 _TICK_S = 0.25
-# Workers without orders are asked this often, in seconds, whether they are alive: nothing else reports their death.
+# Interval in seconds of the health checks of idle workers: nothing else reports their death.
 _ALIVE_CHECK_S = 2.0
 _FETCH_S = 0.02
 _COPIED_BYTES = 1 << 20
@@ -54,20 +54,20 @@ _running: weakref.WeakSet[RayStages] = weakref.WeakSet()
 
 
 def _close_all() -> None:
-    """End the threads that wait for Ray, before Ray ends."""
+    """End the threads that wait for results, before Ray shuts down."""
     for stages in list(_running):
         stages.close()
 
 
 class _Order:
-    """A batch that a worker is to compute."""
+    """A batch to be computed by a worker."""
 
     def __init__(self, iteration: Iteration, done: Callable[[Iteration], None], generation: int) -> None:
         self.iteration = iteration
         self.done = done
         self.generation = generation
         self.submitted = time.monotonic()
-        self.turn = 0  # how often it was given to a worker
+        self.attempt = 0  # how often it was sent to a worker or queued again; results of earlier attempts are ignored
         self.deaths = 0
         self.timeouts = 0
         self.references: tuple[Any, Any] | None = None
@@ -75,13 +75,13 @@ class _Order:
 
 
 class RayStages:
-    """Actors that compute batches; see ``RemoteStages``.
+    """Stages that Ray actors compute; see ``RemoteStages``.
 
-    One thread waits for their results. The thread of the consumer submits the batches.
+    The thread of the consumer submits batches. Another thread waits for their results.
 
     Args:
-        parts: what they compute.
-        pool: how many there are.
+        parts: the stages to compute.
+        pool: number and resources of the actors.
     """
 
     def __init__(self, parts: RemoteParts, pool: RayPool) -> None:
@@ -94,29 +94,29 @@ class RayStages:
         self._lock = threading.RLock()
         self._waiting: deque[_Order] = deque()
         self._fetching: dict[Any, tuple[_Order, Member]] = {}
-        self._finished: list[_Order] = []  # to be handed on where no lock is held
+        self._finished: list[_Order] = []  # their callbacks are called without the lock
         self._outstanding = 0
         self._generation = 0
-        self._seconds: deque[float] = deque(maxlen=32)  # that batches took
-        self._lent = 0
-        self._returned: deque[int] = deque()
+        self._seconds: deque[float] = deque(maxlen=32)  # computing times of the last batches
+        self._viewed = 0
+        self._released: deque[int] = deque()
         self._thread: threading.Thread | None = None
         self._closed = False
         self._process = os.getpid()
 
     @property
     def under_way(self) -> int:
-        """How many batches workers should have at once."""
+        """Number of batches that workers should have at the same time."""
         return 2 * self._group.wanted
 
     @property
     def nodes(self) -> list[str]:
-        """Ids of the nodes whose workers are ready."""
+        """Ids of the nodes of the workers that are ready, one per worker."""
         with self._lock:
             return [member.node_id for member in self._group.members.values() if member.is_ready]
 
     def again(self) -> Self:
-        """Refuse to run in a forked process: Ray cannot."""
+        """Raise an error: Ray cannot run in a forked process."""
         raise PipelineStateError(
             "this process was forked from one that uses Ray, and Ray cannot run in it.",
             hint="Build the pipeline in the process that runs it, or start that one with 'spawn'.",
@@ -127,7 +127,7 @@ class RayStages:
 
         Raises:
             MissingPackageError: Ray is not installed.
-            ArgumentTypeError: something in the graph cannot be sent to another process.
+            ArgumentTypeError: a function or object in the graph cannot be pickled.
         """
         pickler = CallbackPickler(self._parts.callback_pickler or ray.cloudpickle)
         try:
@@ -139,38 +139,38 @@ class RayStages:
             ray.init()
         if not _running:
             atexit.unregister(_close_all)
-            atexit.register(_close_all)  # after Ray's, so that it is called before it
+            atexit.register(_close_all)  # registered after Ray's handler, hence called before it
         _running.add(self)
         with self._lock:
-            self._group.begin(content)
+            self._group.start(content)
         self._thread = threading.Thread(target=self._receive_results, name="dalify-ray", daemon=True)
         self._thread.start()
 
     def submit(self, iteration: Iteration, done: Callable[[Iteration], None]) -> None:
-        """Have a batch computed; see ``RemoteStages``."""
+        """Queue a batch; see ``RemoteStages``."""
         if iteration.error:
             done(iteration)
             return
         with self._lock:
             self._group.note_demand(is_starved=self._outstanding >= self.under_way)
-            self._group.begin_again()
+            self._group.retry_now()
             self._waiting.append(_Order(iteration, done, self._generation))
             self._outstanding += 1
-            self._give_out()
-        self._hand_on()
+            self._dispatch()
+        self._call_done()
 
     def discard(self) -> None:
-        """Drop batches that no worker has begun to compute; see ``RemoteStages``."""
+        """Drop queued batches, and ignore the results of those that were sent; see ``RemoteStages``."""
         if self._process != os.getpid():
             return
         with self._lock:
             self._generation += 1
             while self._waiting:
                 self._finish(self._waiting.popleft())
-        self._hand_on()
+        self._call_done()
 
     def close(self) -> None:
-        """End the thread, and workers that no other trainer uses. Computed batches stay readable."""
+        """End the thread, and the workers unless the pool is shared. Computed batches stay readable."""
         if self._process != os.getpid() or self._closed:
             return
         self._closed = True
@@ -183,9 +183,9 @@ class RayStages:
             with self._lock:
                 self._group.close()
 
-    # -- with the lock
+    # -- called with the lock held
 
-    def _give_out(self) -> None:
+    def _dispatch(self) -> None:
         while self._waiting:
             member = self._group.next_free()
             if member is None:
@@ -193,18 +193,18 @@ class RayStages:
             order = self._waiting.popleft()
             try:
                 self._send(order, member)
-            except Exception as error:  # of this batch, not of the thread that happens to be here
+            except Exception as error:  # belongs to this batch, not to the caller
                 self._fail(order, error)
 
     def _send(self, order: _Order, member: Member) -> None:
-        order.turn += 1
+        order.attempt += 1
         request = self._replies.request(order.iteration)
         compute = member.actor.compute.options(num_returns=2)
         order.references = meta, _ = compute.remote(self._key, self._group.setup, request)
         if not member.orders:
             member.began = time.monotonic()
         member.orders.append(order)
-        watch(meta, partial(self._post, self._receive, member, order, order.turn))
+        watch(meta, partial(self._post, self._receive, member, order, order.attempt))
 
     def _fail(self, order: _Order, error: Exception) -> None:
         order.iteration.hold_error(error)
@@ -218,25 +218,25 @@ class RayStages:
     def _is_wanted(self, order: _Order) -> bool:
         return order.generation == self._generation and not order.iteration.discarded
 
-    def _lose(self, member: Member, error: BaseException) -> None:
-        """Have the batches of a worker computed by others."""
+    def _replace_worker(self, member: Member, error: BaseException) -> None:
+        """Drop a worker and queue its batches again."""
         self._group.drop(member)
         orders = list(member.orders)
         member.orders.clear()
         if orders:
             orders[0].deaths += 1
-        # What it has computed may have been lost with its node.
+        # Its computed results may have been lost with its node.
         for reference, (order, owner) in list(self._fetching.items()):
             if owner is member:
                 del self._fetching[reference]
                 orders.append(order)
         for order in orders:
-            self._again(order, f"its last worker was on {member.node}: {str(error).strip().splitlines()[0]}")
+            self._requeue(order, f"its last worker was on {member.node}: {str(error).strip().splitlines()[0]}")
         self._group.fill_up()
-        self._give_out()
+        self._dispatch()
 
-    def _again(self, order: _Order, reason: str) -> None:
-        order.turn += 1
+    def _requeue(self, order: _Order, reason: str) -> None:
+        order.attempt += 1
         order.references = order.reply = None
         if not self._is_wanted(order):
             self._finish(order)
@@ -252,19 +252,19 @@ class RayStages:
             order.submitted = time.monotonic()
             self._waiting = deque(sorted([*self._waiting, order], key=lambda item: item.iteration.order))
 
-    # -- in the thread that waits for workers
+    # -- called in the thread that waits for results
 
     def _post(self, function: Callable[..., None], *arguments: Any) -> None:
         self._events.put(partial(function, *arguments))
 
-    def _hand_on(self) -> None:
+    def _call_done(self) -> None:
         while self._finished:
-            with suppress(IndexError):  # another thread was faster
+            with suppress(IndexError):  # another thread took it
                 order = self._finished.pop(0)
                 order.done(order.iteration)
 
     def _receive_results(self) -> None:
-        looked = time.monotonic()
+        checked = time.monotonic()
         while not self._closed:
             event = None
             with suppress(queue.Empty):
@@ -277,34 +277,39 @@ class RayStages:
                         event()
                 if self._fetching:
                     self._fetch()
-                if time.monotonic() - looked >= _TICK_S:
-                    looked = time.monotonic()
+                if time.monotonic() - checked >= _TICK_S:
+                    checked = time.monotonic()
                     with self._lock:
-                        self._look()
+                        self._check_all()
             except Exception as error:  # Ray was shut down, for instance
                 with self._lock:
                     self._fail_all(error)
-            self._hand_on()
+            self._call_done()
 
     def _receive(
-        self, member: Member, order: _Order, turn: int, reply: SharedReply | Failure | None, error: BaseException | None
+        self,
+        member: Member,
+        order: _Order,
+        attempt: int,
+        reply: SharedReply | Failure | None,
+        error: BaseException | None,
     ) -> None:
-        """Take what a worker tells of a batch; its values are fetched next."""
-        if order.turn != turn:  # another worker has it
+        """Handle the reply of a worker for a batch; its values are fetched next."""
+        if order.attempt != attempt:  # the batch was queued again
             return
         if error is not None and not isinstance(error, ray.exceptions.RayTaskError):
-            self._lose(member, error)
+            self._replace_worker(member, error)
             return
         now = time.monotonic()
         if order in member.orders:
             member.orders.remove(order)
-        if member.batches:  # the first one compiles
+        if member.batches:  # the first batch includes compilation
             self._seconds.append(now - member.began)
         member.batches += 1
         member.is_slow = False
         member.began = member.idle_since = now
         if isinstance(reply, SharedReply) and self._is_wanted(order):
-            assert order.references is not None, "dalify bug: a reply to what was not asked"
+            assert order.references is not None, "dalify bug: a reply without a request"
             order.reply = reply
             self._fetching[order.references[1]] = order, member
         elif isinstance(reply, Failure):
@@ -314,10 +319,10 @@ class RayStages:
             self._fail(order, WorkerError(f"batch {order.iteration.number} failed on {member.node}: {text}"))
         else:
             self._finish(order)
-        self._give_out()
+        self._dispatch()
 
     def _fetch(self) -> None:
-        """Take values that have come to this node."""
+        """Fetch values that have arrived on this node."""
         ready, _ = ray.wait(list(self._fetching), num_returns=1, timeout=_FETCH_S, fetch_local=True)
         for reference in ready:
             with self._lock:
@@ -329,31 +334,31 @@ class RayStages:
             except ray.exceptions.RayError as error:  # lost with its node
                 with self._lock:
                     order.deaths += 1
-                    self._again(order, f"its values, computed on {member.node}, were lost: {type(error).__name__}")
-                    self._give_out()
+                    self._requeue(order, f"its values, computed on {member.node}, were lost: {type(error).__name__}")
+                    self._dispatch()
                 continue
             with self._lock:
-                self._take(order, values)
+                self._store_values(order, values)
 
-    def _take(self, order: _Order, values: np.ndarray[Any, Any]) -> None:
+    def _store_values(self, order: _Order, values: np.ndarray[Any, Any]) -> None:
         reply, replies = order.reply, self._replies
         if reply is not None and self._is_wanted(order):
-            # Consumers may hold any number of batches, but object stores are small.
-            held = self._lent - len(self._returned)
-            is_copied = held >= self.under_way + _LENT_BATCHES
+            # Consumers may hold any number of batches, but the object store is small.
+            held = self._viewed - len(self._released)
+            is_copied = held >= self.under_way + _HELD_BATCHES
             if values.nbytes < _COPIED_BYTES:
                 memory = values.copy()
             else:
-                memory = _Loan(self._returned, values).memory()
-                self._lent += 1
+                memory = _ObjectStoreView(self._released, values).memory()
+                self._viewed += 1
             try:
                 replies.fill(order.iteration, read_reply(memory, reply, replies.origins_of), is_copied=is_copied)
             except Exception as error:
                 order.iteration.hold_error(error)
         self._finish(order)
 
-    def _look(self) -> None:
-        """See to what takes too long."""
+    def _check_all(self) -> None:
+        """Check for batches and workers that take too long."""
         group = self._group
         if not ray.is_initialized():
             raise PipelineStateError(
@@ -361,31 +366,31 @@ class RayStages:
             )
         if self._waiting:
             oldest = min(order.submitted for order in self._waiting)
-            complaint = group.complaint(time.monotonic() - oldest)
-            if complaint is not None:
+            start_error = group.start_error(time.monotonic() - oldest)
+            if start_error is not None:
                 while self._waiting:
-                    self._fail(self._waiting.popleft(), complaint)
+                    self._fail(self._waiting.popleft(), start_error)
         group.log_waiting_workers()
         group.fill_up()
         group.shrink()
         for member in list(group.members.values()):
             if member.orders:
-                self._look_at(member, time.monotonic() - member.began)
+                self._check_time(member, time.monotonic() - member.began)
             elif member.is_ready and time.monotonic() - member.asked > _ALIVE_CHECK_S:
                 member.asked = time.monotonic()
                 watch(member.actor.about.remote(), partial(self._post, self._note_answer, member))
-        self._give_out()
+        self._dispatch()
 
     def _note_answer(self, member: Member, about: Any, error: BaseException | None) -> None:
-        """Replace a worker that died while it had no orders."""
+        """Replace a worker that died while it was idle."""
         if (
             error is not None
             and isinstance(error, ray.exceptions.RayActorError)
             and self._group.members.get(member.number) is member
         ):
-            self._lose(member, error)
+            self._replace_worker(member, error)
 
-    def _look_at(self, member: Member, elapsed_s: float) -> None:
+    def _check_time(self, member: Member, elapsed_s: float) -> None:
         order: _Order = member.orders[0]
         number = order.iteration.number
         timeout_s = self._parts.timeout_s
@@ -393,7 +398,7 @@ class RayStages:
             order.timeouts += 1
             if order.timeouts >= _MAX_TIMEOUTS:
                 member.orders.popleft()
-                order.turn += 1
+                order.attempt += 1
                 self._fail(
                     order,
                     WorkerError(
@@ -402,9 +407,9 @@ class RayStages:
                         hint="Look for what it waits for, or raise callback_timeout_s. The next batch follows.",
                     ),
                 )
-            self._lose(member, WorkerError("it took too long"))
+            self._replace_worker(member, WorkerError("it took too long"))
             return
-        if len(self._seconds) < _KNOWN_BATCHES or not member.batches or member.is_slow:
+        if len(self._seconds) < _MIN_TIMED_BATCHES or not member.batches or member.is_slow:
             return
         usual_s = statistics.median(self._seconds)
         if elapsed_s > max(_SLOW_S, _SLOW_TIMES * usual_s):
@@ -419,7 +424,7 @@ class RayStages:
             )
 
     def _fail_all(self, error: Exception) -> None:
-        """Tell all who wait."""
+        """Let all batches in progress fail."""
         orders = [*self._waiting, *(order for order, _ in self._fetching.values())]
         for member in self._group.members.values():
             orders += member.orders
@@ -427,41 +432,41 @@ class RayStages:
         self._waiting.clear()
         self._fetching.clear()
         for order in orders:
-            order.turn += 1
+            order.attempt += 1
             self._fail(order, error)
 
 
-class _Loan(CallAtEnd):
+class _ObjectStoreView(CallAtEnd):
     """Keeps the bytes of a batch in the object store while an array views them.
 
-    Nobody else reads this object, so consumers may write into it, other than Ray's rule for objects that are shared.
+    The array is writable although Ray's objects are read-only, because nothing else reads this object.
     """
 
     __array_interface__: dict[str, Any]
     _values: np.ndarray[Any, Any]
 
-    def __new__(cls, returned: deque[int], values: np.ndarray[Any, Any]) -> _Loan:
-        """Lend values.
+    def __new__(cls, released: deque[int], values: np.ndarray[Any, Any]) -> _ObjectStoreView:
+        """Create a view.
 
         Args:
-            returned: receives a number in the end, in whatever thread the consumer lets go.
-            values: as Ray gave them, read-only.
+            released: receives a number when the last array is released, in any thread.
+            values: the array from Ray, which is read-only.
         """
-        self = super().__new__(cls, returned.append, 0)
+        self = super().__new__(cls, released.append, 0)
         self._values = values
         interface = values.__array_interface__
         self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
         return self
 
     def memory(self) -> np.ndarray[Any, Any]:
-        """Return the bytes; arrays made of them keep this loan."""
+        """Return the bytes as an array; it and its views keep this object alive."""
         return np.asarray(self)
 
 
 def _data_paths(parts: RemoteParts) -> Iterator[str]:
-    """Yield what readers were given that are paths here: they must be paths on the nodes of the workers."""
+    """Yield the arguments of readers that are existing paths; they must also exist on the nodes of the workers."""
     for step in parts.plan.elsewhere.readers.values():
         for value in step.node.arguments.values():
             for item in value if isinstance(value, (tuple, list)) else (value,):
-                if isinstance(item, (str, Path)) and os.path.exists(item):  # noqa: PTH110 -- texts that users wrote
+                if isinstance(item, (str, Path)) and os.path.exists(item):  # noqa: PTH110 -- strings of users
                     yield str(item)

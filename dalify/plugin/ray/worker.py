@@ -1,4 +1,4 @@
-"""What runs in an actor: engines for requests, one for each pipeline that uses the actor."""
+"""``RayWorker``: the class of the actors, which compute batches of one or more pipelines."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from dalify.plugin.ray.package import ray
 from dalify.sources.shared_memory import REGION_BYTES
 from dalify.sources.worker_process import Failure, failure_of, trace_of
 
-__all__ = ["Greeting", "RayWorker"]
+__all__ = ["RayWorker", "SetupReply"]
 
-# A worker is not informed when a trainer ends. It keeps the engines that it used last.
+# A worker is not informed when a trainer ends, so it keeps only the most recently used engines.
 _MAX_ENGINES = 8
 
 
-class Greeting(NamedTuple):
-    """What a worker tells when it is ready, or why it is not.
+class SetupReply(NamedTuple):
+    """The reply of a worker to ``set_up``.
 
     Attributes:
         node: name and address of the machine.
-        node_id: Ray's.
-        process_id: of the worker.
-        missing: paths of the data that are not there.
-        failure: why the pipeline cannot be loaded; None where it can.
+        node_id: Ray's id of the node.
+        process_id: id of the worker process.
+        missing: paths of data that do not exist on the node.
+        failure: error when loading the pipeline, or None.
     """
 
     node: str
@@ -43,33 +43,36 @@ class Greeting(NamedTuple):
     failure: Failure | None
 
 
-class _Ready(NamedTuple):
+class _LoadedPipeline(NamedTuple):
     worker: BatchWorker
-    readers: dict[int, int]  # slots of readers by the identity of their index
+    readers: dict[int, int]  # slots of readers by the id() of their index
 
 
 class RayWorker:
-    """Computes batches in an actor; it does one thing at a time."""
+    """Computes batches in an actor, one call at a time."""
 
     def __init__(self) -> None:
-        self._engines: OrderedDict[str, _Ready] = OrderedDict()
-        # Outputs are written here and copied into the object store; the system gives memory for what is written.
+        self._engines: OrderedDict[str, _LoadedPipeline] = OrderedDict()
+        # Outputs are written here and copied to the object store. The system allocates only pages that are written.
         self._memory = new_slot().memory[:REGION_BYTES]
         self._last_use = time.monotonic()
 
     def about(self) -> tuple[str, str]:
-        """Return the version of dalify, and name and address of the machine. All versions have this method."""
+        """Return the version of dalify, and the name and address of the machine.
+
+        Trainers with other versions call this method, so it must not change.
+        """
         return dalify.__version__, f"{socket.gethostname()} ({ray.util.get_node_ip_address()})"
 
-    def greet(self, key: str, setup: Sequence[Any], paths: Sequence[str]) -> Greeting:
-        """Make ready for a pipeline.
+    def set_up(self, key: str, setup: Sequence[Any], paths: Sequence[str]) -> SetupReply:
+        """Load a pipeline.
 
         Args:
-            key: of the pipeline.
-            setup: reference to the bytes of its ``WorkerSetup`` and to what loads them.
-            paths: of data that it reads.
+            key: key of the pipeline.
+            setup: list with the reference to the pickled ``WorkerSetup`` and the function that loads it.
+            paths: paths of the data that it reads.
         """
-        missing = [path for path in paths if not os.path.exists(path)]  # noqa: PTH110 -- texts that users wrote
+        missing = [path for path in paths if not os.path.exists(path)]  # noqa: PTH110 -- strings of users
         failure = None
         if not missing:
             try:
@@ -77,17 +80,20 @@ class RayWorker:
             except Exception as error:
                 failure = failure_of(error, trace_of(error, __file__))
         node_id = ray.get_runtime_context().get_node_id()
-        return Greeting(self.about()[1], node_id, os.getpid(), missing, failure)
+        return SetupReply(self.about()[1], node_id, os.getpid(), missing, failure)
 
     def compute(
         self, key: str, setup: Sequence[Any], request: Request
     ) -> tuple[SharedReply | Failure, np.ndarray[Any, Any] | None]:
-        """Compute a batch; return what became of it and, as another object, the bytes of its values.
+        """Compute a batch.
 
         Args:
-            key: of the pipeline.
-            setup: see ``greet``.
-            request: which batch.
+            key: key of the pipeline.
+            setup: see ``set_up``.
+            request: the batch to compute.
+
+        Returns:
+            its description or an error, and, as a separate object, the bytes of its values.
         """
         try:
             memory = SlotMemory(self._memory, 0, REGION_BYTES)
@@ -100,22 +106,22 @@ class RayWorker:
             self._last_use = time.monotonic()
 
     def retire(self, idle_s: float) -> bool:
-        """End this worker if no trainer has used it for some seconds; return whether it stays.
+        """End this worker if it was idle; otherwise return True.
 
         Args:
-            idle_s: how long.
+            idle_s: required idle time in seconds.
         """
         if time.monotonic() - self._last_use >= idle_s:
             ray.actor.exit_actor()
         return True
 
-    def _engine(self, key: str, setup: Sequence[Any]) -> _Ready:
+    def _engine(self, key: str, setup: Sequence[Any]) -> _LoadedPipeline:
         ready = self._engines.get(key)
         if ready is None:
             content, load = ray.get(setup[0])
             loaded: WorkerSetup = load(content)
             worker = BatchWorker(loaded)
-            ready = _Ready(worker, {id(index): slot for slot, index in worker.indices.items()})
+            ready = _LoadedPipeline(worker, {id(index): slot for slot, index in worker.indices.items()})
             while len(self._engines) >= _MAX_ENGINES:
                 self._engines.popitem(last=False)[1].worker.close()
             self._engines[key] = ready

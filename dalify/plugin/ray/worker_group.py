@@ -1,4 +1,4 @@
-"""The workers that one pipeline knows: which are starting, ready, or refused, and when there is one more or less."""
+"""``WorkerGroup``: starts, checks, adds and ends the workers of one pipeline."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ import dalify
 from dalify.base.errors import WorkerError
 from dalify.plugin.ray.package import ray
 from dalify.plugin.ray.pool import RayPool
-from dalify.plugin.ray.worker import Greeting
+from dalify.plugin.ray.worker import SetupReply
 from dalify.sources.worker_process import error_of
 
 __all__ = ["Event", "Member", "WorkerGroup", "watch"]
 
 _logger = logging.getLogger("dalify.ray")
 
-# A worker computes one batch and has the next one at hand.
+# A worker computes one batch and has the next one queued.
 _MAX_ORDERS = 2
-# How often in a row a consumer asks while no batch is ready before a worker is added, and when one is taken away.
+# A worker is added after this number of consecutive requests without a ready batch,
+# and ended after this idle time in seconds.
 _STARVED_TIMES = 10
 _IDLE_S = 30.0
-# When a worker that could not begin is tried again: at first, and at most.
+# First and maximum delay, in seconds, before a worker that failed to start is started again.
 _FIRST_RETRY_S = 2.0
 _LAST_RETRY_S = 60.0
 # Workers that die before they are ready are started again immediately, at most this number of times.
@@ -38,7 +39,7 @@ Event = Callable[[Any, BaseException | None], None]
 
 
 class Member:
-    """A worker as a pipeline sees it."""
+    """The state of a worker in the process of the pipeline."""
 
     def __init__(self, number: int, actor: Any) -> None:
         self.number = number
@@ -48,8 +49,8 @@ class Member:
         self.is_ready = False
         self.is_leaving = False
         self.orders: deque[Any] = deque()  # the first one is being computed
-        self.began = self.idle_since = time.monotonic()  # the first of its orders; having none
-        self.asked = self.began  # last, whether it is alive
+        self.began = self.idle_since = time.monotonic()  # when its first order was sent; when it became idle
+        self.asked = self.began  # time of the last health check
         self.batches = 0
         self.is_slow = False
 
@@ -60,17 +61,17 @@ class _Retry(NamedTuple):
     deaths: int
 
 
-_AT_ONCE = _Retry(0.0, _FIRST_RETRY_S, 0)
+_IMMEDIATE_RETRY = _Retry(0.0, _FIRST_RETRY_S, 0)
 
 
 class WorkerGroup:
     """Workers of a pool.
 
     Args:
-        pool: how many there are.
-        key: of the pipeline.
-        paths: of data that must be on their nodes.
-        post: takes a function and its arguments, to be called by the thread that owns this object.
+        pool: number and resources of the workers.
+        key: key of the pipeline.
+        paths: paths of data that must exist on their nodes.
+        post: takes a function and its arguments, and calls it in the thread that owns this object.
     """
 
     def __init__(self, pool: RayPool, key: str, paths: Sequence[str], post: Callable[..., None]) -> None:
@@ -78,132 +79,132 @@ class WorkerGroup:
         self._key = key
         self._paths = paths
         self._post = post
-        self.setup: list[Any] = []  # the reference to what workers load, in a list, so that Ray does not resolve it
+        self.setup: list[Any] = []  # the reference is in a list, so that Ray does not resolve it
         self.wanted = pool.minimum
         self.members: dict[int, Member] = {}
         self._retries: dict[int, _Retry] = {}
         self._starved = 0
-        self._refusal: WorkerError | None = None
-        self._told: set[str] = set()
+        self._rejection: WorkerError | None = None
+        self._logged: set[str] = set()
         self._waits_since: float | None = None
-        self._told_waiting = 0
+        self._logged_waiting = 0
 
-    def begin(self, content: tuple[bytes, Callable[[bytes], Any]]) -> None:
+    def start(self, content: tuple[bytes, Callable[[bytes], Any]]) -> None:
         """Start the first workers.
 
         Args:
-            content: of the setup, and what loads it.
+            content: the pickled setup, and the function that loads it.
         """
         self.setup = [ray.put(content)]
         self.fill_up()
 
     def fill_up(self) -> None:
-        """Start the workers that are missing."""
+        """Start the missing workers, unless they must wait for a retry."""
         now = time.monotonic()
         for number in range(self.wanted):
-            if number not in self.members and self._retries.get(number, _AT_ONCE).at <= now:
+            if number not in self.members and self._retries.get(number, _IMMEDIATE_RETRY).at <= now:
                 self._start(number)
 
-    def begin_again(self) -> None:
-        """Start workers now that could not begin before, where there are no others."""
+    def retry_now(self) -> None:
+        """Start workers that failed before without waiting, if there are no others."""
         if not self.members:
             self._retries.clear()
-            self._refusal = None
+            self._rejection = None
             self.fill_up()
 
     def _start(self, number: int) -> None:
         try:
             member = Member(number, self._pool.start_worker(number))
         except ValueError:  # another trainer is registering this name at this moment
-            self._retries[number] = _AT_ONCE._replace(at=time.monotonic() + _NAME_TAKEN_S)
+            self._retries[number] = _IMMEDIATE_RETRY._replace(at=time.monotonic() + _NAME_TAKEN_S)
             return
         self.members[number] = member
         if self._waits_since is None:
             self._waits_since = member.began
-        watch(member.actor.about.remote(), partial(self._post, self._hear_about, member))
-        greeting = member.actor.greet.remote(self._key, self.setup, self._paths)
-        watch(greeting, partial(self._post, self._hear_greeting, member))
+        watch(member.actor.about.remote(), partial(self._post, self._check_version, member))
+        reply = member.actor.set_up.remote(self._key, self.setup, self._paths)
+        watch(reply, partial(self._post, self._handle_setup, member))
 
-    def _hear_about(self, member: Member, about: Any, error: BaseException | None) -> None:
+    def _check_version(self, member: Member, about: Any, error: BaseException | None) -> None:
         if error is None and self.members.get(member.number) is member:
             version, member.node = about
             if version != dalify.__version__:
-                self._refuse(
+                self._reject(
                     member,
                     f"{member.node} has dalify {version}, and this program {dalify.__version__}.",
                     "Install the same version on all nodes.",
                 )
 
-    def _hear_greeting(self, member: Member, greeting: Greeting | None, error: BaseException | None) -> None:
+    def _handle_setup(self, member: Member, reply: SetupReply | None, error: BaseException | None) -> None:
         if self.members.get(member.number) is not member:
             return
         if isinstance(error, ray.exceptions.RayTaskError):
             text = str(error).strip().splitlines()[-1]
             node = getattr(error, "ip", None) or member.node
-            self._refuse(
+            self._reject(
                 member,
-                f"a worker on {node} cannot begin: {text}",
+                f"a worker on {node} cannot start: {text}",
                 "All nodes need the same dalify and the packages of your program.",
             )
-        elif greeting is None:
-            self._die_early(member, error)
-        elif greeting.missing:
-            self._refuse(
+        elif reply is None:
+            self._handle_early_death(member, error)
+        elif reply.missing:
+            self._reject(
                 member,
-                f"{greeting.node} has no {greeting.missing[0]}, which the pipeline reads.",
+                f"{reply.node} has no {reply.missing[0]}, which the pipeline reads.",
                 "Have the data at the same path on all nodes that run workers, or use resources= to choose nodes.",
             )
-        elif greeting.failure is not None:
-            cause = error_of(greeting.failure, "the pipeline")
-            self._refuse(
+        elif reply.failure is not None:
+            cause = error_of(reply.failure, "the pipeline")
+            self._reject(
                 member,
-                f"a worker on {greeting.node} cannot load the pipeline: {greeting.failure.text}",
+                f"a worker on {reply.node} cannot load the pipeline: {reply.failure.text}",
                 "Modules that it uses must be importable on all nodes.",
                 cause,
             )
         else:
-            member.node, member.node_id = greeting.node, greeting.node_id
+            member.node, member.node_id = reply.node, reply.node_id
             member.is_ready = True
             member.idle_since = time.monotonic()
             self._retries.pop(member.number, None)
             if all(other.is_ready for other in self.members.values()):
                 self._waits_since = None
-                self._told_waiting = 0
+                self._logged_waiting = 0
 
-    def _die_early(self, member: Member, error: BaseException | None) -> None:
-        retry = self._retries.get(member.number, _AT_ONCE)
+    def _handle_early_death(self, member: Member, error: BaseException | None) -> None:
+        retry = self._retries.get(member.number, _IMMEDIATE_RETRY)
         if retry.deaths < _MAX_DEATHS_AT_START:
             self._retries[member.number] = retry._replace(deaths=retry.deaths + 1)
             self.drop(member)
             return
-        self._refuse(
+        self._reject(
             member,
             f"a worker died {retry.deaths + 1} times before it was ready: {str(error).splitlines()[0]}",
             "Ray's logs have its messages: ray logs.",
         )
 
-    def _refuse(self, member: Member, text: str, hint: str, cause: Exception | None = None) -> None:
-        """Do without a worker for a while."""
-        retry = self._retries.get(member.number, _AT_ONCE)
+    def _reject(self, member: Member, text: str, hint: str, cause: Exception | None = None) -> None:
+        """Drop a worker and start it again after a delay."""
+        retry = self._retries.get(member.number, _IMMEDIATE_RETRY)
         self._retries[member.number] = _Retry(
             time.monotonic() + retry.seconds, min(2 * retry.seconds, _LAST_RETRY_S), 0
         )
-        self._refusal = WorkerError(text, hint=hint)
-        self._refusal.__cause__ = cause
-        if text not in self._told:
-            self._told.add(text)
+        self._rejection = WorkerError(text, hint=hint)
+        self._rejection.__cause__ = cause
+        if text not in self._logged:
+            self._logged.add(text)
             _logger.warning("dalify: %s %s The other workers continue.", text, hint)
         self.drop(member)
 
     def drop(self, member: Member) -> None:
-        """Forget a worker, which may be dead."""
+        """Kill and remove a worker, which may already be dead."""
         if self.members.get(member.number) is member:
             del self.members[member.number]
-        with suppress(Exception):  # it is dead already
+        with suppress(Exception):  # it is already dead
             ray.kill(member.actor)
 
     def next_free(self) -> Member | None:
-        """Return the worker for the next order: of those with the fewest orders the first one."""
+        """Return the worker for the next order: the first one of those with the fewest orders; None if all are busy."""
         free = [
             member
             for member in self.members.values()
@@ -211,13 +212,13 @@ class WorkerGroup:
         ]
         return min(free, key=lambda member: (len(member.orders), member.number), default=None)
 
-    # -- more and fewer
+    # -- the number of workers
 
     def note_demand(self, *, is_starved: bool) -> None:
-        """Add a worker where the consumer has waited for many batches in a row.
+        """Add a worker if the consumer had to wait for many consecutive batches.
 
         Args:
-            is_starved: whether no batch was ready when the next one was asked for.
+            is_starved: whether no batch was ready when the next one was requested.
         """
         self._starved = self._starved + 1 if is_starved else 0
         all_ready = len(self.members) == self.wanted and all(member.is_ready for member in self.members.values())
@@ -227,7 +228,7 @@ class WorkerGroup:
             self.fill_up()
 
     def shrink(self) -> None:
-        """End the last worker where it has had nothing to do."""
+        """End the last worker if it was idle for long enough."""
         last = self.members.get(self.wanted - 1)
         if last is None or self.wanted <= self._pool.minimum or not last.is_ready or last.orders or last.is_leaving:
             return
@@ -235,12 +236,12 @@ class WorkerGroup:
             return
         if self._pool.is_shared:  # others may use it
             last.is_leaving = True
-            watch(last.actor.retire.remote(_IDLE_S), partial(self._post, self._hear_retired, last))
+            watch(last.actor.retire.remote(_IDLE_S), partial(self._post, self._handle_retired, last))
         else:
             self.wanted -= 1
             self.drop(last)
 
-    def _hear_retired(self, member: Member, stays: bool | None, error: BaseException | None) -> None:
+    def _handle_retired(self, member: Member, stays: bool | None, error: BaseException | None) -> None:
         if self.members.get(member.number) is not member:
             return
         member.is_leaving = False
@@ -249,36 +250,36 @@ class WorkerGroup:
             self.wanted -= 1
             self.drop(member)
 
-    # -- what is wrong
+    # -- problems
 
-    def complaint(self, waited_s: float) -> WorkerError | None:
-        """Return why no worker can compute; None if one can, or may soon.
+    def start_error(self, waited_s: float) -> WorkerError | None:
+        """Return the error if no worker is ready and none is expected; otherwise None.
 
         Args:
-            waited_s: how long the oldest order has been waiting.
+            waited_s: waiting time of the oldest order, in seconds.
         """
         if any(member.is_ready for member in self.members.values()):
             return None
-        if not self.members and self._refusal is not None:
-            return self._refusal
+        if not self.members and self._rejection is not None:
+            return self._rejection
         if waited_s < self._pool.start_timeout_s:
             return None
-        if self._refusal is not None:
-            return self._refusal
+        if self._rejection is not None:
+            return self._rejection
         return WorkerError(
             f"no worker could be started within start_timeout_s={self._pool.start_timeout_s:g}: {self._resources()}.",
             hint="End what uses the CPUs, add nodes, or take fewer cpus_per_worker.",
         )
 
     def log_waiting_workers(self) -> None:
-        """Log that workers wait for room in the cluster, once for each number of them."""
+        """Log that workers wait for resources of the cluster, once for each number of them."""
         now = time.monotonic()
         if self._waits_since is None or now - self._waits_since < _SILENT_START_S:
             return
         self._waits_since = now
         waiting = sum(not member.is_ready for member in self.members.values())
-        if waiting and waiting != self._told_waiting:
-            self._told_waiting = waiting
+        if waiting and waiting != self._logged_waiting:
+            self._logged_waiting = waiting
             _logger.warning(
                 "dalify: %d of %d workers are not ready: %s. End what uses the CPUs, add nodes, or take fewer workers "
                 "or cpus_per_worker; they start as soon as there is room.",
@@ -299,7 +300,7 @@ class WorkerGroup:
         return text
 
     def close(self) -> None:
-        """End the workers, but for those that others use."""
+        """End the workers, unless the pool is shared."""
         for member in list(self.members.values()):
             if not self._pool.is_shared:
                 with suppress(Exception):
@@ -308,15 +309,15 @@ class WorkerGroup:
 
 
 def watch(reference: Any, event: Event) -> None:
-    """Have an event posted when a call of an actor has ended.
+    """Call a function when the call of an actor has ended.
 
     Args:
-        reference: of its small result.
+        reference: reference to its result, which should be small.
         event: takes the result or None, and the error or None.
     """
 
-    def tell(future: Any) -> None:
+    def report(future: Any) -> None:
         error = future.exception()
         event(None if error is not None else future.result(), error)
 
-    reference.future().add_done_callback(tell)
+    reference.future().add_done_callback(report)

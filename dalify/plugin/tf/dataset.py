@@ -41,8 +41,8 @@ class PipelineDataset(tf.data.Dataset):  # pyright: ignore[reportUntypedBaseClas
         gpu_prefetch_queue_depth: accepted.
         exec_separated: accepted.
         exec_dynamic: accepted.
-        dtypes: old name of ``output_dtypes``.
-        shapes: old name of ``output_shapes``.
+        dtypes: deprecated name of ``output_dtypes``.
+        shapes: deprecated name of ``output_shapes``.
     """
 
     def __init__(

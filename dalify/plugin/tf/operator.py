@@ -83,10 +83,10 @@ def DALIIteratorWrapper(  # noqa: N802 -- DALI's name
     fit = Fitting([tf.as_dtype(dtype) for dtype in dtypes], wanted)
     running = pipeline
 
-    def following() -> tuple[Any, ...]:
+    def next_batch() -> tuple[Any, ...]:
         return fit(running.run())
 
-    tensors = tf.numpy_function(following, [], list(dtypes), stateful=True)
+    tensors = tf.numpy_function(next_batch, [], list(dtypes), stateful=True)
     for tensor, shape in zip(tensors, wanted, strict=True):
         tensor.set_shape(shape)
     return list(tensors)

@@ -133,7 +133,7 @@ def test_a_forked_child_is_refused(ray_cluster: RayCluster, photo_folder: Path) 
     ray_cluster.fill_up()
     pipe = RayPipeline(photos(photo_folder), workers=1)
     pipe.run()
-    stages = pipe._place.current
+    stages = pipe._ray_workers.current
     assert stages is not None
     with pytest.raises(PipelineStateError, match="Ray cannot run in it"):
         stages.again()

@@ -1,1 +1,1 @@
-"""The transforms, one kind per file; import them from ``dalify.experimental.torchvision``."""
+"""The transforms, one file per kind; import them from ``dalify.experimental.torchvision``."""

@@ -12,13 +12,13 @@ __all__ = ["CenterCrop", "center_cropped"]
 
 
 def center_cropped(images: Images, size: tuple[int, int]) -> Images:
-    """Return the middle of the images, with zeros around it where they are smaller."""
+    """Return the center of the images, padded with zeros where they are smaller."""
     height, width = images.extents()
     return images.window(centered(height, size[0]), centered(width, size[1]), *size, "pad", [0.0])
 
 
 class CenterCrop(Operator):
-    """Cut out the middle; where an image is smaller, zeros are added on both sides.
+    """Crop the center; smaller images are padded with zeros on both sides.
 
     Args:
         size: ``[height, width]``, or one integer for both.
@@ -26,7 +26,7 @@ class CenterCrop(Operator):
 
     Raises:
         ArgumentTypeError: the size is neither an integer nor a list.
-        ArgumentValueError: it has other than one or two values, or values below 1.
+        ArgumentValueError: the size does not have one or two values, or has values below 1.
     """
 
     def __init__(self, size: int | Sequence[int], device: Device = "cpu") -> None:

@@ -1,4 +1,7 @@
-"""The checks of arguments that several transforms share. Errors are of the classes that torchvision and DALI raise."""
+"""Checks of arguments that several transforms have.
+
+Their errors derive from the built-in classes that torchvision and DALI raise.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,8 @@ def size_of(size: Any) -> tuple[int, ...]:
     """Return a size as one or two positive integers.
 
     Raises:
-        ArgumentTypeError: neither an integer nor a list.
-        ArgumentValueError: another number of values, or values below 1.
+        ArgumentTypeError: the size is neither an integer nor a list.
+        ArgumentValueError: the number of values is wrong, or a value is below 1.
     """
     if not isinstance(size, int | list | tuple) or isinstance(size, bool):
         raise ArgumentTypeError(f"size is an integer or a list of integers, not {type(size).__name__}.")
@@ -28,16 +31,16 @@ def size_of(size: Any) -> tuple[int, ...]:
 
 
 def pair_of(size: Any) -> tuple[int, int]:
-    """Return height and width; one integer stands for both. Raises as `size_of` does."""
+    """Return height and width; one integer is used for both. Raises the errors of `size_of`."""
     found = size_of(size)
     return found[0], found[-1]
 
 
 def fraction(p: Any) -> float:
-    """Return a probability.
+    """Return a probability as float.
 
     Raises:
-        ArgumentValueError: it is no number between 0 and 1.
+        ArgumentValueError: not a number between 0 and 1.
     """
     if not isinstance(p, int | float) or not 0.0 <= p <= 1.0:
         raise ArgumentValueError(f"p is a number between 0 and 1, not {p!r}.")
@@ -45,16 +48,16 @@ def fraction(p: Any) -> float:
 
 
 def interval(values: Any, name: str, *, is_positive: bool = False) -> tuple[float, float]:
-    """Return two numbers in their order.
+    """Return minimum and maximum as floats.
 
     Args:
-        values: given.
-        name: of the argument.
-        is_positive: refuse numbers that are not above 0.
+        values: argument of the user.
+        name: name of the argument.
+        is_positive: require numbers above 0.
 
     Raises:
         ArgumentTypeError: not two numbers.
-        ArgumentValueError: the first is larger, or one is not positive.
+        ArgumentValueError: the first number is greater than the second, or a number is not positive.
     """
     if not isinstance(values, list | tuple) or len(values) != 2:
         raise ArgumentTypeError(f"{name} is two numbers (min, max), not {values!r}.")
@@ -69,14 +72,14 @@ def interval(values: Any, name: str, *, is_positive: bool = False) -> tuple[floa
 
 
 def fill_of(fill: Any) -> list[float]:
-    """Return fill values as a list: one, or one for each channel. None is 0.
+    """Return fill values as a list: one, or one per channel. None is 0.
 
     Args:
-        fill: a number, a sequence of them, or a dictionary of torchvision's, by type; that of images counts.
+        fill: a number, a sequence of numbers, or torchvision's dictionary by type; its value for images is used.
 
     Raises:
-        ArgumentTypeError: something else.
-        ArgumentValueError: no values.
+        ArgumentTypeError: another type.
+        ArgumentValueError: an empty sequence.
     """
     if isinstance(fill, dict):
         named = {getattr(kind, "__name__", kind): value for kind, value in fill.items()}

@@ -44,19 +44,19 @@ def _angles(hue: Any) -> tuple[float, float]:
 class ColorJitter(Operator):
     """Change brightness, contrast, saturation and hue by random factors, as ``fn.color_twist`` does.
 
-    Contrast is taken around the middle of the range, and the hue is turned in YIQ; torchvision takes the image's mean
-    gray, and HSV.
+    The center of the contrast is the middle of the value range, and the hue is rotated in YIQ; torchvision uses the
+    mean gray of the image, and HSV.
 
     Args:
-        brightness: the factor's distance from 1, or its bounds.
-        contrast: likewise.
-        saturation: likewise.
-        hue: how far it is turned, or the bounds, in turns: at most 0.5.
+        brightness: maximum difference of the factor from 1, or its minimum and maximum.
+        contrast: like brightness.
+        saturation: like brightness.
+        hue: maximum rotation, or minimum and maximum, as a fraction of 360 degrees in [-0.5, 0.5].
         device: ``cpu`` or ``gpu``.
 
     Raises:
-        ArgumentTypeError: a list of something else than two numbers.
-        ArgumentValueError: negative factors, bounds in the wrong order, hues beyond half a turn.
+        ArgumentTypeError: a list that does not have two numbers.
+        ArgumentValueError: a factor is negative, a minimum is greater than its maximum, or the hue is out of range.
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class ColorJitter(Operator):
         saturation = images.uniform(*self.saturation)
         hue = images.uniform(self.hue[0] * 360.0, self.hue[1] * 360.0)
 
-        def twisted(found: Images) -> Images:
-            if found.channels == 1:  # no saturation, and no hue
+        def adjusted(found: Images) -> Images:
+            if found.channels == 1:  # gray images have no saturation and no hue
                 return found.call("brightness_contrast", brightness=brightness, contrast=contrast, dtype=images.dtype)
             return found.call(
                 "color_twist",
@@ -90,12 +90,12 @@ class ColorJitter(Operator):
                 dtype=images.dtype,
             )
 
-        result = images.interleaved(twisted)
+        result = images.interleaved(adjusted)
         return result.clamped(0.0, 1.0) if images.is_float else result
 
 
 def check_channels(num_output_channels: Any) -> int:
-    """Return how many channels a gray image has.
+    """Return the number of channels of a gray image.
 
     Raises:
         ArgumentValueError: neither 1 nor 3.
@@ -106,7 +106,7 @@ def check_channels(num_output_channels: Any) -> int:
 
 
 def gray(images: Images, channels: int) -> Images:
-    """Return gray images with so many channels."""
+    """Return gray images with 1 or 3 channels."""
     if images.channels == 1:
         return images if channels == 1 else images.repeated(3)
     if channels == 3 and images.layout == "HWC":
@@ -124,10 +124,10 @@ def _luma(images: Images) -> Images:
 
 
 class Grayscale(Operator):
-    """Make images gray.
+    """Convert images to gray.
 
     Args:
-        num_output_channels: 1, or 3 equal ones.
+        num_output_channels: 1, or 3 equal channels.
         device: ``cpu`` or ``gpu``.
 
     Raises:
@@ -143,7 +143,7 @@ class Grayscale(Operator):
 
 
 class RandomGrayscale(Operator):
-    """Make images gray with a probability; they keep their number of channels.
+    """Convert images to gray with a probability; the number of channels does not change.
 
     Args:
         p: the probability.

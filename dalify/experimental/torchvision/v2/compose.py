@@ -1,4 +1,4 @@
-"""Compose: transforms as one pipeline that is called with images."""
+"""``Compose``: a sequence of transforms as one pipeline that is called with images."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from PIL import Image
 from dalify import fn
 from dalify.base.errors import ArgumentTypeError
 from dalify.base.fork_hook import Owner
+from dalify.experimental.torchvision.v2.conversion import from_pixels, pixels_of, tensor_of
 from dalify.experimental.torchvision.v2.operator import Images, check_dimensions
-from dalify.experimental.torchvision.v2.pictures import from_pixels, pixels_of, tensor_of
 from dalify.experimental.torchvision.v2.totensor import PILToTensor, ToPILImage, ToPureTensor
 from dalify.pipeline import Pipeline
 
@@ -26,19 +26,19 @@ _INPUT = "input_data"
 
 
 class Compose:
-    """Transforms that are applied one after the other, as one pipeline.
+    """A sequence of transforms as one pipeline.
 
     It is called with a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``, and returns the same kind,
     unless ``ToPureTensor``, ``PILToTensor`` or ``ToPILImage`` is among the transforms. The first call decides whether
     it takes Pillow images or tensors. Random numbers are drawn for each image of a batch.
 
-    It may be a dataset's transform: processes of a loader make pipelines of their own, which without a ``seed`` draw
-    numbers of their own.
+    It can be the transform of a dataset: each process of a loader creates its own pipelines, whose random numbers
+    differ unless a ``seed`` is specified.
 
     Args:
         op_list: the transforms.
-        batch_size: how many images a call has at most.
-        num_threads: that share the images of a batch.
+        batch_size: maximum number of images in a call.
+        num_threads: number of worker threads.
         dali_pipeline_kwargs: further arguments of ``Pipeline``, such as ``seed``.
 
     Attributes:
@@ -63,7 +63,7 @@ class Compose:
         self.num_threads = num_threads
         self.dali_pipeline_kwargs = dali_pipeline_kwargs
         self.active_pipeline: Pipeline | None = None
-        # By layout, channels, whether the values are floats, and device: transforms depend on these.
+        # By layout, channels, whether the values are floats, and device, because the graph depends on these.
         self._pipelines: dict[tuple[str, int, bool, str], Pipeline] = {}
         self._owner = Owner()
         kinds = [op for op in op_list if isinstance(op, ToPureTensor | PILToTensor | ToPILImage)]
@@ -73,9 +73,9 @@ class Compose:
         """Return the transformed images.
 
         Raises:
-            ArgumentTypeError: neither a Pillow image nor a tensor, or not what the first call had.
-            ArgumentValueError: a Pillow image of another mode than L, RGB and RGBA.
-            ShapeError: a tensor of fewer than three dimensions.
+            ArgumentTypeError: neither a Pillow image nor a tensor, or a different kind than in the first call.
+            ArgumentValueError: a Pillow image with another mode than L, RGB and RGBA.
+            ShapeError: a tensor with fewer than three dimensions.
             BatchSizeError: more images than ``batch_size``.
         """
         if isinstance(data_input, Image.Image):
@@ -97,7 +97,7 @@ class Compose:
         return images if len(images) > 1 else images[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the pipelines: in another process, they are made anew."""
+        """Return the state without the pipelines, which another process creates again."""
         return {**self.__dict__, "_pipelines": {}, "active_pipeline": None}
 
     def _run(self, layout: str, batch: Any) -> torch.Tensor:
@@ -114,7 +114,7 @@ class Compose:
         else:
             channels, is_float = batch.shape[1], batch.is_floating_point()
             device = "cpu" if batch.device.type == "cpu" else "gpu"
-        if self._owner.take_over():  # a fork would draw what its parent draws
+        if self._owner.take_over():  # a forked process would draw the random numbers of its parent
             self._pipelines.clear()
         key = layout, channels, is_float, device
         if key not in self._pipelines:

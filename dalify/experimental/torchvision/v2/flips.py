@@ -9,11 +9,11 @@ __all__ = ["RandomFlip", "RandomHorizontalFlip", "RandomVerticalFlip"]
 
 
 class RandomFlip(Operator):
-    """Mirror images with a probability.
+    """Flip images with a probability.
 
     Args:
         p: the probability.
-        horizontal: left and right change places; otherwise top and bottom.
+        horizontal: flip horizontally; otherwise vertically.
         device: ``cpu`` or ``gpu``.
 
     Raises:
@@ -31,7 +31,7 @@ class RandomFlip(Operator):
 
 
 class RandomHorizontalFlip(RandomFlip):
-    """Mirror images left to right with a probability.
+    """Flip images horizontally with a probability.
 
     Args:
         p: the probability.
@@ -43,7 +43,7 @@ class RandomHorizontalFlip(RandomFlip):
 
 
 class RandomVerticalFlip(RandomFlip):
-    """Mirror images top to bottom with a probability.
+    """Flip images vertically with a probability.
 
     Args:
         p: the probability.

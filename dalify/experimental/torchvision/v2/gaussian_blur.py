@@ -13,12 +13,12 @@ __all__ = ["GaussianBlur", "blur_of", "blurred"]
 
 
 def blur_of(kernel_size: Any, sigma: Any) -> tuple[list[int], tuple[float, float]]:
-    """Return the window's width and height, and the bounds of the standard deviation.
+    """Return the window's width and height, and the minimum and maximum of the standard deviation.
 
     Raises:
-        ArgumentTypeError: a list of something else than numbers.
-        ArgumentValueError: windows that are even or not positive; deviations that are not positive or in the wrong
-            order.
+        ArgumentTypeError: a list contains other values than numbers.
+        ArgumentValueError: a window size is even or not positive, a deviation is not positive, or the minimum is
+            greater than the maximum.
     """
     sizes: Any = [kernel_size] if isinstance(kernel_size, int) else kernel_size
     is_list = isinstance(sizes, Sequence) and not isinstance(sizes, str) and len(sizes) in (1, 2)
@@ -32,7 +32,7 @@ def blur_of(kernel_size: Any, sigma: Any) -> tuple[list[int], tuple[float, float
 
 
 def blurred(images: Images, window: list[int], sigma: Any) -> Images:
-    """Return the images blurred; a window is width and height, as torchvision has it."""
+    """Return blurred images; the window is ``[width, height]``, as in torchvision."""
     return images.call("gaussian_blur", window_size=window[::-1], sigma=sigma)
 
 
@@ -41,9 +41,9 @@ class GaussianBlur(Operator):
 
     Args:
         kernel_size: an odd number of pixels, or ``(width, height)``.
-        sigma: the standard deviation, or bounds between which it is drawn.
+        sigma: the standard deviation, or the minimum and maximum of a random one.
         device: ``cpu`` or ``gpu``.
-        seed: of the drawing; -1: that of the pipeline.
+        seed: random seed; -1: that of the pipeline.
 
     Raises:
         ArgumentTypeError: see `blur_of`.

@@ -1,4 +1,4 @@
-"""torchvision's names of filters, and which of them dalify has."""
+"""torchvision's interpolation modes, and the corresponding types of dalify."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["InterpolationMode", "interp_type"]
 
 
 class InterpolationMode(Enum):
-    """How values between pixels are made; members and values are those of torchvision's enumeration."""
+    """Interpolation modes; members and values are those of torchvision's enumeration."""
 
     NEAREST = "nearest"
     NEAREST_EXACT = "nearest-exact"
@@ -33,14 +33,14 @@ _TYPES = {
 
 
 def interp_type(interpolation: Any) -> DALIInterpType:
-    """Return the operators' name of a filter.
+    """Return the interpolation type for operators.
 
     Args:
         interpolation: a member of this enumeration or of torchvision's, or Pillow's number.
 
     Raises:
-        ArgumentValueError: there is no such filter.
-        UnsupportedModeError: it is one that dalify does not have.
+        ArgumentValueError: the mode does not exist.
+        UnsupportedModeError: dalify does not support the mode.
     """
     name = filter_name(interpolation)
     if name not in _TYPES:

@@ -27,9 +27,9 @@ def statistics(mean: Any, std: Any, inplace: bool) -> tuple[np.ndarray[Any, Any]
     """Return means and standard deviations by channel.
 
     Raises:
-        ArgumentTypeError: no lists of numbers.
-        ArgumentValueError: a standard deviation of 0.
-        UnsupportedModeError: the images should be changed in place.
+        ArgumentTypeError: not lists of numbers.
+        ArgumentValueError: a standard deviation is 0.
+        UnsupportedModeError: ``inplace`` is true.
     """
     deviations = _values(std, "std")
     if not deviations.all():
@@ -41,7 +41,7 @@ def statistics(mean: Any, std: Any, inplace: bool) -> tuple[np.ndarray[Any, Any]
 
 
 def normalized(images: Images, mean: np.ndarray[Any, Any], std: np.ndarray[Any, Any]) -> Images:
-    """Return the images, less the means, divided by the standard deviations, as float32."""
+    """Return the images minus the means, divided by the standard deviations, as float32."""
     shape = (1, 1, -1) if images.layout == "HWC" else (-1, 1, 1)
     return images.call("normalize", mean=mean.reshape(shape), stddev=std.reshape(shape), is_float=True)
 
@@ -50,14 +50,14 @@ class Normalize(Operator):
     """Subtract a mean from each channel and divide by a standard deviation.
 
     Args:
-        mean: one for each channel.
-        std: one for each channel.
+        mean: means, one per channel.
+        std: standard deviations, one per channel.
         inplace: not supported.
         device: ``cpu`` or ``gpu``.
 
     Raises:
-        ArgumentTypeError: no lists of numbers.
-        ArgumentValueError: a standard deviation of 0.
+        ArgumentTypeError: not lists of numbers.
+        ArgumentValueError: a standard deviation is 0.
         UnsupportedModeError: ``inplace`` is true.
     """
 

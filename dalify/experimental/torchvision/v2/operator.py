@@ -1,7 +1,7 @@
-"""What all transforms share: images on their way through a pipeline or a call, and the base class.
+"""The base class of transforms, and `Images`, the images that they take and return.
 
-The operators of ``dalify.fn`` and of ``dalify.eager`` have the same names and arguments, so a transform is written
-once: `Images` holds the data and which of both they belong to.
+The operators of ``dalify.fn`` and ``dalify.eager`` have the same names and arguments. `Images` knows which of both to
+call, so the code of a transform serves pipelines and immediate calls.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ Device = Literal["cpu", "gpu"]
 
 @dataclass(frozen=True)
 class Images:
-    """Images in the middle of a computation.
+    """Images in a pipeline or in an immediate call, with their properties.
 
     Attributes:
-        data: a graph value in a pipeline; a tensor or a tensor list in a call.
+        data: a graph value in a pipeline; a tensor or a tensor list in an immediate call.
         layout: ``HWC`` (from Pillow) or ``CHW``.
-        channels: how many.
-        is_float: the values are floating-point numbers.
-        is_graph: in a pipeline.
-        device: where the next operators run.
+        channels: number of channels.
+        is_float: whether the values are floating-point numbers.
+        is_graph: whether the images are in a pipeline.
+        device: ``cpu`` or ``gpu``, for the next operators.
     """
 
     data: Any
@@ -48,16 +48,16 @@ class Images:
 
     @property
     def axes(self) -> tuple[int, int]:
-        """Those of height and width."""
+        """The axes of height and width."""
         return (0, 1) if self.layout == "HWC" else (1, 2)
 
     @property
     def dtype(self) -> DALIDataType:
-        """What an operator on colors gives: bytes, or floats."""
+        """The output type for color operators: uint8 or float32."""
         return DALIDataType.FLOAT if self.is_float else DALIDataType.UINT8
 
     def extents(self) -> tuple[Any, Any]:
-        """Return height and width: graph values in a pipeline, else integers."""
+        """Return height and width: graph values in a pipeline, otherwise integers."""
         shape = self.data.shape()
         if isinstance(self.data, TensorListCPU | TensorListGPU):
             shape = shape[0]
@@ -74,10 +74,10 @@ class Images:
         """Call an operator with the images as its input.
 
         Args:
-            name: of the operator.
-            channels: of the result, where it has others.
-            is_float: of the result, where it is of another kind.
-            arguments: of the operator.
+            name: name of the operator.
+            channels: number of channels of the result; None: unchanged.
+            is_float: whether the result has floating-point numbers; None: unchanged.
+            arguments: arguments of the operator.
         """
         data = getattr(self.operators, name)(self.data, device=self.device, **arguments)
         return replace(
@@ -88,22 +88,22 @@ class Images:
         )
 
     def interleaved(self, change: Callable[[Images], Images]) -> Images:
-        """Apply what takes images HWC only."""
+        """Apply a function that requires the layout HWC; transpose other images before and after it."""
         if self.layout == "HWC":
             return change(self)
-        turned = change(replace(self.call("transpose", perm=[1, 2, 0], output_layout="HWC"), layout="HWC"))
-        return replace(turned.call("transpose", perm=[2, 0, 1], output_layout="CHW"), layout="CHW")
+        changed = change(replace(self.call("transpose", perm=[1, 2, 0], output_layout="HWC"), layout="HWC"))
+        return replace(changed.call("transpose", perm=[2, 0, 1], output_layout="CHW"), layout="CHW")
 
     def window(self, top: Any, left: Any, height: Any, width: Any, policy: str = "error", fill: Any = None) -> Images:
-        """Cut out a window.
+        """Crop a window.
 
         Args:
             top: first row.
             left: first column.
             height: number of rows.
             width: number of columns.
-            policy: what lies outside: an ``out_of_bounds_policy`` of ``fn.slice``.
-            fill: values outside, where the policy is ``pad``.
+            policy: ``out_of_bounds_policy`` of ``fn.slice``.
+            fill: values outside the image for the policy ``pad``.
         """
         given = {} if fill is None else {"fill_values": fill}
         data = self.operators.slice(
@@ -118,35 +118,35 @@ class Images:
         return replace(self, data=data)
 
     def repeated(self, count: int) -> Images:
-        """Return images of one channel with so many equal ones."""
+        """Repeat the channel of images with one channel."""
         axis = 2 if self.layout == "HWC" else 0
         data = self.operators.cat(*[self.data] * count, axis=axis, device=self.device)
         return replace(self, data=data, channels=count)
 
     def first_channel(self) -> Images:
-        """Return images with the first channel alone."""
+        """Return images with only the first channel."""
         axis = 2 if self.layout == "HWC" else 0
         return replace(self.call("slice", start=[0], shape=[1], axes=[axis]), channels=1)
 
     def clamped(self, low: float, high: float) -> Images:
-        """Return images whose values lie within bounds."""
+        """Clamp the values of the images of a pipeline."""
         if self.is_graph:
             return replace(self, data=math.clamp(self.data, low, high))
-        raise AssertionError("dalify bug: a call that clamps")
+        raise AssertionError("dalify bug: clamped() outside a pipeline")
 
     def uniform(self, low: float, high: float, seed: int = -1) -> Any:
-        """Draw a number, one per image in a pipeline; the bound itself where both are equal."""
+        """Draw a number, one per image in a pipeline; if the bounds are equal, return them."""
         given = {} if seed == -1 else {"seed": seed}
         return low if low == high else self.operators.random.uniform(range=[low, high], **given)
 
     def moved(self, device: str) -> Images:
-        """Return the images of a pipeline where the next operator runs."""
+        """Return the images of a pipeline on a device."""
         if self.device == device:
             return self
         return replace(self, data=self.data.gpu() if device == "gpu" else self.data.cpu(), device=device)
 
     def coin(self, probability: float) -> Any:
-        """Draw whether to do something: 1 or 0 for each image of a pipeline."""
+        """Draw 1 with a probability, otherwise 0, for each image of a pipeline."""
         return fn.random.coin_flip(probability=probability, dtype=DALIDataType.INT32)
 
 
@@ -154,7 +154,7 @@ class Operator(ABC):
     """A transform in a `Compose`.
 
     Args:
-        device: ``cpu`` or ``gpu``, where it runs.
+        device: ``cpu`` or ``gpu``.
     """
 
     def __init__(self, device: Device = "cpu") -> None:
@@ -162,13 +162,13 @@ class Operator(ABC):
 
     @abstractmethod
     def _apply(self, images: Images) -> Images:
-        """Return the images behind the transform."""
+        """Return the transformed images."""
 
     def _invoke(self, images: Images) -> Images:
         return self._apply(images.moved(self.device))
 
     def __call__(self, data_input: Any) -> Any:
-        """Refuse: a transform is a part of a pipeline.
+        """Raise an error: a transform runs only as part of a `Compose`.
 
         Raises:
             PipelineStateError: always.
@@ -181,19 +181,19 @@ class Operator(ABC):
 
 
 def sometimes(images: Images, probability: float, change: Callable[[Images], Images]) -> Images:
-    """Change images of a pipeline with a probability, each by itself.
+    """Apply a function to each image of a pipeline with a probability, independently.
 
     Args:
-        images: before.
-        probability: of the change.
-        change: makes images of the same device and type of them.
+        images: the input.
+        probability: probability in [0, 1].
+        change: returns images on the same device and of the same type.
     """
     data = choose(images.coin(probability), [lambda: images.data, lambda: change(images).data])
     return replace(images, data=data)
 
 
 def check_dimensions(data: Any) -> None:
-    """Refuse tensors that hold no image.
+    """Check that a tensor contains images.
 
     Raises:
         ShapeError: fewer than three dimensions.

@@ -16,26 +16,25 @@ POLICIES = {"constant": "pad", "edge": "clamp", "reflect": "reflect_101", "symme
 
 
 def padded(images: Images, padding: Margins, fill: list[float], mode: str) -> Images:
-    """Return the images with margins."""
+    """Return the padded images."""
     left, top, right, bottom = padding
     height, width = images.extents()
     return images.window(-top, -left, height + (top + bottom), width + (left + right), POLICIES[mode], fill)
 
 
 class Pad(Operator):
-    """Add margins.
+    """Pad images.
 
     Args:
-        padding: one margin for all sides, two for left and right, top and bottom, or four: left, top, right, bottom.
-        fill: the value of constant margins, or one for each channel; None is 0. A dictionary of torchvision's gives it
-            by type.
-        padding_mode: ``constant``; ``edge``: the outermost pixels; ``reflect``: mirrored at their centers;
-            ``symmetric``: mirrored at the border.
+        padding: one number for all sides, two for left and right, top and bottom, or four: left, top, right, bottom.
+        fill: value of constant padding, or one per channel; None is 0. Or torchvision's dictionary of values by type.
+        padding_mode: ``constant``; ``edge``: repeat the border pixels; ``reflect``: reflect without repeating the
+            border pixels; ``symmetric``: reflect and repeat them.
         device: ``cpu`` or ``gpu``.
 
     Raises:
-        ArgumentTypeError: margins or fill values of a type that cannot be used.
-        ArgumentValueError: negative margins, another number of them, or an unknown mode.
+        ArgumentTypeError: padding or fill values have a wrong type.
+        ArgumentValueError: padding is negative or has a wrong number of values, or the mode is unknown.
     """
 
     def __init__(

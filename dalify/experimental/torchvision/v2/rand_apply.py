@@ -15,8 +15,8 @@ class RandomApply(Operator):
     """Apply a list of transforms with a probability.
 
     Args:
-        op_list: transforms, applied one after the other or not at all.
-        p: the probability, for each image by itself.
+        op_list: transforms; all of them are applied, or none.
+        p: the probability, independent for each image.
         device: ``cpu`` or ``gpu``.
 
     Raises:
@@ -29,9 +29,9 @@ class RandomApply(Operator):
         self._op_list: Sequence[Any] = op_list
 
     def _apply(self, images: Images) -> Images:
-        def all_of_them(found: Images) -> Images:
+        def apply_all(found: Images) -> Images:
             for op in self._op_list:
                 found = op._invoke(found)
             return found.moved(images.device)
 
-        return sometimes(images, self.p, all_of_them)
+        return sometimes(images, self.p, apply_all)

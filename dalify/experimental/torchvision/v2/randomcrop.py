@@ -17,19 +17,19 @@ __all__ = ["RandomCrop", "RandomResizedCrop"]
 
 
 class RandomCrop(Operator):
-    """Cut out a window at a random place.
+    """Crop a window at a random position.
 
     Args:
         size: ``[height, width]``, or one integer for both.
-        padding: margins that are added before, as in `Pad`.
-        pad_if_needed: add margins on both sides where an image is smaller.
-        fill: the value of constant margins, or one for each channel.
+        padding: padding that is added first, as in `Pad`.
+        pad_if_needed: pad smaller images on both sides.
+        fill: value of constant padding, or one per channel.
         padding_mode: as in `Pad`.
         device: ``cpu`` or ``gpu``.
 
     Raises:
-        ArgumentTypeError: an argument of a type that cannot be used.
-        ArgumentValueError: sizes that are not positive, negative margins, an unknown mode.
+        ArgumentTypeError: an argument has a wrong type.
+        ArgumentValueError: a size is not positive, padding is negative, or the mode is unknown.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class RandomCrop(Operator):
 
 
 def _start(extent: Any, wanted: int, pads: bool) -> Any:
-    """Draw where a window begins within an extent; with margins as large as what is missing, that is before 0."""
+    """Draw the start of a window in an extent; negative if a smaller image is padded."""
     missing = math.max(wanted - extent, 0)
     rest = math.max(extent - wanted, 0) + (missing if pads else 0)
     drawn = math.floor(fn.random.uniform(range=[0.0, 1.0]) * (rest + 1))
@@ -72,20 +72,20 @@ def _start(extent: Any, wanted: int, pads: bool) -> Any:
 
 
 class RandomResizedCrop(Operator):
-    """Cut out a window of random area, ratio and place, and resize it.
+    """Crop a window of random area, aspect ratio and position, and resize it.
 
     Args:
         size: ``[height, width]`` of the result, or one integer for both.
-        scale: bounds of the window's area, relative to that of the image.
-        ratio: bounds of its width divided by its height.
+        scale: minimum and maximum area of the window, as a fraction of the area of the image.
+        ratio: minimum and maximum aspect ratio, width divided by height.
         interpolation: as in `Resize`.
         antialias: as in `Resize`.
         device: ``cpu`` or ``gpu``.
 
     Raises:
-        ArgumentTypeError: an argument of a type that cannot be used.
-        ArgumentValueError: sizes or bounds that are not positive, or in the wrong order.
-        UnsupportedModeError: a filter that dalify does not have.
+        ArgumentTypeError: an argument has a wrong type.
+        ArgumentValueError: a size or bound is not positive, or a minimum is greater than its maximum.
+        UnsupportedModeError: dalify does not support the interpolation.
     """
 
     def __init__(

@@ -15,12 +15,12 @@ __all__ = ["Resize", "ResizeRule"]
 
 
 class ResizeRule:
-    """The arguments of `Resize`, checked.
+    """The checked arguments of `Resize`.
 
     Raises:
         ArgumentTypeError: the size is neither an integer nor a list.
-        ArgumentValueError: sizes or filters that make no sense.
-        UnsupportedModeError: a filter that dalify does not have.
+        ArgumentValueError: sizes are missing or contradictory, or the interpolation does not exist.
+        UnsupportedModeError: dalify does not support the interpolation.
     """
 
     def __init__(self, size: Any, interpolation: Any, max_size: int | None, antialias: bool | None) -> None:
@@ -41,7 +41,7 @@ class ResizeRule:
         self.antialias = antialias is None or bool(antialias)
 
     def apply(self, images: Images) -> Images:
-        """Return the images resized."""
+        """Return the resized images."""
         height, width = resized(*images.extents(), self.size, self.longest)
         return images.call(
             "resize", size=images.pair(height * 1.0, width * 1.0), interp_type=self.filter, antialias=self.antialias
@@ -52,11 +52,11 @@ class Resize(Operator):
     """Resize images.
 
     Args:
-        size: an integer, or a list of one, for the shorter side; ``[height, width]``; None where ``max_size`` alone
-            counts.
+        size: an integer, or a list of one, for the shorter side; ``[height, width]``; or None, to use only
+            ``max_size``.
         interpolation: a member of ``InterpolationMode``, of torchvision's enumeration, or Pillow's number.
-        max_size: what the longer side is at most, with one size or none.
-        antialias: take all pixels into account when an image becomes smaller.
+        max_size: maximum of the longer side, if ``size`` is one number or None.
+        antialias: whether to apply an antialiasing filter when downscaling.
         device: ``cpu`` or ``gpu``.
     """
 

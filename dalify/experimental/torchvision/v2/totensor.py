@@ -1,4 +1,4 @@
-"""What a Compose returns: Pillow images or tensors. These transforms change no data."""
+"""Transforms that only select the output type of a Compose, Pillow images or tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ToPureTensor(Operator):
 
 
 class PILToTensor(Operator):
-    """Return tensors ``[C, H, W]`` for Pillow images; the values stay as they are."""
+    """Return tensors ``[C, H, W]`` for Pillow images; the values are unchanged."""
 
     def _apply(self, images: Images) -> Images:
         return images

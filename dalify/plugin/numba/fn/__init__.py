@@ -1,4 +1,4 @@
-"""The functions of the numba plugin."""
+"""The functions of the Numba plugin."""
 
 from dalify.plugin.numba.fn import experimental
 from dalify.plugin.numba.function import numba_function

@@ -1,4 +1,4 @@
-"""``numba_function`` under the import path that it had while it was experimental."""
+"""``numba_function`` under its earlier import path."""
 
 from dalify.plugin.numba.function import numba_function
 

@@ -1,4 +1,4 @@
-"""What DALI's PyTorch plugin calls experimental: a pipeline as the transform of a torch dataset."""
+"""The experimental part of DALI's PyTorch plugin: a pipeline as the transform of a torch dataset."""
 
 from dalify.plugin.pytorch.experimental import proxy
 

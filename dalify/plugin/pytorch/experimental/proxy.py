@@ -1,8 +1,8 @@
-"""A pipeline as the transform of a torch dataset: its samples are collected by torch's workers and computed in batches.
+"""A pipeline as the transform of a torch dataset: torch's workers collect samples, the pipeline computes batches.
 
-A torch dataset calls ``server.proxy(sample)`` where it would call a transform; what it gets is a reference. Torch's
-default collation makes one reference to a batch of these, and sends the samples to the process of the pipeline.
-`DataLoader` puts the results in the place of the references.
+A torch dataset calls ``server.proxy(sample)`` instead of a transform and gets a reference. Torch's default collation
+converts the references of a batch to one reference and sends the samples to the process of the pipeline. `DataLoader`
+replaces the references by the results.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ __all__ = ["DALIOutputBatchRef", "DALIOutputSampleRef", "DALIPipelineRunRef", "D
 
 @dataclass
 class DALIPipelineRunRef:
-    """One batch that a pipeline is to compute, or has computed.
+    """A batch of a pipeline, before or after it is computed.
 
     Attributes:
-        batch_id: names the batch among those of all workers.
-        call_args: samples by the names of the pipeline's inputs; none any more once the batch was sent.
-        is_scheduled: the samples were sent to the pipeline.
-        is_complete: all samples are there.
+        batch_id: unique id among the batches of all workers.
+        call_args: samples by the names of the pipeline's inputs; may be empty after the batch was sent.
+        is_scheduled: whether the samples were sent to the pipeline.
+        is_complete: whether all samples were collected.
     """
 
     batch_id: Any
@@ -47,13 +47,13 @@ class DALIPipelineRunRef:
 
 @dataclass
 class DALIOutputSampleRef:
-    """Stands for an output of the pipeline for one sample, until torch collates a batch of them.
+    """A reference to an output of the pipeline for one sample, until torch collates a batch of them.
 
     Attributes:
-        proxy: that made it.
-        pipe_run_ref: the batch that it belongs to.
-        output_idx: number of the output.
-        sample_idx: number of the sample in the batch.
+        proxy: the proxy that created it.
+        pipe_run_ref: the batch of the sample.
+        output_idx: index of the output.
+        sample_idx: index of the sample in the batch.
     """
 
     proxy: Any
@@ -64,11 +64,11 @@ class DALIOutputSampleRef:
 
 @dataclass
 class DALIOutputBatchRef:
-    """Stands for an output of the pipeline for a batch, until ``DALIServer.produce_data`` puts the data there.
+    """A reference to an output of the pipeline for a batch, which ``DALIServer.produce_data`` replaces by the data.
 
     Attributes:
         pipe_run_ref: the batch.
-        output_idx: number of the output.
+        output_idx: index of the output.
     """
 
     pipe_run_ref: DALIPipelineRunRef
@@ -76,12 +76,12 @@ class DALIOutputBatchRef:
 
 
 class _Proxy:
-    """What datasets call in the place of a transform; it goes to torch's worker processes with the dataset.
+    """The transform that datasets call; it is sent to torch's worker processes with the dataset.
 
     Args:
-        names: of the inputs of the pipeline.
+        names: names of the inputs of the pipeline.
         outputs: number of outputs of the pipeline.
-        requests: to the process of the pipeline.
+        requests: queue to the process of the pipeline.
         deterministic: do not send batches from the workers.
     """
 
@@ -93,13 +93,13 @@ class _Proxy:
         self._current: dict[Any, DALIPipelineRunRef] = {}  # by worker: the batch that is being collected
 
     def __call__(self, *samples: Any, **named: Any) -> Any:
-        """Take a sample: by position where the pipeline has one input, by name where it has several.
+        """Add a sample to the current batch: by position or name if the pipeline has one input, otherwise by name.
 
         Returns:
-            a reference; a tuple of them where the pipeline has several outputs.
+            a reference; a tuple of references if the pipeline has several outputs.
 
         Raises:
-            ArgumentValueError: other inputs than the pipeline has.
+            ArgumentValueError: the inputs are not those of the pipeline.
         """
         given = dict(zip(self._names, samples, strict=False)) | named if len(self._names) == 1 else named
         if sorted(given) != sorted(self._names) or len(samples) + len(named) != len(self._names):
@@ -113,7 +113,7 @@ class _Proxy:
         key = (os.getpid(), threading.get_ident() if worker is None else worker.id)
         run = self._current.get(key)
         if run is None or run.is_complete:
-            # A name that no other process, thread or epoch can have given.
+            # Random bytes, so that ids are unique among processes, threads and epochs.
             run = self._current[key] = DALIPipelineRunRef((*key, os.urandom(8)))
         for name, value in given.items():
             run.call_args.setdefault(name, []).append(value)
@@ -122,10 +122,10 @@ class _Proxy:
         return refs[0] if len(refs) == 1 else refs
 
     def collated(self, samples: Sequence[DALIOutputSampleRef]) -> DALIOutputBatchRef:
-        """Return a reference to the batch of some samples, and send it, but for a deterministic server.
+        """Return a reference to the batch of the samples, and send the batch unless the server is deterministic.
 
         Raises:
-            BatchSizeError: they are not one batch, in its order.
+            BatchSizeError: the samples are not one batch in its order.
         """
         first = samples[0]
         run = first.pipe_run_ref
@@ -141,7 +141,7 @@ class _Proxy:
         return DALIOutputBatchRef(run, first.output_idx)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the batches that are being collected here."""
+        """Return the state without the incomplete batches of this process."""
         return {**self.__dict__, "_current": {}}
 
 
@@ -153,15 +153,15 @@ default_collate_fn_map[DALIOutputSampleRef] = _collate
 
 
 class DALIServer:
-    """Runs a pipeline for the samples that ``proxy`` collects, in a thread of its own.
+    """Runs a pipeline for the samples that ``proxy`` collects, in a separate thread.
 
     Args:
-        pipeline: its inputs are external sources without source.
-        deterministic: compute the batches in the order in which they are asked for, so that random numbers do not
-            depend on which worker is the quickest; nothing is then computed ahead.
+        pipeline: the pipeline; its inputs are its external sources without a source.
+        deterministic: compute the batches in the order in which they are requested, so that random numbers do not
+            depend on the speed of the workers; batches are then not computed in advance.
 
     Raises:
-        ArgumentTypeError: no pipeline.
+        ArgumentTypeError: the argument is not a pipeline.
         PipelineStateError: the pipeline has no inputs.
 
     Example:
@@ -191,21 +191,21 @@ class DALIServer:
 
     @property
     def proxy(self) -> Any:
-        """What the dataset calls in the place of a transform."""
+        """The transform for the dataset."""
         return self._proxy
 
     def produce_data(self, obj: Any) -> Any:
-        """Put the results of the pipeline in the place of the references to them.
+        """Replace references by the results of the pipeline; wait until these are computed.
 
         Args:
-            obj: lists, tuples, dictionaries and objects in one another, with references anywhere in them. Lists,
-                dictionaries and objects are changed in place.
+            obj: nested lists, tuples, dictionaries and objects with references. Lists, dictionaries and objects are
+                changed in place.
 
         Returns:
-            the same with the data; waits until they are there.
+            the structure with the results.
 
         Raises:
-            Exception: what the pipeline raised for this batch.
+            Exception: the error that the pipeline raised for this batch.
         """
         return self._produced(obj, {}, {})
 
@@ -215,7 +215,7 @@ class DALIServer:
             if run.batch_id not in outputs:
                 outputs[run.batch_id] = self._outputs_of(run)
             return outputs[run.batch_id][obj.output_idx]
-        if id(obj) in done:  # a structure that holds itself
+        if id(obj) in done:  # the structure contains itself
             return done[id(obj)]
         done[id(obj)] = obj
         if isinstance(obj, list):
@@ -252,14 +252,14 @@ class DALIServer:
     # -- the thread ----------------------------------------------------------------------------------------------------
 
     def start_thread(self) -> None:
-        """Begin to serve; better use the server in a with statement."""
+        """Start serving requests; prefer the server in a with statement."""
         if self._thread is None:
             self._stops.clear()
             self._thread = threading.Thread(target=self._serve, name="dalify-proxy", daemon=True)
             self._thread.start()
 
     def stop_thread(self) -> None:
-        """End to serve; what was asked for and not computed is dropped."""
+        """Stop serving requests; results that were not fetched are dropped."""
         if self._thread is not None:
             self._stops.set()
             self._requests.put(None)  # it may wait for a request
@@ -273,12 +273,12 @@ class DALIServer:
         return self._thread is not None
 
     def __enter__(self) -> Self:
-        """Begin to serve."""
+        """Start serving requests."""
         self.start_thread()
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, tb: Any) -> None:
-        """End to serve."""
+        """Stop serving requests."""
         self.stop_thread()
 
     def _serve(self) -> None:
@@ -322,24 +322,24 @@ class DALIServer:
             self._changed.notify_all()
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be pickled: it has a thread and a pipeline; its proxy can be sent."""
+        """Raise an error: a server has a thread and a pipeline; pickle its proxy instead."""
         raise PipelineStateError("a DALIServer cannot be pickled.", hint="Give datasets server.proxy, not the server.")
 
 
 def _inputs_of(pipeline: Pipeline) -> dict[str, DataNode]:
-    """Return the external sources without source of a pipeline, by their names."""
+    """Return the external sources of a pipeline that have no source, by name."""
     pipeline.build()
     nodes = [node for node in pipeline.external_sources() if node.arguments.get("source") is None]
     return {node.label: DataNode(Edge(node, 0)) for node in nodes}
 
 
 class DataLoader(torch_data.DataLoader[Any]):
-    """A torch DataLoader whose batches hold the results of a pipeline.
+    """A torch DataLoader whose batches contain the results of a pipeline.
 
     Args:
-        dali_server: whose proxy the dataset calls; started where it does not run.
-        arguments: of torch's DataLoader.
-        named: of torch's DataLoader.
+        dali_server: the server whose proxy the dataset calls; it is started if it is not running.
+        arguments: positional arguments of torch's DataLoader.
+        named: keyword arguments of torch's DataLoader.
     """
 
     def __init__(self, dali_server: DALIServer, *arguments: Any, **named: Any) -> None:
@@ -348,19 +348,19 @@ class DataLoader(torch_data.DataLoader[Any]):
         self.server_started_by_loader = False
 
     def ensure_server_listening(self) -> None:
-        """Start the server where it does not run."""
+        """Start the server if it is not running."""
         if not self.dali_server.is_running:
             self.dali_server.start_thread()
             self.server_started_by_loader = True
 
     def __iter__(self) -> Iterator[Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Yield the batches with the results in the place of the references."""
+        """Yield the batches with the results instead of the references."""
         self.ensure_server_listening()
         for batch in super().__iter__():
             self.ensure_server_listening()
             yield self.dali_server.produce_data(batch)
 
     def __del__(self) -> None:
-        """Stop the server that it started."""
+        """Stop the server if this loader started it."""
         if getattr(self, "server_started_by_loader", False):
             self.dali_server.stop_thread()

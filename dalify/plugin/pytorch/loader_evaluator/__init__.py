@@ -1,4 +1,4 @@
-"""``LoaderEvaluator``: how long a training waits for its loader, and how fast it would be without waiting."""
+"""``LoaderEvaluator`` measures the time that training waits for its loader, and its speed without waiting."""
 
 from dalify.plugin.pytorch.loader_evaluator.loader import LoaderEvaluator
 

@@ -1,4 +1,4 @@
-"""A torch DataLoader that is timed, or whose batches are kept and given again without any work."""
+"""``LoaderEvaluator``: times the batches of a torch DataLoader, or replays cached batches."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ __all__ = ["LoaderEvaluator"]
 
 
 class LoaderEvaluator:
-    """Wraps a torch DataLoader: a program that uses it in its place runs as before, and is measured.
+    """Wraps a torch DataLoader to measure it, without other changes to the program.
 
-    In the mode ``log`` each batch is timed. In the mode ``replay`` the loader runs once when the wrapper is made, its
-    last ``num_cached_batches`` batches are kept, and each epoch gives as many batches as the loader would, taken from
-    those: a training then runs as fast as it would with an infinitely fast loader.
+    The mode ``log`` measures the time of each batch. In the mode ``replay`` the constructor iterates over the loader
+    once and caches its last ``num_cached_batches`` batches. Each epoch then repeats these, with the loader's number of
+    batches, so that training runs as fast as with an infinitely fast loader.
 
     Args:
-        dataloader: what is measured.
-        mode: ``log`` or ``replay``; anything else is taken for ``log``.
-        num_cached_batches: how many batches are kept for ``replay``.
-        metrics_file: where ``save_metrics`` writes to.
+        dataloader: the loader to measure.
+        mode: ``log`` or ``replay``; other values mean ``log``.
+        num_cached_batches: maximum number of cached batches for ``replay``.
+        metrics_file: default path for ``save_metrics``.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class LoaderEvaluator:
 
     @property
     def cache_ready(self) -> bool:
-        """Whether there are batches to be given again."""
+        """Whether any batches are cached."""
         return bool(self.cached_batches)
 
     def __len__(self) -> int:
@@ -62,13 +62,13 @@ class LoaderEvaluator:
         """Yield the batches of an epoch.
 
         Raises:
-            PipelineStateError: in the mode ``replay``, the loader had no batch.
+            PipelineStateError: in the mode ``replay``, no batches are cached.
         """
         if self.mode == "replay" and not self.cached_batches:
             raise PipelineStateError("the loader gave no batch that could be given again.", line=SourceLine.capture())
-        return self._timed(self._again() if self.mode == "replay" else iter(self.dataloader))
+        return self._timed(self._cached() if self.mode == "replay" else iter(self.dataloader))
 
-    def _again(self) -> Iterator[Any]:
+    def _cached(self) -> Iterator[Any]:
         for number in range(len(self.dataloader)):
             yield self.cached_batches[number % len(self.cached_batches)]
 
@@ -112,7 +112,7 @@ class LoaderEvaluator:
         """Write the metrics to a file, as JSON.
 
         Args:
-            filename: where to; ``metrics_file`` where None. Without either nothing is written.
+            filename: path of the file; None: ``metrics_file``. Without either nothing is written.
         """
         filename = filename or self.metrics_file
         if filename is None:
@@ -122,7 +122,7 @@ class LoaderEvaluator:
         print(f"Metrics saved to: {filename}")
 
     def print_summary(self) -> None:
-        """Print what is wrapped, and the times of the last epoch."""
+        """Print the sizes of the loader and the times of the last epoch."""
         dataset: Any = self.dataloader.dataset
         print(f"Loader evaluator, mode {self.mode}")
         print(f"  {len(dataset)} samples, {len(self)} batches, {len(self.cached_batches)} of them kept")

@@ -1,4 +1,4 @@
-"""torchvision's functions on Pillow images and tensors; they compute at once."""
+"""torchvision's functions on Pillow images and tensors; they compute immediately."""
 
 from dalify.experimental.torchvision.v2.functional.centercrop import center_crop
 from dalify.experimental.torchvision.v2.functional.color import rgb_to_grayscale, to_grayscale

@@ -12,7 +12,7 @@ __all__ = ["center_crop"]
 
 
 def center_crop(inpt: Any, output_size: int | list[int], device: Any = "cpu") -> Any:
-    """Cut out the middle of images, see ``CenterCrop``.
+    """Crop the center of images, see ``CenterCrop``.
 
     Args:
         inpt: a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.

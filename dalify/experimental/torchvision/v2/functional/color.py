@@ -11,11 +11,11 @@ __all__ = ["rgb_to_grayscale", "to_grayscale"]
 
 
 def to_grayscale(inpt: Any, num_output_channels: int = 1, device: Any = "cpu") -> Any:
-    """Make images gray, see ``Grayscale``.
+    """Convert images to gray, see ``Grayscale``.
 
     Args:
         inpt: a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.
-        num_output_channels: 1, or 3 equal ones.
+        num_output_channels: 1, or 3 equal channels.
         device: ``cpu`` or ``gpu``.
     """
     channels = check_channels(num_output_channels)

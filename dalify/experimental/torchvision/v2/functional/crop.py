@@ -19,21 +19,21 @@ Window = tuple[int, int, int, int]
 def crop(
     inpt: Any, top: int | float, left: int | float, height: int | float, width: int | float, device: Any = "cpu"
 ) -> Any:
-    """Cut out a window; what lies outside the image is 0.
+    """Crop a window; pixels outside the image are 0.
 
     Args:
         inpt: a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.
-        top: first row; for Pillow images, numbers may have fractions, and the edges are rounded.
+        top: first row; for Pillow images, numbers may be fractional, and the edges are rounded.
         left: first column.
         height: number of rows.
         width: number of columns.
         device: ``cpu`` or ``gpu``.
 
     Raises:
-        ArgumentTypeError: no numbers, or numbers with fractions for tensors.
-        ArgumentValueError: an empty window.
+        ArgumentTypeError: not numbers, or fractional numbers for tensors.
+        ArgumentValueError: the window is empty.
     """
-    return computed(inpt, device, lambda images: _cut(images, (top, left, height, width)))
+    return computed(inpt, device, lambda images: _cropped(images, (top, left, height, width)))
 
 
 def resized_crop(
@@ -47,7 +47,7 @@ def resized_crop(
     antialias: bool = True,
     device: Any = "cpu",
 ) -> Any:
-    """Cut out a window, as `crop` does, and resize it, as ``resize`` does.
+    """Crop a window like `crop`, and resize it like ``resize``.
 
     Args:
         inpt: a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.
@@ -57,14 +57,14 @@ def resized_crop(
         width: number of columns.
         size: an integer for the shorter side, or ``[height, width]``.
         interpolation: a member of ``InterpolationMode``, or Pillow's number.
-        antialias: take all pixels into account when an image becomes smaller.
+        antialias: whether to apply an antialiasing filter when downscaling.
         device: ``cpu`` or ``gpu``.
     """
     rule = ResizeRule(size, interpolation, None, antialias)
-    return computed(inpt, device, lambda images: rule.apply(_cut(images, (top, left, height, width))))
+    return computed(inpt, device, lambda images: rule.apply(_cropped(images, (top, left, height, width))))
 
 
-def _cut(images: Images, window: tuple[Any, Any, Any, Any]) -> Images:
+def _cropped(images: Images, window: tuple[Any, Any, Any, Any]) -> Images:
     top, left, height, width = _rounded(*window) if images.layout == "HWC" else _integers(window)
     if height < 1 or width < 1:
         raise ArgumentValueError(f"a window of {height} rows and {width} columns is empty.")

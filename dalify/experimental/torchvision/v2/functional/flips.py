@@ -10,7 +10,7 @@ __all__ = ["horizontal_flip", "vertical_flip"]
 
 
 def horizontal_flip(inpt: Any, device: Any = "cpu") -> Any:
-    """Mirror images left to right.
+    """Flip images horizontally.
 
     Args:
         inpt: a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.
@@ -20,7 +20,7 @@ def horizontal_flip(inpt: Any, device: Any = "cpu") -> Any:
 
 
 def vertical_flip(inpt: Any, device: Any = "cpu") -> Any:
-    """Mirror images top to bottom.
+    """Flip images vertically.
 
     Args:
         inpt: a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.

@@ -22,7 +22,7 @@ def gaussian_blur(
     Args:
         inpt: a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.
         kernel_size: an odd number of pixels, or ``[width, height]``.
-        sigma: the standard deviation, or bounds between which one is drawn.
+        sigma: the standard deviation, or the minimum and maximum of a random one.
         device: ``cpu`` or ``gpu``.
     """
     window, bounds = blur_of(kernel_size, sigma)

@@ -20,7 +20,7 @@ def get_dimensions(inpt: Any) -> list[int]:
         inpt: a Pillow image, or a tensor ``[H, W]`` or ``[..., C, H, W]``.
 
     Raises:
-        ArgumentTypeError: something else.
+        ArgumentTypeError: another type, or fewer than two dimensions.
     """
     if isinstance(inpt, Image.Image):
         return [len(inpt.getbands()), inpt.height, inpt.width]

@@ -1,4 +1,4 @@
-"""How a function computes: what comes in as `Images`, and what goes out as what came in."""
+"""Apply a function of `Images` to a Pillow image or a tensor, and return the result as the same type."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from PIL import Image
 from dalify import eager
 from dalify.base.errors import ArgumentTypeError
 from dalify.data import TensorCPU, TensorGPU
+from dalify.experimental.torchvision.v2.conversion import from_pixels, pixels_of, tensor_of
 from dalify.experimental.torchvision.v2.operator import Images, check_dimensions
-from dalify.experimental.torchvision.v2.pictures import from_pixels, pixels_of, tensor_of
 
 __all__ = ["computed"]
 
 
 def computed(inpt: Any, device: Any, change: Callable[[Images], Images]) -> Any:
-    """Apply a change to a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.
+    """Apply a function to a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.
 
     Args:
-        inpt: it.
-        device: ``cpu`` or ``gpu``, where the operators run.
-        change: what to do.
+        inpt: the image or images.
+        device: ``cpu`` or ``gpu``, for the operators.
+        change: function of `Images`.
 
     Returns:
         A Pillow image for a Pillow image; a tensor on the device for a tensor.
 
     Raises:
         ArgumentTypeError: neither a Pillow image nor a tensor.
-        ArgumentValueError: a Pillow image of another mode than L, RGB and RGBA.
-        ShapeError: a tensor of fewer than three dimensions.
+        ArgumentValueError: a Pillow image with another mode than L, RGB and RGBA.
+        ShapeError: a tensor with fewer than three dimensions.
     """
     kind = "cpu" if "cpu" in str(getattr(device, "device_type", getattr(device, "type", device))) else "gpu"
     if isinstance(inpt, Image.Image):

@@ -18,13 +18,13 @@ def normalize(input_data: Any, mean: list[float], std: list[float], inplace: boo
 
     Args:
         input_data: a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.
-        mean: one for each channel.
-        std: one for each channel.
+        mean: means, one per channel.
+        std: standard deviations, one per channel.
         inplace: not supported.
         device: ``cpu`` or ``gpu``.
 
     Raises:
-        ArgumentTypeError: no tensor.
+        ArgumentTypeError: not a tensor.
     """
     found = statistics(mean, std, inplace)
     if not isinstance(input_data, torch.Tensor):

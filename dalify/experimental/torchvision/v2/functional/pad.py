@@ -20,12 +20,12 @@ def pad(
     padding_mode: PaddingMode = "constant",
     device: Any = "cpu",
 ) -> Any:
-    """Add margins to images, see ``Pad``.
+    """Pad images, see ``Pad``.
 
     Args:
         inpt: a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.
-        padding: one margin for all sides, two for left and right, top and bottom, or four: left, top, right, bottom.
-        fill: the value of constant margins, or one for each channel.
+        padding: one number for all sides, two for left and right, top and bottom, or four: left, top, right, bottom.
+        fill: value of constant padding, or one per channel.
         padding_mode: ``constant``, ``edge``, ``reflect`` or ``symmetric``.
         device: ``cpu`` or ``gpu``.
     """

@@ -25,8 +25,8 @@ def resize(
         inpt: a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.
         size: an integer for the shorter side, ``[height, width]``, or None.
         interpolation: a member of ``InterpolationMode``, or Pillow's number.
-        max_size: what the longer side is at most.
-        antialias: take all pixels into account when an image becomes smaller.
+        max_size: maximum of the longer side.
+        antialias: whether to apply an antialiasing filter when downscaling.
         device: ``cpu`` or ``gpu``.
     """
     return computed(inpt, device, ResizeRule(size, interpolation, max_size, antialias).apply)

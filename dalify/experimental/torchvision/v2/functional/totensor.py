@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 from dalify.base.errors import ArgumentTypeError, ShapeError
-from dalify.experimental.torchvision.v2.pictures import from_pixels
+from dalify.experimental.torchvision.v2.conversion import from_pixels
 
 __all__ = ["pil_to_tensor", "to_pil_image", "to_tensor"]
 
@@ -21,7 +21,7 @@ def pil_to_tensor(inpt: Image.Image) -> torch.Tensor:
     """Return the pixels of a Pillow image as a tensor ``[C, H, W]``.
 
     Raises:
-        ArgumentTypeError: no Pillow image.
+        ArgumentTypeError: not a Pillow image.
     """
     if not isinstance(inpt, Image.Image):
         raise ArgumentTypeError(f"pil_to_tensor takes Pillow images, not {type(inpt).__name__}.")
@@ -30,13 +30,14 @@ def pil_to_tensor(inpt: Image.Image) -> torch.Tensor:
 
 
 def to_tensor(inpt: Image.Image | np.ndarray[Any, Any]) -> torch.Tensor:
-    """Return a tensor ``[C, H, W]``: bytes as floats between 0 and 1, other values as they are.
+    """Return a tensor ``[C, H, W]``: uint8 values as floats in [0, 1], other values unchanged.
 
     Args:
         inpt: a Pillow image, or an array ``[H, W]`` or ``[H, W, C]``.
 
     Raises:
-        ArgumentTypeError: something else.
+        ArgumentTypeError: another type.
+        ShapeError: an array that does not have two or three dimensions.
     """
     if isinstance(inpt, np.ndarray):
         if inpt.ndim not in (2, 3):
@@ -55,17 +56,17 @@ def _planes(pixels: np.ndarray[Any, Any]) -> torch.Tensor:
 
 
 def to_pil_image(inpt: torch.Tensor, mode: str | None = None, input_layout: str = "CHW") -> Image.Image:
-    """Return a tensor as a Pillow image; floats between 0 and 1 become bytes.
+    """Return a tensor as a Pillow image; floats in [0, 1] become uint8.
 
     Args:
-        inpt: ``[C, H, W]``, or ``[H, W, C]`` as the layout says.
-        mode: Pillow's; None: L, LA, RGB or RGBA by the number of channels.
+        inpt: ``[C, H, W]`` or ``[H, W, C]``, according to ``input_layout``.
+        mode: Pillow mode; None: by number of channels and element type.
         input_layout: ``CHW`` or ``HWC``.
 
     Raises:
-        ArgumentTypeError: no tensor, or elements of another type.
-        ArgumentValueError: a number of channels without a mode.
-        ShapeError: not three dimensions.
+        ArgumentTypeError: not a tensor, or an element type that Pillow does not support.
+        ArgumentValueError: Pillow has no mode for this number of channels.
+        ShapeError: the tensor does not have three dimensions.
     """
     if not isinstance(inpt, torch.Tensor):
         raise ArgumentTypeError(f"to_pil_image takes tensors, not {type(inpt).__name__}.")

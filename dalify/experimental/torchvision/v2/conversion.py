@@ -1,4 +1,4 @@
-"""Pillow images and torch tensors on their way in and out."""
+"""Conversion between Pillow images, arrays of pixels, and torch tensors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pixels_of(image: Image.Image) -> np.ndarray[Any, Any]:
     """Return the pixels of an image, ``[H, W, C]``.
 
     Raises:
-        ArgumentValueError: an image of another mode than L, RGB and RGBA.
+        ArgumentValueError: an image with another mode than L, RGB and RGBA.
     """
     if image.mode not in _MODES:
         raise ArgumentValueError(
@@ -39,12 +39,12 @@ def from_pixels(pixels: np.ndarray[Any, Any], mode: str | None = None) -> Image.
     """Return a Pillow image.
 
     Args:
-        pixels: ``[H, W, C]``, or ``[H, W]`` of one channel; floats between 0 and 1 become bytes.
-        mode: Pillow's; None: by number of channels and type.
+        pixels: ``[H, W, C]``, or ``[H, W]`` for one channel; floats in [0, 1] become uint8.
+        mode: Pillow mode; None: by number of channels and element type.
 
     Raises:
-        ArgumentTypeError: pixels of a type that Pillow does not have.
-        ArgumentValueError: pixels of a number of channels without a mode.
+        ArgumentTypeError: the element type is not supported by Pillow.
+        ArgumentValueError: Pillow has no mode for this number of channels, or for this type with one channel.
     """
     if np.issubdtype(pixels.dtype, np.floating) and mode != "F":
         pixels = (pixels.astype(np.float32) * 255).clip(0, 255).astype(np.uint8)
@@ -60,7 +60,7 @@ def from_pixels(pixels: np.ndarray[Any, Any], mode: str | None = None) -> Image.
 
 
 def tensor_of(value: TensorCPU | TensorGPU) -> torch.Tensor:
-    """Return a torch tensor of the same memory; a copy where it cannot be written."""
+    """Return a torch tensor that shares the memory; a copy if it is read-only or has a negative stride."""
     array = value._array
     if not isinstance(array, np.ndarray):
         return array

@@ -1,4 +1,4 @@
-"""Conversion of users' objects to the data of tensors and batches."""
+"""Conversion of objects of users to the data of tensors and batches."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from dalify.data import Batch, TensorListCPU, TensorListGPU, stack_samples
 from dalify.data.batch import Array
 from dalify.data.dtypes import DALIDataType
 from dalify.data.tensor import check_layout
-from dalify.experimental.dynamic.calls import apply, read, tell
+from dalify.experimental.dynamic.calls import apply, locate_error, to_value
 from dalify.experimental.dynamic.dtypes import type_id
-from dalify.experimental.dynamic.held import Held, moved
+from dalify.experimental.dynamic.tensor_or_batch import TensorOrBatch, moved
 
-__all__ = ["finished", "sample_of", "samples_of", "stacked"]
+__all__ = ["constructor_data", "sample_of", "samples_of", "stacked"]
 
 
 def sample_of(data: Any, dtype: Any) -> tuple[Batch, bool]:
@@ -40,7 +40,7 @@ def sample_of(data: Any, dtype: Any) -> tuple[Batch, bool]:
     """
     if isinstance(data, (TensorListCPU, TensorListGPU)):
         return stacked(data._batch), True
-    if isinstance(data, Held):
+    if isinstance(data, TensorOrBatch):
         return (stacked(data.batch), False) if data.is_batch else (data.batch, data.is_exposed)
     if dtype is not None and isinstance(data, (bool, int, float, list, tuple)) and not _holds_arrays(data):
         wanted = type_id(dtype).numpy
@@ -51,7 +51,7 @@ def sample_of(data: Any, dtype: Any) -> tuple[Batch, bool]:
                 f"{data!r} does not fit {wanted}.", line=SourceLine.capture(), hint="Choose a wider type."
             ) from None
     is_owned = isinstance(data, (bool, int, float, list, tuple, str, bytes, np.generic))
-    return read(data).batch, not is_owned
+    return to_value(data).batch, not is_owned
 
 
 def _holds_arrays(data: Any) -> bool:
@@ -72,7 +72,7 @@ def samples_of(tensors: Any, dtype: Any) -> tuple[Batch, bool]:
         ShapeError: samples have different numbers of dimensions.
         LayoutError: samples have different layouts.
     """
-    if isinstance(tensors, Held) and tensors.is_batch:
+    if isinstance(tensors, TensorOrBatch) and tensors.is_batch:
         return tensors.batch, tensors.is_exposed
     if isinstance(tensors, (TensorListCPU, TensorListGPU)):
         return tensors._batch, True
@@ -142,10 +142,10 @@ def _cast(data: Batch, wanted: DALIDataType) -> Batch:
     """Convert samples to an element type, rounded and saturated as by ``fn.cast``."""
     if data.dtype == wanted:
         return data
-    return apply("cast", Held.class_of(True).holding(data), dtype=wanted).batch
+    return apply("cast", TensorOrBatch.class_of(True).from_data(data), dtype=wanted).batch
 
 
-def finished(
+def constructor_data(
     make: Callable[[Any, Any], tuple[Batch, bool]], given: Any, dtype: Any, where: Any, layout: str | None, copy: bool
 ) -> tuple[Batch, bool]:
     """Return data for a constructor, and whether their memory belongs to the user.
@@ -178,6 +178,6 @@ def finished(
             check_layout(layout, len(layout) if data.ndim is None else data.ndim)
             data = data.with_layout(layout)
     except DalifyError as error:
-        tell(error, SourceLine.capture())
+        locate_error(error, SourceLine.capture())
         raise
     return data, is_exposed and data.dense is before.dense and data.samples is before.samples

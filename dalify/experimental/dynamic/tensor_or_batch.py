@@ -12,38 +12,38 @@ from dalify.experimental.dynamic.devices import Device, device
 from dalify.experimental.dynamic.dtypes import DType
 from dalify.immediate.user_data import Deferred, Source
 
-__all__ = ["Held", "moved"]
+__all__ = ["TensorOrBatch", "moved"]
 
 
-class Held(Deferred):
+class TensorOrBatch(Deferred):
     """A tensor or a batch."""
 
     __slots__ = ()
-    _kinds: ClassVar[dict[bool, type[Held]]] = {}
+    _kinds: ClassVar[dict[bool, type[TensorOrBatch]]] = {}
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "kind" in cls.__dict__:
-            Held._kinds[cls.is_batch] = cls
+            TensorOrBatch._kinds[cls.is_batch] = cls
 
     @classmethod
-    def holding(cls, data: Batch, is_exposed: bool = False) -> Self:
-        """Return an object with data; for a tensor, one sample."""
+    def from_data(cls, data: Batch, is_exposed: bool = False) -> Self:
+        """Return an object with existing data: a batch, or for a tensor a batch of one sample."""
         made = cls.__new__(cls)
         made.hold(data, is_exposed)
         return made
 
     @classmethod
-    def awaiting(cls, source: Source, output: int) -> Self:
-        """Return an object whose data are the result of a call."""
+    def from_call(cls, source: Source, output: int) -> Self:
+        """Return an object whose data are an output of a deferred call."""
         made = cls.__new__(cls)
         Deferred.__init__(made, source, output)
         return made
 
     @staticmethod
-    def class_of(is_batch: bool) -> type[Held]:
+    def class_of(is_batch: bool) -> type[TensorOrBatch]:
         """Return the class of batches or of tensors."""
-        return Held._kinds[is_batch]
+        return TensorOrBatch._kinds[is_batch]
 
     def evaluate(self) -> Self:
         """Compute the data if necessary, and return the object itself.
@@ -71,11 +71,11 @@ class Held(Deferred):
 
     @property
     def layout(self) -> str | None:
-        """Letters of the dimensions of a sample; None where they have none."""
+        """Letters of the dimensions of a sample; None without a layout."""
         return self.batch.layout or None
 
     def to_device(self, device: Any, force_copy: bool = False) -> Self:
-        """Return the data on a device: the object itself if they are there.
+        """Return the data on a device; the object itself if they are already there.
 
         Args:
             device: an argument of ``ndd.device``.
@@ -85,14 +85,14 @@ class Held(Deferred):
             DeviceError: there is no accelerator.
         """
         data = moved(self.batch, device, force_copy)
-        return self if data is self.batch else type(self).holding(data)
+        return self if data is self.batch else type(self).from_data(data)
 
     def cpu(self) -> Self:
-        """Return the data on the CPU: the object itself if they are there."""
+        """Return the data on the CPU; the object itself if they are already there."""
         return self.to_device("cpu")
 
     def gpu(self, index: int | None = None) -> Self:
-        """Return the data on the accelerator: the object itself if they are there.
+        """Return the data on the accelerator; the object itself if they are already there.
 
         Args:
             index: index of the accelerator; None for the current one.
@@ -103,7 +103,7 @@ class Held(Deferred):
 
 
 def moved(data: Batch, where: Any, force_copy: bool = False) -> Batch:
-    """Return samples on a device: the same ones if they are there."""
+    """Return samples on a device; the same object if they are already there."""
     target = device(where)
     assert target is not None, "dalify bug: nowhere is no device"
     if target.device_type == "cpu":
@@ -114,7 +114,7 @@ def moved(data: Batch, where: Any, force_copy: bool = False) -> Batch:
 
 
 def _with_number(data: Batch, number: int | None) -> Batch:
-    """Return samples on the accelerator of an index; if torch's CPU device simulates it, there is only one."""
+    """Return samples on the accelerator with an index; if torch's CPU device emulates it, there is only one."""
     where = None if not data.samples else data.samples[0].device
     if where is None or where.type == "cpu" or (where.index or 0) == number:
         return data

@@ -1,16 +1,16 @@
-"""Thread-local state that ``with`` blocks set: a device, a mode, a context."""
+"""The thread-local values that ``with`` blocks set: a device, a mode, a context."""
 
 from __future__ import annotations
 
 import threading
 from typing import Generic, TypeVar
 
-__all__ = ["Blocks"]
+__all__ = ["ContextStack"]
 
 _T = TypeVar("_T")
 
 
-class Blocks(threading.local, Generic[_T]):
+class ContextStack(threading.local, Generic[_T]):
     """The active ``with`` blocks of the current thread.
 
     Attributes:
