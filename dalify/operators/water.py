@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,22 +12,37 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.displacement_warp import water_maps
 from dalify.parameter_groups.displacement import Displacement
-from dalify.registry import Spec, operator
+from dalify.registry import Parameters, Spec, operator
+
+
+@dataclass(slots=True)
+class Waves(Parameters):
+    """How far pixels are displaced.
+
+    Attributes:
+        ampl_x: amplitude of the waves along x, pixels.
+        ampl_y: amplitude of the waves along y, pixels.
+        freq_x: frequency of the waves along x, radians per pixel of y; by default a wave is 128 pixels long.
+        freq_y: frequency of the waves along y, radians per pixel of x.
+        phase_x: phase of the waves along x, radians.
+        phase_y: phase of the waves along y, radians.
+    """
+
+    ampl_x: float = 10.0
+    ampl_y: float = 10.0
+    freq_x: float = 2 * math.pi / 128
+    freq_y: float = 2 * math.pi / 128
+    phase_x: float = 0.0
+    phase_y: float = 0.0
+
+    def maps(self, height: int, width: int) -> np.ndarray:
+        """Return the source points of an image; see `water_maps`."""
+        amplitudes, frequencies = (self.ampl_x, self.ampl_y), (self.freq_x, self.freq_y)
+        return water_maps(height, width, amplitudes, frequencies, (self.phase_x, self.phase_y))
 
 
 @operator(alphabetical=True)
-def water(
-    x: Spec,
-    /,
-    *,
-    displacement: Displacement,
-    ampl_x: float = 10.0,
-    ampl_y: float = 10.0,
-    freq_x: float = 2 * math.pi / 128,
-    freq_y: float = 2 * math.pi / 128,
-    phase_x: float = 0.0,
-    phase_y: float = 0.0,
-) -> Spec:
+def water(x: Spec, /, *, displacement: Displacement, waves: Waves) -> Spec:
     """Distort images as if seen through moving water.
 
     ``out(x, y) = in(x + ampl_x * sin(freq_x * y + phase_x), y + ampl_y * cos(freq_y * x + phase_y))``, with the
@@ -34,12 +50,6 @@ def water(
 
     Args:
         x: images HWC of any numeric type.
-        ampl_x: amplitude of the waves along x, pixels.
-        ampl_y: amplitude of the waves along y, pixels.
-        freq_x: frequency of the waves along x, radians per pixel of y; by default a wave is 128 pixels long.
-        freq_y: frequency of the waves along y, radians per pixel of x.
-        phase_x: phase of the waves along x, radians.
-        phase_y: phase of the waves along y, radians.
 
     Returns:
         Same shape, type and layout.
@@ -55,38 +65,13 @@ def water(
 
 
 @water.cpu
-def _(
-    out: np.ndarray,
-    x: np.ndarray,
-    *,
-    displacement: Displacement,
-    ampl_x: float,
-    ampl_y: float,
-    freq_x: float,
-    freq_y: float,
-    phase_x: float,
-    phase_y: float,
-) -> None:
-    maps = water_maps(x.shape[1], x.shape[2], (ampl_x, ampl_y), (freq_x, freq_y), (phase_x, phase_y))
-    displacement.displace(out, x, maps)
+def _(out: np.ndarray, x: np.ndarray, *, displacement: Displacement, waves: Waves) -> None:
+    displacement.displace(out, x, waves.maps(x.shape[1], x.shape[2]))
 
 
 @water.gpu_samples
-def _(
-    out: DeviceSamples,
-    x: DeviceSamples,
-    *,
-    displacement: Displacement,
-    ampl_x: float,
-    ampl_y: float,
-    freq_x: float,
-    freq_y: float,
-    phase_x: float,
-    phase_y: float,
-) -> None:
+def _(out: DeviceSamples, x: DeviceSamples, *, displacement: Displacement, waves: Waves) -> None:
     def points(padded: torch.Tensor, _extents: np.ndarray) -> torch.Tensor:
-        height, width = padded.shape[1:3]
-        maps = water_maps(height, width, (ampl_x, ampl_y), (freq_x, freq_y), (phase_x, phase_y))
-        return uploaded(maps, padded.device)
+        return uploaded(waves.maps(padded.shape[1], padded.shape[2]), padded.device)
 
     displacement.displace_samples(out, x, points)
