@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import cv2
 import numpy as np
 
 from dalify.base.errors import DecodeError
 from dalify.base.fork_lock import ForkLock
+from dalify.base.optional import LazyModule
 from dalify.codecs.image_format import Bytes
+
+if TYPE_CHECKING:
+    import cv2
+else:  # JPEG and PNG files do not need it
+    cv2 = LazyModule("cv2", "decoding this image format", "opencv-python-headless")
 
 __all__ = ["decode_by_opencv", "reordered"]
 

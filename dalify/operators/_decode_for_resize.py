@@ -61,7 +61,7 @@ def _(out: Samples, encoded: Samples, *, options: DecodeOptions, needed: np.ndar
 
 @_decode_for_resize.mixed_samples(reason_against, checked_by="_check_image")
 def _(out: DeviceSamples, encoded: Samples, *, options: DecodeOptions, hardware: HardwareDecoder, headers: Any) -> None:
-    # Whole images: to put the windows in their places would cost as much as the colors of the rest.
+    # Whole images: windows would have to be put in their places, see docs/accelerators.md.
     decode_mixed(out, encoded, options, hardware, headers)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
-from dalify.data import Array
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.audio.audio_resample import resample_audio, resample_sound_torch
+from dalify.kernels.audio.audio_resample import resample_audio, resample_samples_torch
 from dalify.registry import VARIES, Shaping, Spec, operator
 
 _DTYPES = (
@@ -104,30 +104,46 @@ def _as_float32(value: Any) -> float:
     return float(np.float32(value))
 
 
-def _steps(x, out, in_rate, out_rate, scale):
-    """Return the distance between output samples, in input samples, float64 [N]."""
+def _steps(
+    lengths: np.ndarray,
+    results: np.ndarray,
+    in_rate: np.ndarray | None,
+    out_rate: np.ndarray | None,
+    scale: np.ndarray | None,
+) -> np.ndarray:
+    """Return the distance between output samples, in input samples, float64 [N], from the lengths int64 [N]."""
     if scale is not None:
         return 1 / np.asarray(scale, np.float64)
     if in_rate is not None:
         return np.asarray(in_rate, np.float64) / np.asarray(out_rate, np.float64)
-    return np.full(len(x), x.shape[1] / out.shape[1])
-
-
-def _with_channels(out, x):
-    channels = x.shape[2] if x.ndim == 3 else 1
-    return out.reshape(len(out), out.shape[1], channels), x.reshape(len(x), x.shape[1], channels)
+    return lengths / results
 
 
 @audio_resample.cpu
-@audio_resample.gpu
 def _(
-    out: Array,
-    x: Array,
+    out: np.ndarray,
+    x: np.ndarray,
     *,
     in_rate: np.ndarray | None,
     out_rate: np.ndarray | None,
     scale: np.ndarray | None,
     quality: float,
 ) -> None:
-    compute: Any = resample_audio if isinstance(x, np.ndarray) else resample_sound_torch
-    compute(*_with_channels(out, x), _steps(x, out, in_rate, out_rate, scale), quality)
+    lengths, results = (np.full(len(x), data.shape[1]) for data in (x, out))
+    target, source = (data[..., None] if data.ndim == 2 else data for data in (out, x))
+    resample_audio(target, source, _steps(lengths, results, in_rate, out_rate, scale), quality)
+
+
+@audio_resample.gpu_samples
+def _(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    *,
+    in_rate: np.ndarray | None,
+    out_rate: np.ndarray | None,
+    scale: np.ndarray | None,
+    quality: float,
+) -> None:
+    steps = _steps(x.shapes[:, 0], out.shapes[:, 0], in_rate, out_rate, scale)
+    target, source = (samples.with_axis(1) if samples.ndim == 1 else samples for samples in (out, x))
+    resample_samples_torch(target, source, steps, quality)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cv2
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.arrays.padding_torch import on_padded
+from dalify.kernels.arrays.windows_torch import fill_by_kind
 from dalify.kernels.images.clahe import equalize_plane, equalize_planes_torch
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.lab_torch import lab_to_rgb, rgb_to_lab
@@ -90,15 +95,35 @@ def _(
                 cv2.insertChannel(equalized, target, channel)
 
 
-@clahe.gpu
+@clahe.gpu_samples
 def _(
-    out: torch.Tensor, x: torch.Tensor, *, bins: int, clip_limit: float, luma_only: bool, tiles_x: int, tiles_y: int
+    out: DeviceSamples,
+    x: DeviceSamples,
+    *,
+    bins: int,
+    clip_limit: float,
+    luma_only: bool,
+    tiles_x: int,
+    tiles_y: int,
 ) -> None:
     options = {"tiles_x": tiles_x, "tiles_y": tiles_y, "clip_limit": clip_limit, "bins": min(bins, _LEVELS)}
+
+    def fill(target: DeviceSamples, numbers: np.ndarray) -> None:
+        _equalize_padded(target, x if len(numbers) == len(x) else x.take(numbers), luma_only=luma_only, options=options)
+
+    # Gray images cannot be padded to the channels of the others.
+    fill_by_kind(out, x.extents(2).tolist(), fill)
+
+
+@on_padded
+def _equalize_padded(
+    out: torch.Tensor, x: torch.Tensor, *, luma_only: bool, options: dict[str, Any], extents: np.ndarray
+) -> None:
     if x.shape[3] == 3 and luma_only:
         lab = rgb_to_lab(x)
-        lab[..., 0] = equalize_planes_torch(lab[..., 0], **options)
+        lab[..., 0] = equalize_planes_torch(lab[..., 0], extents[:, :2], **options)
         out.copy_(lab_to_rgb(lab))
-    else:
-        for channel in range(x.shape[3]):
-            out[..., channel] = equalize_planes_torch(x[..., channel], **options)
+        return
+    planes = x.movedim(3, 1)
+    channels = np.repeat(extents[:, :2], x.shape[3], axis=0)
+    out.copy_(equalize_planes_torch(planes.flatten(0, 1), channels, **options).reshape(planes.shape).movedim(1, 3))

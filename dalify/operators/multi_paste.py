@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
-from dalify.data.batch import Batch
+from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, LimitError, ShapeError
+from dalify.base.limits import check_shape
+from dalify.base.optional import torch
+from dalify.data.batch import Batch, torch_dtype
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.origin import joined_origin
-from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.images.frames import visual_layout
-from dalify.kernels.images.paste_regions import paste_regions
+from dalify.kernels.images.paste_regions import paste_regions, paste_regions_torch
 from dalify.registry import Memory, PerSample, Spec, Vectors, operator
 
 _IMAGE_DIMENSIONS = 3
@@ -165,27 +168,25 @@ def _origins(inputs: tuple[Batch, ...], owners: np.ndarray, chosen: np.ndarray) 
     return [joined_origin(origins) for origins in of_canvas]
 
 
-def _paste(
+def _placed(
     inputs: tuple[Batch, ...],
     regions: tuple[np.ndarray, np.ndarray],
-    memory: Any,
-    fill: Any,
     is_mixed: bool,
     output_size: Any,
     given: dict[str, Any],
-) -> Any:
-    """Return the canvases. `memory` allocates them, and `fill` writes a region, both for one device."""
+) -> tuple[list[tuple[int, ...]], np.ndarray]:
+    """Return the shapes of the canvases, and the regions as `paste_regions` takes them, int64 [regions, 7]."""
     first = inputs[0]
     count = len(first)
     owners, chosen = regions
-    images = [sample for batch in inputs for sample in batch.samples]
-    if len({(*shape[:-3], shape[-1]) for batch in inputs for shape in batch.shapes()}) > 1:
+    images = [shape for batch in inputs for shape in batch.shapes()]
+    if len({(*shape[:-3], shape[-1]) for shape in images}) > 1:
         raise ShapeError(
             "all images must have the same number of channels, and all sequences the same number of frames."
         )
     sizes = _canvas_sizes(inputs, is_mixed, output_size)
     numbers = {name: _numbers(values, owners, count, name) for name, values in given.items()}
-    extents = np.array([image.shape[-3:-1] for image in images], np.int64).reshape(-1, 2)[chosen]
+    extents = np.array([shape[-3:-1] for shape in images], np.int64).reshape(-1, 2)[chosen]
     corners = _to_pixels(numbers["in_anchors"], numbers["in_anchors_rel"], extents, np.floor)
     corners = np.zeros_like(extents) if corners is None else corners
     shapes = _to_pixels(numbers["shapes"], numbers["shapes_rel"], extents, np.ceil)
@@ -194,25 +195,56 @@ def _paste(
     places = np.zeros_like(extents) if places is None else places
     _check_inside(corners, shapes, extents, "image")
     _check_inside(places, shapes, sizes[owners], "canvas")
+    expected = [(*images[0][:-3], *size, images[0][-1]) for size in sizes.tolist()]
+    return expected, np.concatenate([owners[:, None], places, corners, shapes], axis=1)
 
-    image = first.samples[0]
-    expected = [(*image.shape[:-3], *size, image.shape[-1]) for size in sizes.tolist()]
-    table = np.concatenate([owners[:, None], places, corners, shapes], axis=1)
+
+def _paste(
+    inputs: tuple[Batch, ...], chosen: np.ndarray, table: np.ndarray, expected: list[tuple[int, ...]], memory: Memory
+) -> Any:
+    """Return the canvases as one array or a list of arrays, on the CPU."""
+    first = inputs[0]
     is_uniform = len(set(expected)) == 1
     canvases: Any = (
-        memory(0, count, expected[0]) if is_uniform else [memory(n, 1, shape)[0] for n, shape in enumerate(expected)]
+        memory(0, len(first), expected[0])
+        if is_uniform
+        else [memory(n, 1, shape)[0] for n, shape in enumerate(expected)]
     )
-    dense = first.dense if len(inputs) == 1 and image.ndim == _IMAGE_DIMENSIONS and first.device == "cpu" else None
+    dense = first.dense if len(inputs) == 1 and first.ndim == _IMAGE_DIMENSIONS else None
     if dense is not None and is_uniform and canvases.dtype == dense.dtype:
         paste_regions(canvases, np.ascontiguousarray(dense), chosen, table)
         return canvases
+    images = [sample for batch in inputs for sample in batch.samples]
     for canvas in [canvases] if is_uniform else canvases:
         canvas[...] = 0
     for index, (owner, y, x, top, left, height, width) in zip(chosen.tolist(), table.tolist(), strict=True):
-        fill(
+        saturate_cast(
             canvases[owner][..., y : y + height, x : x + width, :],
             images[index][..., top : top + height, left : left + width, :],
         )
+    return canvases
+
+
+def _paste_torch(
+    inputs: tuple[Batch, ...], chosen: np.ndarray, table: np.ndarray, expected: list[tuple[int, ...]], dtype: Any
+) -> DeviceSamples:
+    """Return the canvases, on the device."""
+    for sample, shape in enumerate(expected):
+        try:
+            check_shape(shape, dtype.numpy.itemsize, "a result")
+        except LimitError as error:
+            error.sample = sample
+            raise
+    parts = [DeviceSamples.of_batch(batch) for batch in inputs]
+    images = parts[0]
+    if len(parts) > 1:
+        starts = np.cumsum([0, *(part.block.numel() for part in parts[:-1])])
+        offsets = np.concatenate([part.offsets + start for part, start in zip(parts, starts.tolist(), strict=True)])
+        block = torch.cat([part.block for part in parts])
+        images = DeviceSamples(block, offsets, np.concatenate([part.shapes for part in parts]))
+    canvases = DeviceSamples.empty(np.array(expected, np.int64), torch_dtype(dtype), images.device)
+    if canvases.block.numel():
+        paste_regions_torch(canvases, images, chosen, table)
     return canvases
 
 
@@ -235,9 +267,17 @@ def _(
         "in_anchors": in_anchors, "in_anchors_rel": in_anchors_rel, "out_anchors": out_anchors,
         "out_anchors_rel": out_anchors_rel, "shapes": shapes, "shapes_rel": shapes_rel,
     }  # fmt: skip
-    fill = saturate_cast if inputs[0].device == "cpu" else saturate_cast_torch
     owners, chosen = _region_sources(inputs, in_ids)
-    canvases = _paste(inputs, (owners, chosen), memory, fill, in_ids is not None, output_size, given)
-    samples = canvases if isinstance(canvases, list) else None
+    expected, table = _placed(inputs, (owners, chosen), in_ids is not None, output_size, given)
     origins = _origins(inputs, owners, chosen)
-    return Batch(None if samples else canvases, samples, out_spec.layout or "", inputs[0].device, origins)
+    layout = out_spec.layout or ""
+    if inputs[0].device == "cpu":
+        canvases = _paste(inputs, chosen, table, expected, memory)
+        samples = canvases if isinstance(canvases, list) else None
+        return Batch(None if samples else canvases, samples, layout, "cpu", origins)
+    assert out_spec.dtype is not None, "dalify bug: a result of no type"
+    found = _paste_torch(inputs, chosen, table, expected, out_spec.dtype)
+    if found.dense is not None:
+        return Batch(found.dense, None, layout, "gpu", origins)
+    ragged = found.block.view(torch.uint8), found.offsets * out_spec.dtype.numpy.itemsize, found.shapes
+    return Batch(None, None, layout, "gpu", origins, out_spec.dtype, ragged)

@@ -11,11 +11,10 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIInterpType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
-from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 from dalify.kernels.images.warp import warp_2d, warp_3d
 from dalify.kernels.images.warp_rules import LAYOUTS, check_interpolation, inverted, with_size
-from dalify.kernels.images.warp_torch import inverted_torch, warp_samples_torch
+from dalify.kernels.images.warp_torch import inverted_torch, matrices_torch, warp_samples_torch
 from dalify.registry import PerSample, Shaping, Vectors, operator
 
 
@@ -115,14 +114,11 @@ def _(
 ) -> None:
     layout = visual_layout(spec, LAYOUTS)
     axes = 3 if "D" in layout else 2
-    size = axes * (axes + 1)
     if mtx is None:
-        maps: Any = _maps(per_frame_of_samples(matrix, data, layout, "matrix", size), inverse_map, axes)
-    else:  # the host knows where the elements of the matrices are, not what they are
-        counts = mtx.shapes.prod(1).tolist()
-        places = [start + np.arange(count) for start, count in zip(mtx.offsets.tolist(), counts, strict=True)]
-        rows = per_frame_of_samples(places, data, layout, "matrix", size)
-        maps = mtx.block.float().index_select(0, uploaded(rows.reshape(-1), mtx.device)).reshape(-1, axes, axes + 1)
+        rows = per_frame_of_samples(matrix, data, layout, "matrix", axes * (axes + 1))
+        maps: Any = _maps(rows, inverse_map, axes)
+    else:
+        maps = matrices_torch(mtx, data, layout, axes, axes + 1)
         maps = maps if inverse_map else inverted_torch(maps)
     warp_samples_torch(
         folded_frames(out, layout),

@@ -56,8 +56,6 @@ def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
         if device == "mixed" and node.operator.mixed_applies is not None:
             policy = node.arguments.get("on_error") or on_error
             applies, reason = node.operator.mixed_applies(node.arguments)
-            if policy == "skip" and node.operator.checked_by is None:
-                applies, reason = False, "on_error='skip' needs an operator that checks the samples first"
             report.note("place", f"{node!r} decodes on the {'device' if applies else 'host'} ({reason})")
             if applies:
                 runs_on = "mixed"

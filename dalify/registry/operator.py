@@ -283,7 +283,7 @@ class Operator:
         return function
 
     def mixed_samples(
-        self, applies: Callable[[Mapping[str, Any]], tuple[bool, str]], checked_by: str | None = None
+        self, applies: Callable[[Mapping[str, Any]], tuple[bool, str]], checked_by: str
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Attach the kernel for the device ``mixed``: inputs are `Samples` on the host, outputs `DeviceSamples`.
 
@@ -292,7 +292,7 @@ class Operator:
                 what it uses or why not, for ``explain()``. Otherwise the CPU kernel is used, and results are copied.
             checked_by: name of an operator that returns its input, and raises for samples that the CPU kernel refuses.
                 It runs on the CPU before the kernel for ``on_error="skip"``, which needs a sample of the reader instead
-                of a bad one. Without it the CPU kernel is used. It takes arguments of the same names.
+                of a bad one. It takes arguments of the same names.
         """
 
         def attach(function: Callable[..., Any]) -> Callable[..., Any]:

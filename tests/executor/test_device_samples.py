@@ -16,6 +16,7 @@ from dalify.data import Batch, DALIDataType
 from dalify.data.batch import places_in_block
 from dalify.data.device_samples import DeviceSamples
 from dalify.executor.device_samples_step import CompiledGroupStep, CompiledStep, DeviceSamplesStep, step_class
+from dalify.executor.kernel_step import KernelStep
 from dalify.registry.catalog import find
 
 Operation = Callable[[Any], Any]
@@ -33,6 +34,11 @@ def _mosaic(image: Any) -> Any:
     gray = fn.color_space_conversion(image, image_type=types.RGB, output_type=types.GRAY)
     doubled = fn.cat(gray, gray, axis=0)
     return fn.cat(doubled, doubled, axis=1)
+
+
+def _perspective(image: Any, **arguments: Any) -> Any:
+    matrix = [0.9, 0.1, 1.0, -0.05, 1.1, -1.5, 0.001, 0.002, 1.0]
+    return fn.experimental.warp_perspective(image, matrix=matrix, **arguments)
 
 
 # Each of them with constant arguments, so that a sample has the same result alone.
@@ -83,6 +89,8 @@ OPERATIONS: dict[str, Operation] = {
     "debayer, edges": lambda x: fn.debayer(_mosaic(x), blue_position=[0, 1], algorithm="edgeaware_ocv"),
     "debayer to gray": lambda x: fn.debayer(_mosaic(x), blue_position=0, algorithm="gray_ocv"),
     "debayer, derivatives": lambda x: fn.debayer(_mosaic(x), blue_position=1, algorithm="default_npp"),
+    "clahe": lambda x: fn.clahe(x, tiles_x=4, tiles_y=3, clip_limit=2.0),
+    "clahe of channels": lambda x: fn.clahe(x, tiles_x=2, tiles_y=5, clip_limit=9.0, bins=64, luma_only=False),
     "flip": lambda x: fn.flip(x, horizontal=1, vertical=1),
     "crop": lambda x: fn.crop(x, crop=(5, 7), crop_pos_x=0.3, dtype=types.FLOAT),
     "crop, filled": lambda x: fn.crop(x, crop=(30, 20), out_of_bounds_policy="pad", fill_values=[7.0, 8.0, 9.0]),
@@ -130,14 +138,38 @@ OPERATIONS: dict[str, Operation] = {
     "tensor_resize, one axis": lambda x: fn.tensor_resize(x, sizes=[20], axes=[1], interp_type=types.INTERP_CUBIC),
     "tensor_resize, channels": lambda x: fn.tensor_resize(x, scales=[0.6, 1.5], axes=[1, 2], dtype=types.FLOAT),
     "tensor_resize, nearest": lambda x: fn.tensor_resize(x, sizes=[15, -8, 3], interp_type=types.INTERP_NN),
+    "warp_perspective": lambda x: _perspective(x, fill_value=[9.0]),
+    "warp_perspective, nearest": lambda x: _perspective(x, interp_type=types.INTERP_NN, size=(20, 15)),
+    "warp_perspective, reflected": lambda x: _perspective(x, border_mode="reflect"),
+    "warp_perspective, reflected at centers": lambda x: _perspective(x, border_mode="reflect_101"),
+    "warp_perspective, wrapped": lambda x: _perspective(x, border_mode="wrap", inverse_map=False),
+    "warp_perspective, cubic": lambda x: _perspective(x, interp_type=types.INTERP_CUBIC, fill_value=[9.0, 8.0, 7.0]),
+    "warp_perspective, cubic, wrapped": lambda x: _perspective(
+        x, interp_type=types.INTERP_CUBIC, border_mode="wrap", pixel_origin="center"
+    ),
+    "warp_perspective, planar": lambda x: _perspective(
+        fn.transpose(x, perm=[2, 0, 1]), fill_value=[9.0, 8.0, 7.0], border_mode="constant"
+    ),
+    "warp_perspective, gray": lambda x: _perspective(x[:, :, 0], border_mode="replicate"),
+    "multi_paste": lambda x: fn.multi_paste(x, fn.flip(x), output_size=[60, 60], out_anchors=[0, 0, 9, 7]),
+    "multi_paste of planes": lambda x: fn.multi_paste(x[:, :, :1], output_size=[50, 41], dtype=types.INT16),
     "cast_like": lambda x: fn.cast_like(x, np.int32(1)),
     "copy": fn.copy,
     "full_like": lambda x: fn.full_like(x, np.array([1, 2, 300])),
 }
 
-# Their random numbers depend on the position of a sample in the batch.
+# Their results depend on the position of a sample in the batch, and on other samples.
 RANDOM_OPERATIONS: dict[str, Operation] = {
     "jitter": lambda x: fn.jitter(x, nDegree=5, fill_value=9.0),
+    "multi_paste of other samples": lambda x: fn.multi_paste(
+        x * 0.3,
+        in_ids=[0, 1, 2],
+        output_size=fn.cast(fn.random.uniform(range=[48, 60], shape=2, seed=4), dtype=types.INT32),
+        shapes_rel=[0.5, 0.7] * 3,
+        in_anchors_rel=[0.1, 0.2] * 3,
+        out_anchors_rel=[0.0, 0.0, 0.1, 0.2, 0.0, 0.0],
+        dtype=types.UINT8,
+    ),
     "sphere, nearest, some images": lambda x: fn.sphere(x, mask=fn.random.coin_flip(seed=4)),
 }
 ALL_OPERATIONS = {**OPERATIONS, **RANDOM_OPERATIONS}
@@ -233,16 +265,19 @@ class Launches(TorchDispatchMode):
 def launches(operation: Operation, given: list[Any], monkeypatch: pytest.MonkeyPatch, layout: str = "HWC") -> list[str]:
     """Return the calls of torch by which operators compute a batch."""
     calls: list[list[str]] = []
-    compute = DeviceSamplesStep._groupwise
 
-    def counted(self: Any, *arguments: Any) -> Any:
-        with Launches() as mode:
-            found = compute(self, *arguments)
-        calls.append(mode.names)
-        return found
+    def counted(compute: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any) -> Any:
+            with Launches() as mode:
+                found = compute(*arguments)
+            calls.append(mode.names)
+            return found
+
+        return called
 
     with monkeypatch.context() as patch:
-        patch.setattr(DeviceSamplesStep, "_groupwise", counted)
+        for step, name in ((DeviceSamplesStep, "_groupwise"), (KernelStep, "_batchwise")):
+            patch.setattr(step, name, counted(getattr(step, name)))
         results(operation, given, layout)
     return [name for names in calls for name in names]
 
@@ -282,26 +317,36 @@ def test_samples_with_unused_elements_between_them() -> None:
 
 
 @pytest.mark.usefixtures("gpu")
-def test_matrices_on_the_device() -> None:
+@pytest.mark.parametrize("inverse_map", [True, False])
+@pytest.mark.parametrize("name", ["affine", "perspective", "perspective, cubic, about the center"])
+def test_matrices_on_the_device(name: str, inverse_map: bool) -> None:
     """Their values stay there, so the host does not wait for them; a map with an inverse is inverted there."""
     matrices = np.array([[[0.8, 0.2, 1.0], [-0.3, 0.9, 2.0]], [[1.1, 0.0, -2.0], [0.1, 0.7, 1.0]]], np.float32)
+    arguments: dict[str, Any] = {"inverse_map": inverse_map, "fill_value": 3}
+    operator = fn.warp_affine
+    if name != "affine":
+        operator = fn.experimental.warp_perspective
+        arguments["fill_value"] = [3]
+        last = np.array([[[0.001, 0.002, 1.0]], [[0.0, -0.002, 0.9]]], np.float32)
+        matrices = np.concatenate([matrices, last], 1)
+    if "cubic" in name:
+        arguments |= {"interp_type": types.INTERP_CUBIC, "pixel_origin": "center", "border_mode": "reflect"}
     given = images(2)
-    for inverse_map in (True, False):
 
-        def warped(device: str, inverse_map: bool = inverse_map) -> list[Any]:
-            @pipeline_def(batch_size=2, num_threads=1, device_id=0)
-            def pipeline() -> Any:
-                data = fn.external_source([given], layout="HWC")
-                matrix = fn.external_source([matrices])
-                if device == "gpu":
-                    data, matrix = data.gpu(), matrix.gpu()
-                return fn.warp_affine(data, matrix, inverse_map=inverse_map, fill_value=3)
+    def warped(device: str) -> list[Any]:
+        @pipeline_def(batch_size=2, num_threads=1, device_id=0)
+        def pipeline() -> Any:
+            data = fn.external_source([given], layout="HWC")
+            matrix = fn.external_source([matrices])
+            if device == "gpu":
+                data, matrix = data.gpu(), matrix.gpu()
+            return operator(data, matrix, **arguments)
 
-            (output,) = pipeline().run()
-            return [np.asarray(sample.as_cpu() if device == "gpu" else sample) for sample in output]
+        (output,) = pipeline().run()
+        return [np.asarray(sample.as_cpu() if device == "gpu" else sample) for sample in output]
 
-        for found, other in zip(warped("gpu"), warped("cpu"), strict=True):
-            np.testing.assert_allclose(found.astype(int), other.astype(int), atol=1)
+    for found, other in zip(warped("gpu"), warped("cpu"), strict=True):
+        np.testing.assert_allclose(found.astype(int), other.astype(int), atol=1)
 
 
 def test_samples_of_one_shape_become_one_tensor() -> None:
@@ -372,7 +417,7 @@ def test_emulation_gives_the_results_of_the_cpu(name: str, monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("gpu")
-@pytest.mark.parametrize("name", ["jitter", "sphere, nearest, some images", "water", "remap"])
+@pytest.mark.parametrize("name", ["jitter", "sphere, nearest, some images", "water", "remap", "warp_perspective"])
 def test_displaced_images_without_pixels_of_other_channels_and_of_very_different_sizes(name: str) -> None:
     random = np.random.default_rng(6)
     shapes = [(9, 14, 3), (0, 5, 3), (90, 120, 3), (3, 2, 3), (1, 1, 3), (12, 7, 5)]
@@ -416,3 +461,34 @@ def test_tensor_resize_names_the_sample_whose_axes_are_too_many() -> None:
     given = [np.zeros(shape, np.float32) for shape in ((4, 5, 3, 6), (2, 5, 3, 7))]
     with pytest.raises(ShapeError, match=r"4 adjacent axes would change(?s:.*)sample 1"):
         results(lambda x: fn.tensor_resize(x, sizes=[4, 5, 3, 6]), given, "")
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("border_mode", ["constant", "reflect", "reflect_101", "wrap"])
+@pytest.mark.parametrize("interp_type", [types.INTERP_LINEAR, types.INTERP_CUBIC])
+def test_warp_perspective_of_small_images_of_other_channels(border_mode: str, interp_type: Any) -> None:
+    random = np.random.default_rng(9)
+    given = [random.integers(0, 256, shape, np.uint8) for shape in ((1, 1, 3), (2, 1, 3), (12, 7, 5), (5, 1, 3))]
+
+    def warped(x: Any) -> Any:
+        return _perspective(x, border_mode=border_mode, interp_type=interp_type, size=[6, 9])
+
+    expected = results(warped, given, device="cpu")
+    for found, other in zip(results(warped, given), expected, strict=True):
+        np.testing.assert_allclose(found.astype(int), other.astype(int), atol=1)
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("layout", ["FHWC", "FCHW"])
+def test_warp_perspective_of_sequences_of_several_lengths(layout: str) -> None:
+    random = np.random.default_rng(7)
+    given = [random.integers(0, 256, (n + 1, 11 + n, 20 - 3 * n, 3), np.uint8) for n in range(3)]
+    given = given if layout == "FHWC" else [sample.transpose(0, 3, 1, 2).copy() for sample in given]
+    for border_mode in ("constant", "wrap"):
+
+        def warped(x: Any, border_mode: str = border_mode) -> Any:
+            return _perspective(x, border_mode=border_mode)
+
+        expected = results(warped, given, layout, device="cpu")
+        for found, other in zip(results(warped, given, layout), expected, strict=True):
+            np.testing.assert_allclose(found.astype(int), other.astype(int), atol=1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dalify import fn, pipeline_def
+from dalify import fn, pipeline_def, types
 from dalify.base.errors import ArgumentValueError
 from dalify.kernels.arrays.padding_torch import similar_shapes
 from tests.executor.test_device_samples import OPERATIONS, launches, results
@@ -54,6 +54,14 @@ SOUNDS: dict[str, Operation] = {
     "to_decibels": lambda x: fn.to_decibels(_mel(x), cutoff_db=-60),
     "to_decibels of a reference": lambda x: fn.to_decibels(_mel(x), reference=3.0, cutoff_db=-60),
     "mfcc": lambda x: fn.mfcc(fn.to_decibels(_mel(x), cutoff_db=-60), n_mfcc=13, lifter=20),
+    "audio_resample": lambda x: fn.audio_resample(x, scale=1.37, quality=20.0),
+    "audio_resample to other lengths and types": lambda x: fn.audio_resample(
+        x * 0.3, scale=fn.random.uniform(range=[0.4, 1.6], seed=3), dtype=types.INT16
+    ),
+    "audio_resample to one length": lambda x: fn.audio_resample(x, out_length=900),
+    "audio_resample of channels": lambda x: fn.audio_resample(
+        fn.stack(x, x * 0.5, axis=1), in_rate=8000.0, out_rate=5512.5
+    ),
     "preemphasis_filter": fn.preemphasis_filter,
     "preemphasis_filter, reflected": lambda x: fn.preemphasis_filter(x, border="reflect", preemph_coeff=0.8),
 }

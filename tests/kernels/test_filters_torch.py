@@ -151,3 +151,20 @@ def test_mosaics_of_several_positions_and_sizes(algorithm: str, dtype: str, fram
     for found, expected in both(operation, "FHW" if frames else "HW", given, positions):
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("luma_only", [False, True])
+@pytest.mark.parametrize("tiles", [(1, 1), (3, 4), (8, 7)])
+@pytest.mark.parametrize("bins", [16, 256])
+def test_tiles_of_gray_and_color_images(luma_only: bool, tiles: tuple[int, int], bins: int) -> None:
+    random = np.random.default_rng(10)
+    shapes = [(24, 36, 3), (7, 5, 1), (120, 90, 3), (23, 36, 1), (1, 1, 3), (8, 7, 1)]
+    given = [random.integers(0, 256, shape, np.uint8) for shape in shapes]
+
+    def operation(data: Any) -> Any:
+        return fn.clahe(data, tiles_x=tiles[0], tiles_y=tiles[1], clip_limit=1.5, bins=bins, luma_only=luma_only)
+
+    for found, expected in both(operation, "HWC", given):
+        assert found.shape == expected.shape
+        np.testing.assert_array_equal(found, expected)

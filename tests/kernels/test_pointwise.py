@@ -39,7 +39,6 @@ def test_every_sample_has_its_own_numbers(source, target):
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 def test_tables(dtype):
-    torch = pytest.importorskip("torch")
     random = np.random.default_rng(0)
     x = random.integers(0, 256, (2, 9, 4), dtype=np.uint8)
     table = random.integers(0, 256, (2, 256)).astype(dtype)
@@ -47,9 +46,6 @@ def test_tables(dtype):
     out = np.empty(x.shape, dtype)
     pointwise.apply_table(out, x, table)
     np.testing.assert_array_equal(out, expected)
-    out_torch = torch.from_numpy(np.empty_like(out))
-    pointwise.apply_table_torch(out_torch, torch.from_numpy(x), torch.from_numpy(table))
-    np.testing.assert_array_equal(out_torch.numpy(), expected)
 
 
 @pytest.mark.parametrize("source", [np.int8, np.uint32, np.int64, np.uint64])

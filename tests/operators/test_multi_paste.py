@@ -99,3 +99,27 @@ def test_images_of_one_size(device, dtype, channels):
         shapes=regions([[8, 5], [9, 7], [2, 4]], [[9, 7], [1, 1]], [[0, 2]]),
         out_anchors=regions([[4, 6], [0, 0], [1, 1]], [[3, 4], [11, 10]], [[5, 5]]),
     )  # fmt: skip
+
+
+def test_random_regions_of_sequences_of_several_sizes(device):
+    """Regions overlap in many ways; later ones are above earlier ones."""
+    images = [
+        RANDOM.integers(0, 100, (2, height, width, 3)).astype(np.int16) for height, width in ((9, 7), (6, 12), (4, 5))
+    ]
+    counts = (7, 1, 12)
+    ids = [RANDOM.integers(0, 3, count) for count in counts]
+    shapes = [RANDOM.integers(0, 5, (count, 2)) for count in counts]
+    sizes = [(10, 12), (6, 5), (8, 9)]
+    places = [
+        np.stack([RANDOM.integers(0, limit - 4, count) for limit in size], 1)
+        for size, count in zip(sizes, counts, strict=True)
+    ]
+    results = run_dalify(
+        "multi_paste", images, layouts="FHWC", device=device, in_ids=regions(*ids), shapes=regions(*shapes),
+        out_anchors=regions(*places), output_size=regions(*sizes),
+    )  # fmt: skip
+    for found, size, chosen, extents, corners in zip(results, sizes, ids, shapes, places, strict=True):
+        expected = np.zeros((2, *size, 3), np.int16)
+        for number, (height, width), (y, x) in zip(chosen, extents, corners, strict=True):
+            expected[:, y : y + height, x : x + width] = images[number][:, :height, :width]
+        np.testing.assert_array_equal(found, expected)

@@ -5,7 +5,6 @@ Handles slow networks and full disks, so that readers do not have to. Paths with
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import itertools
 import os
@@ -16,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +28,10 @@ from dalify.base.whole_files import write_whole
 from dalify.formats.files.disk_cache import DiskCache, file_name
 from dalify.formats.files.web import Answer, FinalAnswerError, TooLongError, fetch, is_web
 
+if TYPE_CHECKING:
+    import asyncio
+else:  # files of this machine do not need it
+    asyncio = LazyModule("asyncio", "reading from URLs")
 fsspec_asyn = LazyModule("fsspec.asyn", "reading from URLs", "dalify[remote]")
 
 __all__ = [

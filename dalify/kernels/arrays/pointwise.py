@@ -6,7 +6,7 @@ read and one write per value.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +19,7 @@ from dalify.kernels.arrays.grid_torch import Grid
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.dispatch import prefer_triton
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-__all__ = ["apply_table", "apply_table_torch", "look_up", "scale_shift", "scale_shift_torch"]
+__all__ = ["apply_table", "look_up", "scale_shift", "scale_shift_torch"]
 
 
 @njit(nogil=True, cache=True)
@@ -113,8 +110,3 @@ def look_up(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
     # The bytes are copied whatever their dtype, so fewer versions are compiled.
     entries = table.view(f"u{table.itemsize}")
     _look_up(out.reshape(-1).view(entries.dtype), x.reshape(-1), entries)
-
-
-def apply_table_torch(out: Tensor, x: Tensor, table: Tensor) -> None:
-    """`apply_table` for torch tensors: `x` uint8 [N, ...], `table` [N, 256] on the same device."""
-    out.copy_(table.gather(1, x.reshape(x.shape[0], -1).long()).reshape(x.shape))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = [
+    "BORDERS_TORCH",
     "bordered_samples_torch",
     "fill_by_kind",
     "flip_samples_torch",
@@ -79,7 +80,7 @@ def bordered_samples_torch(out: DeviceSamples, x: DeviceSamples, anchor: np.ndar
         anchor: int64 [N, dimensions]: start of the windows.
         border: key of `dalify.kernels.arrays.gather.BORDERS`.
     """
-    place = _BORDERS[border]
+    place = BORDERS_TORCH[border]
     grid = _grid(out, x, ((anchor == 0) & (out.shapes == x.shapes)).all(0))
     sources = [
         place(at + grid.of_sample(anchor[:, axis]), grid.of_sample(x.shapes[:, axis]))
@@ -227,7 +228,7 @@ def _wrap(at: Tensor, extent: Tensor) -> Tensor:
 
 
 # The keys and results of `dalify.kernels.arrays.gather.BORDERS`, for tensors.
-_BORDERS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+BORDERS_TORCH: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "edge": _edge,
     "clamp": _edge,
     "reflect": _reflect,

@@ -14,9 +14,12 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.arrays.grid_torch import Grid, common_unit
+from dalify.kernels.arrays.upload_torch import uploaded
 
-__all__ = ["lobes_of", "resample_audio", "resample_sound_torch"]
+__all__ = ["lobes_of", "resample_audio", "resample_samples_torch"]
 
 _BLOCK = 256
 _PHASES = 32
@@ -152,26 +155,65 @@ def _as_float(x: np.ndarray, target: np.dtype) -> np.ndarray:
     return x if (factor, offset) == (1.0, 0.0) else x * factor + offset
 
 
-def resample_sound_torch(out: torch.Tensor, x: torch.Tensor, steps: np.ndarray, quality: float) -> None:
-    """`resample_audio` for torch tensors on any device."""
-    names = [np.dtype(str(tensor.dtype).removeprefix("torch.")) for tensor in (x, out)]
-    tables = [torch.tensor(table, device=x.device) for table in _rows(lobes_of(quality))]
-    taps = tables[0].shape[1]
+def resample_samples_torch(out: DeviceSamples, x: DeviceSamples, steps: np.ndarray, quality: float) -> None:
+    """`resample_audio` for samples on the device, whatever their lengths.
+
+    Args:
+        out: N samples [results, channels], output, none of them empty.
+        x: N samples [samples, channels], on the same device.
+        steps: float64 [N].
+        quality: 0 to 100.
+    """
+    channels = common_unit(x, 1)
+    if not channels or channels != common_unit(out, 1):  # audio of several numbers of channels
+        for n, (target, source) in enumerate(zip(out.tensors(), x.tensors(), strict=True)):
+            alone = DeviceSamples.of_dense(target[None]), DeviceSamples.of_dense(source[None])
+            resample_samples_torch(*alone, steps[n : n + 1], quality)
+        return
+    names = [np.dtype(str(samples.dtype).removeprefix("torch.")) for samples in (x, out)]
+    table, slopes = (uploaded(values, x.device) for values in _rows(lobes_of(quality)))
+    taps = table.shape[1]
     factor, offset = _input_scale(*names)
-    source = (x.double() * factor + offset).float()
-    padded = torch.nn.functional.pad(source.transpose(1, 2), (taps - 1, taps + 1))
-    windows = padded.unfold(2, taps, 1)
-    at_once = max(1, _TORCH_ELEMENTS // (taps * max(1, x.shape[2])))
-    wholes, fractions = np.empty(out.shape[1], np.int64), np.empty(out.shape[1], np.float32)
-    for n, step in enumerate(steps):
-        _places(wholes, fractions, 0, float(step))
+    source = (x.block.double() * factor + offset).float().view(-1, channels)
+    rows, weights, begins = _tables(out, x, steps, taps, channels)
+    grid = Grid(out.ragged(), x, 1, channels)
+    base, length = (grid.of_sample(values).long() for values in (x.offsets // channels, x.shapes[:, 0]))
+    base, length = (values.expand(len(rows)) for values in (base, length))
+    row, weight, begin = (uploaded(values, x.device) for values in (rows, weights, begins))
+    steps_of_taps = torch.arange(taps, device=x.device)
+    at_once = max(1, _TORCH_ELEMENTS // (taps * channels))
+    for start in range(0, len(rows), at_once):
+        part = slice(start, start + at_once)
+        place = begin[part, None] + steps_of_taps
+        inside = (place >= 0) & (place < length[part, None])
+        index = (base[part, None] + place).clamp(0, len(source) - 1)
+        values = source.index_select(0, index.reshape(-1)).reshape(*index.shape, channels)
+        values = torch.where(inside.unsqueeze(-1), values, 0.0)
+        chosen = row[part]
+        filters = table.index_select(0, chosen) + weight[part, None] * slopes.index_select(0, chosen)
+        result = (values * filters.unsqueeze(-1)).sum(1).double() * _output_scale(*names)
+        saturate_cast_torch(out.block[start * channels : (start + at_once) * channels], result.reshape(-1))
+
+
+def _tables(
+    out: DeviceSamples, x: DeviceSamples, steps: np.ndarray, taps: int, channels: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return row, weight of the differences, and first input sample of all results.
+
+    They are in the order of the buffer of `out`; for its unused elements they are 0.
+    """
+    total = out.block.numel() // channels
+    rows, begins = np.zeros(total, np.int64), np.zeros(total, np.int64)
+    weights = np.zeros(total, np.float32)
+    for n, step in enumerate(steps.tolist()):
+        start = int(out.offsets[n]) // channels
+        count = int(out.shapes[n, 0])
+        wholes, fractions = np.empty(count, np.int64), np.empty(count, np.float32)
+        _places(wholes, fractions, 0, step)
         phases = fractions * np.float32(_PHASES)
-        rows = np.ceil(phases).astype(np.int64)
-        firsts = np.clip(wholes + taps // 2, 0, windows.shape[2] - 1)
-        for start in range(0, out.shape[1], at_once):
-            chosen = slice(start, start + at_once)
-            row, first = (torch.tensor(values[chosen], device=x.device) for values in (rows, firsts))
-            weight = torch.tensor((rows - phases).astype(np.float32)[chosen, None], device=x.device)
-            weights = tables[0][row] + weight * tables[1][row]
-            result = (windows[n][:, first] * weights).sum(2).transpose(0, 1)
-            saturate_cast_torch(out[n, chosen], result.double() * _output_scale(*names))
+        part = slice(start, start + count)
+        rows[part] = np.ceil(phases)
+        weights[part] = rows[part] - phases
+        # Windows that are farther outside contain zeros, too.
+        begins[part] = np.clip(wholes + taps // 2, 0, int(x.shapes[n, 0]) + taps) - (taps - 1)
+    return rows, weights, begins

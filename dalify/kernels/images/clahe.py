@@ -13,14 +13,16 @@ four tiles whose centers surround it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.kernels.arrays.frozen import read_only
+from dalify.kernels.arrays.upload_torch import uploaded_together
 from dalify.kernels.images.convolve import bordered_indices
 
 if TYPE_CHECKING:
@@ -162,11 +164,40 @@ def _blend(out, x, tables, shift, up, down, weights_y, bounds_y, left, right, we
                     target[k] = np.uint8(np.int32(blend + _WHOLE - _WHOLE))
 
 
-def equalize_planes_torch(x: Tensor, *, tiles_x: int, tiles_y: int, clip_limit: float, bins: int) -> Tensor:
-    """Equalize planes of equal shape; see `equalize_plane`.
+def _joined(axes: Sequence[_Axis], tiles: int, extent: int) -> list[np.ndarray]:
+    """Return tables of one axis of N planes, each padded at the end.
+
+    Args:
+        axes: of each plane.
+        tiles: number of tiles.
+        extent: of the padded planes.
+
+    Returns:
+        for each pixel of the tiles, its source and its tile, int64 [N, longest]; behind the tiles, the tile is `tiles`.
+        For each pixel of the planes, the tiles before and behind it, int64 [N, extent], and the weights of the latter,
+        float32 [N, extent].
+    """
+    longest = max(axis.mirrored.size for axis in axes)
+    source, tile = np.zeros((2, len(axes), longest), np.int64)
+    before, behind = np.zeros((2, len(axes), extent), np.int64)
+    weights = np.zeros((len(axes), extent), np.float32)
+    for n, axis in enumerate(axes):
+        source[n, : axis.mirrored.size] = axis.mirrored
+        tile[n] = np.minimum(np.arange(longest) // axis.tile, tiles)
+        before[n, : axis.before.size] = axis.before
+        behind[n, : axis.before.size] = axis.behind
+        weights[n, : axis.before.size] = axis.weights
+    return [source, tile, before, behind, weights]
+
+
+def equalize_planes_torch(
+    x: Tensor, extents: np.ndarray, *, tiles_x: int, tiles_y: int, clip_limit: float, bins: int
+) -> Tensor:
+    """Equalize planes that are padded to one shape; see `equalize_plane`.
 
     Args:
         x: uint8 [N, H, W].
+        extents: height and width without padding, int64 [N, 2].
         tiles_x: as in `equalize_plane`.
         tiles_y: as in `equalize_plane`.
         clip_limit: as in `equalize_plane`.
@@ -176,29 +207,34 @@ def equalize_planes_torch(x: Tensor, *, tiles_x: int, tiles_y: int, clip_limit: 
         uint8 [N, H, W].
     """
     count, height, width = x.shape
-    rows, columns = _axes(height, width, tiles_x, tiles_y)
+    axes = [_axes(height, width, tiles_x, tiles_y) for height, width in extents.tolist()]
+    areas = np.array([rows.tile * columns.tile for rows, columns in axes])
+    limits = np.array([_clip(clip_limit, area, bins) for area in areas.tolist()])
+    tables = uploaded_together(
+        x.device,
+        *_joined([rows for rows, _ in axes], tiles_y, height),
+        *_joined([columns for _, columns in axes], tiles_x, width),
+        limits,
+        np.float32(_BRIGHTEST) / areas.astype(np.float32),
+    )
+    source_y, tile_y, up, down, weights_y = (table.reshape(count, -1, 1) for table in tables[:5])
+    source_x, tile_x, left, right, weights_x = (table.reshape(count, 1, -1) for table in tables[5:10])
+    limit, scale = (table.reshape(count, 1, 1) for table in tables[10:])
 
-    def on_device(values: Any) -> Tensor:
-        return torch.as_tensor(values, device=x.device)
-
-    shift = (_LEVELS // bins).bit_length() - 1
-    levels = x.long() >> shift
-    area = rows.tile * columns.tile
-    padded = levels[:, on_device(rows.mirrored)[:, None], on_device(columns.mirrored)]
-    tiles = padded.reshape(count, tiles_y, rows.tile, tiles_x, columns.tile).transpose(2, 3)
-    pixels = tiles.reshape(count * tiles_y * tiles_x, area)
-    counts = torch.zeros((len(pixels), bins), dtype=torch.long, device=x.device)
-    counts.scatter_add_(1, pixels, torch.ones_like(pixels))
-    limit = _clip(clip_limit, area, bins)
-    excess = (counts - limit).clamp(min=0).sum(1, keepdim=True)
+    levels = x.long() >> (_LEVELS // bins).bit_length() - 1
+    plane = torch.arange(count, device=x.device)[:, None, None]
+    # The pixels behind the tiles of a plane are counted in a row and a column of tiles that nothing reads.
+    tile = (plane * (tiles_y + 1) + tile_y) * (tiles_x + 1) + tile_x
+    index = (tile * bins + levels[plane, source_y, source_x]).reshape(-1)
+    counts = torch.zeros(count * (tiles_y + 1) * (tiles_x + 1) * bins, dtype=torch.long, device=x.device)
+    counts.scatter_add_(0, index, torch.ones_like(index))
+    counts = counts.reshape(count, tiles_y + 1, tiles_x + 1, bins)[:, :-1, :-1].reshape(count, -1, bins)
+    excess = (counts - limit).clamp(min=0).sum(2, keepdim=True)
     rest = excess % bins
     step = (bins // rest.clamp(min=1)).clamp(min=1)
     level = torch.arange(bins, device=x.device)
-    counts = counts.clamp(max=limit) + excess // bins + ((level % step == 0) & (level // step < rest))
-    table = (counts.cumsum(1).float() * float(np.float32(_BRIGHTEST) / np.float32(area))).round().clamp(max=_BRIGHTEST)
-    table = table.reshape(count, tiles_y * tiles_x, bins).reshape(count, -1)
-    up, down, weights_y = (on_device(values)[:, None] for values in (rows.before, rows.behind, rows.weights))
-    left, right, weights_x = (on_device(values) for values in (columns.before, columns.behind, columns.weights))
+    counts = torch.minimum(counts, limit) + excess // bins + ((level % step == 0) & (level // step < rest))
+    table = (counts.cumsum(2).float() * scale).round().clamp(max=_BRIGHTEST).reshape(count, -1)
 
     def looked_up(row: Tensor, column: Tensor) -> Tensor:
         index = (row * tiles_x + column) * bins + levels

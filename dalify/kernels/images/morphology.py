@@ -39,7 +39,6 @@ _BORDERS = {
 }
 _MAX_CHANNELS = 4
 _MAX_MASK = 1 << 15
-_NATIVE = (np.uint8, np.uint16, np.int16, np.float32, np.float64)
 # Other dtypes -> a dtype of OpenCV that represents all their values.
 _CONVERTED_TO = {"b": np.uint8, "i1": np.int16, "i4": np.float64, "u4": np.float64, "f2": np.float32}
 

@@ -1,6 +1,6 @@
-"""Pastes regions of images onto canvases, all of a batch in one compiled loop.
+"""Pastes regions of images onto canvases: all of a batch in one compiled loop, or those that do not overlap together.
 
-Regions are small and numerous: a NumPy call for each costs more than the copy.
+Regions are small and numerous: a NumPy call or a launch for each costs more than the copy.
 """
 
 from __future__ import annotations
@@ -11,9 +11,14 @@ import numpy as np
 from numba import types
 
 from dalify.base.compiling import njit
+from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
+from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.frozen import read_only
+from dalify.kernels.arrays.grid_torch import Grid, common_unit
+from dalify.kernels.arrays.torch_unsigned import movable_torch
 
-__all__ = ["paste_regions"]
+__all__ = ["paste_regions", "paste_regions_torch"]
 
 _memcpy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
 
@@ -49,3 +54,56 @@ def _paste(canvases, images, sources, boxes, pixel_bytes):
             to = np.uintp((y + row) * canvases.shape[2] + x)
             at = np.uintp((top + row) * images.shape[2] + left)
             _memcpy(target + to, source + at, np.uintp(width))
+
+
+def paste_regions_torch(canvases: DeviceSamples, images: DeviceSamples, sources: np.ndarray, boxes: np.ndarray) -> None:
+    """`paste_regions` for samples of any shapes on the device.
+
+    Args:
+        canvases: N samples [H, W, C] or [F, H, W, C], output.
+        images: M samples [h, w, C] or [F, h, w, C]; other types are rounded half away from zero and saturated.
+        sources: as in `paste_regions`.
+        boxes: as in `paste_regions`, the regions of each canvas one after the other.
+    """
+    canvases.block.zero_()
+    axes = images.ndim - 1
+    shapes = images.shapes[sources]
+    shapes[:, axes - 2 : axes] = boxes[:, 5:]
+    to, at = (np.zeros((len(boxes), images.ndim), np.int64) for _ in range(2))
+    to[:, axes - 2 : axes], at[:, axes - 2 : axes] = boxes[:, 1:3], boxes[:, 3:5]
+    unit = common_unit(images, axes)
+    coordinates = axes if unit else images.ndim  # otherwise units are elements
+    unit = unit or 1
+    pixels = movable_torch(canvases.block).view(-1, unit)
+    largest = images if images.block.numel() > canvases.block.numel() else canvases
+    layers = np.where(shapes.all(1), _layers(boxes), -1)
+    for layer in range(int(layers.max(initial=-1)) + 1):
+        chosen = np.flatnonzero(layers == layer)
+        if not len(chosen):
+            continue
+        copied = DeviceSamples.empty(shapes[chosen], canvases.dtype, canvases.device)
+        grid = Grid(copied, largest, coordinates, unit)
+        source, target = images.take(sources[chosen]), canvases.take(boxes[chosen, 0])
+        from_index, to_index = (
+            grid.sources(
+                samples, [place + grid.of_sample(start[chosen, axis]) for axis, place in enumerate(grid.coordinates)]
+            )
+            for samples, start in ((source, at), (target, to))
+        )
+        saturate_cast_torch(copied.block, grid.whole(grid.read(source, from_index)))
+        pixels.index_copy_(0, grid.whole(to_index).to(torch.int64), movable_torch(copied.block).view(-1, unit))
+
+
+@njit(cache=True)
+def _layers(boxes):
+    """Return a number for each region, above those of earlier regions of its canvas that it overlaps."""
+    layers = np.zeros(len(boxes), np.int64)
+    for region in range(len(boxes)):
+        canvas, y, x, _, _, height, width = boxes[region]
+        for other in range(region - 1, -1, -1):
+            other_canvas, top, left, _, _, other_height, other_width = boxes[other]
+            if other_canvas != canvas:
+                break
+            if top < y + height and y < top + other_height and left < x + width and x < left + other_width:
+                layers[region] = max(layers[region], layers[other] + 1)
+    return layers

@@ -12,8 +12,12 @@ import cv2
 import numpy as np
 
 from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
-from dalify.kernels.arrays.torch_unsigned import movable_torch
+from dalify.kernels.arrays.grid_torch import Grid
+from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.windows_torch import BORDERS_TORCH
+from dalify.kernels.images.warp_torch import points_torch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -64,53 +68,49 @@ def _brought_near(points: np.ndarray, size: int, border_mode: str) -> np.ndarray
     return np.ascontiguousarray(near, np.float32)
 
 
-def warp_cubic_torch(out: Tensor, x: Tensor, points: Tensor, border_mode: str, fill: Sequence[float]) -> None:
-    """`warp_cubic` for torch tensors.
+def warp_cubic_torch(
+    out: DeviceSamples, x: DeviceSamples, matrix: np.ndarray | Tensor, border_mode: str, fill: Sequence[float]
+) -> None:
+    """`warp_cubic` for samples of any shapes on the device.
 
     Args:
-        out: [N, H', W', C].
-        x: [N, H, W, C], with at least one pixel.
-        points: as in `warp_cubic`, on the device.
+        out: N samples [H', W', C], output.
+        x: N samples [H, W, C], on the same device. Samples have the same number of channels, and none is empty.
+        matrix: maps from output points to source points, [N, 3, 3]; NumPy, or float32 on the device.
         border_mode: as in `warp_cubic`.
         fill: as in `warp_cubic`.
     """
-    samples, height, width, channels = x.shape
-    flat = movable_torch(x.reshape(samples, height * width, channels))
-    outside = torch.tensor(list(fill), dtype=torch.float32, device=x.device)
+    channels = len(fill)
+    grid = Grid(out, x, 2, channels)
+    outside = uploaded(fill, x.device, np.float32)
     rows, columns = (
-        _neighbors(at, size, border_mode)
-        for at, size in zip((points[:, 1], points[:, 0]), (height, width), strict=True)
+        _neighbors(at - 0.5, grid.of_sample(x.shapes[:, axis]), border_mode)
+        for axis, at in enumerate(points_torch(grid, matrix, 2))
     )
+    base, width = grid.of_sample(x.offsets // channels), grid.of_sample(x.shapes[:, 1])
     total = torch.zeros((), device=x.device)
     for row, row_weight, row_inside in rows:
+        begin = base + row * width
         for column, column_weight, column_inside in columns:
-            index = (row * width + column).reshape(samples, -1, 1).expand(-1, -1, channels)
-            value = flat.gather(1, index).view(x.dtype).float().reshape(*row.shape, channels)
+            index = begin + column
+            value = grid.read(x, index).float().reshape(*index.shape, channels)
             if border_mode == "constant":
                 value = torch.where((row_inside & column_inside).unsqueeze(-1), value, outside)
             total = total + (row_weight * column_weight).unsqueeze(-1) * value
-    saturate_cast_torch(out, total.reshape(out.shape))
+    saturate_cast_torch(out.block, grid.whole(total))
 
 
-def _neighbors(at: Tensor, size: int, border_mode: str) -> list[tuple[Tensor, Tensor, Tensor]]:
+def _neighbors(at: Tensor, size: Tensor, border_mode: str) -> list[tuple[Tensor, Tensor, Tensor]]:
     """Return the four pixels around each point along one axis, their weights, and which are inside the image."""
     at = at.nan_to_num(-4.0).clamp(-1e6, 1e6)
     base = at.floor()
     part = at - base
+    place = BORDERS_TORCH["edge" if border_mode in ("constant", "replicate") else border_mode]
     found: list[tuple[Tensor, Tensor, Tensor]] = []
     for step in range(-1, 3):
-        position = base.long() + step
-        folded = position
-        if border_mode == "wrap":
-            folded = position % size
-        elif border_mode == "reflect":
-            folded = position % (2 * size)
-            folded = torch.minimum(folded, 2 * size - 1 - folded)
-        elif border_mode == "reflect_101" and size > 1:
-            folded = position % (2 * size - 2)
-            folded = torch.minimum(folded, 2 * size - 2 - folded)
+        position = base.to(size.dtype) + step
         inside = (position >= 0) & (position < size)
-        found.append((folded.clamp(0, size - 1), _weight((part - step).abs()), inside))
+        found.append((place(position, size), _weight((part - step).abs()), inside))
     return found
 
 

@@ -18,12 +18,23 @@ from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.grid_torch import Grid, common_unit
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.windows_torch import bordered_samples_torch
 from dalify.kernels.dispatch import prefer_triton
+from dalify.kernels.images.frames import per_frame_of_samples
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["inverted_torch", "projected_points", "sample_torch", "warp_samples_torch", "warp_torch"]
+__all__ = [
+    "inverted_torch",
+    "matrices_torch",
+    "points_torch",
+    "projected_points",
+    "sample_torch",
+    "warp_folded_torch",
+    "warp_samples_torch",
+    "warp_torch",
+]
 
 
 def warp_torch(
@@ -75,10 +86,54 @@ def warp_samples_torch(
             warp_torch(target[None], source[None], matrix[n : n + 1], nearest=nearest, fill_value=fill_value)
         return
     grid = Grid(out, x, axes, unit)
-    limits = [grid.of_sample(x.shapes[:, axis]) for axis in range(axes)]
-    points = _points(grid, matrix, axes)
-    base = grid.of_sample(x.offsets // unit)
-    value = _sampled(x.block.view(-1, unit), base, limits, points, out.dtype, nearest=nearest, fill_value=fill_value)
+    _fill_grid(grid, x, points_torch(grid, matrix, axes), nearest=nearest, fill_value=fill_value)
+
+
+def warp_folded_torch(
+    out: DeviceSamples, x: DeviceSamples, matrix: np.ndarray | Tensor, *, nearest: bool, border: str
+) -> None:
+    """Warp samples of any shapes, which are reflected or repeated outside.
+
+    Args:
+        out: N samples [H', W', C], output.
+        x: N samples [H, W, C], on the same device. Samples have the same number of channels, and none is empty.
+        matrix: as in `warp_torch`.
+        nearest: as in `warp_torch`.
+        border: "reflect" (the edge pixel twice), "reflect_101" (once) or "wrap".
+    """
+    axes = x.ndim - 1
+    source = x
+    if border == "wrap":  # the pixels next to the edges are those of the opposite edges
+        anchor = np.full_like(x.shapes, -1)
+        anchor[:, axes] = 0
+        source = DeviceSamples.empty(x.shapes - 2 * anchor, x.dtype, x.device)
+        bordered_samples_torch(source, x, anchor, border)
+    grid = Grid(out, source, axes, int(x.shapes[0, axes]))
+    points = [
+        _folded(point, grid.of_sample(x.shapes[:, axis]), border)
+        for axis, point in enumerate(points_torch(grid, matrix, axes))
+    ]
+    _fill_grid(grid, source, points, nearest=nearest, fill_value=None)
+
+
+def _folded(point: Tensor, size: Tensor, border: str) -> Tensor:
+    """Map coordinates relative to the corner into the image; for "wrap" one with a frame of one pixel."""
+    if border == "wrap":
+        return point.remainder(size) + 1
+    if border == "reflect":
+        return size - (size - point.remainder(2 * size)).abs()
+    inside = size - 1 - (size - 1 - (point - 0.5).remainder((2 * size - 2).clamp(min=1))).abs() + 0.5
+    return torch.where(size > 1, inside, 0.5)
+
+
+def _fill_grid(
+    grid: Grid, x: DeviceSamples, points: list[Tensor], *, nearest: bool, fill_value: float | Sequence[float] | None
+) -> None:
+    out = grid.samples
+    limits = [grid.of_sample(x.shapes[:, axis]) for axis in range(len(points))]
+    base = grid.of_sample(x.offsets // grid.unit)
+    pixels = x.block.view(-1, grid.unit)
+    value = _sampled(pixels, base, limits, points, out.dtype, nearest=nearest, fill_value=fill_value)
     saturate_cast_torch(out.block, grid.whole(value))
 
 
@@ -176,8 +231,14 @@ def _sampled(
     return value
 
 
-def _points(grid: Grid, matrix: np.ndarray | Tensor, axes: int) -> list[Tensor]:
-    """Return the source coordinates of all units of a grid, one tensor per axis, outermost first."""
+def points_torch(grid: Grid, matrix: np.ndarray | Tensor, axes: int) -> list[Tensor]:
+    """Return the source coordinates of all units of a grid, one tensor per axis, outermost first.
+
+    Args:
+        grid: of the results.
+        matrix: as in `warp_torch`.
+        axes: number of spatial axes.
+    """
     if isinstance(matrix, np.ndarray):
         matrix = _bounded(matrix)
     centers = [coordinate.to(torch.float32) + 0.5 for coordinate in reversed(grid.coordinates)]
@@ -201,13 +262,31 @@ def _divided(rows: list[Tensor], axes: int) -> list[Tensor]:
     return rows[::-1]
 
 
-def inverted_torch(maps: Tensor) -> Tensor:
-    """Return the inverses of affine maps on the device, [N, k, k + 1]; of singular ones, what is not finite becomes 0.
+def matrices_torch(mtx: DeviceSamples, x: DeviceSamples, layout: str, rows: int, columns: int) -> Tensor:
+    """Return a matrix on the device for each frame of the samples, float32 [frames, rows, columns].
 
-    Whether a map is singular is not known without waiting for the device.
+    The host knows where the elements of the matrices are, not what they are.
+
+    Raises:
+        ShapeError: a sample has neither one matrix nor one for each frame.
     """
-    linear = torch.linalg.inv_ex(maps[:, :, :-1].double()).inverse
-    inverse = torch.cat([linear, -linear @ maps[:, :, -1:].double()], 2)
+    counts = mtx.shapes.prod(1).tolist()
+    places = [start + np.arange(count) for start, count in zip(mtx.offsets.tolist(), counts, strict=True)]
+    chosen = per_frame_of_samples(places, x, layout, "matrix", rows * columns)
+    return mtx.block.float().index_select(0, uploaded(chosen.reshape(-1), mtx.device)).reshape(-1, rows, columns)
+
+
+def inverted_torch(maps: Tensor) -> Tensor:
+    """Return the inverses of affine [N, k, k + 1] or square maps on the device.
+
+    Whether a map is singular is not known without waiting for the device; of those that are, what is not finite becomes
+    0.
+    """
+    if maps.shape[1] == maps.shape[2]:
+        inverse = torch.linalg.inv_ex(maps.double()).inverse
+    else:
+        linear = torch.linalg.inv_ex(maps[:, :, :-1].double()).inverse
+        inverse = torch.cat([linear, -linear @ maps[:, :, -1:].double()], 2)
     return inverse.nan_to_num(0.0, 0.0, 0.0).clamp(-1e9, 1e9).float()
 
 

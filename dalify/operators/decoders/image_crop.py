@@ -101,7 +101,7 @@ def _(out: Samples, encoded: Samples, *, options: DecodeOptions, windows: np.nda
     decode(out, encoded, options, headers, windows)
 
 
-@image_crop.mixed_samples(reason_against)
+@image_crop.mixed_samples(reason_against, checked_by="_check_image")
 def _(
     out: DeviceSamples,
     encoded: Samples,

@@ -164,7 +164,7 @@ def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]
     return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
 
 
-@image_slice.mixed_samples(reason_against)
+@image_slice.mixed_samples(reason_against, checked_by="_check_image")
 def _(
     out: DeviceSamples,
     encoded: Samples,

@@ -7,16 +7,32 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, option_error_text
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
-from dalify.kernels.images.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.kernels.arrays.grid_torch import common_unit
+from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.windows_torch import transpose_samples_torch
+from dalify.kernels.images.frames import (
+    flat_frames,
+    folded_frames,
+    frame_count,
+    per_frame,
+    per_frame_of_samples,
+    visual_layout,
+)
 from dalify.kernels.images.warp import sample_2d, warp_2d
 from dalify.kernels.images.warp_cubic import warp_cubic, warp_cubic_torch
 from dalify.kernels.images.warp_rules import inverted, rounded_extent
-from dalify.kernels.images.warp_torch import projected_points, sample_torch, warp_torch
-from dalify.registry import PerSample, Shaping, operator
+from dalify.kernels.images.warp_torch import (
+    inverted_torch,
+    matrices_torch,
+    projected_points,
+    warp_folded_torch,
+    warp_samples_torch,
+)
+from dalify.registry import PerSample, Shaping, Vectors, operator
 
 _LAYOUTS = ("HW", "HWC", "FHWC", "CHW", "FCHW")
 _BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
@@ -24,6 +40,7 @@ _ORIGINS = ("corner", "center")
 _FILTERS = (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR, DALIInterpType.INTERP_CUBIC)
 # Converts coordinates relative to the center of the first pixel to coordinates relative to its corner.
 _TO_CORNER = np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
+_TO_CENTER = np.array([[1, 0, -0.5], [0, 1, -0.5], [0, 0, 1]])
 
 
 @operator
@@ -62,8 +79,8 @@ def warp_perspective(
 
     Raises:
         LayoutError: the layout is not supported.
-        ArgumentValueError: no matrix or two matrices, a singular matrix with ``inverse_map=False``, or an unknown
-            option.
+        ArgumentValueError: no matrix or two matrices, a singular matrix with ``inverse_map=False`` (not if it
+            is on the device), or an unknown option.
         ShapeError: a matrix of the wrong size.
 
     Example:
@@ -93,23 +110,22 @@ def warp_perspective(
     return x.with_extents({"H": height, "W": width})
 
 
-def _maps(given: Any, matrix: Any, inverse_map: bool, pixel_origin: str, frames: int) -> np.ndarray:
-    """Return the maps from output to source, both relative to the corner, float64 [N * F, 3, 3]."""
-    values = matrix if given is None else np.asarray(given, np.float32).reshape(len(given), -1)
-    maps = per_frame(values, frames, "matrix", 9).reshape(-1, 3, 3).astype(np.float64)
+def _oriented(rows: np.ndarray, inverse_map: bool, pixel_origin: str) -> np.ndarray:
+    """Return the maps from output to source, both relative to the corner, float64 [frames, 3, 3]."""
+    maps = rows.reshape(-1, 3, 3).astype(np.float64)
     maps = maps if inverse_map else inverted(maps)
-    return maps if pixel_origin == "corner" else _TO_CORNER @ maps @ np.linalg.inv(_TO_CORNER)
+    return maps if pixel_origin == "corner" else _TO_CORNER @ maps @ _TO_CENTER
 
 
-def _as_images(x: Any, layout: str) -> Any:
-    """Return a group as [N, H, W, C]; a view wherever the strides allow it. Arrays or tensors."""
+def _as_images(x: np.ndarray, layout: str) -> np.ndarray:
+    """Return a group as [N, H, W, C]; a view wherever the strides allow it."""
     flat = flat_frames(x, layout)
     if layout == "HW":
         return flat[..., None]
     return flat.swapaxes(1, 2).swapaxes(2, 3) if layout.endswith("CHW") else flat
 
 
-def _fold(point: Any, size: int, border_mode: str) -> Any:
+def _fold(point: np.ndarray, size: int, border_mode: str) -> np.ndarray:
     """Map coordinates relative to the corner into the image according to the border mode."""
     if border_mode == "wrap":
         return point % size + 1  # the image is padded by one pixel
@@ -141,7 +157,9 @@ def _(
     spec: Spec,
 ) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    maps = _maps(matrix_input, matrix, inverse_map, pixel_origin, frame_count(layout, spec.shape or ()))
+    values = matrix if matrix_input is None else np.asarray(matrix_input, np.float32).reshape(len(matrix_input), -1)
+    rows = per_frame(values, frame_count(layout, spec.shape or ()), "matrix", 9)
+    maps = _oriented(rows, inverse_map, pixel_origin)
     source, target = np.ascontiguousarray(_as_images(x, layout)), _as_images(out, layout)
     nearest = interp_type == DALIInterpType.INTERP_NN
     result = target if target.flags.c_contiguous else np.empty(target.shape, target.dtype)
@@ -163,39 +181,67 @@ def _(
         target[...] = result
 
 
-@warp_perspective.gpu
+@warp_perspective.gpu_samples
 def _(
-    out: torch.Tensor,
-    x: torch.Tensor,
-    matrix_input: torch.Tensor | None,
+    out: DeviceSamples,
+    x: DeviceSamples,
+    matrix_input: DeviceSamples | None,
     *,
     border_mode: str,
     fill_value: tuple[float, ...] | None,
     interp_type: DALIInterpType,
     inverse_map: bool,
-    matrix: np.ndarray | None,
+    matrix: Vectors | None,
     pixel_origin: str,
     spec: Spec,
 ) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    given = None if matrix_input is None else matrix_input.cpu().numpy()
-    maps = _maps(given, matrix, inverse_map, pixel_origin, frame_count(layout, spec.shape or ()))
-    source, target = _as_images(x, layout), _as_images(out, layout)
+    if matrix_input is None:
+        maps: Any = _oriented(per_frame_of_samples(matrix, x, layout, "matrix", 9), inverse_map, pixel_origin)
+    else:
+        maps = matrices_torch(matrix_input, x, layout, 3, 3)
+        maps = maps if inverse_map else inverted_torch(maps)
+        if pixel_origin == "center":
+            corner = uploaded(_TO_CORNER, x.device, np.float32)
+            maps = corner @ maps @ uploaded(_TO_CENTER, x.device, np.float32)
+    source, target = folded_frames(x, layout), folded_frames(out, layout)
+    options: dict[str, Any] = {"border_mode": border_mode, "fill_value": fill_value, "interp_type": interp_type}
+    if layout == "HW":
+        _warp_samples(target.with_axis(2), source.with_axis(2), maps, **options)
+    elif layout.endswith("CHW"):
+        images = DeviceSamples.empty(source.shapes[:, [1, 2, 0]], x.dtype, x.device)
+        transpose_samples_torch(images, source, (1, 2, 0))
+        warped = DeviceSamples.empty(target.shapes[:, [1, 2, 0]], x.dtype, x.device)
+        _warp_samples(warped, images, maps, **options)
+        transpose_samples_torch(target, warped, (2, 0, 1))
+    else:
+        _warp_samples(target, source, maps, **options)
+
+
+def _warp_samples(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    maps: Any,
+    *,
+    border_mode: str,
+    fill_value: tuple[float, ...] | None,
+    interp_type: DALIInterpType,
+) -> None:
+    """Warp samples HWC; see `warp_samples_torch`."""
     nearest = interp_type == DALIInterpType.INTERP_NN
-    if interp_type == DALIInterpType.INTERP_CUBIC and source.numel():
-        points = torch.as_tensor(projected_points(target.shape[1:3], maps), device=x.device) - 0.5
-        fills = _fills(fill_value, source.shape[3])
-        warp_cubic_torch(target, source, points, border_mode, fills)
-        return
-    if border_mode in ("constant", "replicate"):
-        fill = None if border_mode == "replicate" else fill_value or 0.0
-        warp_torch(target, source, maps, nearest=nearest, fill_value=fill)
-        return
-    height, width = source.shape[1:3]
-    if border_mode == "wrap":
-        rows = torch.arange(-1, height + 1, device=x.device) % height
-        columns = torch.arange(-1, width + 1, device=x.device) % width
-        source = source.index_select(1, rows).index_select(2, columns)
-    points = torch.as_tensor(projected_points(target.shape[1:3], maps), device=x.device)
-    folded = [_fold(points[:, 1], height, border_mode), _fold(points[:, 0], width, border_mode)]
-    sample_torch(target, source, folded, nearest=nearest, fill_value=None)
+    is_cubic = interp_type == DALIInterpType.INTERP_CUBIC
+    fill = None if border_mode == "replicate" else fill_value or 0.0
+    if not is_cubic and border_mode in ("constant", "replicate"):
+        warp_samples_torch(out, x, maps, nearest=nearest, fill_value=fill)
+    elif not x.shapes.all() or not common_unit(x, 2) or common_unit(x, 2) != common_unit(out, 2):
+        # Empty images, and images of several numbers of channels.
+        for n, (target, source) in enumerate(zip(out.tensors(), x.tensors(), strict=True)):
+            alone = DeviceSamples.of_dense(target[None]), DeviceSamples.of_dense(source[None]), maps[n : n + 1]
+            if source.numel():
+                _warp_samples(*alone, border_mode=border_mode, fill_value=fill_value, interp_type=interp_type)
+            else:
+                warp_samples_torch(*alone, nearest=nearest, fill_value=fill)
+    elif is_cubic:
+        warp_cubic_torch(out, x, maps, border_mode, _fills(fill_value, int(x.shapes[0, 2])))
+    else:
+        warp_folded_torch(out, x, maps, nearest=nearest, border=border_mode)

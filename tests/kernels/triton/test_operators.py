@@ -30,6 +30,7 @@ def warps(x: Any) -> Any:
     return (
         fn.warp_affine(x, matrix=ANGLED, fill_value=17.0, size=(9, 14)),
         fn.warp_affine(x, matrix=ANGLED, inverse_map=False, fill_value=None),
+        fn.experimental.warp_perspective(x, matrix=[*ANGLED, 0.001, 0.002, 1.0], fill_value=[17.0]),
         fn.rotate(x, angle=25.0, interp_type=types.INTERP_NN, fill_value=3.0),
         fn.rotate(x, angle=-70.0, keep_size=True, fill_value=3.0),
     )
@@ -104,13 +105,13 @@ def tolerance(dtype: str) -> float:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("graph", "launches"), [(color, 3), (warps, 4), (blurs, 4), (copies, 3), (erased, 2)])
+@pytest.mark.parametrize(("graph", "launches"), [(color, 3), (warps, 5), (blurs, 4), (copies, 3), (erased, 2)])
 def test_types(graph: Graph, launches: int, dtype: str) -> None:
     compare(graph, images(dtype, 3), "HWC", tolerance=tolerance(dtype), launches=launches)
 
 
 @pytest.mark.parametrize("channels", [1, 4])
-@pytest.mark.parametrize(("graph", "launches"), [(warps, 4), (blurs, 4), (copies, 3), (erased, 2)])
+@pytest.mark.parametrize(("graph", "launches"), [(warps, 5), (blurs, 4), (copies, 3), (erased, 2)])
 def test_channels(graph: Graph, launches: int, channels: int) -> None:
     compare(graph, images("uint8", channels), "HWC", tolerance=1, launches=launches)
 

@@ -12,7 +12,7 @@ import torch
 
 from dalify import fn, pipeline_def, types
 from dalify.base import optional
-from dalify.base.errors import ArgumentValueError, DecodeError, DeviceError, GraphError
+from dalify.base.errors import ArgumentValueError, DecodeError, DeviceError, GraphError, IndexingError
 from dalify.codecs import decode_on_device, device_jpeg
 from dalify.codecs.nvimagecodec import NvImageCodecDecoder
 from dalify.executor.device_steps import emulated
@@ -229,7 +229,8 @@ def test_skipped_files_of_all_kinds(processes: int, tmp_path: Path, calls: list[
 
 
 @pytest.mark.parametrize("processes", [0, 1])
-def test_files_are_skipped_before_random_windows(processes: int, tmp_path: Path, calls: list[int]) -> None:
+@pytest.mark.parametrize("name", ["crop", "random crop", "slice"])
+def test_files_are_skipped_before_windows(name: str, processes: int, tmp_path: Path, calls: list[int]) -> None:
     """The host refuses a file whatever the window is, so the check does not need the windows."""
     # The windows of some end before the data do.
     bad = [mixed.jpeg(seed)[: len(mixed.jpeg(seed)) * 7 // 8] for seed in (1, 2)] + [
@@ -240,8 +241,8 @@ def test_files_are_skipped_before_random_windows(processes: int, tmp_path: Path,
     good += [mixed.jpeg(seed) for seed in range(5, 10)]
     paths = mixed.write(tmp_path, [good[0], *bad, *good[1:]])
     options: dict[str, Any] = {"on_error": "skip"}
-    ours = mixed.pipeline(paths, "mixed", mixed.OPERATORS["random crop"], **options, processes=processes)
-    theirs = mixed.pipeline(paths, "cpu", mixed.OPERATORS["random crop"], **options)
+    ours = mixed.pipeline(paths, "mixed", mixed.OPERATORS[name], **options, processes=processes)
+    theirs = mixed.pipeline(paths, "cpu", mixed.OPERATORS[name], **options)
     try:
         mixed.assert_same_batches(ours, theirs, 9)
         assert [str(sample) for sample in ours.bad_samples()] == [str(sample) for sample in theirs.bad_samples()]
@@ -252,7 +253,10 @@ def test_files_are_skipped_before_random_windows(processes: int, tmp_path: Path,
     assert calls
 
 
-@pytest.mark.parametrize(("name", "operator"), [("image", "image"), ("random crop", "image_random_crop")])
+@pytest.mark.parametrize(
+    ("name", "operator"),
+    [("image", "image"), ("random crop", "image_random_crop"), ("crop", "image_crop"), ("slice", "image_slice")],
+)
 def test_errors_before_a_decoder_name_it(name: str, operator: str, tmp_path: Path, calls: list[int]) -> None:
     files = mixed.write(
         tmp_path, [mixed.damaged("no quantization tables"), *(mixed.jpeg(seed) for seed in range(mixed.BATCH))]
@@ -267,20 +271,31 @@ def test_errors_before_a_decoder_name_it(name: str, operator: str, tmp_path: Pat
     @pipeline_def(batch_size=1, num_threads=1, device_id=0)
     def without_reader() -> Any:
         encoded = fn.external_source(source=lambda: [np.zeros(9, np.uint8)])
-        return getattr(fn.decoders, operator)(encoded, device="mixed", on_error="skip")
+        given = {"shape": [1, 1]} if name == "slice" else {}
+        return getattr(fn.decoders, operator)(encoded, device="mixed", on_error="skip", **given)
 
     with pytest.raises(GraphError, match=rf"^fn\.decoders\.{operator}: "):
         without_reader().build()
 
 
 @pytest.mark.parametrize("name", ["crop", "slice"])
-def test_windows_are_decoded_on_the_host_if_bad_samples_are_skipped(
-    name: str, many: list[str], calls: list[int]
-) -> None:
-    pipe = mixed.pipeline(many, "mixed", mixed.OPERATORS[name], on_error="skip")
-    assert "decodes on the host (on_error='skip'" in pipe.explain()
-    pipe.run()
-    assert not calls
+def test_windows_outside_of_images_are_errors_that_are_not_skipped(name: str, tmp_path: Path, calls: list[int]) -> None:
+    def cropped(encoded: Any, device: str) -> Any:
+        if name == "crop":
+            return fn.decoders.image_crop(encoded, device=device, crop=[75, 90])
+        return fn.decoders.image_slice(encoded, device=device, start=[0, 0], shape=[90, 75])
+
+    paths = mixed.write(tmp_path, [mixed.damaged("text"), *(mixed.jpeg(seed) for seed in (1, 2, 3, 4, 5))])
+    texts: list[str] = []
+    for device in ("mixed", "cpu"):
+        pipe = mixed.pipeline(paths, device, cropped, on_error="skip", prefetch_queue_depth=1)
+        with pytest.raises(IndexingError) as caught:
+            pipe.run()
+        texts.append(str(caught.value))
+        assert f"fn.decoders.image_{name}: " in texts[-1]
+        assert "04.img" in texts[-1]
+    assert texts[0] == texts[1]
+    assert calls
 
 
 def test_skipping_before_a_crop_that_is_fused_with_the_decoder(tmp_path: Path, calls: list[int]) -> None:
