@@ -29,8 +29,8 @@ _MODULES = (arithmetic, colors, decoders, detection, images, indexing, readers, 
 
 OPERATORS: dict[str, type[Operation]] = {
     name: member
-    for room in _MODULES
-    for name, member in vars(room).items()
+    for module in _MODULES
+    for name, member in vars(module).items()
     if isinstance(member, type) and issubclass(member, Operation) and member is not Operation
 }
 

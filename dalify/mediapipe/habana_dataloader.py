@@ -13,7 +13,7 @@ from typing import Any
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
-from dalify.mediapipe.ssd_dataset import SsdFetcher, SsdSource, has_boxes, try_out
+from dalify.mediapipe.ssd_dataset import SsdFetcher, SsdSource, check_samples, is_ssd_dataset
 from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset
 from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
 from dalify.plugin.pytorch.dropin.loader import DataLoader, LoaderReport
@@ -96,7 +96,7 @@ class HabanaDataLoader(DataLoader):
     def explain(self) -> LoaderReport:
         """Report what runs where."""
         report = super().explain()
-        if not has_boxes(self.dataset) or report.code == _REQUESTED:
+        if not is_ssd_dataset(self.dataset) or report.code == _REQUESTED:
             return report
         try:
             source = self._ssd_source()
@@ -118,12 +118,12 @@ class HabanaDataLoader(DataLoader):
         source = SsdSource(dataset)
         tried_dataset, tried_transform = self._tried or (None, None)
         if tried_dataset is not dataset or tried_transform is not dataset.transform:
-            try_out(source)
+            check_samples(source)
             self._tried = dataset, dataset.transform
         return source
 
     def _get_iterator(self) -> Any:
-        if not has_boxes(self.dataset) or self.fallback_reason is not None:
+        if not is_ssd_dataset(self.dataset) or self.fallback_reason is not None:
             return super()._get_iterator()
         is_default = self.collate_fn is torch.utils.data.default_collate
         fetcher = SsdFetcher(self._ssd_source(), None if is_default else self.collate_fn)

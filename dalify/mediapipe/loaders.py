@@ -120,7 +120,7 @@ class ImagePipe(MediaPipe):
                 **common,
             )
             self._probability = fn.Constant(constant=second.p, dtype=dtype.FLOAT32)
-            self._coin = fn.CoinFlip(seed=None)
+            self._coin_flip = fn.CoinFlip(seed=None)
             self._flip = fn.RandomFlip(horizontal=1)
         else:
             self._size = _pair(second.size)
@@ -146,7 +146,7 @@ class ImagePipe(MediaPipe):
         files, labels = self._reader()
         images = self._decode(files)
         if self._is_training:
-            images = self._flip(images, self._coin(self._probability()))
+            images = self._flip(images, self._coin_flip(self._probability()))
         return self._normalize(images, self._mean(), self._inverse_std()), labels
 
 

@@ -113,7 +113,7 @@ class MediaPipe:
         self._batched_and_rounded: list[tuple[bool, bool]] = []
         self._repeats = 1
         self._epochs_left = 0
-        self._has_begun = False
+        self._has_started = False
         self._is_at_end = False
         self.last_outputs: tuple[DeviceTensor, ...] = ()
         try:
@@ -199,7 +199,7 @@ class MediaPipe:
         for reader in self._lowering.readers:
             reader.start_epoch()
         self._epochs_left = self._repeats - 1
-        self._has_begun, self._is_at_end = True, False
+        self._has_started, self._is_at_end = True, False
 
     def run(self) -> Any:
         """Return the outputs of the next batch: a tuple, even if there is only one output.
@@ -209,7 +209,7 @@ class MediaPipe:
             DalifyError: an error of this batch; the next call returns the next batch.
         """
         pipeline = self.as_pipeline()
-        if not self._has_begun:
+        if not self._has_started:
             self.iter_init()
         if self._is_at_end:
             raise StopIteration

@@ -36,10 +36,10 @@ __all__ = [
     "Node",
     "Operation",
     "Value",
+    "checked_integers",
     "extents",
     "operator",
     "seed_of",
-    "whole_numbers",
 ]
 
 _COMMON = ("device", "name")
@@ -87,7 +87,7 @@ class Value:
     interleaved: DataNode | None = None
     is_bfloat16: bool = False
 
-    def having(self, node: DataNode, layout: str | None = None) -> Value:
+    def with_node(self, node: DataNode, layout: str | None = None) -> Value:
         """Return a copy with other data."""
         layout = self.layout if layout is None else layout
         return replace(self, node=node, layout=layout, constant=None, kind="", interleaved=None)
@@ -99,13 +99,13 @@ class Value:
             LayoutError: the value is not an image.
         """
         if self.layout in ("HWC", "FHWC"):
-            return self.having(function(self.node))
+            return self.with_node(function(self.node))
         if self.layout not in ("CHW", "FCHW"):
             raise LayoutError(f"an image is required; got data with layout {self.layout!r}.")
         there, back = ([1, 2, 0], [2, 0, 1]) if self.layout == "CHW" else ([0, 2, 3, 1], [0, 3, 1, 2])
         image = self.interleaved if self.interleaved is not None else dali.transpose(self.node, perm=there)
         result = function(image)
-        return replace(self.having(dali.transpose(result, perm=back)), interleaved=result)
+        return replace(self.with_node(dali.transpose(result, perm=back)), interleaved=result)
 
 
 @dataclass
@@ -243,9 +243,9 @@ class Operation:
         name = type(self).__name__
         line = SourceLine.capture()
         inputs = tuple(each for each in inputs if each is not None)
-        least, most = self.input_counts
-        if not least <= len(inputs) <= most:
-            wanted = str(least) if least == most else f"{least} to {most}"
+        minimum, maximum = self.input_counts
+        if not minimum <= len(inputs) <= maximum:
+            wanted = str(minimum) if minimum == maximum else f"{minimum} to {maximum}"
             raise ArgumentTypeError(f"fn.{name} takes {wanted} inputs; got {len(inputs)}.", line=line)
         for each in inputs:
             if not isinstance(each, Node):
@@ -274,9 +274,9 @@ def operator(
 
     def decorate(function: Callable[..., Any]) -> type[Operation]:
         signature, name = inspect.signature(function), function.__name__
-        places = [item for item in signature.parameters.values() if item.kind is item.POSITIONAL_ONLY][1:]
+        positional = [item for item in signature.parameters.values() if item.kind is item.POSITIONAL_ONLY][1:]
         names = {key: item for key, item in signature.parameters.items() if item.kind is item.KEYWORD_ONLY}
-        counts = inputs or (sum(item.default is item.empty for item in places), len(places))
+        counts = inputs or (sum(item.default is item.empty for item in positional), len(positional))
         members = {
             "__doc__": function.__doc__,
             "__module__": function.__module__,
@@ -294,14 +294,14 @@ def seed_of(seed: int | None) -> int:
     return -1 if seed is None else int(seed)
 
 
-def whole_numbers(numbers: Any, count: int, least: int, what: str) -> list[int]:
+def checked_integers(numbers: Any, count: int, minimum: int, name: str) -> list[int]:
     """Check an argument that consists of integers.
 
     Args:
         numbers: the value given by the user.
         count: required number of integers.
-        least: minimum value.
-        what: name of the argument.
+        minimum: minimum value.
+        name: name of the argument.
 
     Raises:
         ArgumentValueError: the value is invalid.
@@ -310,16 +310,16 @@ def whole_numbers(numbers: Any, count: int, least: int, what: str) -> list[int]:
         found = [int(number) for number in numbers]
     except (TypeError, ValueError):
         found = []
-    if len(found) != count or min(found) < least:
-        kind = "positive numbers" if least else "numbers of at least 0"
-        raise ArgumentValueError(f"{what} must be {count} {kind}; got {numbers!r}.")
+    if len(found) != count or min(found) < minimum:
+        kind = "positive numbers" if minimum else "numbers of at least 0"
+        raise ArgumentValueError(f"{name} must be {count} {kind}; got {numbers!r}.")
     return found
 
 
-def extents(sizes: Any, count: int, what: str) -> list[int]:
+def extents(sizes: Any, count: int, name: str) -> list[int]:
     """Return sizes in NumPy's order, which is the reverse of MediaPipe's.
 
     Raises:
         ArgumentValueError: the number of sizes is wrong, or a size is not positive.
     """
-    return whole_numbers(sizes, count, 1, what)[::-1]
+    return checked_integers(sizes, count, 1, name)[::-1]

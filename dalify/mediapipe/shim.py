@@ -31,12 +31,12 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname == _PARENT or _ours(fullname) is not None:
+        if fullname == _PARENT or _dalify_name(fullname) is not None:
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         return None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        name = _ours(spec.name)
+        name = _dalify_name(spec.name)
         if name is None:
             return None
         module = importlib.import_module(name)
@@ -46,11 +46,11 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         spec = module.__spec__
-        facts = spec.loader_state if spec is not None else None
-        if facts is None:
+        attributes = spec.loader_state if spec is not None else None
+        if attributes is None:
             module.__path__ = []
             return
-        for key, value in facts.items():
+        for key, value in attributes.items():
             if value is None:
                 module.__dict__.pop(key, None)
             else:
@@ -61,7 +61,7 @@ _IMPORT_ATTRIBUTES = ("__name__", "__spec__", "__loader__", "__package__", "__pa
 _finder = _Finder()
 
 
-def _ours(name: str) -> str | None:
+def _dalify_name(name: str) -> str | None:
     for theirs, root in _ROOTS.items():
         if name == theirs or name.startswith(f"{theirs}."):
             return root + name[len(theirs) :]

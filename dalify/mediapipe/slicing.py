@@ -121,13 +121,13 @@ class IndexedReader:
         self._batch_size = batch_size
         self._take = take
         self._items: Indices = np.empty(0, np.int64)
-        self._real = 0
-        self._place = 0
+        self._valid_count = 0
+        self._position = 0
 
     def start_epoch(self) -> None:
         """Start the next epoch."""
-        self._items, self._real = self._order.epoch()
-        self._place = 0
+        self._items, self._valid_count = self._order.epoch()
+        self._position = 0
 
     def next_batch(self) -> tuple[tuple[Any, ...], int]:
         """Return the next batch, and the number of its samples that are not padding.
@@ -135,12 +135,12 @@ class IndexedReader:
         Raises:
             StopIteration: the epoch has ended.
         """
-        if self._place >= len(self._items):
+        if self._position >= len(self._items):
             raise StopIteration
-        first = self._place
-        self._place += self._batch_size
-        valid = min(max(self._real - first, 0), self._batch_size)
-        return self._take(self._items[first : self._place], valid), valid
+        first = self._position
+        self._position += self._batch_size
+        valid = min(max(self._valid_count - first, 0), self._batch_size)
+        return self._take(self._items[first : self._position], valid), valid
 
     def __len__(self) -> int:
         """Return the number of batches of an epoch."""

@@ -23,7 +23,7 @@ from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
 from dalify.plugin.pytorch.dropin.lowering import NotRecognizedError
 from dalify.plugin.pytorch.dropin.sources import FileSource, open_image
 
-__all__ = ["SsdFetcher", "SsdSource", "has_boxes", "try_out"]
+__all__ = ["SsdFetcher", "SsdSource", "check_samples", "is_ssd_dataset"]
 
 Size = tuple[int, int]
 _DATASET_ATTRIBUTES = ("img_folder", "images", "img_keys", "transform")
@@ -34,7 +34,7 @@ _MIN_RATIO, _MAX_RATIO = 0.5, 2
 _TRIALS = 8  # one sample each: enough to include crops, flips and neither
 
 
-def has_boxes(dataset: Any) -> bool:
+def is_ssd_dataset(dataset: Any) -> bool:
     """Return whether a dataset of any class has the attributes of SSD's COCODetection."""
     return all(hasattr(dataset, name) for name in _DATASET_ATTRIBUTES) and all(
         hasattr(dataset.transform, name) for name in _TRANSFORM_ATTRIBUTES
@@ -92,10 +92,10 @@ class SsdSource(FileSource):
         boxes, labels = torch.tensor(corners), torch.tensor([label for _, label in objects])
         if self._is_evaluation:
             image = self._image(lazy_image, draws)
-            return image, key, (height, width), *_padded(boxes, labels, self._most_boxes())
+            return image, key, (height, width), *_padded(boxes, labels, self._max_boxes())
         state = draws.python.getstate()
         try:
-            size, boxes, labels = self._cut(lazy_image, (height, width), boxes, labels, draws.python)
+            size, boxes, labels = self._crop_window(lazy_image, (height, width), boxes, labels, draws.python)
             if draws.python.random() < self._probability:
                 lazy_image.flip(1, True)
                 boxes = torch.stack([1.0 - boxes[:, 2], boxes[:, 1], 1.0 - boxes[:, 0], boxes[:, 3]], dim=1)
@@ -105,15 +105,17 @@ class SsdSource(FileSource):
             raise
         return image, key, size, *self.dataset.transform.encoder.encode(boxes, labels)
 
-    def _most_boxes(self) -> int:
+    def _max_boxes(self) -> int:
         known = inspect.signature(type(self.dataset.transform).__call__).parameters.get("max_num")
         return _PADDED_BOXES if known is None else int(known.default)
 
-    def _cut(self, lazy_image: LazyImage, size: Size, boxes: Any, labels: Any, draws: Any) -> tuple[Size, Any, Any]:
+    def _crop_window(
+        self, lazy_image: LazyImage, size: Size, boxes: Any, labels: Any, draws: Any
+    ) -> tuple[Size, Any, Any]:
         """Draw windows until one keeps enough of the boxes, and crop it."""
         height, width = size
         while (option := draws.choice(self._options)) is not None:
-            least, most = option
+            minimum, maximum = option
             for _ in range(self._tries):
                 across = draws.uniform(_MIN_EXTENT, _MAX_EXTENT)
                 down = draws.uniform(_MIN_EXTENT, _MAX_EXTENT)
@@ -122,9 +124,9 @@ class SsdSource(FileSource):
                 left, top = draws.uniform(0, 1.0 - across), draws.uniform(0, 1.0 - down)
                 window = left, top, left + across, top + down
                 overlaps = _overlaps(boxes, torch.tensor(window))
-                if least is not None and not bool((overlaps > least).all()):
+                if minimum is not None and not bool((overlaps > minimum).all()):
                     continue
-                if most is not None and not bool((overlaps < most).all()):
+                if maximum is not None and not bool((overlaps < maximum).all()):
                     continue
                 center_x, center_y = (0.5 * (boxes[:, axis] + boxes[:, axis + 2]) for axis in (0, 1))
                 inside = (center_x > window[0]) & (center_x < window[2])
@@ -145,8 +147,8 @@ class SsdSource(FileSource):
         return self.plan.sample(lazy_image, draws)
 
 
-def _padded(boxes: Any, labels: Any, most: int) -> tuple[Any, Any]:
-    all_boxes, all_labels = torch.zeros(most, 4), torch.zeros(most, dtype=torch.long)
+def _padded(boxes: Any, labels: Any, maximum: int) -> tuple[Any, Any]:
+    all_boxes, all_labels = torch.zeros(maximum, 4), torch.zeros(maximum, dtype=torch.long)
     all_boxes[: len(boxes)] = boxes
     all_labels[: len(labels)] = labels
     return all_boxes, all_labels
@@ -179,7 +181,7 @@ class SsdFetcher(Fetcher):
 
 
 @contextmanager
-def _undisturbed() -> Any:
+def _restored_random_state() -> Any:
     """Context manager that restores the random generators of the process."""
     states = random.getstate(), np.random.get_state(), torch.get_rng_state()
     try:
@@ -198,7 +200,7 @@ def _same(found: Any, expected: Any) -> bool:
     return type(found) is type(expected) and found == expected
 
 
-def try_out(source: SsdSource) -> None:
+def check_samples(source: SsdSource) -> None:
     """Compare some samples computed here and by the dataset, with the same random numbers.
 
     Raises:
@@ -210,7 +212,7 @@ def try_out(source: SsdSource) -> None:
     was_made = False
     for trial in range(_TRIALS if count else 0):
         index = trial * count // _TRIALS
-        with _undisturbed():
+        with _restored_random_state():
             random.seed(trial)
             torch.default_generator.manual_seed(trial)
             try:

@@ -44,7 +44,7 @@ def cast(value: Value, dtype: str | None) -> Value:
     if dtype is None:
         return value
     node = dali.cast(value.node, dtype=to_dalify_type(dtype))
-    return replace(value.having(node), is_bfloat16=dtype == types.BFLOAT16)
+    return replace(value.with_node(node), is_bfloat16=dtype == types.BFLOAT16)
 
 
 def _binary(a: Value, b: Value, dtype: str | None, operation: Callable[[Any, Any], DataNode]) -> Value:
@@ -98,7 +98,7 @@ def BitwiseXor(_: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) 
 def Neg(_: Lowering, x: Value, /, *, dtype: str | None = None) -> Value:
     """Negate numbers."""
     x = cast(x, dtype)
-    return x.having(-x.node)
+    return x.with_node(-x.node)
 
 
 @operator()
@@ -116,9 +116,9 @@ def Clamp(
     """Clamp numbers to a range, given by arguments or by two further inputs. The dtype is kept."""
     if low is None and lowerBound > upperBound:
         raise ArgumentValueError(f"lowerBound={lowerBound} is above upperBound={upperBound}.")
-    least = lowerBound if low is None else low.node
-    most = upperBound if high is None else high.node
-    result = x.having(math.clamp(x.node, least, most))
+    minimum = lowerBound if low is None else low.node
+    maximum = upperBound if high is None else high.node
+    result = x.with_node(math.clamp(x.node, minimum, maximum))
     is_batched = x.batched or any(limit is not None and limit.batched for limit in (low, high))
     return cast(replace(result, batched=is_batched), dtype)
 
@@ -142,7 +142,7 @@ def Concat(_: Lowering, /, *xs: Value, axis: int, dtype: str | None = None) -> V
         raise ArgumentValueError(
             f"axis={axis} is not a dimension of a sample; axis 0 is the fastest, the batch is the last one."
         )
-    joined = values[0].having(dali.cat(*[each.node for each in values], axis=-1 - axis))
+    joined = values[0].with_node(dali.cat(*[each.node for each in values], axis=-1 - axis))
     return replace(joined, batched=any(each.batched for each in values))
 
 
@@ -155,7 +155,7 @@ def Split(_: Lowering, x: Value, /, *, axis: int, num_outputs: int) -> Any:
     index = axis_of(x, axis, "Split")
     size = 1.0 / num_outputs
     return tuple(
-        x.having(dali.slice(x.node, rel_start=[part * size], rel_end=[(part + 1) * size], axes=[index]))
+        x.with_node(dali.slice(x.node, rel_start=[part * size], rel_end=[(part + 1) * size], axes=[index]))
         for part in range(num_outputs)
     )
 
@@ -179,7 +179,7 @@ def Slice(
             f"axes, starts and ends must have the same length; got {len(axes)}, {len(starts)} and {len(ends)}."
         )
     indices = [axis_of(x, axis, "Slice") for axis in axes]
-    return x.having(dali.slice(x.node, start=list(starts), end=list(ends), axes=indices))
+    return x.with_node(dali.slice(x.node, start=list(starts), end=list(ends), axes=indices))
 
 
 @operator()
@@ -214,7 +214,7 @@ def Reshape(
         )
     letters = layout[:-1][::-1]
     node = dali.reshape(x.node, shape=wanted[:-1][::-1], layout=letters)
-    return replace(cast(x.having(node, letters), dtype), batched=True)
+    return replace(cast(x.with_node(node, letters), dtype), batched=True)
 
 
 @operator()
@@ -248,8 +248,8 @@ def Transpose(
     axes = [count - 1 - order[count - 1 - axis] for axis in range(count)]
     letters = "".join(x.layout[axis] for axis in axes) if len(x.layout) == count else ""
     if x.interleaved is not None and axes == [1, 2, 0]:
-        return cast(x.having(x.interleaved, "HWC"), dtype)
-    return cast(x.having(dali.transpose(x.node, perm=axes), letters), dtype)
+        return cast(x.with_node(x.interleaved, "HWC"), dtype)
+    return cast(x.with_node(dali.transpose(x.node, perm=axes), letters), dtype)
 
 
 @operator()

@@ -11,9 +11,17 @@ from dalify.base.errors import ArgumentValueError, LayoutError, option_error_tex
 from dalify.data import DALIInterpType
 from dalify.graph import DataNode
 from dalify.mediapipe.media_types import decoderStage, ftype, imgtype, randomCropType
-from dalify.mediapipe.node import Lowering, Value, extents, operator, seed_of, whole_numbers
+from dalify.mediapipe.node import Lowering, Value, checked_integers, extents, operator, seed_of
 
-__all__ = ["RANDOM_CROPS", "CropWindowGen", "ImageDecoder", "check_output", "covering", "cut", "filter_of"]
+__all__ = [
+    "RANDOM_CROPS",
+    "CropWindowGen",
+    "ImageDecoder",
+    "check_output",
+    "crop_pixels",
+    "filter_of",
+    "resize_and_center_crop",
+]
 
 _FILTERS = {
     ftype.LINEAR: DALIInterpType.INTERP_LINEAR,
@@ -54,13 +62,13 @@ def check_output(output_format: str, random_crop_type: int) -> None:
         raise ArgumentValueError(option_error_text("random_crop_type", random_crop_type, names))
 
 
-def covering(image: DataNode, height: int, width: int, interpolation: DALIInterpType) -> DataNode:
+def resize_and_center_crop(image: DataNode, height: int, width: int, interpolation: DALIInterpType) -> DataNode:
     """Resize images or clips until they cover a size, and crop the center."""
     image = dali.resize(image, size=[height, width], mode="not_smaller", interp_type=interpolation)
     return dali.crop(image, crop=[height, width])
 
 
-def cut(image: DataNode, part: Any, axes: Sequence[int]) -> DataNode:
+def crop_pixels(image: DataNode, part: Any, axes: Sequence[int]) -> DataNode:
     """Apply ``crop_after_resize``: [left, top, width, height], in pixels; None for no crop.
 
     Raises:
@@ -68,7 +76,7 @@ def cut(image: DataNode, part: Any, axes: Sequence[int]) -> DataNode:
     """
     if part is None:
         return image
-    left, top, width, height = whole_numbers(part, 4, 0, "crop_after_resize")
+    left, top, width, height = checked_integers(part, 4, 0, "crop_after_resize")
     return dali.slice(image, start=[top, left], shape=[height, width], axes=axes)
 
 
@@ -192,10 +200,10 @@ def ImageDecoder(
     else:
         image = dali.decoders.image(encoded, device=device)
     if window is None and random_crop_type == randomCropType.CENTER_CROP:
-        image = covering(image, height, width, interpolation)
+        image = resize_and_center_crop(image, height, width, interpolation)
     else:
         image = dali.resize(image, size=[height, width], interp_type=interpolation)
-    image = cut(image, crop_after_resize, [0, 1])
+    image = crop_pixels(image, crop_after_resize, [0, 1])
     if output_format == imgtype.RGB_P:
         return replace(Value(dali.transpose(image, perm=[2, 0, 1]), "CHW"), interleaved=image)
     return Value(image, "HWC")

@@ -34,7 +34,7 @@ __all__ = [
 
 def _applied(x: Value, function: Callable[[DataNode], DataNode]) -> Value:
     """Apply a function that supports images and volumes."""
-    return x.having(function(x.node)) if "D" in x.layout else x.mapped(function)
+    return x.with_node(function(x.node)) if "D" in x.layout else x.mapped(function)
 
 
 def _window(x: Value, width: int, height: int, depth: int, places: tuple[float, float, float]) -> dict[str, Any]:
@@ -128,8 +128,8 @@ def CropMirrorNorm(
     if means is None or factors is None or any(factor == 0 for factor in factors):
         part = _applied(images, lambda image: dali.crop(image, **window)) if window else images
         part = _applied(part, dali.flip) if mirror else part
-        result = part.having((part.node - mean.node) * inv_std.node)
-        return cast(result.having(dali.reinterpret(result.node, layout=images.layout)), dtype)
+        result = part.with_node((part.node - mean.node) * inv_std.node)
+        return cast(result.with_node(dali.reinterpret(result.node, layout=images.layout)), dtype)
     # The operator supports both layouts; for an image with both, the one that exists in memory is used.
     source = images.node if images.interleaved is None else images.interleaved
     node = dali.crop_mirror_normalize(
@@ -141,7 +141,7 @@ def CropMirrorNorm(
         output_layout=images.layout,
         **window,
     )
-    return replace(images.having(node), is_bfloat16=dtype == types.BFLOAT16)
+    return replace(images.with_node(node), is_bfloat16=dtype == types.BFLOAT16)
 
 
 def _per_channel(value: Value) -> list[float] | None:
@@ -302,7 +302,7 @@ def Normalize(
     if not axes or axis >> count:
         raise ArgumentValueError(f"axis must be a non-empty bit mask of the {count} dimensions; got {axis:#b}.")
     node = dali.normalize(x.node, axes=sorted(axes), epsilon=1e-5, scale=scale, shift=shift)
-    return cast(x.having(node), dtype)
+    return cast(x.with_node(node), dtype)
 
 
 @operator()
@@ -332,7 +332,7 @@ def GaussianBlur(
     """
     del minSigma, shape
     window = 2 * int(np.ceil(3 * maxSigma)) + 1
-    return cast(x.having(dali.gaussian_blur(x.node, sigma=sigmas.node, window_size=window)), dtype)
+    return cast(x.with_node(dali.gaussian_blur(x.node, sigma=sigmas.node, window_size=window)), dtype)
 
 
 _PAD_POLICIES = {0: "pad", 1: "reflect_101", 2: "edge", 3: "reflect"}
@@ -378,4 +378,4 @@ def Pad(
         out_of_bounds_policy=_PAD_POLICIES[mode],
         fill_values=value,
     )
-    return cast(x.having(node), dtype)
+    return cast(x.with_node(node), dtype)

@@ -81,14 +81,14 @@ def Where(_: Lowering, condition: Value, a: Value, b: Value, /) -> Value:
 
     node = dali.cast_like(_computed(chosen, condition, a, b), a.node)
     node = dali.reinterpret(node, layout=a.layout) if a.layout else node
-    return replace(a.having(node), batched=condition.batched or a.batched or b.batched)
+    return replace(a.with_node(node), batched=condition.batched or a.batched or b.batched)
 
 
-def _place(x: Value, dimension: int, find: Callable[..., _Array]) -> Value:
-    def places(data: _Array) -> _Array:
+def _extremum_indices(x: Value, dimension: int, find: Callable[..., _Array]) -> Value:
+    def indices(data: _Array) -> _Array:
         return find(data, axis=dimension, keepdims=True).astype(np.int32)
 
-    node = _computed(places, x)
+    node = _computed(indices, x)
     return Value(dali.reinterpret(node, layout=x.layout) if x.layout else node, x.layout, x.batched)
 
 
@@ -99,8 +99,8 @@ def ReduceMin(_: Lowering, x: Value, /, *, reductionDimension: int) -> tuple[Val
     The first of equal elements is used. Unused indices are not computed.
     """
     dimension = axis_of(x, reductionDimension, "ReduceMin")
-    least = x.having(dali.reductions.min(x.node, axes=[dimension], keep_dims=True))
-    return least, _place(x, dimension, np.argmin)
+    minimum = x.with_node(dali.reductions.min(x.node, axes=[dimension], keep_dims=True))
+    return minimum, _extremum_indices(x, dimension, np.argmin)
 
 
 @operator(outputs=2)
@@ -110,5 +110,5 @@ def ReduceMax(_: Lowering, x: Value, /, *, reductionDimension: int) -> tuple[Val
     The first of equal elements is used. Unused indices are not computed.
     """
     dimension = axis_of(x, reductionDimension, "ReduceMax")
-    greatest = x.having(dali.reductions.max(x.node, axes=[dimension], keep_dims=True))
-    return greatest, _place(x, dimension, np.argmax)
+    maximum = x.with_node(dali.reductions.max(x.node, axes=[dimension], keep_dims=True))
+    return maximum, _extremum_indices(x, dimension, np.argmax)

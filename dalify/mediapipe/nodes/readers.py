@@ -56,9 +56,9 @@ def labeled_files(
         if file_classes is None or len(file_classes) != len(file_list):
             raise ArgumentValueError("file_list needs file_classes with the class of each file.")
         known = sorted(set(file_classes)) if class_list is None else list(class_list)
-        strange = next((name for name in file_classes if name not in known), None)
-        if strange is not None:
-            raise ArgumentValueError(f"the class {strange!r} of file_classes is not in class_list.")
+        unknown = next((name for name in file_classes if name not in known), None)
+        if unknown is not None:
+            raise ArgumentValueError(f"the class {unknown!r} of file_classes is not in class_list.")
         numbers = {name: number for number, name in enumerate(known)}
         return [str(path) for path in file_list], np.array([numbers[name] for name in file_classes])
     if not folder:
@@ -270,10 +270,10 @@ def _numpy_files(
         raise ReaderError(f"the outputs need the same positive number of files; found {lengths}.")
     for each in lists:
         ending = _ARCHIVE if each[0].endswith(_ARCHIVE) else ".npy"
-        strange = next((path for path in each if not path.endswith(ending)), None)
-        if strange is not None:
+        mismatched = next((path for path in each if not path.endswith(ending)), None)
+        if mismatched is not None:
             raise ReaderError(
-                f"files must be named {ending}, like the first of their list; got {strange}.",
+                f"files must be named {ending}, like the first of their list; got {mismatched}.",
                 hint="Store arrays with numpy.save.",
             )
     return lists

@@ -57,12 +57,12 @@ def default_boxes() -> np.ndarray[Any, Any]:
     return np.concatenate([centered[:, :2] - half, centered[:, :2] + half], axis=1)
 
 
-def _counted(node: DataNode, lengths: Value) -> DataNode:
+def _without_padding(node: DataNode, lengths: Value) -> DataNode:
     """Remove the padding."""
     return node[0 : dali.cast(lengths.node, dtype=DALIDataType.INT32)]
 
 
-def _filled(node: DataNode) -> DataNode:
+def _with_padding(node: DataNode) -> DataNode:
     return dali.pad(node, axes=[0], shape=[MAX_BOXES])
 
 
@@ -110,9 +110,9 @@ def SSDCropWindowGen(
     if num_iterations < 1:
         raise ArgumentValueError(f"num_iterations must be at least 1; got {num_iterations}.")
     anchor, extent, kept, kept_labels = dali.random_bbox_crop(
-        _counted(boxes.node, lengths),
-        _counted(labels.node, lengths),
-        thresholds=[0.0, *(float(least) for least in min_iou)],
+        _without_padding(boxes.node, lengths),
+        _without_padding(labels.node, lengths),
+        thresholds=[0.0, *(float(iou) for iou in min_iou)],
         scaling=[min_width, max_width],
         aspect_ratio=[min_ratio, max_ratio],
         num_attempts=num_iterations,
@@ -127,9 +127,9 @@ def SSDCropWindowGen(
     window = dali.cat(start / pixels, (end - start) / pixels, axis=0)
     count = dali.cast_like(kept.shape()[0], lengths.node)
     return (
-        boxes.having(_filled(kept)),
-        labels.having(_filled(kept_labels)),
-        lengths.having(count),
+        boxes.with_node(_with_padding(kept)),
+        labels.with_node(_with_padding(kept_labels)),
+        lengths.with_node(count),
         Value(dali.cast(window, dtype=DALIDataType.FLOAT)),
     )
 
@@ -149,7 +149,9 @@ def SSDBBoxFlip(context: Lowering, is_flip: Value, boxes: Value, lengths: Value,
     """
     del context
     chosen = dali.cast(is_flip.node, dtype=DALIDataType.INT32)
-    return boxes.having(_filled(dali.bb_flip(_counted(boxes.node, lengths), ltrb=True, horizontal=chosen)))
+    return boxes.with_node(
+        _with_padding(dali.bb_flip(_without_padding(boxes.node, lengths), ltrb=True, horizontal=chosen))
+    )
 
 
 @operator(outputs=2)
@@ -173,12 +175,12 @@ def SSDEncode(
     """
     del context
     encoded, classes = dali.box_encoder(
-        _counted(boxes.node, lengths),
-        dali.cast(_counted(labels.node, lengths), dtype=DALIDataType.INT32),
+        _without_padding(boxes.node, lengths),
+        dali.cast(_without_padding(labels.node, lengths), dtype=DALIDataType.INT32),
         anchors=default_boxes().ravel().tolist(),
         criteria=criteria,
     )
-    return boxes.having(encoded), labels.having(dali.cast_like(classes, labels.node))
+    return boxes.with_node(encoded), labels.with_node(dali.cast_like(classes, labels.node))
 
 
 def _results(arguments: Mapping[str, Any]) -> int:
@@ -218,10 +220,10 @@ def SSDMetadata(
         ids, sizes, boxes, labels, lengths; with a crop, also the windows for ``ImageDecoder``.
     """
     del workers
-    strange = next((step for step in serialize if step not in _STAGES), None)
-    if strange is not None:
+    unknown = next((step for step in serialize if step not in _STAGES), None)
+    if unknown is not None:
         names = [f"MetadataOps.{name}" for name in _STAGES.values()]
-        raise ArgumentValueError(option_error_text("serialize", strange, names))
+        raise ArgumentValueError(option_error_text("serialize", unknown, names))
     if MetadataOps.flip in serialize and flip is None:
         raise ArgumentTypeError("the step MetadataOps.flip needs the input flip, one number for each image.")
     windows = []

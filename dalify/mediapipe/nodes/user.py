@@ -94,16 +94,16 @@ def _seed(context: Lowering, seed: int | None) -> int | None:
     return context.seed if seed is None else seed
 
 
-def _made(cls: Any, params: dict[str, Any], framework: FrameworkParams) -> Any:
+def _create(cls: Any, params: dict[str, Any], framework: FrameworkParams) -> Any:
     """Create a user's object: older classes take one argument, newer ones two."""
     if not callable(cls):
         return cls
-    places = [
+    positional = [
         item
         for item in inspect.signature(cls).parameters.values()
         if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD, item.VAR_POSITIONAL)
     ]
-    takes_two = len(places) > 1 or any(item.kind is item.VAR_POSITIONAL for item in places)
+    takes_two = len(positional) > 1 or any(item.kind is item.VAR_POSITIONAL for item in positional)
     return cls(params, framework) if takes_two else cls(params)
 
 
@@ -124,7 +124,7 @@ def MediaExtReaderOp(
         `num_outputs` batches.
     """
     params = {"priv_params": priv_params, "seed": _seed(context, seed), "num_outputs": num_outputs}
-    return _read(context, _made(impl, params, FrameworkParams(context.batch_size)), num_outputs)
+    return _read(context, _create(impl, params, FrameworkParams(context.batch_size)), num_outputs)
 
 
 def _read(context: Lowering, reader: Any, num_outputs: int) -> tuple[Value, ...]:
@@ -168,7 +168,7 @@ def registered_reader(spec: OperatorSpec) -> type[Operation]:
     return operator(outputs=spec.num_outputs, inputs=(0, 0))(lower)
 
 
-def _called(
+def _call_function(
     context: Lowering, function: Any, xs: Sequence[Value], dtypes: Sequence[str | None], has_batch: bool, letters: str
 ) -> tuple[Value, ...]:
     """Call a user's function once per batch."""
@@ -242,7 +242,7 @@ def MediaFunc(
     params = {"shape": extents, "dtype": dtype, "seed": _seed(context, seed), "priv_params": priv_params}
     has_batch = len(extents) > 0 and int(extents[-1]) == context.batch_size
     letters = layout[:-1][::-1] if has_batch else layout[::-1]
-    return _called(context, func(params), xs, [dtype], has_batch, letters)[0]
+    return _call_function(context, func(params), xs, [dtype], has_batch, letters)[0]
 
 
 @operator(inputs=(1, 10), outputs="num_outputs")
@@ -271,5 +271,5 @@ def ExtCpuOp(
         its results.
     """
     params = {"priv_params": priv_params, "seed": _seed(context, seed), "num_outputs": num_outputs}
-    function = _made(impl, params, FrameworkParams(context.batch_size))
-    return _called(context, function, xs, [dtype] * num_outputs, True, "")
+    function = _create(impl, params, FrameworkParams(context.batch_size))
+    return _call_function(context, function, xs, [dtype] * num_outputs, True, "")

@@ -19,7 +19,7 @@ from dalify.data import DALIDataType
 from dalify.mediapipe.media_types import clipSampler, ftype, imgtype, randomCropType, to_dalify_type
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.node import Lowering, Value, extents, operator, seed_of
-from dalify.mediapipe.nodes.decoders import RANDOM_CROPS, check_output, covering, cut, filter_of
+from dalify.mediapipe.nodes.decoders import RANDOM_CROPS, check_output, crop_pixels, filter_of, resize_and_center_crop
 from dalify.mediapipe.nodes.readers import labeled_files, path_rows
 from dalify.mediapipe.slicing import IndexedReader, Indices, SlicedOrder
 
@@ -58,12 +58,12 @@ class _Clips:
         firsts = firsts if start is None else firsts[:1]
         self.numbers: Indices = numbers[firsts[:, None] + np.arange(frames)]
 
-    def chosen(self, most: int, sampler: int, random: np.random.Generator) -> Indices:
+    def selected(self, maximum: int, sampler: int, random: np.random.Generator) -> Indices:
         """Return the clips of this video for an epoch."""
         count = len(self.numbers)
         if sampler == clipSampler.RANDOM_SAMPLER:
-            return np.sort(random.permutation(count)[:most])
-        return np.floor(np.linspace(0, count - 1, min(most, count))).astype(np.int64)
+            return np.sort(random.permutation(count)[:maximum])
+        return np.floor(np.linspace(0, count - 1, min(maximum, count))).astype(np.int64)
 
 
 class _ClipReader(IndexedReader):
@@ -74,30 +74,30 @@ class _ClipReader(IndexedReader):
         order: SlicedOrder,
         batch_size: int,
         videos: list[tuple[str, np.generic, _Clips]],
-        most: int,
+        maximum: int,
         sampler: int,
     ) -> None:
         super().__init__(order, batch_size, self._clips)
         self._videos = videos
-        self._most = most
+        self._maximum = maximum
         self._sampler = sampler
         # The same selection on all devices: each reads its own items of it.
-        self._choice = np.random.default_rng(order.seed)
-        self._chosen: list[tuple[str, np.generic, Indices]] = []
+        self._selection_random = np.random.default_rng(order.seed)
+        self._selected: list[tuple[str, np.generic, Indices]] = []
 
     def start_epoch(self) -> None:
         super().start_epoch()
-        self._chosen = [
+        self._selected = [
             (path, label, clips.numbers[clip])
             for path, label, clips in self._videos
-            for clip in clips.chosen(self._most, self._sampler, self._choice)
+            for clip in clips.selected(self._maximum, self._sampler, self._selection_random)
         ]
 
     def _clips(self, items: Indices, _: int) -> tuple[Any, ...]:
-        chosen = [self._chosen[item] for item in items]
-        numbers = np.stack([each[2] for each in chosen]).astype(np.int32)
-        labels = np.array([each[1] for each in chosen])
-        return path_rows([each[0] for each in chosen]), labels, numbers - numbers[:, :1], numbers[:, :1]
+        selected = [self._selected[item] for item in items]
+        numbers = np.stack([each[2] for each in selected]).astype(np.int32)
+        labels = np.array([each[1] for each in selected])
+        return path_rows([each[0] for each in selected]), labels, numbers - numbers[:, :1], numbers[:, :1]
 
 
 @operator(outputs=4)
@@ -179,9 +179,9 @@ def ReadVideoDatasetFromDir(
     videos = [video for video in videos if len(video[2].numbers)]
     if not videos:
         raise ReaderError(f"none of the {len(paths)} videos has {frames_per_clip} frames from start_frame_index on.")
-    most = 1 if fixed_clip_mode else clips_per_video
+    maximum = 1 if fixed_clip_mode else clips_per_video
     order = SlicedOrder(
-        sum(min(most, len(clips.numbers)) for _, _, clips in videos),
+        sum(min(maximum, len(clips.numbers)) for _, _, clips in videos),
         context.batch_size,
         shuffle=shuffle,
         seed=seed,
@@ -191,7 +191,7 @@ def ReadVideoDatasetFromDir(
         drop_remainder=drop_remainder,
         pad_remainder=pad_remainder,
     )
-    reader = _ClipReader(order, context.batch_size, videos, most, sampler)
+    reader = _ClipReader(order, context.batch_size, videos, maximum, sampler)
     number = DALIDataType.INT32
     nodes = context.read(reader, 4, dtype=[DALIDataType.UINT8, kind, number, number], ndim=[1, 0, 1, 1])
     kinds = ("path", "", "frames", "first")
@@ -264,10 +264,10 @@ def VideoDecoder(
         )
         clip = dali.slice(clip, start=anchor, shape=size, axes=_IMAGE_AXES)
     if random_crop_type == randomCropType.CENTER_CROP:
-        clip = covering(clip, height, width, interpolation)
+        clip = resize_and_center_crop(clip, height, width, interpolation)
     else:
         clip = dali.resize(clip, size=[height, width], interp_type=interpolation)
-    clip = cut(clip, crop_after_resize, _IMAGE_AXES)
+    clip = crop_pixels(clip, crop_after_resize, _IMAGE_AXES)
     if output_format == imgtype.RGB_P:
         return Value(dali.transpose(clip, perm=[0, 3, 1, 2]), "FCHW")
     return Value(clip, "FHWC")

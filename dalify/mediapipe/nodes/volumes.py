@@ -14,7 +14,7 @@ from dalify.mediapipe.node import Lowering, Value, extents, operator, seed_of
 
 __all__ = ["BasicCrop", "RandomBiasedCrop", "Zoom"]
 
-_LINE_UP = [1, 2, 3]
+_SPATIAL_AXES = [1, 2, 3]
 
 
 def _check(*values: Value) -> None:
@@ -49,7 +49,7 @@ def BasicCrop(
     place = 0.5 if center_crop else 0.0
     size = extents(patch_size, 3, "patch_size")
     patch = dali.crop(volume.node, crop=size, crop_pos_x=place, crop_pos_y=place, crop_pos_z=place)
-    return volume.having(patch)
+    return volume.with_node(patch)
 
 
 @operator(outputs=2)
@@ -94,9 +94,9 @@ def RandomBiasedCrop(
     )
 
     def part(volume: DataNode) -> DataNode:
-        return dali.slice(volume, start=anchor, shape=patch, axes=_LINE_UP)
+        return dali.slice(volume, start=anchor, shape=patch, axes=_SPATIAL_AXES)
 
-    return images.having(part(images.node)), labels.having(part(labels.node))
+    return images.with_node(part(images.node)), labels.with_node(part(labels.node))
 
 
 @operator(outputs=2)
@@ -130,8 +130,8 @@ def Zoom(
 
     def zoomed(volume: DataNode, filter_type: DALIInterpType) -> DataNode:
         shape = dali.cast(volume.shape(), dtype=integer)[1:]
-        middle = dali.slice(volume, start=(shape - size) // 2, shape=size, axes=_LINE_UP)
+        middle = dali.slice(volume, start=(shape - size) // 2, shape=size, axes=_SPATIAL_AXES)
         return dali.resize(middle, size=patch, interp_type=filter_type, antialias=False)
 
     image = zoomed(images.node, DALIInterpType.INTERP_CUBIC)
-    return images.having(image), labels.having(zoomed(labels.node, DALIInterpType.INTERP_NN))
+    return images.with_node(image), labels.with_node(zoomed(labels.node, DALIInterpType.INTERP_NN))
