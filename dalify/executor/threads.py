@@ -124,6 +124,8 @@ def _end_threads() -> None:
             close()
             _ending.add(thread)
     for thread in list(_ending):
+        if thread.ident is None:
+            continue  # Ctrl-C came before it was started
         thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
         if thread.is_alive():
             leave_running()
