@@ -51,6 +51,10 @@ def step_class(operator: Operator, device: str, is_emulated: bool) -> type[Kerne
     is_compiled = is_emulated and os.environ.get(_VARIABLE) != "torch" and reason_against("cpu") is not None
     if is_compiled and compiled is not None and compiled.takes_samples:
         return CompiledStep
+    if is_compiled and operator.is_batchwise and not operator.is_serial:
+        # One function for both devices computes with what its batches consist of.
+        shared = compiled is not None and compiled.function is operator.kernels["gpu"].function
+        return CompiledGroupStep if shared else None
     if not operator.kernels["gpu"].takes_samples:
         return None
     return CompiledGroupStep if is_compiled and compiled is not None else DeviceSamplesStep
@@ -121,6 +125,17 @@ class _Compiled(KernelStep):
         arrays = [None if batch is None else _with_arrays(batch) for batch in inputs]
         return [_with_tensors(batch) for batch in super()._groupwise(frame, arrays, arguments, draws, count)]
 
+    def _batchwise(
+        self,
+        frame: Frame,
+        inputs: list[Batch | None],
+        arguments: dict[str, Any],
+        draws: SampleDraws | None,
+        count: int,
+    ) -> list[Batch]:
+        arrays = [None if batch is None else _with_arrays(batch) for batch in inputs]
+        return [_with_tensors(batch) for batch in super()._batchwise(frame, arrays, arguments, draws, count)]
+
     def _allocate(self, frame: Frame, output: int, start: int, count: int, spec: Spec) -> Any:
         assert spec.shape is not None, f"dalify bug: {self._operator.name} gave no shape"
         assert spec.dtype is not None, f"dalify bug: {self._operator.name} gave no type"
@@ -138,7 +153,7 @@ class CompiledStep(_Compiled, SamplesStep):
 
 
 class CompiledGroupStep(_Compiled):
-    """Calls the kernel of the CPU for groups of samples, as on the CPU."""
+    """Calls the kernel of the CPU for groups of samples or the whole batch, as on the CPU."""
 
 
 def _with_arrays(batch: Batch) -> Batch:

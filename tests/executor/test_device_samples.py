@@ -403,6 +403,9 @@ def test_an_accelerator_runs_its_own_kernels(monkeypatch: pytest.MonkeyPatch) ->
     assert step_class(resize, "gpu", is_emulated=False) is DeviceSamplesStep
     assert step_class(resize, "gpu", is_emulated=True) is CompiledStep
     assert step_class(find("transpose"), "gpu", is_emulated=True) is CompiledGroupStep
+    assert step_class(find("multi_paste"), "gpu", is_emulated=True) is CompiledGroupStep
+    assert step_class(find("multi_paste"), "gpu", is_emulated=False) is None
+    assert step_class(find("python_function"), "gpu", is_emulated=True) is None  # users' functions get tensors
     monkeypatch.setenv("DALIFY_EMULATED_KERNELS", "torch")
     assert step_class(resize, "gpu", is_emulated=True) is DeviceSamplesStep
 
