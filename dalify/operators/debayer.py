@@ -107,11 +107,13 @@ def _planes(x: Any, out: Any, layout: str) -> tuple[Any, Any]:
     return flat_frames(x, layout).reshape(target.shape[:3]), target
 
 
-def _check_positions(rows: np.ndarray) -> None:
-    wrong = ((rows < 0) | (rows > 1)).any(axis=1)
-    if wrong.any():
+def _check_positions(rows: np.ndarray, owners: np.ndarray) -> None:
+    """Raise an error for a wrong position; `owners` is the sample of each row."""
+    wrong = np.flatnonzero(((rows < 0) | (rows > 1)).any(axis=1))
+    if len(wrong):
         raise ArgumentValueError(
-            f"blue_position must be a row and a column, each 0 or 1; got {rows[wrong][0].tolist()}."
+            f"blue_position must be a row and a column, each 0 or 1; got {rows[wrong[0]].tolist()}.",
+            sample=int(owners[wrong[0]]),
         )
 
 
@@ -119,8 +121,9 @@ def _check_positions(rows: np.ndarray) -> None:
 def _(out: np.ndarray, x: np.ndarray, *, algorithm: str | None, blue_position: np.ndarray, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     source, target = _planes(x, out, layout)
-    positions = per_frame(pairs(blue_position), frame_count(layout, spec.shape or ()), "blue_position", 2)
-    _check_positions(positions)
+    frames = frame_count(layout, spec.shape or ())
+    positions = per_frame(pairs(blue_position), frames, "blue_position", 2)
+    _check_positions(positions, np.repeat(np.arange(len(x)), frames))
     is_bilinear = algorithm in (None, "bilinear_ocv") and source.dtype == np.uint8
     if is_bilinear and source.shape[1] >= _MIN_EXTENT and source.shape[2] >= MIN_WIDTH:
         demosaic_frames(target, source, (1 + positions) % 2)
@@ -183,8 +186,9 @@ def _correlate(out, padded, blue_row, blue_column):
 def _(out: DeviceSamples, x: DeviceSamples, *, algorithm: str | None, blue_position: Vectors, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     rows = per_frame_of_samples(pairs(blue_position), x, layout, "blue_position", 2)
-    _check_positions(rows)
-    source, target = folded_frames(x, layout), folded_frames(out, "FHWC" if layout.startswith("F") else "HWC")
+    source, owners = x.folded(int(layout.startswith("F")))
+    _check_positions(rows, np.arange(len(x)) if owners is None else owners)
+    target = folded_frames(out, "FHWC" if layout.startswith("F") else "HWC")
     source = source.reshaped(source.shapes[:, :2])
     if algorithm == "vng_ocv":  # branches per pixel over eight directions: left to OpenCV, on the host
         _demosaic_on_host(target, source, rows)

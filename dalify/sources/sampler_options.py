@@ -34,7 +34,7 @@ class SamplerOptions:
         by_file: whether files contain many entries each.
 
     Raises:
-        ArgumentValueError: a value is out of range, or two options exclude each other.
+        ArgumentValueError: a value is out of range, or two options cannot be used together.
     """
 
     size: int

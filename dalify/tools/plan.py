@@ -67,49 +67,57 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Example: %(prog)s --gpus 8 --images-per-second 3000",
     )
     job = parser.add_argument_group("the job")
-    job.add_argument("--gpus", type=_count(), required=True, help="total number")
-    job.add_argument("--images-per-second", type=_number(), required=True, help="that ONE GPU takes")
-    job.add_argument("--batch-size", type=_count(), default=64, help="of each GPU (%(default)s)")
+    job.add_argument("--gpus", type=_count(), required=True, help="total number of GPUs")
+    job.add_argument(
+        "--images-per-second", type=_number(), required=True, help="images per second that ONE GPU processes"
+    )
+    job.add_argument("--batch-size", type=_count(), default=64, help="batch size of each GPU (%(default)s)")
     job.add_argument("--prefetch", type=_count(), default=2, help="prefetch_queue_depth (%(default)s)")
     machines = parser.add_argument_group("machines")
-    machines.add_argument("--gpus-per-node", type=_count(), default=8, help="(%(default)s)")
-    machines.add_argument("--cores-per-node", type=_count(), default=64, help="of one with GPUs (%(default)s)")
-    machines.add_argument("--cores-per-cpu-node", type=_count(), default=64, help="of one without (%(default)s)")
+    machines.add_argument("--gpus-per-node", type=_count(), default=8, help="GPUs of a machine (%(default)s)")
     machines.add_argument(
-        "--gbit-per-node", type=_number(), default=100.0, help="network, in each direction, for data alone (100)"
+        "--cores-per-node", type=_count(), default=64, help="CPU cores of a machine with GPUs (%(default)s)"
     )
     machines.add_argument(
-        "--trainer-cores", type=_count(0), default=1, help="for each GPU, not to be used for data (%(default)s)"
+        "--cores-per-cpu-node", type=_count(), default=64, help="CPU cores of a machine without GPUs (%(default)s)"
     )
     machines.add_argument(
-        "--headroom", type=_number(may_be_equal=True, at_most=10), default=0.1, help="cores to spare (0.1: a tenth)"
+        "--gbit-per-node", type=_number(), default=100.0, help="network bandwidth for data, in each direction (100)"
+    )
+    machines.add_argument(
+        "--trainer-cores", type=_count(0), default=1, help="CPU cores per GPU that the training needs (%(default)s)"
+    )
+    machines.add_argument(
+        "--headroom", type=_number(may_be_equal=True, at_most=10), default=0.1, help="fraction of spare cores (0.1)"
     )
     images = parser.add_argument_group("images")
-    images.add_argument("--megapixels", type=_number(at_most=1e6), help=f"as they are stored ({_MEGAPIXELS})")
+    images.add_argument("--megapixels", type=_number(at_most=1e6), help=f"size of the stored images ({_MEGAPIXELS})")
     images.add_argument(
-        "--bytes-per-image", type=_number(), help=f"as they are stored ({_JPEG_BYTES_PER_MEGAPIXEL:,} per megapixel)"
+        "--bytes-per-image", type=_number(), help=f"size of the files ({_JPEG_BYTES_PER_MEGAPIXEL:,} per megapixel)"
     )
-    images.add_argument("--size", type=_count(), help="height and width that the network gets, with 3 channels (224)")
-    images.add_argument("--values-per-image", type=_count(), help="that the network gets, instead of --size")
-    images.add_argument("--dtype", choices=DTYPE_BYTES, help="that the network gets (float32)")
-    costs = parser.add_argument_group("measurements of yours")
+    images.add_argument("--size", type=_count(), help="height and width of the output, with 3 channels (224)")
+    images.add_argument("--values-per-image", type=_count(), help="elements of an output image, instead of --size")
+    images.add_argument("--dtype", choices=DTYPE_BYTES, help="element type of the output (float32)")
+    costs = parser.add_argument_group("your measurements")
     costs.add_argument(
-        "--images-per-second-per-core", type=_number(), help="of the whole pipeline; instead of the constants"
+        "--images-per-second-per-core",
+        type=_number(),
+        help="throughput of the whole pipeline, instead of the constants",
     )
     costs.add_argument(
         "--measure",
         metavar="MODULE:FUNCTION",
         help="function without arguments that returns a pipeline; its CPU time per image and its output are measured",
     )
-    costs.add_argument("--seconds", type=_number(), default=5.0, help="that --measure takes (5)")
+    costs.add_argument("--seconds", type=_number(), default=5.0, help="duration of --measure (5)")
     costs.add_argument(
         "--python-ms",
         type=_number(may_be_equal=True),
         default=0.0,
-        help="CPU ms per image in Python functions of yours, part of --images-per-second-per-core and --measure (0)",
+        help="CPU ms per image in your Python functions, part of --images-per-second-per-core and --measure (0)",
     )
     costs.add_argument(
-        "--transport-s-per-gb", type=_number(may_be_equal=True), help="CPU seconds, sender and receiver together (0.3)"
+        "--transport-s-per-gb", type=_number(may_be_equal=True), help="CPU seconds of sender and receiver (0.3)"
     )
     costs.add_argument("--process-mb", type=_number(may_be_equal=True), help="memory of a process (200)")
     return parser
@@ -141,15 +149,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _costs(given: argparse.Namespace) -> Costs:
     if given.measure and given.images_per_second_per_core:
-        raise ArgumentValueError("--measure and --images-per-second-per-core exclude each other.")
+        raise ArgumentValueError("--measure and --images-per-second-per-core cannot be used together.")
     if given.size and given.values_per_image:
-        raise ArgumentValueError("--size and --values-per-image exclude each other.")
+        raise ArgumentValueError("--size and --values-per-image cannot be used together.")
     is_measured = bool(given.measure or given.images_per_second_per_core)
     if is_measured and given.megapixels and given.bytes_per_image:
-        raise ArgumentValueError("--megapixels means nothing where the pipeline is measured; leave it out.")
+        raise ArgumentValueError(
+            "--megapixels has no effect if the pipeline is measured and --bytes-per-image is specified; omit it."
+        )
     if given.measure and (given.size or given.values_per_image or given.dtype):
         raise ArgumentValueError(
-            "--measure tells what the network gets; leave --size, --values-per-image, --dtype out."
+            "--measure determines the output of the pipeline; omit --size, --values-per-image and --dtype."
         )
     megapixels = given.megapixels or _MEGAPIXELS
     stored_bytes = given.bytes_per_image or megapixels * _JPEG_BYTES_PER_MEGAPIXEL

@@ -137,7 +137,7 @@ def test_no_sharding_and_not_both() -> None:
     with pytest.raises(AssertionError, match="must be a sharding of JAX"):
         plugin.DALIGenericIterator(counted(), ["x"], sharding="b")
     sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
-    with pytest.raises(ArgumentValueError, match="exclude each other"):
+    with pytest.raises(ArgumentValueError, match="cannot be used together"):
         plugin.data_iterator(output_map=["x"], sharding=sharding, devices=jax.devices())
 
 

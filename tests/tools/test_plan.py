@@ -83,16 +83,16 @@ def test_the_table_says_why_a_way_does_not_fit(capsys: pytest.CaptureFixture[str
         (["--megapixels", "0"], "--megapixels: must be above 0"),
         (["--dtype", "int4"], "--dtype: invalid choice: 'int4'"),
         (["--size", "0"], "--size: must be at least 1"),
-        (["--size", "224", "--values-per-image", "3"], "--size and --values-per-image exclude each other"),
+        (["--size", "224", "--values-per-image", "3"], "--size and --values-per-image cannot be used together"),
         (
             ["--images-per-second-per-core", "1000", "--measure", "a:b"],
-            "--measure and --images-per-second-per-core exclude each other",
+            "--measure and --images-per-second-per-core cannot be used together",
         ),
         (["--images-per-second-per-core", "1000", "--python-ms", "2"], "--python-ms=2 is part of the 1 ms"),
         (["--measure", "nothing"], "--measure takes MODULE:FUNCTION"),
         (["--measure", "no_such_module:f"], "there is no module 'no_such_module'"),
         (["--measure", "math:no_such"], "math has no function 'no_such'"),
-        (["--measure", "a:b", "--dtype", "uint8"], "--measure tells what the network gets"),
+        (["--measure", "a:b", "--dtype", "uint8"], "--measure determines the output"),
     ],
 )
 def test_nonsense_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

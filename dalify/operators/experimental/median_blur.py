@@ -54,12 +54,14 @@ def median_blur(
     return x
 
 
-def _check_windows(rows: np.ndarray) -> None:
-    wrong = (rows % 2 == 0) | (rows < 1) | (rows > _MAX_WINDOW)
-    if wrong.any():
+def _check_windows(rows: np.ndarray, owners: np.ndarray) -> None:
+    """Raise an error for a wrong size; `owners` is the sample of each row."""
+    wrong = np.flatnonzero(((rows % 2 == 0) | (rows < 1) | (rows > _MAX_WINDOW)).any(axis=1))
+    if len(wrong):
         raise ArgumentValueError(
-            f"window_size must be odd and between 1 and {_MAX_WINDOW}; got {rows[wrong.any(axis=1)][0].tolist()}.",
+            f"window_size must be odd and between 1 and {_MAX_WINDOW}; got {rows[wrong[0]].tolist()}.",
             hint="For example window_size=[3, 3].",
+            sample=int(owners[wrong[0]]),
         )
 
 
@@ -123,7 +125,7 @@ def _(out: np.ndarray, x: np.ndarray, *, window_size: np.ndarray, spec: Spec) ->
     source, frames = planes(x, layout)
     target, _ = planes(out, layout)
     windows = per_frame(pairs(window_size), frames, "window_size", 2)
-    _check_windows(windows)
+    _check_windows(windows, np.repeat(np.arange(len(x)), frames))
     for images, results, (width, height) in zip(source, target, windows.tolist(), strict=True):
         for image, result in zip(images, results, strict=True):
             _blur(result, image, width, height)
@@ -133,9 +135,10 @@ def _(out: np.ndarray, x: np.ndarray, *, window_size: np.ndarray, spec: Spec) ->
 def _(out: DeviceSamples, x: DeviceSamples, *, window_size: Vectors, spec: Spec) -> None:
     layout = filter_layout(spec)
     rows = per_frame_of_samples(pairs(window_size), x, layout, "window_size", 2)
-    _check_windows(rows)
+    source, owners = x.folded(int(layout.startswith("F")))
+    _check_windows(rows, np.arange(len(x)) if owners is None else owners)
     axis = layout.index("H") - layout.startswith("F")
-    _blur_padded(folded_frames(out, layout), folded_frames(x, layout), windows=rows, axis=axis)
+    _blur_padded(folded_frames(out, layout), source, windows=rows, axis=axis)
 
 
 @on_padded  # the border repeats the edges, as padding does

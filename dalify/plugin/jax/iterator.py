@@ -47,7 +47,7 @@ class DALIGenericIterator(GenericIterator):
 
     Raises:
         IteratorArgumentError: the number of pipelines differs from the number of parts of the sharding, or arguments
-            exclude each other.
+            cannot be used together.
         ShapeError: (in an epoch) samples or batches differ in shape, or cannot be divided over the devices.
 
     Example:
@@ -271,7 +271,7 @@ def decorated(
     """
     if sharding is not None and devices is not None:
         raise IteratorArgumentError(
-            "sharding and devices exclude each other.", hint="sharding for jax.jit, devices for jax.pmap."
+            "sharding and devices cannot be used together.", hint="sharding for jax.jit, devices for jax.pmap."
         )
     if devices is not None:
         sharding = on_devices(devices)

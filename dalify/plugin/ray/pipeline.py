@@ -66,7 +66,9 @@ class RayPipeline(Pipeline):
         }
         given = {name: value for name, value in given.items() if value is not None}
         if pool is not None and given:
-            raise ArgumentValueError(f"pool and {', '.join(given)} exclude each other.", line=SourceLine.capture())
+            raise ArgumentValueError(
+                f"pool cannot be used together with {', '.join(given)}.", line=SourceLine.capture()
+            )
         parts = parts_of(pipe)
         if parts.builder.built is not None:
             raise PipelineStateError(
@@ -76,7 +78,7 @@ class RayPipeline(Pipeline):
             )
         if parts.options.processes:
             raise ArgumentValueError(
-                "processes= and Ray exclude each other.", line=parts.line, hint="Leave processes= out of the pipeline."
+                "processes= cannot be used together with Ray.", line=parts.line, hint="Omit processes= in the pipeline."
             )
         parts.builder.graph()
         self.__dict__.update(pipe.__dict__)  # including the attributes of a user's subclass, which its iter_setup reads

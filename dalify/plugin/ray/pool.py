@@ -63,7 +63,7 @@ class RayPool:
                 raise ArgumentValueError(f"{name} must be between 1 and {_MAX_WORKERS}; got {value}.")
         if self.workers is not None and (self.min_workers is not None or self.max_workers is not None):
             raise ArgumentValueError(
-                "workers, and min_workers or max_workers, exclude each other.",
+                "workers cannot be used together with min_workers or max_workers.",
                 hint="Give workers=8 for a fixed number, or min_workers=2, max_workers=8.",
             )
         if self.maximum < self.minimum:

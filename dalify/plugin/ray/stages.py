@@ -244,7 +244,8 @@ class RayStages:
             self._fail(
                 order,
                 WorkerError(
-                    f"batch {order.iteration.number} is lost: {order.deaths} workers died of it; {reason}",
+                    f"batch {order.iteration.number} is lost: {order.deaths} workers died while they computed it; "
+                    f"{reason}",
                     hint="Look for a crash in that code, or for a node running out of memory. The next batch follows.",
                 ),
             )

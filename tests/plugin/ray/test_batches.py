@@ -333,16 +333,16 @@ def test_workers_are_added_where_the_consumer_waits_and_removed_where_they_idle(
 def test_numbers_that_make_no_sense(photo_folder: Path) -> None:
     for given, error in (
         ({"workers": 0}, "workers must be between 1 and 4096; got 0"),
-        ({"workers": 2, "max_workers": 4}, "exclude each other"),
+        ({"workers": 2, "max_workers": 4}, "cannot be used together"),
         ({"min_workers": 3, "max_workers": 2}, "min_workers=3 is greater than max_workers=2"),
         ({"cpus_per_worker": 0}, "cpus_per_worker must be above 0"),
-        ({"workers": 2, "pool": RayPool(workers=2)}, "pool and workers exclude each other"),
+        ({"workers": 2, "pool": RayPool(workers=2)}, "pool cannot be used together with workers"),
     ):
         with pytest.raises(ArgumentValueError, match=error):
             RayPipeline(photos(photo_folder), **given)
     with pytest.raises(ArgumentTypeError, match="workers must be an integer; got 'two'"):
         RayPipeline(photos(photo_folder), workers="two")
-    with pytest.raises(ArgumentValueError, match="processes= and Ray exclude each other"):
+    with pytest.raises(ArgumentValueError, match="processes= cannot be used together with Ray"):
         RayPipeline(photos(photo_folder, processes=2))
     with pytest.raises(ArgumentTypeError, match="takes a Pipeline; got a str"):
         RayPipeline("photos")

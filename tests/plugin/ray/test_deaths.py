@@ -144,7 +144,7 @@ def test_a_batch_that_kills_every_worker_is_an_error(ray_cluster: RayCluster) ->
     ray_cluster.fill_up()
     pipe = RayPipeline(counted(dies_always), workers=1)
     found = [numbers_of(pipe.run()) for _ in range(2)]
-    with pytest.raises(WorkerError, match="batch 2 is lost: 5 workers died of it"):
+    with pytest.raises(WorkerError, match="batch 2 is lost: 5 workers died while they computed it"):
         pipe.run()
     found.append(numbers_of(pipe.run()))
     assert found == [[0, 1], [2, 3], [6, 7]]

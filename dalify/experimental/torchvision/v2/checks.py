@@ -23,10 +23,10 @@ def size_of(size: Any) -> tuple[int, ...]:
         ArgumentValueError: the number of values is wrong, or a value is below 1.
     """
     if not isinstance(size, int | list | tuple) or isinstance(size, bool):
-        raise ArgumentTypeError(f"size is an integer or a list of integers, not {type(size).__name__}.")
+        raise ArgumentTypeError(f"size must be an integer or a list of integers; got {type(size).__name__}.")
     found = integers(size, 1, 2)
     if min(found) < 1:
-        raise ArgumentValueError(f"size is positive, and {size!r} is not.")
+        raise ArgumentValueError(f"size must be positive; got {size!r}.")
     return found
 
 
@@ -43,7 +43,7 @@ def fraction(p: Any) -> float:
         ArgumentValueError: not a number between 0 and 1.
     """
     if not isinstance(p, int | float) or not 0.0 <= p <= 1.0:
-        raise ArgumentValueError(f"p is a number between 0 and 1, not {p!r}.")
+        raise ArgumentValueError(f"p must be a number between 0 and 1; got {p!r}.")
     return float(p)
 
 
@@ -60,14 +60,14 @@ def interval(values: Any, name: str, *, is_positive: bool = False) -> tuple[floa
         ArgumentValueError: the first number is greater than the second, or a number is not positive.
     """
     if not isinstance(values, list | tuple) or len(values) != 2:
-        raise ArgumentTypeError(f"{name} is two numbers (min, max), not {values!r}.")
+        raise ArgumentTypeError(f"{name} must be two numbers (min, max); got {values!r}.")
     if not all(isinstance(value, numbers.Real) for value in values):
-        raise ArgumentTypeError(f"{name} is two numbers (min, max), not {values!r}.")
+        raise ArgumentTypeError(f"{name} must be two numbers (min, max); got {values!r}.")
     low, high = float(values[0]), float(values[1])
     if is_positive and min(low, high) <= 0:
-        raise ArgumentValueError(f"{name} is positive, and {values!r} is not.")
+        raise ArgumentValueError(f"{name} must be positive; got {values!r}.")
     if low > high:
-        raise ArgumentValueError(f"{name} is (min, max), and in {values!r} the first is larger.")
+        raise ArgumentValueError(f"{name} must be (min, max), with min at most max; got {values!r}.")
     return low, high
 
 
@@ -89,7 +89,7 @@ def fill_of(fill: Any) -> list[float]:
     if isinstance(fill, numbers.Real):
         return [float(fill)]
     if not isinstance(fill, Sequence) or isinstance(fill, str) or not all(isinstance(v, numbers.Real) for v in fill):
-        raise ArgumentTypeError(f"fill is a number or one for each channel, not {fill!r}.")
+        raise ArgumentTypeError(f"fill must be a number, or one per channel; got {fill!r}.")
     if not fill:
-        raise ArgumentValueError("fill has no values.", hint="Write a number, or one for each channel.")
+        raise ArgumentValueError("fill must not be empty.", hint="Write a number, or one per channel.")
     return [float(value) for value in fill]

@@ -17,27 +17,27 @@ Limits = int | float | Sequence[int] | Sequence[float] | None
 
 def _factors(given: Any, name: str) -> tuple[float, float]:
     if given is None:
-        raise ArgumentValueError(f"{name} is a number, or two (min, max), not None.", hint="0 changes nothing.")
+        raise ArgumentValueError(f"{name} must be a number, or two (min, max); got None.", hint="0 changes nothing.")
     if isinstance(given, int | float):
         if given < 0:
-            raise ArgumentValueError(f"{name} is not negative, and {given!r} is.")
+            raise ArgumentValueError(f"{name} must not be negative; got {given!r}.")
         return max(0.0, 1.0 - given), 1.0 + given
     low, high = interval(tuple(given) if isinstance(given, Sequence) else given, name)
     if low < 0:
-        raise ArgumentValueError(f"{name} is not negative, and {given!r} is.")
+        raise ArgumentValueError(f"{name} must not be negative; got {given!r}.")
     return low, high
 
 
 def _angles(hue: Any) -> tuple[float, float]:
     if hue is None:
-        raise ArgumentValueError("hue is a number, or two (min, max), not None.", hint="0 changes nothing.")
+        raise ArgumentValueError("hue must be a number, or two (min, max); got None.", hint="0 changes nothing.")
     if isinstance(hue, int | float):
         if hue < 0:
-            raise ArgumentValueError(f"hue is not negative, and {hue!r} is.", hint="Write two numbers for a range.")
+            raise ArgumentValueError(f"hue must not be negative; got {hue!r}.", hint="Write two numbers for a range.")
         hue = (-hue, hue)
     low, high = interval(tuple(hue) if isinstance(hue, Sequence) else hue, "hue")
     if low < -0.5 or high > 0.5:
-        raise ArgumentValueError(f"hue lies between -0.5 and 0.5, and {hue!r} does not.")
+        raise ArgumentValueError(f"hue must be between -0.5 and 0.5; got {hue!r}.")
     return low, high
 
 
@@ -101,7 +101,7 @@ def check_channels(num_output_channels: Any) -> int:
         ArgumentValueError: neither 1 nor 3.
     """
     if num_output_channels not in (1, 3):
-        raise ArgumentValueError(f"num_output_channels is 1 or 3, not {num_output_channels!r}.")
+        raise ArgumentValueError(f"num_output_channels must be 1 or 3; got {num_output_channels!r}.")
     return int(num_output_channels)
 
 

@@ -28,7 +28,7 @@ def pixels_of(image: Image.Image) -> np.ndarray[Any, Any]:
     """
     if image.mode not in _MODES:
         raise ArgumentValueError(
-            f"a Pillow image of mode {image.mode!r} cannot be used; modes are L, RGB, and RGBA.",
+            f"Pillow images of mode {image.mode!r} are not supported; supported modes are L, RGB, and RGBA.",
             hint='Write image.convert("RGB").',
         )
     pixels = np.array(image)
@@ -53,7 +53,7 @@ def from_pixels(pixels: np.ndarray[Any, Any], mode: str | None = None) -> Image.
         mode = _OF_ONE_CHANNEL.get(pixels.dtype.name) if pixels.ndim == 2 else _BY_CHANNELS.get(pixels.shape[2])
         if mode is None:
             given = pixels.dtype.name if pixels.ndim == 2 else f"{pixels.shape[2]} channels"
-            raise ArgumentValueError(f"Pillow has no mode for images of {given}.", hint="Give one with mode=.")
+            raise ArgumentValueError(f"Pillow has no mode for images of {given}.", hint="Specify mode=.")
         if pixels.ndim == 3 and pixels.dtype != np.uint8:
             raise ArgumentTypeError(f"Pillow has no colors of type {pixels.dtype.name}.", hint="Convert to uint8.")
     return Image.frombytes(mode, (pixels.shape[1], pixels.shape[0]), np.ascontiguousarray(pixels).tobytes())

@@ -23,11 +23,13 @@ def blur_of(kernel_size: Any, sigma: Any) -> tuple[list[int], tuple[float, float
     sizes: Any = [kernel_size] if isinstance(kernel_size, int) else kernel_size
     is_list = isinstance(sizes, Sequence) and not isinstance(sizes, str) and len(sizes) in (1, 2)
     if not is_list or any(not isinstance(size, int) or size < 1 or size % 2 == 0 for size in sizes):
-        raise ArgumentValueError(f"kernel_size is an odd number, or two for width and height, not {kernel_size!r}.")
+        raise ArgumentValueError(
+            f"kernel_size must be an odd number, or two for width and height; got {kernel_size!r}."
+        )
     if isinstance(sigma, int | float):
         sigma = (sigma, sigma)
     if not isinstance(sigma, Sequence) or isinstance(sigma, str) or len(sigma) != 2:
-        raise ArgumentValueError(f"sigma is a number, or two (min, max), not {sigma!r}.")
+        raise ArgumentValueError(f"sigma must be a number, or two (min, max); got {sigma!r}.")
     return [int(sizes[0]), int(sizes[-1])], interval(tuple(sigma), "sigma", is_positive=True)
 
 

@@ -16,11 +16,11 @@ __all__ = ["Normalize", "normalized", "statistics"]
 
 def _values(given: Any, name: str) -> np.ndarray[Any, Any]:
     if not isinstance(given, Sequence | torch.Tensor | np.ndarray) or isinstance(given, str):
-        raise ArgumentTypeError(f"{name} is a list of numbers, one for each channel, not {type(given).__name__}.")
+        raise ArgumentTypeError(f"{name} must be a list of numbers, one per channel; got {type(given).__name__}.")
     try:
         return np.asarray(given, np.float32).reshape(-1)
     except (TypeError, ValueError) as error:
-        raise ArgumentTypeError(f"{name} is a list of numbers, one for each channel: {error}.") from None
+        raise ArgumentTypeError(f"{name} must be a list of numbers, one per channel: {error}.") from None
 
 
 def statistics(mean: Any, std: Any, inplace: bool) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -33,7 +33,7 @@ def statistics(mean: Any, std: Any, inplace: bool) -> tuple[np.ndarray[Any, Any]
     """
     deviations = _values(std, "std")
     if not deviations.all():
-        raise ArgumentValueError("std has a 0, and divides.")
+        raise ArgumentValueError(f"std must not be 0; got {std!r}.")
     means = _values(mean, "mean")
     if inplace:
         raise UnsupportedModeError("inplace=True is not supported.", hint="Take the result.")

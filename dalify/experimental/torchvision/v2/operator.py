@@ -199,4 +199,4 @@ def check_dimensions(data: Any) -> None:
         ShapeError: fewer than three dimensions.
     """
     if data.ndim < 3:
-        raise ShapeError(f"a tensor of images has the shape [..., C, H, W], and {tuple(data.shape)} has fewer axes.")
+        raise ShapeError(f"a tensor of images must have the shape [..., C, H, W]; got {tuple(data.shape)}.")

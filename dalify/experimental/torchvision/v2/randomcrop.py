@@ -43,7 +43,7 @@ class RandomCrop(Operator):
     ) -> None:
         super().__init__(device)
         if not isinstance(pad_if_needed, bool):
-            raise ArgumentTypeError(f"pad_if_needed is True or False, not {pad_if_needed!r}.")
+            raise ArgumentTypeError(f"pad_if_needed must be True or False; got {pad_if_needed!r}.")
         self.size = pair_of(size)
         self.padding = (0, 0, 0, 0) if padding is None else margins(padding)
         self.pad_if_needed = pad_if_needed

@@ -26,17 +26,15 @@ class ResizeRule:
     def __init__(self, size: Any, interpolation: Any, max_size: int | None, antialias: bool | None) -> None:
         self.filter = interp_type(interpolation)
         if size is None and max_size is None:
-            raise ArgumentValueError("neither size nor max_size is given.", hint="Write Resize(224).")
+            raise ArgumentValueError("specify size or max_size.", hint="Write Resize(224).")
         self.size = None if size is None else size_of(size)
         if max_size is not None:
             if max_size < 1:
-                raise ArgumentValueError(f"max_size is positive, and {max_size!r} is not.")
+                raise ArgumentValueError(f"max_size must be positive; got {max_size!r}.")
             if self.size is not None and len(self.size) == 2:
-                raise ArgumentValueError(
-                    f"max_size goes with one size, that of the shorter side, and not with {size!r}."
-                )
+                raise ArgumentValueError(f"max_size requires a single size, that of the shorter side; got {size!r}.")
             if self.size is not None and self.size[0] > max_size:
-                raise ArgumentValueError(f"max_size is at least size, and {max_size} is less than {self.size[0]}.")
+                raise ArgumentValueError(f"max_size must be at least size; got {max_size} and {self.size[0]}.")
         self.longest = max_size
         self.antialias = antialias is None or bool(antialias)
 

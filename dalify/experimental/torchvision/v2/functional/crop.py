@@ -77,14 +77,12 @@ def _rounded(top: Any, left: Any, height: Any, width: Any) -> Window:
         first_row, first_column = round(top), round(left)
         return first_row, first_column, round(top + height) - first_row, round(left + width) - first_column
     except TypeError as error:
-        raise ArgumentTypeError(f"top, left, height and width are numbers: {error}.") from None
+        raise ArgumentTypeError(f"top, left, height and width must be numbers: {error}.") from None
 
 
 def _integers(window: tuple[Any, Any, Any, Any]) -> Window:
     try:
         top, left, height, width = map(operator.index, window)
     except TypeError:
-        raise ArgumentTypeError(
-            f"top, left, height and width are integers for tensors, and {window!r} are not."
-        ) from None
+        raise ArgumentTypeError(f"top, left, height and width must be integers for tensors; got {window!r}.") from None
     return top, left, height, width

@@ -25,9 +25,9 @@ def get_dimensions(inpt: Any) -> list[int]:
     if isinstance(inpt, Image.Image):
         return [len(inpt.getbands()), inpt.height, inpt.width]
     if not isinstance(inpt, torch.Tensor | Tensor):
-        raise ArgumentTypeError(f"images are Pillow images or tensors, not {type(inpt).__name__}.")
+        raise ArgumentTypeError(f"an image must be a Pillow image or a tensor; got {type(inpt).__name__}.")
     if inpt.ndim < 2:
-        raise ArgumentTypeError(f"an image has two dimensions or more, and this tensor {inpt.ndim}.")
+        raise ArgumentTypeError(f"an image must have at least two dimensions; this tensor has {inpt.ndim}.")
     height, width = inpt.shape[-2:]
     return [1 if inpt.ndim == 2 else int(inpt.shape[-3]), int(height), int(width)]
 

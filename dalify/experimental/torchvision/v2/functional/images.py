@@ -40,7 +40,7 @@ def computed(inpt: Any, device: Any, change: Callable[[Images], Images]) -> Any:
         return from_pixels(_single(found).cpu().numpy())
     if not isinstance(inpt, torch.Tensor):
         raise ArgumentTypeError(
-            f"images are Pillow images or torch tensors, not {type(inpt).__name__}.",
+            f"an image must be a Pillow image or a torch tensor; got {type(inpt).__name__}.",
             hint="Write torch.from_numpy(array).permute(2, 0, 1) for an array [H, W, C].",
         )
     check_dimensions(inpt)

@@ -41,7 +41,7 @@ def to_tensor(inpt: Image.Image | np.ndarray[Any, Any]) -> torch.Tensor:
     """
     if isinstance(inpt, np.ndarray):
         if inpt.ndim not in (2, 3):
-            raise ShapeError(f"an image has the shape [H, W] or [H, W, C], and this array {inpt.shape}.")
+            raise ShapeError(f"an image must have the shape [H, W] or [H, W, C]; got {inpt.shape}.")
         found = _planes(inpt)
     elif isinstance(inpt, Image.Image):
         found = pil_to_tensor(inpt)
@@ -71,7 +71,7 @@ def to_pil_image(inpt: torch.Tensor, mode: str | None = None, input_layout: str 
     if not isinstance(inpt, torch.Tensor):
         raise ArgumentTypeError(f"to_pil_image takes tensors, not {type(inpt).__name__}.")
     if inpt.ndim != 3:
-        raise ShapeError(f"an image has three dimensions, {input_layout}, and this tensor {inpt.ndim}.")
+        raise ShapeError(f"an image must have three dimensions, {input_layout}; this tensor has {inpt.ndim}.")
     if inpt.dtype not in _TYPES:
         raise ArgumentTypeError(f"Pillow has no images of {inpt.dtype}.", hint="Convert to torch.uint8.")
     return from_pixels((inpt if input_layout == "HWC" else inpt.permute(1, 2, 0)).cpu().numpy(), mode)
