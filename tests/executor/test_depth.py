@@ -10,21 +10,42 @@ import numpy as np
 import pytest
 
 from dalify import Pipeline, fn, pipeline_def
-from dalify.executor.chunking import batches_for_threads
+from dalify.executor.chunking import batches_for_threads, chunk_bounds
 from dalify.pipeline.pipeline import parts_of
 
 
 @pytest.mark.parametrize("depth", [2, 3, 40])
-@pytest.mark.parametrize("num_threads", [1, 4, 5, 16, 64])
+@pytest.mark.parametrize("num_threads", [1, 2, 3, 16, 64])
 @pytest.mark.parametrize("batch_seconds", [0.0, 1e-9, 0.01, 0.2, 100.0])
 def test_number_of_batches(depth: int, num_threads: int, batch_seconds: float) -> None:
     found = batches_for_threads(depth, batch_seconds, num_threads)
-    assert depth <= found <= max(depth, num_threads)
-    if num_threads <= 4 or not batch_seconds:
+    assert depth <= found <= max(depth, num_threads + 1)
+    if num_threads <= 2 or not batch_seconds:
         assert found == depth
+    elif batch_seconds <= 0.01:  # each thread computes a batch
+        assert found == max(depth, num_threads + 1)
     assert found <= batches_for_threads(depth, batch_seconds, 2 * num_threads)
     if batch_seconds:
         assert found >= batches_for_threads(depth, 2 * batch_seconds, num_threads)
+
+
+@pytest.mark.parametrize("batch_seconds", [1e-6, 1e-3, 0.05, 0.15, 1.0])
+@pytest.mark.parametrize("num_threads", [3, 8, 32])
+def test_chunks_are_as_long_as_possible_with_so_many_batches(num_threads: int, batch_seconds: float) -> None:
+    size = 64
+    scheduled = batches_for_threads(2, batch_seconds, num_threads)
+    bounds = chunk_bounds(size, batch_seconds / size, num_threads, scheduled, steps=3)
+    assert bounds == chunk_bounds(size, batch_seconds / size, 1)
+    assert scheduled * len(bounds) > num_threads
+    assert [start for start, _ in bounds] == [0, *(stop for _, stop in bounds[:-1])]
+    assert bounds[-1][1] == size
+
+
+@pytest.mark.parametrize("num_threads", [2, 8, 32])
+def test_few_batches_are_divided_among_the_threads(num_threads: int) -> None:
+    whole = chunk_bounds(64, 1e-3, 1, 2, steps=3)
+    divided = chunk_bounds(64, 1e-3, num_threads, 2, steps=3)
+    assert len(divided) > len(whole)
 
 
 def read(folder: Path) -> Any:
@@ -57,11 +78,11 @@ def in_progress(pipe: Pipeline) -> int:
 @pytest.mark.parametrize(
     ("define", "num_threads", "options", "expected"),
     [
-        (read, 8, {}, 8),
+        (read, 8, {}, 9),
         (read, 8, {"prefetch_queue_depth": 1}, 1),
         (read, 8, {"exec_async": False}, 1),
-        (read, 8, {"prefetch_queue_depth": 9}, 9),
-        (read, 4, {}, 2),
+        (read, 8, {"prefetch_queue_depth": 10}, 10),
+        (read, 2, {}, 2),
         (feed, 8, {}, 2),
     ],
 )
