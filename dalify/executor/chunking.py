@@ -15,8 +15,8 @@ _PYTHON_SECONDS_PER_STEP = 200e-6
 # With two chunks per thread, a thread that finishes early gets another one.
 _CHUNKS_PER_THREAD = 2
 # More threads than this need more batches in progress than two: with few samples per thread, chunks are short, and most
-# of the time passes in Python. In a simulation of 32 cores, batches of 64 photographs are computed more than three times
-# as fast if each thread computes a batch of its own.
+# of the time passes in Python. In a simulation of 32 cores, batches of 64 photographs are computed more than twice as
+# fast if each thread computes a batch of its own.
 _FEW_THREADS = 2
 # Submitting a task and waking a thread takes about 30 microseconds of both threads, which hold the GIL.
 _BRIEF_SECONDS = 300e-6

@@ -69,11 +69,12 @@ class _ArrayFiles(Sequence[_ArrayFile]):
             numbers: indices of the files.
             window: arguments of ``_window`` after the shape.
         """
-        if len(numbers) < _MIN_BATCH:
+        paths = self._files.paths(numbers) if len(numbers) >= _MIN_BATCH else None
+        if paths is None:
             return None
         is_whole = window[1] == _WHOLE
         if is_whole and self._are_uneven:
-            return read_uneven(self._files.paths(numbers))
+            return read_uneven(paths)
         alike = self._alike
         if alike is None or alike[0] != window:
             try:
@@ -81,7 +82,6 @@ class _ArrayFiles(Sequence[_ArrayFile]):
                 alike = window, AlikeWindows(path, lambda shape: _window(shape, *window))
             except DalifyError:
                 return None
-        paths = self._files.paths(numbers)
         found = alike[1].read(paths)
         # If these files differ, the next ones may still match the first of them.
         self._alike = alike if found is not None or not alike[1].can_be else None
