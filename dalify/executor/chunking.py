@@ -12,6 +12,8 @@ _MAX_CHUNK_SECONDS = 72e-3
 # The cost of one step per chunk, independent of its length, in Python and in waiting for the GIL. Passing the GIL to
 # another thread takes longer than most of the work that needs it. Measured with 8 to 32 threads.
 _PYTHON_SECONDS_PER_STEP = 200e-6
+# Of a batch whose time is not known. With more chunks, many threads would mostly wait for the GIL.
+_FIRST_CHUNKS = 16
 # With two chunks per thread, a thread that finishes early gets another one.
 _CHUNKS_PER_THREAD = 2
 # More threads than this need more batches in progress than two: with few samples per thread, chunks are short, and most
@@ -35,7 +37,7 @@ def chunk_bounds(
         steps: number of steps per chunk.
     """
     if seconds_per_sample is None:
-        count = min(size, 4 * num_threads)
+        count = min(size, 4 * num_threads, _FIRST_CHUNKS)
     else:
         batch_seconds = size * seconds_per_sample
         count = _fewest_chunks(batch_seconds)
