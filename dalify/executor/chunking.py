@@ -25,7 +25,12 @@ _BRIEF_SECONDS = 300e-6
 
 
 def chunk_bounds(
-    size: int, seconds_per_sample: float | None, num_threads: int, scheduled: int = 1, steps: int = 1
+    size: int,
+    seconds_per_sample: float | None,
+    num_threads: int,
+    scheduled: int = 1,
+    steps: int = 1,
+    cpu_seconds_per_sample: float | None = None,
 ) -> list[tuple[int, int]]:
     """Return the index of the first sample and the index after the last one of each chunk.
 
@@ -35,12 +40,15 @@ def chunk_bounds(
         num_threads: threads that share the chunks.
         scheduled: number of batches that are computed at the same time, including this one.
         steps: number of steps per chunk.
+        cpu_seconds_per_sample: CPU time in ``seconds_per_sample``; None if it is not known.
     """
     if seconds_per_sample is None:
         count = min(size, 4 * num_threads, _FIRST_CHUNKS)
     else:
         batch_seconds = size * seconds_per_sample
-        count = _fewest_chunks(batch_seconds)
+        # Without the time in which threads wait for the GIL: shorter chunks would only make it longer.
+        is_shared = num_threads > 1 and cpu_seconds_per_sample is not None
+        count = _fewest_chunks(size * cpu_seconds_per_sample if is_shared else batch_seconds)
         if num_threads > 1 and scheduled * count <= num_threads:
             work = scheduled * batch_seconds
             # Chunks of this length keep all threads busy.
@@ -63,7 +71,7 @@ def batches_for_threads(depth: int, batch_seconds: float, num_threads: int) -> i
 
     Args:
         depth: what the user wants.
-        batch_seconds: measured time of a batch, summed over all threads; 0 if it is not known yet.
+        batch_seconds: measured CPU time of a batch, summed over all threads; 0 if it is not known yet.
         num_threads: threads that share the batches.
     """
     if num_threads <= _FEW_THREADS or not batch_seconds:

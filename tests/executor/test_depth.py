@@ -48,6 +48,12 @@ def test_few_batches_are_divided_among_the_threads(num_threads: int) -> None:
     assert len(divided) > len(whole)
 
 
+def test_waiting_for_the_gil_does_not_shorten_chunks() -> None:
+    for waiting in (1, 2, 5, 50):
+        bounds = chunk_bounds(64, waiting * 1e-3, 32, 33, steps=3, cpu_seconds_per_sample=1e-3)
+        assert bounds == [(0, 64)]
+
+
 def read(folder: Path) -> Any:
     encoded, label = fn.readers.file(file_root=str(folder), random_shuffle=True, name="reader")
     return fn.random_resized_crop(fn.decoders.image(encoded), size=16), label
@@ -70,7 +76,7 @@ def in_progress(pipe: Pipeline) -> int:
     pipe.run()
     engine = parts_of(pipe).builder.engine()
     for stage in engine.plan.stages:
-        stage.seconds_per_sample = 1e-3
+        stage.seconds_per_sample = stage.cpu_seconds_per_sample = 1e-3
     pipe.run()
     return engine.scheduled + 1
 
