@@ -46,9 +46,10 @@ def chunk_bounds(
         count = min(size, 4 * num_threads, _FIRST_CHUNKS)
     else:
         batch_seconds = size * seconds_per_sample
-        # Without the time in which threads wait for the GIL: shorter chunks would only make it longer.
-        is_shared = num_threads > 1 and cpu_seconds_per_sample is not None
-        count = _fewest_chunks(size * cpu_seconds_per_sample if is_shared else batch_seconds)
+        count = _fewest_chunks(batch_seconds)
+        if num_threads > 1 and cpu_seconds_per_sample is not None:
+            # Without the time in which threads wait for the GIL: shorter chunks would only make it longer.
+            count = _fewest_chunks(size * cpu_seconds_per_sample)
         if num_threads > 1 and scheduled * count <= num_threads:
             work = scheduled * batch_seconds
             # Chunks of this length keep all threads busy.
