@@ -181,7 +181,8 @@ class Engine:
         if not is_here or any(stage.kind == "device" for stage in self.plan.stages):
             return depth
         seconds = sum(stage.cpu_seconds_per_sample or 0.0 for stage in self.plan.stages)
-        return batches_for_threads(depth, seconds * self._batch_size, self._num_threads)
+        steps = sum(len(stage.steps) for stage in self.plan.stages)
+        return batches_for_threads(depth, self._batch_size, seconds, self._num_threads, steps)
 
     def schedule(self) -> None:
         """Request a batch from the sources and schedule it.
