@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from math import ceil, floor
-from typing import Any, NamedTuple, Protocol, overload
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from dalify.codecs.video_frames import FrameConverter
 from dalify.codecs.video_sequence import FILLED, check_fill_value, check_pad_mode, fill_sequence, padded
 from dalify.codecs.video_table import FrameTable
 from dalify.data.dtypes import DALIImageType
+from dalify.data.entries import Entries
 
 __all__ = ["Clip", "Division", "VideoEntry", "VideoIndex", "blank_outputs", "clip_outputs", "frame_num_kind"]
 
@@ -156,7 +157,7 @@ class Clip(NamedTuple):
     label: int
 
 
-class VideoIndex(Sequence[VideoEntry]):
+class VideoIndex(Entries[VideoEntry]):
     """The sequences of videos, in the order of the videos.
 
     Args:
@@ -208,17 +209,7 @@ class VideoIndex(Sequence[VideoEntry]):
         """Return the number of sequences."""
         return self._ends[-1] if self._ends else 0
 
-    @overload
-    def __getitem__(self, index: int) -> VideoEntry: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[VideoEntry]: ...
-    def __getitem__(self, index: int | slice) -> VideoEntry | list[VideoEntry]:
-        """Return one sequence, or several."""
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = int(index) + len(self) if index < 0 else int(index)
-        if not 0 <= number < len(self):
-            raise IndexError(f"sequence {index} of {len(self)}")
+    def _entry(self, number: int) -> VideoEntry:
         part = bisect_right(self._ends, number)
         return VideoEntry(self, part, number - (self._ends[part - 1] if part else 0))
 

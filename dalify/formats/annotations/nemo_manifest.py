@@ -11,11 +11,12 @@ import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dalify.base.errors import ReaderError
+from dalify.data.entries import Entries
 from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.storage import folder_of, joined
 
@@ -44,7 +45,7 @@ class Recording(NamedTuple):
     problem: str = ""
 
 
-class Recordings(Sequence[Recording]):
+class Recordings(Entries[Recording]):
     """The entries of manifests, filtered by duration.
 
     An invalid entry is kept with its problem: it is an error of that sample, not of the data set.
@@ -97,17 +98,7 @@ class Recordings(Sequence[Recording]):
         """Return the number of entries."""
         return len(self._numbers)
 
-    @overload
-    def __getitem__(self, index: int) -> Recording: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Recording]: ...
-    def __getitem__(self, index: int | slice) -> Recording | list[Recording]:
-        """Return one entry, or several."""
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = int(index) + len(self) if index < 0 else int(index)
-        if not 0 <= number < len(self):
-            raise IndexError(f"entry {index} of {len(self)}")
+    def _entry(self, number: int) -> Recording:
         return Recording(
             os.fsdecode(self._paths[self._path_ends[number] : self._path_ends[number + 1]]),
             self._offsets[number],

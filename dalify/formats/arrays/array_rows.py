@@ -9,13 +9,14 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol, overload
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, ReaderError, suggestion
 from dalify.data.blocks import Blocks
+from dalify.data.entries import Entries
 from dalify.formats.files.block_cache import BlockCache
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.storage import is_remote
@@ -114,7 +115,7 @@ class ArrayRow(NamedTuple):
         return f"row {self.number} of {self.rows.files[self.file].name}"
 
 
-class ArrayRows(Sequence[ArrayRow]):
+class ArrayRows(Entries[ArrayRow]):
     """Rows of several files, concatenated in order.
 
     Args:
@@ -173,17 +174,7 @@ class ArrayRows(Sequence[ArrayRow]):
         """Return the number of rows."""
         return self._firsts[-1]
 
-    @overload
-    def __getitem__(self, index: int) -> ArrayRow: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[ArrayRow]: ...
-    def __getitem__(self, index: int | slice) -> ArrayRow | list[ArrayRow]:
-        """Return one row, or several."""
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = int(index) + len(self) if index < 0 else int(index)
-        if not 0 <= number < len(self):
-            raise IndexError(f"row {index} of {len(self)}")
+    def _entry(self, number: int) -> ArrayRow:
         file = bisect_right(self._firsts, number) - 1
         return ArrayRow(self, file, number - self._firsts[file])
 

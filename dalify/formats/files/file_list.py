@@ -13,15 +13,16 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.data.batch import Batch
+from dalify.data.entries import Entries
 from dalify.data.origin import Origin
 from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.storage import folder_of, is_remote, joined, listed, prefix_of, read_text
@@ -65,7 +66,7 @@ class FileEntry(NamedTuple):
         return Origin(self.path, self.path.removeprefix(self.root))
 
 
-class FileList(Sequence[FileEntry]):
+class FileList(Entries[FileEntry]):
     """Files and labels, stored in a few arrays: a million files take about 50 MB instead of 300.
 
     Args:
@@ -104,17 +105,7 @@ class FileList(Sequence[FileEntry]):
         """Return the number of files."""
         return len(self._ends)
 
-    @overload
-    def __getitem__(self, index: int) -> FileEntry: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[FileEntry]: ...
-    def __getitem__(self, index: int | slice) -> FileEntry | list[FileEntry]:
-        """Return path and label of one file, or of several."""
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = index + len(self) if index < 0 else index
-        if not 0 <= number < len(self):
-            raise IndexError(f"file {index} of {len(self)}")
+    def _entry(self, number: int) -> FileEntry:
         start = int(self._ends[number - 1]) if number else 0
         name = os.fsdecode(self._names[start : int(self._ends[number])])
         folder = bisect_right(self._firsts, number) - 1
@@ -153,10 +144,6 @@ class FileList(Sequence[FileEntry]):
             return np.zeros_like(numbers)
         # `np.searchsorted` releases the GIL, even for a few numbers.
         return np.array([bisect_right(self._firsts, number) - 1 for number in numbers.tolist()], np.int64)
-
-    def __iter__(self) -> Iterator[FileEntry]:
-        """Iterate over the files."""
-        return (self[number] for number in range(len(self)))
 
     @property
     def is_remote(self) -> bool:

@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from dalify.base.errors import ReaderError
 from dalify.base.whole_files import write_whole
 from dalify.data import DALIDataType
 from dalify.data.batch import Batch
+from dalify.data.entries import Entries
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import rows_in, samples_in
 from dalify.formats.files.storage import local_copy
@@ -107,7 +108,7 @@ def _column(
     return [_elements(data[start:stop], dtype) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
 
 
-class Samples(Sequence[Sample]):
+class Samples(Entries[Sample]):
     """The samples of several archives.
 
     Args:
@@ -132,17 +133,7 @@ class Samples(Sequence[Sample]):
         """Return the number of samples."""
         return len(self.places)
 
-    @overload
-    def __getitem__(self, index: int) -> Sample: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Sample]: ...
-    def __getitem__(self, index: int | slice) -> Sample | list[Sample]:
-        """Return one sample, or several."""
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = int(index) + len(self) if index < 0 else int(index)
-        if not 0 <= number < len(self):
-            raise IndexError(f"sample {index} of {len(self)}")
+    def _entry(self, number: int) -> Sample:
         return Sample(self, bisect_right(self._firsts, number) - 1, number)
 
     def read_many(self, numbers: NDArray[np.int64]) -> tuple[Any, ...] | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError
 from dalify.base.optional import LazyModule
 from dalify.data.blocks import Blocks
+from dalify.data.entries import Entries
 from dalify.formats.files.block_cache import BlockCache
 from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.storage import is_remote
@@ -82,7 +83,7 @@ class ArrowRow(NamedTuple):
         return f"row {self.number} of {self.rows.source_name(self.block)}"
 
 
-class ArrowRows(Sequence[ArrowRow]):
+class ArrowRows(Entries[ArrowRow]):
     """Rows of several sources, concatenated in order.
 
     Args:
@@ -134,18 +135,7 @@ class ArrowRows(Sequence[ArrowRow]):
         """Return the number of rows."""
         return self._firsts[-1] if self._order is None else len(self._order)
 
-    @overload
-    def __getitem__(self, index: int) -> ArrowRow: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[ArrowRow]: ...
-    def __getitem__(self, index: int | slice) -> ArrowRow | list[ArrowRow]:
-        """Return one row, or several."""
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        count = len(self)
-        number = int(index) + count if index < 0 else int(index)
-        if not 0 <= number < count:
-            raise IndexError(f"row {index} of {count}")
+    def _entry(self, number: int) -> ArrowRow:
         if self._order is not None:
             number = int(self._order[number])
         block = bisect_right(self._firsts, number) - 1

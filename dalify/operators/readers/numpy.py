@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, option_error_text
+from dalify.data.entries import Entries
 from dalify.formats.arrays.numpy_file import NumpyHeader
 from dalify.formats.arrays.numpy_window import AlikeWindows, read_array, read_header, read_window
 from dalify.formats.arrays.uneven_arrays import read_uneven
@@ -34,7 +35,7 @@ class _ArrayFile(NamedTuple):
     headers: dict[str, NumpyHeader] | None
 
 
-class _ArrayFiles(Sequence[_ArrayFile]):
+class _ArrayFiles(Entries[_ArrayFile]):
     """The files of the reader."""
 
     def __init__(self, files: FileList, *, keeps_headers: bool) -> None:
@@ -51,14 +52,8 @@ class _ArrayFiles(Sequence[_ArrayFile]):
         """Whether the files are on another machine."""
         return self._files.is_remote
 
-    @overload
-    def __getitem__(self, index: int) -> _ArrayFile: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[_ArrayFile]: ...
-    def __getitem__(self, index: int | slice) -> _ArrayFile | list[_ArrayFile]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        return _ArrayFile(self._files[index], self._headers)
+    def _entry(self, number: int) -> _ArrayFile:
+        return _ArrayFile(self._files[number], self._headers)
 
     def read_many(
         self, numbers: np.ndarray[Any, Any], *window: Any
