@@ -17,7 +17,7 @@ from dalify.data.batch import Batch
 from dalify.formats.files import storage
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.pieces import fill_with_files
-from dalify.formats.files.positions import HAS_POSITIONS, OPEN_FLAGS, open_file, read_at
+from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS, open_file, read_at
 
 __all__ = ["read_file", "read_files"]
 
@@ -61,7 +61,7 @@ def read_files(paths: list[bytes], typical_bytes: int) -> Batch | None:
         None if a file cannot be read, is empty, large or not a regular file, and if the system has no ``pread``: then
         each file must be read separately.
     """
-    if not HAS_POSITIONS or any(b"\0" in path for path in paths):
+    if not HAS_PREAD or any(b"\0" in path for path in paths):
         return None
     parts: list[Batch] = []
     left, wanted_bytes, expected_bytes = paths, 0, typical_bytes

@@ -81,9 +81,9 @@ class Sample(NamedTuple):
         """Return a placeholder for an unreadable sample: an empty first output, and the others if readable."""
         samples = self.samples
         first, *others = zip(samples.dtypes, samples.places[self.number].tolist(), strict=True)
-        return (np.empty(0, first[0]), *(self._as_far_as_known(dtype, *place) for dtype, place in others))
+        return (np.empty(0, first[0]), *(self._contents_or_empty(dtype, *place) for dtype, place in others))
 
-    def _as_far_as_known(self, dtype: np.dtype[Any], offset: int, size: int) -> NDArray[Any]:
+    def _contents_or_empty(self, dtype: np.dtype[Any], offset: int, size: int) -> NDArray[Any]:
         try:
             return self.samples.files.read(self.file, offset, size).view(dtype)
         except ReaderError:
@@ -194,25 +194,25 @@ def samples_of(
             multiple of the element size.
         ArgumentValueError: the numbers of indices and archives differ.
     """
-    wanted = _Wanted(extensions, dtypes, missing, case_sensitive)
-    tables = [_places(path, index, wanted) for path, index in paired(paths, index_paths, "index_paths")]
+    outputs = _OutputMap(extensions, dtypes, missing, case_sensitive)
+    tables = [_places(path, index, outputs) for path, index in paired(paths, index_paths, "index_paths")]
     return Samples(paths, np.concatenate(tables), list(map(len, tables)), [dtype.numpy for dtype in dtypes])
 
 
-def _places(path: str, index: str | None, wanted: _Wanted) -> NDArray[np.int64]:
+def _places(path: str, index: str | None, outputs: _OutputMap) -> NDArray[np.int64]:
     """Return offsets and sizes of the outputs of an archive's samples, ``[samples, outputs, 2]``."""
-    quick = (
-        places_in_archive(path, wanted.extensions) if index is None else _places_from_index(index, wanted.extensions)
+    found = (
+        places_in_archive(path, outputs.extensions) if index is None else _places_from_index(index, outputs.extensions)
     )
-    if quick is not None and wanted.takes(quick):
-        return wanted.kept(quick)
+    if found is not None and outputs.accepts(found):
+        return outputs.without_skipped(found)
     places = array("q")
     for components in _grouped(path) if index is None else _read_index(index):
-        wanted.add(places, components, path)
-    return np.frombuffer(places, np.int64).reshape(-1, wanted.extensions.count, 2)
+        outputs.add(places, components, path)
+    return np.frombuffer(places, np.int64).reshape(-1, outputs.extensions.count, 2)
 
 
-class _Wanted:
+class _OutputMap:
     """Assigns the files of a sample to outputs."""
 
     def __init__(
@@ -231,11 +231,11 @@ class _Wanted:
         pairs = [(extension, output) for extension, outputs in self._outputs.items() for output in outputs]
         self.extensions = Extensions(pairs, self._sizes, folds=not case_sensitive)
 
-    def takes(self, places: NDArray[np.int64]) -> bool:
+    def accepts(self, places: NDArray[np.int64]) -> bool:
         """Return whether samples are valid: a missing file may be an error."""
         return self._missing != "error" or bool(places.min(initial=0) >= 0)
 
-    def kept(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    def without_skipped(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the positions of samples that are not skipped."""
         return places[(places[:, :, 0] >= 0).all(1)] if self._missing == "skip" else places
 

@@ -69,9 +69,9 @@ class ArrowRow(NamedTuple):
 
     def substitute(self) -> tuple[NDArray[Any] | None, ...]:
         """Return the values of readable columns; None for the others."""
-        return tuple(map(self._held, range(len(self.rows.columns))))
+        return tuple(map(self._value_or_none, range(len(self.rows.columns))))
 
-    def _held(self, column: int) -> NDArray[Any] | None:
+    def _value_or_none(self, column: int) -> NDArray[Any] | None:
         try:
             return self.rows.block(self.block)[column].row(self.offset)
         except Exception:  # any library may raise here
@@ -156,11 +156,11 @@ class ArrowRows(Entries[ArrowRow]):
             offsets = rows - (self._ends - self._entries)[blocks]
             members = np.searchsorted(wanted, blocks)
         try:
-            held = [self.block(block) for block in wanted]
+            blocks = [self.block(block) for block in wanted]
             found: list[Any] = []
             for place in range(len(self.columns)):
-                columns = [block[place] for block in held]
-                many = _together(columns, members, offsets)
+                columns = [block[place] for block in blocks]
+                many = _read_column(columns, members, offsets)
                 if many is None:
                     pairs = zip(members.tolist(), offsets.tolist(), strict=True)
                     many = [columns[block].row(offset) for block, offset in pairs]
@@ -183,7 +183,7 @@ class ArrowRows(Entries[ArrowRow]):
         block = number - self._first_blocks[place]
         found, memory = source.load(block)
         root = DataRoot(source.folder, allow_outside_root=self._allow_outside_root)
-        columns = [column_of(_in_one_piece(found.column(name)), root, memory) for name in self.columns]
+        columns = [column_of(_single_chunk(found.column(name)), root, memory) for name in self.columns]
         if memory is not None:
             return columns, memory.held_bytes
         return columns, found.nbytes if source.size_bytes[block] else 0
@@ -226,7 +226,7 @@ class ArrowRows(Entries[ArrowRow]):
         return f"ArrowRows({len(self)} rows, {len(self._sources)} sources)"
 
 
-def _together(columns: Sequence[Column], members: NDArray[np.int64], offsets: NDArray[np.int64]) -> Any:
+def _read_column(columns: Sequence[Column], members: NDArray[np.int64], offsets: NDArray[np.int64]) -> Any:
     """Return rows of a column from several blocks, read in one call; None if that is not possible.
 
     Args:
@@ -258,7 +258,7 @@ def _joined(chosen: Sequence[NDArray[np.bool_]], parts: Sequence[Any]) -> NDArra
     return found
 
 
-def _in_one_piece(column: Any) -> Any:
+def _single_chunk(column: Any) -> Any:
     """Return a column as a single chunk."""
     if not isinstance(column, pyarrow.ChunkedArray):
         return column

@@ -11,8 +11,8 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, option_error_text
 from dalify.data.entries import Entries
 from dalify.formats.arrays.numpy_file import NumpyHeader
-from dalify.formats.arrays.numpy_window import AlikeWindows, read_array, read_header, read_window
-from dalify.formats.arrays.uneven_arrays import read_uneven
+from dalify.formats.arrays.numpy_window import UniformWindows, read_array, read_header, read_window
+from dalify.formats.arrays.ragged_arrays import read_ragged
 from dalify.formats.files.file_list import FileEntry, FileList
 from dalify.formats.files.identity import file_identity
 from dalify.formats.files.open_files import OpenFiles
@@ -41,8 +41,8 @@ class _ArrayFiles(Entries[_ArrayFile]):
     def __init__(self, files: FileList, *, keeps_headers: bool) -> None:
         self._files = files
         self._headers: dict[str, NumpyHeader] | None = {} if keeps_headers else None
-        self._alike: tuple[tuple[Any, ...], AlikeWindows] | None = None
-        self._are_uneven = False  # whole arrays have differed
+        self._uniform: tuple[tuple[Any, ...], UniformWindows] | None = None
+        self._are_ragged = False  # whether the shapes of whole arrays have differed
 
     def __len__(self) -> int:
         return len(self._files)
@@ -67,23 +67,23 @@ class _ArrayFiles(Entries[_ArrayFile]):
         if len(numbers) < _MIN_BATCH:
             return None
         is_whole = window[1] == _WHOLE
-        if is_whole and self._are_uneven:
-            return read_uneven(self._files.paths(numbers))
-        alike = self._alike
-        if alike is None or alike[0] != window:
+        if is_whole and self._are_ragged:
+            return read_ragged(self._files.paths(numbers))
+        uniform = self._uniform
+        if uniform is None or uniform[0] != window:
             try:
                 path = self._files[int(numbers[0])].path
-                alike = window, AlikeWindows(path, lambda shape: _window(shape, *window))
+                uniform = window, UniformWindows(path, lambda shape: _window(shape, *window))
             except DalifyError:
                 return None
         paths = self._files.paths(numbers)
-        found = alike[1].read(paths)
+        found = uniform[1].read(paths)
         # If these files differ, the next ones may still match the first of them.
-        self._alike = alike if found is not None or not alike[1].can_be else None
+        self._uniform = uniform if found is not None or not uniform[1].is_supported else None
         if found is None and is_whole:
-            uneven = read_uneven(paths)
-            self._are_uneven = uneven is not None
-            return uneven
+            ragged = read_ragged(paths)
+            self._are_ragged = ragged is not None
+            return ragged
         return found
 
 

@@ -1,7 +1,7 @@
-"""Arrays of NumPy files that differ in shape, many in a few compiled calls.
+"""Reads whole arrays of different shapes from many NumPy files, in a few compiled calls.
 
-Beside `runs`, which reads files that are alike without a look at their headers: here all headers come first, each text
-of a header is parsed once, and then all elements go to where they stay.
+Unlike ``runs``, which reads files with equal headers, it reads all headers first. Equal headers are parsed once, and
+elements are read into the memory of the results.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from dalify.data.batch import places_in_block
 from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_header
 from dalify.formats.files.compiled_files import close_file, file_size, open_file, read_part
 from dalify.formats.files.memory import file_memory
-from dalify.formats.files.positions import HAS_POSITIONS, OPEN_FLAGS
+from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS
 
-__all__ = ["read_uneven"]
+__all__ = ["read_ragged"]
 
-_HEAD_BYTES = 128  # what numpy.save writes for arrays of a few dimensions
-_FILES_AT_ONCE = 64  # that are open
-# Arrays share memory up to this size, all of which whoever keeps one of them holds on to.
+_HEAD_BYTES = 128  # size of the header that numpy.save writes for arrays of a few dimensions
+_FILES_AT_ONCE = 64  # maximum number of open files
+# Arrays share memory blocks up to this size; keeping one array alive keeps its whole block.
 _BLOCK_BYTES = 1 << 22
-_MAX_BYTES = 1 << 28  # of the arrays of a chunk; above, nothing is gained
+_MAX_BYTES = 1 << 28  # of the arrays of a chunk; reading more in one call is not faster
 
 
 @njit(nogil=True, cache=True)
 def _open_all(paths: Any, flags: int, descriptors: Any, sizes: Any, heads: Any) -> bool:
-    """Open files and read how they begin; False at the first that cannot be read."""
+    """Open files and read their first bytes; return False at the first error."""
     path = 0
     for file in range(descriptors.size):
         descriptor = open_file(np.uintp(paths.ctypes.data + path), flags)
@@ -63,17 +63,17 @@ def _close_all(descriptors: Any) -> None:
             close_file(descriptors[file])
 
 
-def read_uneven(paths: list[bytes]) -> list[NDArray[Any]] | None:
-    """Read whole arrays. The GIL is free while data come.
+def read_ragged(paths: list[bytes]) -> list[NDArray[Any]] | None:
+    """Return the arrays of files. The GIL is released during the read.
 
     Args:
-        paths: as the system has them, ``[N]``, N > 0.
+        paths: paths as bytes, ``[N]``, N > 0.
 
     Returns:
-        N arrays, C-contiguous and of one type and number of dimensions; None where a file cannot be read, is damaged,
-        large or empty, or needs another order of its bytes or axes: then each is to be read by itself.
+        N C-contiguous arrays with the same dtype and number of dimensions; None if a file cannot be read, is damaged,
+        large or empty, or its byte order or axes have to be converted: then each file must be read separately.
     """
-    if not HAS_POSITIONS or any(b"\0" in path for path in paths):
+    if not HAS_PREAD or any(b"\0" in path for path in paths):
         return None
     arrays: list[NDArray[Any]] = []
     for first in range(0, len(paths), _FILES_AT_ONCE):
@@ -85,7 +85,7 @@ def read_uneven(paths: list[bytes]) -> list[NDArray[Any]] | None:
 
 
 def _read_part(paths: list[bytes]) -> list[NDArray[Any]] | None:
-    """Read a few files."""
+    """Return the arrays of a few files; see ``read_ragged``."""
     count = len(paths)
     descriptors, sizes = np.full(count, -1, np.int32), np.zeros(count, np.int64)
     heads = np.zeros((count, _HEAD_BYTES), np.uint8)
@@ -97,7 +97,7 @@ def _read_part(paths: list[bytes]) -> list[NDArray[Any]] | None:
         if headers is None:
             return None
         offsets = np.array([header.offset for header in headers], np.int64)
-        arrays = _memory(headers)
+        arrays = _allocate(headers)
         addresses = np.array([array.__array_interface__["data"][0] for array in arrays], np.int64)
         return arrays if _read_all(descriptors, offsets, sizes - offsets, addresses) else None
     finally:
@@ -105,7 +105,7 @@ def _read_part(paths: list[bytes]) -> list[NDArray[Any]] | None:
 
 
 def _headers(heads: NDArray[np.uint8], sizes: list[int]) -> list[NumpyHeader] | None:
-    """Return the headers of plain arrays of one type and number of dimensions; None where some are something else."""
+    """Return the headers of the files; None if one of them is not supported; see ``read_ragged``."""
     known: dict[tuple[bytes, int], NumpyHeader] = {}
     headers: list[NumpyHeader] = []
     for index, size in enumerate(sizes):
@@ -125,8 +125,8 @@ def _headers(heads: NDArray[np.uint8], sizes: list[int]) -> list[NumpyHeader] | 
     return headers if sum(sizes) <= _MAX_BYTES else None
 
 
-def _memory(headers: list[NumpyHeader]) -> list[NDArray[Any]]:
-    """Return memory for arrays: small ones share it."""
+def _allocate(headers: list[NumpyHeader]) -> list[NDArray[Any]]:
+    """Return uninitialized arrays; small arrays share a block of memory."""
     dtype = headers[0].native
     shapes = np.array([header.shape for header in headers], np.int64).reshape(len(headers), -1)
     offsets, total = places_in_block(shapes, dtype.itemsize)
