@@ -16,6 +16,7 @@ The model:
   on average, and calls without a matching recorded result. NumPy cannot be intercepted and is executed, too. All of
   these share the real cores. `Simulated.real_share` is their fraction of the compiled time, without NumPy. The
   simulation is valid if that fraction times the number of threads does not exceed the number of cores.
+- The CPU time of a thread includes the time in which it sleeps.
 - A call holds the GIL while its arguments are unpacked. A simulated call holds it as long as an empty call with the
   same number of arrays, which is measured when the simulation starts.
 - Cores of the simulated machine do not share memory bandwidth, caches, or clock frequency. The result is an upper
@@ -302,14 +303,16 @@ class _Sleeper(threading.local):
 
     def __init__(self) -> None:
         self.clock = np.zeros(2, np.int64)
-        self.owed_s = 0.0
+        self.owed_s = self.slept_s = 0.0
         if sys.platform == "linux":  # otherwise each sleep is 50 microseconds too long
             ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1000, 0, 0, 0)
 
     def sleep(self, seconds: float) -> None:
         self.owed_s += seconds
         if self.owed_s >= SHORTEST_SLEEP_S:
-            self.owed_s -= _sleep(self.owed_s, self.clock)
+            slept = _sleep(self.owed_s, self.clock)
+            self.owed_s -= slept
+            self.slept_s += slept
 
 
 def _hold(seconds: float) -> None:
@@ -380,5 +383,10 @@ def simulating(made: Recording, done: Simulated) -> Iterator[None]:
 
     # Intercepting them would take as much time as the calls themselves.
     short = {name for name, function in made.functions.items() if function.is_short()}
-    with _intercepted(handle, short):
-        yield
+    thread_time = time.thread_time
+    time.thread_time = lambda: thread_time() + sleeper.slept_s
+    try:
+        with _intercepted(handle, short):
+            yield
+    finally:
+        time.thread_time = thread_time

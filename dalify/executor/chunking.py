@@ -12,18 +12,23 @@ _MAX_CHUNK_SECONDS = 72e-3
 # The cost of one step per chunk, independent of its length, in Python and in waiting for the GIL. Passing the GIL to
 # another thread takes longer than most of the work that needs it. Measured with 8 to 32 threads.
 _PYTHON_SECONDS_PER_STEP = 200e-6
+# Of a batch whose time is not known. With more chunks, many threads would mostly wait for the GIL.
+_FIRST_CHUNKS = 16
 # With two chunks per thread, a thread that finishes early gets another one.
 _CHUNKS_PER_THREAD = 2
-# More threads than this need more batches in progress than two: with few samples per thread, chunks are short, and most
-# of the time passes in Python. In a simulation of 32 cores, batches of 64 photographs are computed more than three times
-# as fast if each thread computes a batch of its own.
-_FEW_THREADS = 2
+# The part of the time in which all threads together may need the GIL, if enough batches are in progress.
+_GIL_FRACTION = 1 / 3
 # Submitting a task and waking a thread takes about 30 microseconds of both threads, which hold the GIL.
 _BRIEF_SECONDS = 300e-6
 
 
 def chunk_bounds(
-    size: int, seconds_per_sample: float | None, num_threads: int, scheduled: int = 1, steps: int = 1
+    size: int,
+    seconds_per_sample: float | None,
+    num_threads: int,
+    scheduled: int = 1,
+    steps: int = 1,
+    cpu_seconds_per_sample: float | None = None,
 ) -> list[tuple[int, int]]:
     """Return the index of the first sample and the index after the last one of each chunk.
 
@@ -33,13 +38,14 @@ def chunk_bounds(
         num_threads: threads that share the chunks.
         scheduled: number of batches that are computed at the same time, including this one.
         steps: number of steps per chunk.
+        cpu_seconds_per_sample: CPU time in ``seconds_per_sample``; None if it is not known.
     """
     if seconds_per_sample is None:
-        count = min(size, 4 * num_threads)
+        count = min(size, 4 * num_threads, _FIRST_CHUNKS)
     else:
         batch_seconds = size * seconds_per_sample
-        count = _fewest_chunks(batch_seconds)
-        if num_threads > 1 and scheduled * count <= num_threads:
+        count = math.ceil(batch_seconds / _MAX_CHUNK_SECONDS)
+        if num_threads > 1:
             work = scheduled * batch_seconds
             # Chunks of this length keep all threads busy.
             longest = work / (_CHUNKS_PER_THREAD * num_threads)
@@ -48,26 +54,40 @@ def chunk_bounds(
             shortest = math.sqrt(work * steps * _PYTHON_SECONDS_PER_STEP)
             seconds = min(max(longest, shortest), _MAX_CHUNK_SECONDS)
             count = round(batch_seconds / seconds) if seconds else 1
+            most = _most_chunks(size, cpu_seconds_per_sample or seconds_per_sample, num_threads, steps)
+            if scheduled * most > num_threads:
+                count = min(count, most)
     count = max(1, min(size, count))
     return list(pairwise(size * index // count for index in range(count + 1)))
 
 
-def _fewest_chunks(batch_seconds: float) -> int:
-    return math.ceil(batch_seconds / _MAX_CHUNK_SECONDS) or 1
+def _most_chunks(size: int, seconds_per_sample: float, num_threads: int, steps: int) -> int:
+    """Return the number of chunks of a batch for which threads rarely wait for the GIL.
+
+    The time does not include waiting for the GIL: shorter chunks would only make it longer.
+    """
+    seconds = size * seconds_per_sample
+    most = int(seconds * _GIL_FRACTION / (num_threads * steps * _PYTHON_SECONDS_PER_STEP))
+    return min(size, max(most, math.ceil(seconds / _MAX_CHUNK_SECONDS), 1))
 
 
-def batches_for_threads(depth: int, batch_seconds: float, num_threads: int) -> int:
-    """Return the number of batches in progress that keeps many threads busy with long chunks, at least ``depth``.
+def batches_for_threads(depth: int, size: int, seconds_per_sample: float, num_threads: int, steps: int) -> int:
+    """Return the number of batches in progress that keeps all threads busy with long chunks, at least ``depth``.
+
+    In a simulation of 32 cores, batches of 64 photographs are computed more than twice as fast if each thread computes
+    a batch of its own.
 
     Args:
         depth: what the user wants.
-        batch_seconds: measured time of a batch, summed over all threads; 0 if it is not known yet.
+        size: samples in a batch.
+        seconds_per_sample: measured CPU time; 0 if it is not known yet.
         num_threads: threads that share the batches.
+        steps: number of steps per chunk.
     """
-    if num_threads <= _FEW_THREADS or not batch_seconds:
+    if num_threads == 1 or not seconds_per_sample:
         return depth
     # One chunk for each thread, and one more for the thread whose batch was not collected yet.
-    return max(depth, math.ceil((num_threads + 1) / _fewest_chunks(batch_seconds)))
+    return max(depth, math.ceil((num_threads + 1) / _most_chunks(size, seconds_per_sample, num_threads, steps)))
 
 
 def is_brief(size: int, seconds_per_sample: float | None) -> bool:

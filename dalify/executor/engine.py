@@ -180,8 +180,9 @@ class Engine:
         is_here = self._remote is None and self.elsewhere is None and not self.feeds.externals
         if not is_here or any(stage.kind == "device" for stage in self.plan.stages):
             return depth
-        seconds = sum(stage.seconds_per_sample or 0.0 for stage in self.plan.stages)
-        return batches_for_threads(depth, seconds * self._batch_size, self._num_threads)
+        seconds = sum(stage.cpu_seconds_per_sample or 0.0 for stage in self.plan.stages)
+        steps = sum(len(stage.steps) for stage in self.plan.stages)
+        return batches_for_threads(depth, self._batch_size, seconds, self._num_threads, steps)
 
     def schedule(self) -> None:
         """Request a batch from the sources and schedule it.
@@ -381,7 +382,12 @@ class Engine:
         chunks, collectors = [(0, iteration.size)], {}
         if stage.kind == "segment":
             chunks = chunk_bounds(
-                iteration.size, stage.seconds_per_sample, self._num_threads, len(self._scheduled) or 1, len(stage.steps)
+                iteration.size,
+                stage.seconds_per_sample,
+                self._num_threads,
+                scheduled=len(self._scheduled) or 1,
+                steps=len(stage.steps),
+                cpu_seconds_per_sample=stage.cpu_seconds_per_sample,
             )
             collectors = {
                 slot: Collector(
@@ -408,7 +414,7 @@ class Engine:
     def _compute_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> bool:
         """Compute a stage for one chunk; return whether it was the last one. Never raises."""
         if not iteration.is_over:
-            began = time.perf_counter()
+            began, cpu_began = time.perf_counter(), time.thread_time()
             # Nonfinite data and arguments give nonfinite results without a warning. User functions keep their warnings.
             is_users = stage.is_serial and stage.kind != "device"
             try:
@@ -420,7 +426,7 @@ class Engine:
             except BaseException as error:
                 iteration.hold_error(error, start)
             else:
-                iteration.add_time(time.perf_counter() - began)
+                iteration.add_time(time.perf_counter() - began, time.thread_time() - cpu_began)
         return iteration.end_chunk()
 
     def _recovering(self, iteration: Iteration, run: Callable[[], None]) -> None:
@@ -499,8 +505,13 @@ class Engine:
                     stage.ragged.discard(slot)
         except BaseException as error:
             iteration.hold_error(error)
-        seconds = iteration.seconds_per_sample
-        # The recent minimum: it excludes compilation and waits, which smaller chunks would make worse.
-        known = stage.seconds_per_sample or seconds
         is_uneven = self._uneven[iteration.stage]
-        stage.seconds_per_sample = seconds if is_uneven else min(seconds, known * _FORGETTING)
+        stage.seconds_per_sample = _updated(stage.seconds_per_sample, iteration.seconds_per_sample, is_uneven)
+        stage.cpu_seconds_per_sample = _updated(
+            stage.cpu_seconds_per_sample, iteration.cpu_seconds_per_sample, is_uneven
+        )
+
+
+def _updated(known: float | None, measured: float, is_uneven: bool) -> float:
+    """Return the recent minimum: it excludes compilation and waits, which smaller chunks would make worse."""
+    return measured if is_uneven else min(measured, (known or measured) * _FORGETTING)

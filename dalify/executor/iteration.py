@@ -88,7 +88,7 @@ class Iteration:
         self.collectors: dict[int, Collector] = {}
         self._parts: dict[int, dict[Branch | None, np.ndarray[Any, Any]]] = {}
         self.agreement = Agreement()
-        self._chunk_seconds = 0.0
+        self._chunk_seconds = self._chunk_cpu_seconds = 0.0
         self.event: Any = None
         self.memory = memory
         self.ready = Completion()
@@ -120,7 +120,7 @@ class Iteration:
             collectors: join the values of the chunks, by slot.
         """
         self._parts = {}
-        self._chunk_seconds = 0.0
+        self._chunk_seconds = self._chunk_cpu_seconds = 0.0
         self._pending_chunks = chunk_count
         self.agreement = Agreement()
         self.collectors = collectors
@@ -134,10 +134,11 @@ class Iteration:
         with self.lock:
             self.error.hold(error, start)
 
-    def add_time(self, seconds: float) -> None:
-        """Add the time in which a chunk was computed."""
+    def add_time(self, seconds: float, cpu_seconds: float) -> None:
+        """Add the time in which a chunk was computed, and the CPU time of its thread."""
         with self.lock:
             self._chunk_seconds += seconds
+            self._chunk_cpu_seconds += cpu_seconds
 
     def end_chunk(self) -> bool:
         """End a chunk, computed or not; return whether it was the last one of the current stage."""
@@ -244,8 +245,13 @@ class Iteration:
 
     @property
     def seconds_per_sample(self) -> float:
-        """Time per sample of the current stage, summed over all threads; waiting for the GIL included."""
+        """Time per sample of the current stage, summed over all threads, including waiting for files and the GIL."""
         return self._chunk_seconds / self.size
+
+    @property
+    def cpu_seconds_per_sample(self) -> float:
+        """CPU time per sample of the current stage, summed over all threads."""
+        return self._chunk_cpu_seconds / self.size
 
     def end_stage(self) -> None:
         """Go to the next stage."""

@@ -44,6 +44,7 @@ class Stage:
         reads: slots from earlier stages, with the branch of each.
         publishes: slots that later stages or the user need, with the branch of each.
         seconds_per_sample: measured; None before the first batch. It determines the size of chunks.
+        cpu_seconds_per_sample: CPU time of ``seconds_per_sample``, which waiting for the GIL does not increase.
         ragged: published slots whose samples had different shapes in the last batch: they get no dense buffer.
     """
 
@@ -53,6 +54,7 @@ class Stage:
     reads: dict[int, Branch | None] = field(default_factory=dict[int, "Branch | None"])
     publishes: dict[int, Branch | None] = field(default_factory=dict[int, "Branch | None"])
     seconds_per_sample: float | None = None
+    cpu_seconds_per_sample: float | None = None
     ragged: set[int] = field(default_factory=set[int])
 
 

@@ -53,11 +53,14 @@ def test_simulated_calls_sleep_and_do_not_compute(monkeypatch: pytest.MonkeyPatc
     made, done = recorded(), Simulated()
     made.functions[KERNEL].seconds = 0.03 * made.functions[KERNEL].calls
     with simulating(made, done):
-        start, cpu_start = time.perf_counter(), time.thread_time()
+        start, simulated_start = time.perf_counter(), time.thread_time()
+        cpu_start = time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID)
         assert not resized().any()
-        elapsed, cpu = time.perf_counter() - start, time.thread_time() - cpu_start
+        cpu = time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID) - cpu_start
+        elapsed, simulated = time.perf_counter() - start, time.thread_time() - simulated_start
     assert elapsed >= 0.03
     assert cpu < 0.025  # slept
+    assert simulated >= 0.03
     assert done.slept_s == pytest.approx(0.03)
     assert done.real_share == 0
 

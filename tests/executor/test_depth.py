@@ -13,39 +13,55 @@ from dalify import Pipeline, fn, pipeline_def
 from dalify.executor.chunking import batches_for_threads, chunk_bounds
 from dalify.pipeline.pipeline import parts_of
 
+SIZE = 64
+
 
 @pytest.mark.parametrize("depth", [2, 3, 40])
 @pytest.mark.parametrize("num_threads", [1, 2, 3, 16, 64])
 @pytest.mark.parametrize("batch_seconds", [0.0, 1e-9, 0.01, 0.2, 100.0])
 def test_number_of_batches(depth: int, num_threads: int, batch_seconds: float) -> None:
-    found = batches_for_threads(depth, batch_seconds, num_threads)
+    found = batches_for_threads(depth, SIZE, batch_seconds / SIZE, num_threads, 3)
     assert depth <= found <= max(depth, num_threads + 1)
-    if num_threads <= 2 or not batch_seconds:
+    if num_threads == 1 or not batch_seconds:
         assert found == depth
-    elif batch_seconds <= 0.01:  # each thread computes a batch
+    elif batch_seconds <= 1e-3:  # each thread computes a batch
         assert found == max(depth, num_threads + 1)
-    assert found <= batches_for_threads(depth, batch_seconds, 2 * num_threads)
+    assert found <= batches_for_threads(depth, SIZE, batch_seconds / SIZE, 2 * num_threads, 3)
     if batch_seconds:
-        assert found >= batches_for_threads(depth, 2 * batch_seconds, num_threads)
+        assert found >= batches_for_threads(depth, SIZE, 2 * batch_seconds / SIZE, num_threads, 3)
 
 
+@pytest.mark.parametrize("size", [1, 4, 64])
 @pytest.mark.parametrize("batch_seconds", [1e-6, 1e-3, 0.05, 0.15, 1.0])
-@pytest.mark.parametrize("num_threads", [3, 8, 32])
-def test_chunks_are_as_long_as_possible_with_so_many_batches(num_threads: int, batch_seconds: float) -> None:
-    size = 64
-    scheduled = batches_for_threads(2, batch_seconds, num_threads)
-    bounds = chunk_bounds(size, batch_seconds / size, num_threads, scheduled, steps=3)
-    assert bounds == chunk_bounds(size, batch_seconds / size, 1)
-    assert scheduled * len(bounds) > num_threads
+@pytest.mark.parametrize("num_threads", [1, 2, 3, 8, 32])
+def test_every_thread_has_a_chunk(num_threads: int, batch_seconds: float, size: int) -> None:
+    seconds_per_sample = batch_seconds / size
+    scheduled = batches_for_threads(2, size, seconds_per_sample, num_threads, 3)
+    bounds = chunk_bounds(size, seconds_per_sample, num_threads, scheduled, 3, seconds_per_sample)
+    assert scheduled * len(bounds) >= num_threads
     assert [start for start, _ in bounds] == [0, *(stop for _, stop in bounds[:-1])]
     assert bounds[-1][1] == size
 
 
+def test_chunks_grow_with_the_number_of_threads() -> None:
+    """So that threads do not wait for the GIL."""
+    counts: list[int] = []
+    for num_threads in (8, 12, 16, 32):
+        scheduled = batches_for_threads(2, SIZE, 0.7e-3, num_threads, 3)
+        counts.append(len(chunk_bounds(SIZE, 0.7e-3, num_threads, scheduled, 3, 0.7e-3)))
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[-1] == 1
+
+
 @pytest.mark.parametrize("num_threads", [2, 8, 32])
 def test_few_batches_are_divided_among_the_threads(num_threads: int) -> None:
-    whole = chunk_bounds(64, 1e-3, 1, 2, steps=3)
-    divided = chunk_bounds(64, 1e-3, num_threads, 2, steps=3)
-    assert len(divided) > len(whole)
+    assert len(chunk_bounds(SIZE, 1e-3, num_threads, 2, steps=3)) > len(chunk_bounds(SIZE, 1e-3, 1, 2, steps=3))
+
+
+def test_waiting_for_the_gil_does_not_shorten_chunks() -> None:
+    for waiting in (1, 2, 5, 50):
+        bounds = chunk_bounds(SIZE, waiting * 1e-3, 32, 33, steps=3, cpu_seconds_per_sample=1e-3)
+        assert bounds == [(0, SIZE)]
 
 
 def read(folder: Path) -> Any:
@@ -70,7 +86,7 @@ def in_progress(pipe: Pipeline) -> int:
     pipe.run()
     engine = parts_of(pipe).builder.engine()
     for stage in engine.plan.stages:
-        stage.seconds_per_sample = 1e-3
+        stage.seconds_per_sample = stage.cpu_seconds_per_sample = 1e-3
     pipe.run()
     return engine.scheduled + 1
 
@@ -82,7 +98,7 @@ def in_progress(pipe: Pipeline) -> int:
         (read, 8, {"prefetch_queue_depth": 1}, 1),
         (read, 8, {"exec_async": False}, 1),
         (read, 8, {"prefetch_queue_depth": 10}, 10),
-        (read, 2, {}, 2),
+        (read, 1, {}, 2),
         (feed, 8, {}, 2),
     ],
 )

@@ -51,6 +51,28 @@ def test_many_are_read_as_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert copy.read_many(np.arange(4)) is not None
 
 
+def test_paths(tmp_path: Path) -> None:
+    """For relative and absolute names, empty folders, and any order and number of files."""
+    folders = [f"{tmp_path}{os.sep}", "", f"é{os.sep}", f"b{os.sep}"]
+    names = ["x", "", "é", str(tmp_path / "z"), "sub/\udcff", "last"]
+    files = FileList(folders, [2, 0, 3, 1], names)
+    for numbers in ([], [0], [5, 4, 3, 2, 1, 0], [3, 3, 1]):
+        found = files.paths(np.array(numbers, np.int64))
+        assert found is not None
+        expected = [os.fsencode(files[number].path) for number in numbers]
+        assert len(found) == len(expected)
+        assert found.text.tobytes() == b"".join(path + b"\0" for path in expected)
+        assert [found.text[start:].tobytes().split(b"\0")[0] for start in found.starts] == expected
+        assert found[1:3].starts.tolist() == found.starts.tolist()[1:3]
+
+
+@pytest.mark.parametrize(("folder", "name"), [("a/", "b\0c"), ("a\0/", "b"), ("", "\0")])
+def test_files_with_a_null_byte_in_the_path_are_read_one_by_one(folder: str, name: str) -> None:
+    files = FileList([folder], [2], ["x", name])
+    assert files.paths(np.arange(2)) is None
+    assert files.read_many(np.arange(2)) is None
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     root = tmp_path / "tree"

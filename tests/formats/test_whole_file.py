@@ -11,6 +11,7 @@ import pytest
 
 from dalify.base.errors import ReaderError
 from dalify.formats.files import whole_file
+from dalify.formats.files.paths import Paths
 from dalify.formats.files.whole_file import read_file, read_files
 
 
@@ -45,7 +46,7 @@ def _written(folder: Path, sizes: list[int]) -> list[bytes]:
 )
 def test_many_come_whole(sizes: list[int], typical_bytes: int, tmp_path: Path) -> None:
     paths = _written(tmp_path, sizes)
-    found = read_files(paths, typical_bytes)
+    found = read_files(Paths.of(paths), typical_bytes)
     assert found is not None
     found = found.samples
     assert [contents.tobytes() for contents in found] == [Path(os.fsdecode(path)).read_bytes() for path in paths]
@@ -57,7 +58,9 @@ def test_many_come_whole(sizes: list[int], typical_bytes: int, tmp_path: Path) -
 
 def test_who_keeps_one_of_many_keeps_no_more_than_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole_file, "_BLOCK_BYTES", 4 << 20)
-    found = read_files(_written(tmp_path, [10, 3_000_000, 20, 6_000_000, 2_000_000, 2_000_000, 2_000_000]), 1_000_000)
+    found = read_files(
+        Paths.of(_written(tmp_path, [10, 3_000_000, 20, 6_000_000, 2_000_000, 2_000_000, 2_000_000])), 1_000_000
+    )
     assert found is not None
     found = found.samples
     owners = [contents if contents.base is None else contents.base for contents in found]
@@ -70,13 +73,13 @@ def test_what_is_no_plain_file_is_to_be_read_by_itself(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     (tmp_path / "folder").mkdir()
     open_before = psutil.Process().num_fds()
-    for bad in ("absent", "empty", "folder", "\0", "é0\0"):
+    for bad in ("absent", "empty", "folder"):
         for typical_bytes in (0, 100):
-            assert read_files([*paths, os.fsencode(tmp_path / bad), paths[0]], typical_bytes) is None
+            assert read_files(Paths.of([*paths, os.fsencode(tmp_path / bad), paths[0]]), typical_bytes) is None
     assert psutil.Process().num_fds() <= open_before
 
 
 def test_large_ones_are_to_be_read_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole_file, "_MAX_BYTES", 1000)
-    assert read_files(_written(tmp_path, [10, 1001, 10]), 10) is None
-    assert read_files(_written(tmp_path, [10, 1000, 10]), 10) is not None
+    assert read_files(Paths.of(_written(tmp_path, [10, 1001, 10])), 10) is None
+    assert read_files(Paths.of(_written(tmp_path, [10, 1000, 10])), 10) is not None

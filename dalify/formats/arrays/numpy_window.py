@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import DecodeError
 from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_array, numpy_header
 from dalify.formats.files.open_files import OpenFiles
+from dalify.formats.files.paths import Paths
 from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS
 from dalify.formats.files.runs import Runs, read_runs_of_files
 from dalify.formats.files.whole_file import read_file
@@ -118,7 +119,7 @@ class UniformWindows:
         """Whether the window has its in-memory layout in the file, so that files can be read in one call."""
         return self._runs is not None
 
-    def read(self, paths: list[bytes]) -> NDArray[Any] | None:
+    def read(self, paths: Paths) -> NDArray[Any] | None:
         """Return the window of each file, ``[N, ...]``; None if each must be read separately."""
         runs, header = self._runs, self._header
         if runs is None or runs.total_bytes * len(paths) > _MAX_BATCH_BYTES:

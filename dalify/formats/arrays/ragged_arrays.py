@@ -1,7 +1,7 @@
-"""Reads whole arrays of different shapes from many NumPy files, in a few compiled calls.
+"""Reads NumPy files of different shapes in a few compiled calls.
 
-Unlike ``runs``, which reads files with equal headers, it reads all headers first. Equal headers are parsed once, and
-elements are read into the memory of the results.
+`runs` reads files of equal shape without parsing their headers. Here all headers are read first, equal headers are
+parsed once, and then all elements are read into the memory of the results.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dalify.data.batch import places_in_block
 from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_header
 from dalify.formats.files.compiled_files import close_file, file_size, open_file, read_part
 from dalify.formats.files.memory import file_memory
+from dalify.formats.files.paths import Paths
 from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS
 
 __all__ = ["read_ragged"]
@@ -30,11 +31,10 @@ _MAX_BYTES = 1 << 28  # of the arrays of a chunk; reading more in one call is no
 
 
 @njit(nogil=True, cache=True)
-def _open_all(paths: Any, flags: int, descriptors: Any, sizes: Any, heads: Any) -> bool:
-    """Open files and read their first bytes; return False at the first error."""
-    path = 0
+def _open_all(text: Any, paths: Any, flags: int, descriptors: Any, sizes: Any, heads: Any) -> bool:
+    """Open files and read their first bytes; return False at the first one that cannot be read."""
     for file in range(descriptors.size):
-        descriptor = open_file(np.uintp(paths.ctypes.data + path), flags)
+        descriptor = open_file(np.uintp(text.ctypes.data + paths[file]), flags)
         if descriptor < 0:
             return False
         descriptors[file] = descriptor
@@ -42,9 +42,6 @@ def _open_all(paths: Any, flags: int, descriptors: Any, sizes: Any, heads: Any) 
         count = min(sizes[file], heads.shape[1])
         if count <= 0 or not read_part(descriptor, 0, count, heads[file].ctypes.data):
             return False
-        while paths[path]:
-            path += 1
-        path += 1
     return True
 
 
@@ -63,17 +60,17 @@ def _close_all(descriptors: Any) -> None:
             close_file(descriptors[file])
 
 
-def read_ragged(paths: list[bytes]) -> list[NDArray[Any]] | None:
+def read_ragged(paths: Paths) -> list[NDArray[Any]] | None:
     """Return the arrays of files. The GIL is released during the read.
 
     Args:
-        paths: paths as bytes, ``[N]``, N > 0.
+        paths: paths of N > 0 files.
 
     Returns:
         N C-contiguous arrays with the same dtype and number of dimensions; None if a file cannot be read, is damaged,
         large or empty, or its byte order or axes have to be converted: then each file must be read separately.
     """
-    if not HAS_PREAD or any(b"\0" in path for path in paths):
+    if not HAS_PREAD:
         return None
     arrays: list[NDArray[Any]] = []
     for first in range(0, len(paths), _FILES_AT_ONCE):
@@ -84,14 +81,13 @@ def read_ragged(paths: list[bytes]) -> list[NDArray[Any]] | None:
     return arrays
 
 
-def _read_part(paths: list[bytes]) -> list[NDArray[Any]] | None:
+def _read_part(paths: Paths) -> list[NDArray[Any]] | None:
     """Return the arrays of a few files; see ``read_ragged``."""
     count = len(paths)
     descriptors, sizes = np.full(count, -1, np.int32), np.zeros(count, np.int64)
     heads = np.zeros((count, _HEAD_BYTES), np.uint8)
-    text = np.frombuffer(b"\0".join(paths) + b"\0", np.uint8)
     try:
-        if not _open_all(text, OPEN_FLAGS, descriptors, sizes, heads):
+        if not _open_all(paths.text, paths.starts, OPEN_FLAGS, descriptors, sizes, heads):
             return None
         headers = _headers(heads, sizes.tolist())
         if headers is None:
@@ -105,7 +101,7 @@ def _read_part(paths: list[bytes]) -> list[NDArray[Any]] | None:
 
 
 def _headers(heads: NDArray[np.uint8], sizes: list[int]) -> list[NumpyHeader] | None:
-    """Return the headers of the files; None if one of them is not supported; see ``read_ragged``."""
+    """Return the headers of plain arrays of one dtype and number of dimensions; None if a file is different."""
     known: dict[tuple[bytes, int], NumpyHeader] = {}
     headers: list[NumpyHeader] = []
     for index, size in enumerate(sizes):

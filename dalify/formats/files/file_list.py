@@ -10,7 +10,6 @@ import io
 import itertools
 import os
 import re
-from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +24,7 @@ from dalify.data.batch import Batch
 from dalify.data.entries import Entries
 from dalify.data.origin import Origin
 from dalify.formats.files.data_root import DataRoot
+from dalify.formats.files.paths import JoinedBytes, Paths, find_folders, join_paths
 from dalify.formats.files.storage import folder_of, is_remote, joined, list_folder, prefix_of, read_text
 from dalify.formats.files.whole_file import read_files
 
@@ -85,7 +85,7 @@ class FileList(Entries[FileEntry]):
         root: the root folder given by the user, with its separator at the end, or "".
     """
 
-    __slots__ = ("_ends", "_firsts", "_folders", "_labels", "_names", "_prefixes", "_root", "_typical_bytes")
+    __slots__ = ("_firsts", "_folders", "_labels", "_names", "_prefixes", "_root", "_typical_bytes")
 
     def __init__(
         self,
@@ -96,26 +96,19 @@ class FileList(Entries[FileEntry]):
         root: str = "",
     ) -> None:
         self._root = root
-        joined_names, lengths = bytearray(), array("q")
-        for name in names:  # one by one: a list of a million names would need more memory than the rest
-            encoded = os.fsencode(name)
-            joined_names += encoded
-            lengths.append(len(encoded))
-        self._names = bytes(joined_names)
-        self._ends = np.cumsum(np.frombuffer(lengths, np.int64))
+        self._names = JoinedBytes(map(os.fsencode, names))
         self._folders = list(folders)
-        self._prefixes = [os.fsencode(joined(folder, "")) for folder in folders]
-        self._firsts = [0, *itertools.accumulate(counts)]
+        self._prefixes = JoinedBytes(os.fsencode(joined(folder, "")) for folder in folders)
+        self._firsts = np.array([0, *itertools.accumulate(counts)], np.int64)
         self._labels = None if labels is None else np.asarray(labels, np.int32)
         self._typical_bytes = 0
 
     def __len__(self) -> int:
         """Return the number of files."""
-        return len(self._ends)
+        return len(self._names)
 
     def _entry(self, number: int) -> FileEntry:
-        start = int(self._ends[number - 1]) if number else 0
-        name = os.fsdecode(self._names[start : int(self._ends[number])])
+        name = os.fsdecode(self._names[number])
         folder = bisect_right(self._firsts, number) - 1
         label = folder if self._labels is None else int(self._labels[number])
         path = joined(self._folders[folder], name)
@@ -123,35 +116,28 @@ class FileList(Entries[FileEntry]):
 
     def read_many(self, numbers: NDArray[np.int64]) -> Batch | None:
         """Return the contents of files, read in one call; None if each must be read separately."""
-        if len(numbers) < _MIN_BATCH:
-            return None
-        contents = read_files(self.paths(numbers), self._typical_bytes)
+        paths = self.paths(numbers) if len(numbers) >= _MIN_BATCH else None
+        contents = None if paths is None else read_files(paths, self._typical_bytes)
         if contents is not None:
             mean_bytes = sum(size for (size,) in contents.shape_array().tolist()) // len(contents)
             self._typical_bytes = max(mean_bytes, (7 * self._typical_bytes + mean_bytes) // 8)
         return contents
 
-    def paths(self, numbers: NDArray[np.int64]) -> list[bytes]:
-        """Return paths as bytes of a Unix-like system."""
-        names, prefixes = self._names, self._prefixes
-        # For the first file, the index -1 wraps around to the last element, which is 0.
-        starts = np.where(numbers > 0, self._ends[numbers - 1], 0)
-        places = zip(starts.tolist(), self._ends[numbers].tolist(), self._folder_of(numbers).tolist(), strict=True)
-        return [
-            names[start:stop] if names.startswith(b"/", start) else prefixes[folder] + names[start:stop]
-            for start, stop, folder in places
-        ]
+    def paths(self, numbers: NDArray[np.int64]) -> Paths | None:
+        """Return paths of a Unix-like system; None if a path contains a null byte, with which no file can be opened."""
+        if self._names.has_null or self._prefixes.has_null:
+            return None
+        return join_paths(self._names, self._prefixes, numbers, self._folders_of(numbers))
 
     def labels_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the labels of some files, ``[N, 1]``."""
-        labels = self._folder_of(numbers) if self._labels is None else self._labels[numbers]
+        labels = self._folders_of(numbers) if self._labels is None else self._labels[numbers]
         return labels.astype(np.int32)[:, None]
 
-    def _folder_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        if len(self._prefixes) == 1:
-            return np.zeros_like(numbers)
-        # `np.searchsorted` releases the GIL, even for a few numbers.
-        return np.array([bisect_right(self._firsts, number) - 1 for number in numbers.tolist()], np.int64)
+    def _folders_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        folders = np.empty(len(numbers), np.int64)
+        find_folders(self._firsts, np.ascontiguousarray(numbers, np.int64), folders)
+        return folders
 
     @property
     def is_remote(self) -> bool:

@@ -20,6 +20,7 @@ from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.formats.files.compiled_files import close_file, copy_memory, file_size, open_file, read_part
 from dalify.formats.files.memory import file_memory
+from dalify.formats.files.paths import Paths
 
 __all__ = ["Pieces", "copy_pieces", "fill_with_files", "read_pieces", "rows_in", "samples_in"]
 
@@ -173,11 +174,11 @@ def copy_pieces(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Piece
 
 
 @njit(nogil=True, cache=True)
-def _fill(paths: Any, flags: int, starts: Any, stops: Any, out: Any) -> tuple[int, int]:
-    """Read files with null-terminated paths; return how many, and the size of the next one."""
-    path, place = 0, 0
+def _fill(text: Any, paths: Any, flags: int, starts: Any, stops: Any, out: Any) -> tuple[int, int]:
+    """Read files; return how many, and the size of the next one."""
+    place = 0
     for file in range(starts.size):
-        descriptor = open_file(np.uintp(paths.ctypes.data + path), flags)
+        descriptor = open_file(np.uintp(text.ctypes.data + paths[file]), flags)
         if descriptor < 0:
             return file, -1
         size = file_size(descriptor)
@@ -188,17 +189,14 @@ def _fill(paths: Any, flags: int, starts: Any, stops: Any, out: Any) -> tuple[in
             return file, -1 if has_room else size
         starts[file], stops[file] = place, place + size
         place = (place + size + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES
-        while paths[path]:
-            path += 1
-        path += 1
     return starts.size, 0
 
 
-def fill_with_files(paths: list[bytes], flags: int, memory: NDArray[np.uint8]) -> tuple[Batch | None, int]:
+def fill_with_files(paths: Paths, flags: int, memory: NDArray[np.uint8]) -> tuple[Batch | None, int]:
     """Read whole files while there is space, one open at a time. Releases the GIL.
 
     Args:
-        paths: paths without null bytes.
+        paths: paths of the files.
         flags: flags for ``open`` of the C library.
         memory: output, uint8 ``[n]``.
 
@@ -207,6 +205,5 @@ def fill_with_files(paths: list[bytes], flags: int, memory: NDArray[np.uint8]) -
         files are read, -1 if it is empty or cannot be read.
     """
     starts, stops = np.empty(len(paths), np.int64), np.empty(len(paths), np.int64)
-    text = np.frombuffer(b"\0".join(paths) + b"\0", np.uint8)
-    count, wanted_bytes = _fill(text, flags, starts, stops, memory)
+    count, wanted_bytes = _fill(paths.text, paths.starts, flags, starts, stops, memory)
     return samples_in(memory, starts[:count], stops[:count]) if count else None, wanted_bytes

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dalify.base.compiling import njit
 from dalify.formats.files.compiled_files import close_file, copy_memory, file_size, open_file, read_part
 from dalify.formats.files.memory import file_memory
+from dalify.formats.files.paths import Paths
 
 __all__ = ["Runs", "read_runs", "read_runs_of_files"]
 
@@ -100,6 +101,7 @@ def read_runs(descriptor: int, runs: Runs) -> NDArray[np.uint8] | None:
 
 @njit(nogil=True, cache=True)
 def _read_all(
+    text: Any,
     paths: Any,
     flags: int,
     start: Any,
@@ -112,9 +114,8 @@ def _read_all(
     out: Any,
 ) -> bool:
     """Read the same rows of files with equal start and size; return False at the first other file."""
-    path = 0
     for file in range(out.shape[0]):
-        descriptor = open_file(np.uintp(paths.ctypes.data + path), flags)
+        descriptor = open_file(np.uintp(text.ctypes.data + paths[file]), flags)
         if descriptor < 0:
             return False
         is_alike = file_size(descriptor) == size and read_part(descriptor, 0, start.size, scratch.ctypes.data)
@@ -124,19 +125,16 @@ def _read_all(
         close_file(descriptor)
         if not is_read:
             return False
-        while paths[path]:
-            path += 1
-        path += 1
     return True
 
 
 def read_runs_of_files(
-    paths: list[bytes], flags: int, start: NDArray[np.uint8], size_bytes: int, runs: Runs
+    paths: Paths, flags: int, start: NDArray[np.uint8], size_bytes: int, runs: Runs
 ) -> NDArray[np.uint8] | None:
     """Read the same rows of files with equal start and size. The GIL is released during the read.
 
     Args:
-        paths: paths as bytes, ``[N]``.
+        paths: paths of N files.
         flags: flags for ``open`` of the C library.
         start: expected start of each file, uint8 ``[n]``, at most 64 KiB.
         size_bytes: expected size of each file.
@@ -145,8 +143,6 @@ def read_runs_of_files(
     Returns:
         uint8 ``[N, bytes]``; None if a file differs or cannot be read.
     """
-    if any(b"\0" in path for path in paths):
-        return None
     out = file_memory(len(paths) * runs.total_bytes).reshape(len(paths), -1)
-    text = np.frombuffer(b"\0".join(paths) + b"\0", np.uint8)
-    return out if _read_all(text, flags, start, size_bytes, *runs, file_memory(_BUFFER_BYTES), out) else None
+    scratch = file_memory(_BUFFER_BYTES)
+    return out if _read_all(paths.text, paths.starts, flags, start, size_bytes, *runs, scratch, out) else None

@@ -16,6 +16,7 @@ from dalify.base.errors import ReaderError
 from dalify.data.batch import Batch
 from dalify.formats.files import storage
 from dalify.formats.files.memory import file_memory
+from dalify.formats.files.paths import Paths
 from dalify.formats.files.pieces import fill_with_files
 from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS, open_file, read_at
 
@@ -50,18 +51,18 @@ def read_file(path: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return contents
 
 
-def read_files(paths: list[bytes], typical_bytes: int) -> Batch | None:
+def read_files(paths: Paths, typical_bytes: int) -> Batch | None:
     """Return the contents of local files, uint8 ``[bytes]`` each. The GIL is released during the read.
 
     Args:
-        paths: paths as bytes.
+        paths: paths of the files.
         typical_bytes: typical size of a file, to allocate memory for all; 0 if unknown.
 
     Returns:
         None if a file cannot be read, is empty, large or not a regular file, and if the system has no ``pread``: then
         each file must be read separately.
     """
-    if not HAS_PREAD or any(b"\0" in path for path in paths):
+    if not HAS_PREAD:
         return None
     parts: list[Batch] = []
     left, wanted_bytes, expected_bytes = paths, 0, typical_bytes

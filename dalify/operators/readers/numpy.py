@@ -64,11 +64,12 @@ class _ArrayFiles(Entries[_ArrayFile]):
             numbers: indices of the files.
             window: arguments of ``_window`` after the shape.
         """
-        if len(numbers) < _MIN_BATCH:
+        paths = self._files.paths(numbers) if len(numbers) >= _MIN_BATCH else None
+        if paths is None:
             return None
         is_whole = window[1] == _WHOLE
         if is_whole and self._are_ragged:
-            return read_ragged(self._files.paths(numbers))
+            return read_ragged(paths)
         uniform = self._uniform
         if uniform is None or uniform[0] != window:
             try:
@@ -76,7 +77,6 @@ class _ArrayFiles(Entries[_ArrayFile]):
                 uniform = window, UniformWindows(path, lambda shape: _window(shape, *window))
             except DalifyError:
                 return None
-        paths = self._files.paths(numbers)
         found = uniform[1].read(paths)
         # If these files differ, the next ones may still match the first of them.
         self._uniform = uniform if found is not None or not uniform[1].is_supported else None

@@ -1,0 +1,142 @@
+"""Paths of many files, for compiled loops."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.compiling import njit
+
+__all__ = ["JoinedBytes", "Paths", "find_folders", "join_paths"]
+
+
+_SLASH = ord("/")
+
+
+class JoinedBytes:
+    """Many byte strings in two arrays, which need a fraction of the memory of a list.
+
+    Args:
+        parts: the byte strings.
+
+    Attributes:
+        ends: where each string ends, with a leading 0, int64 ``[N + 1]``.
+        has_null: whether a string contains a null byte.
+    """
+
+    __slots__ = ("_joined", "ends", "has_null")
+
+    def __init__(self, parts: Iterable[bytes]) -> None:
+        joined, ends = bytearray(), array("q", [0])
+        for part in parts:  # one by one: a list of a million strings would need more memory than the rest
+            joined += part
+            ends.append(len(joined))
+        self._joined = bytes(joined)
+        self.ends = np.frombuffer(ends, np.int64)
+        self.has_null = b"\0" in self._joined
+
+    def __len__(self) -> int:
+        """Return the number of byte strings."""
+        return len(self.ends) - 1
+
+    def __getitem__(self, number: int) -> bytes:
+        """Return one byte string."""
+        return self._joined[self.ends[number] : self.ends[number + 1]]
+
+    def __contains__(self, part: bytes) -> bool:
+        """Return whether the joined strings contain ``part``."""
+        return part in self._joined
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The joined bytes and ``ends``."""
+        return np.frombuffer(self._joined, np.uint8), self.ends
+
+
+class Paths:
+    """Null-terminated paths as the C library expects them.
+
+    Args:
+        text: the paths, uint8.
+        starts: index of the first byte of each path, int64 ``[N]``.
+    """
+
+    __slots__ = ("starts", "text")
+
+    def __init__(self, text: NDArray[np.uint8], starts: NDArray[np.int64]) -> None:
+        self.text = text
+        self.starts = starts
+
+    @classmethod
+    def of(cls, paths: Sequence[bytes]) -> Paths:
+        """Return the given paths."""
+        ends = np.cumsum([len(path) + 1 for path in paths], dtype=np.int64)
+        starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+        return cls(np.frombuffer(b"".join(path + b"\0" for path in paths), np.uint8).copy(), starts)
+
+    def __len__(self) -> int:
+        """Return the number of paths."""
+        return len(self.starts)
+
+    def __getitem__(self, part: slice) -> Paths:
+        """Return some of the paths."""
+        return Paths(self.text, self.starts[part])
+
+
+# The next two functions keep the GIL: they take less time than releasing it.
+@njit(cache=True)
+def find_folders(first_names: Any, numbers: Any, folders: Any) -> None:
+    """Find the last folder whose first name is not after each number, by bisection."""
+    for n in range(numbers.size):
+        low, high = 0, first_names.size
+        while low < high:
+            middle = (low + high) // 2
+            if first_names[middle] <= numbers[n]:
+                low = middle + 1
+            else:
+                high = middle
+        folders[n] = low - 1
+
+
+@njit(cache=True)
+def _join(names: Any, name_ends: Any, prefixes: Any, prefix_ends: Any, numbers: Any, folders: Any, starts: Any) -> Any:
+    size = 0
+    for n in range(numbers.size):
+        number, folder = numbers[n], folders[n]
+        size += name_ends[number + 1] - name_ends[number] + prefix_ends[folder + 1] - prefix_ends[folder] + 1
+    text = np.empty(size, np.uint8)
+    place = 0
+    for n in range(numbers.size):
+        number, folder = numbers[n], folders[n]
+        starts[n] = place
+        is_absolute = name_ends[number + 1] > name_ends[number] and names[name_ends[number]] == _SLASH
+        if not is_absolute:
+            for byte in range(prefix_ends[folder], prefix_ends[folder + 1]):
+                text[place] = prefixes[byte]
+                place += 1
+        for byte in range(name_ends[number], name_ends[number + 1]):
+            text[place] = names[byte]
+            place += 1
+        text[place] = 0
+        place += 1
+    return text[:place]
+
+
+def join_paths(
+    names: JoinedBytes, prefixes: JoinedBytes, numbers: NDArray[np.int64], folders: NDArray[np.int64]
+) -> Paths:
+    """Return the paths of some files: the prefix of the folder and the name, or the name if it is an absolute path.
+
+    Args:
+        names: names of all files.
+        prefixes: prefixes of all folders.
+        numbers: numbers of the wanted files, ``[N]``.
+        folders: number of the folder of each wanted file, ``[N]``.
+    """
+    starts = np.empty(len(numbers), np.int64)
+    text = _join(*names.arrays, *prefixes.arrays, np.ascontiguousarray(numbers, np.int64), folders, starts)
+    return Paths(text, starts)
