@@ -30,9 +30,9 @@ def _rotation(image: Any) -> Any:
 
 
 def _mosaic(image: Any) -> Any:
-    """Return gray images of even extents."""
-    gray = fn.color_space_conversion(image, image_type=types.RGB, output_type=types.GRAY)
-    doubled = fn.cat(gray, gray, axis=0)
+    """Return images of one channel and even extents, the same on both devices."""
+    plane = image[:, :, :1]
+    doubled = fn.cat(plane, plane, axis=0)
     return fn.cat(doubled, doubled, axis=1)
 
 
@@ -87,6 +87,7 @@ OPERATIONS: dict[str, Operation] = {
     "median_blur, planar": lambda x: fn.experimental.median_blur(fn.transpose(x, perm=[2, 0, 1]), window_size=3),
     "debayer": lambda x: fn.debayer(_mosaic(x), blue_position=[1, 0]),
     "debayer, edges": lambda x: fn.debayer(_mosaic(x), blue_position=[0, 1], algorithm="edgeaware_ocv"),
+    "debayer, directions": lambda x: fn.debayer(_mosaic(x), blue_position=[0, 1], algorithm="vng_ocv"),
     "debayer to gray": lambda x: fn.debayer(_mosaic(x), blue_position=0, algorithm="gray_ocv"),
     "debayer, derivatives": lambda x: fn.debayer(_mosaic(x), blue_position=1, algorithm="default_npp"),
     "clahe": lambda x: fn.clahe(x, tiles_x=4, tiles_y=3, clip_limit=2.0),
