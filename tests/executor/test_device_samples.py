@@ -154,6 +154,8 @@ OPERATIONS: dict[str, Operation] = {
     "warp_perspective, gray": lambda x: _perspective(x[:, :, 0], border_mode="replicate"),
     "multi_paste": lambda x: fn.multi_paste(x, fn.flip(x), output_size=[60, 60], out_anchors=[0, 0, 9, 7]),
     "multi_paste of planes": lambda x: fn.multi_paste(x[:, :, :1], output_size=[50, 41], dtype=types.INT16),
+    "pad to multiples": lambda x: fn.pad(x, axes=[0, 1], shape=[1, 1], align=[8, 16], fill_value=7.6),
+    "pad to several sizes, with floats": lambda x: fn.pad(fn.cast(x, dtype=types.FLOAT), shape=1, align=[7, 5, 4]),
     "cast_like": lambda x: fn.cast_like(x, np.int32(1)),
     "copy": fn.copy,
     "full_like": lambda x: fn.full_like(x, np.array([1, 2, 300])),
@@ -170,6 +172,10 @@ RANDOM_OPERATIONS: dict[str, Operation] = {
         in_anchors_rel=[0.1, 0.2] * 3,
         out_anchors_rel=[0.0, 0.0, 0.1, 0.2, 0.0, 0.0],
         dtype=types.UINT8,
+    ),
+    "pad": lambda x: fn.pad(x, axes=[0, 1], fill_value=9),
+    "pad with a value for each": lambda x: fn.pad(
+        fn.cast(x, dtype=types.UINT16), shape=1, align=[7, 5, 4], fill_value=fn.random.uniform(range=[-9, 999], seed=4)
     ),
     "sphere, nearest, some images": lambda x: fn.sphere(x, mask=fn.random.coin_flip(seed=4)),
 }
