@@ -302,6 +302,17 @@ def test_launches_do_not_grow_with_samples(name: str, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("emulated_gpu")
+def test_launches_do_not_grow_with_regions_above_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = images(3)
+    few, many = (
+        launches(lambda x, ids=ids: fn.multi_paste(x, in_ids=ids, output_size=[40, 40]), given, monkeypatch)
+        for ids in ([0, 1], [0, 1, 2, 0, 1, 2])
+    )
+    assert few
+    assert sorted(many) == sorted(few)
+
+
+@pytest.mark.usefixtures("emulated_gpu")
 @pytest.mark.parametrize("name", ALL_OPERATIONS)
 def test_kernels_do_not_wait_for_the_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     names = launches(ALL_OPERATIONS[name], images(3), monkeypatch)
