@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +77,9 @@ OPERATIONS: dict[str, Operation] = {
     "filter, valid": lambda x: fn.filter(x, FILTER, mode="valid"),
     "filter, planar": lambda x: fn.filter(fn.transpose(x, perm=[2, 0, 1]), FILTER, border="clamp"),
     "laplacian": lambda x: fn.laplacian(x, window_size=[5, 3], dtype=types.FLOAT),
+    "laplacian, several windows": lambda x: fn.laplacian(
+        x, window_size=[5, 9], smoothing_size=[3, 7], dtype=types.FLOAT, normalized_kernel=True
+    ),
     "laplacian, planar": lambda x: fn.laplacian(fn.transpose(x, perm=[2, 0, 1]), smoothing_size=1),
     "dilate": lambda x: fn.experimental.dilate(x, mask_size=[6, 3], anchor=[4, 0]),
     "dilate, planar": lambda x: fn.experimental.dilate(
@@ -299,6 +303,21 @@ def test_launches_do_not_grow_with_samples(name: str, monkeypatch: pytest.Monkey
     many = launches(ALL_OPERATIONS[name], given * 8, monkeypatch)
     assert few
     assert sorted(many) == sorted(few)
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+def test_a_sum_of_derivatives_adds_borders_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    module = importlib.import_module("dalify.kernels.images.convolve")
+    border = module.bordered_samples_torch
+
+    def counted(out: DeviceSamples, *arguments: Any) -> None:
+        calls.append(len(out))
+        border(out, *arguments)
+
+    monkeypatch.setattr(module, "bordered_samples_torch", counted)
+    results(lambda x: fn.laplacian(x, window_size=[5, 3], smoothing_size=[3, 7]), images(3))
+    assert calls == [3]
 
 
 @pytest.mark.usefixtures("emulated_gpu")
