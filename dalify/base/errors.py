@@ -65,6 +65,7 @@ __all__ = [
     "WrongObjectError",
     "of_sample",
     "option_error_text",
+    "short_repr",
     "suggestion",
 ]
 
@@ -348,6 +349,15 @@ def suggestion(name: str, choices: Iterable[str]) -> str:
     """Return `` Did you mean 'x'?`` for the closest choice, or ""."""
     close = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.6)
     return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def short_repr(value: object) -> str:
+    """Return ``repr(value)`` for an error message, cut to 60 characters."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def option_error_text(argument: str, value: object, options: Iterable[object]) -> str:

@@ -65,7 +65,7 @@ class _MemoryFile:
         self.descriptor = os.memfd_create("dalify-audio")
         self._owner = Owner()
 
-    def holding(self, data: Bytes) -> int:
+    def write(self, data: Bytes) -> int:
         """Replace the contents of the file and return its descriptor, at position 0."""
         os.ftruncate(self.descriptor, data.size)
         written = 0
@@ -89,17 +89,17 @@ class _MemoryFile:
             os.close(self.descriptor)
 
 
-_of_thread = threading.local()
+_local = threading.local()
 
 
 def _memory_file() -> _MemoryFile | None:
     """Return this thread's file; None if the platform does not support such files or allows no more."""
-    file: _MemoryFile | None = getattr(_of_thread, "file", None)
+    file: _MemoryFile | None = getattr(_local, "file", None)
     if file is None or not file.is_own():
         if not hasattr(os, "memfd_create"):
             return None
         try:
-            file = _of_thread.file = _MemoryFile()
+            file = _local.file = _MemoryFile()
         except OSError:
             return None
     return file
@@ -147,7 +147,7 @@ def decode_audio(encoded: Any, dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, An
     try:
         if file is None:
             return _decoded(_VirtualFile(data.data), data.size, dtype)
-        return _decoded(file.holding(data), data.size, dtype)
+        return _decoded(file.write(data), data.size, dtype)
     except soundfile.SoundFileError as error:
         text = str(getattr(error, "error_string", error)).strip().rstrip(".")
         raise DecodeError(f"not audio, or damaged ({data.size} bytes, starting with {head!r}): {text}.") from None

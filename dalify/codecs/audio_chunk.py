@@ -1,7 +1,7 @@
-"""The audio files of a chunk: what most are, WAV and FLAC, is decoded in one compiled call.
+"""Decodes the WAV and FLAC files of a chunk in one compiled call.
 
-Files that are anything else, or not quite as they should be, are left to `dalify.codecs.audio`, which knows every case
-and tells what is wrong.
+Other formats, and unusual or damaged files, are left to `dalify.codecs.audio`, which supports every case and reports
+errors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 _BYTE = np.empty(0, np.uint8)
 _OTHER, _WAVE, _WAVE_OF_FLOATS, _FLAC = range(4)
-# Columns of the table. The last two: where samples or frames begin, and the most samples of a frame.
+# Columns of the table. The last two: offset of the samples or frames, and maximum number of samples of a frame.
 _KIND, _FRAMES, _CHANNELS, _RATE, _BITS, _START, _BLOCK = range(7)
 _COLUMNS = 7
 _RIFF, _WAVE_TAG, _FORMAT, _DATA, _FACT, _PEAK, _LIST, _JUNK, _PAD = (
@@ -33,12 +33,12 @@ _RIFF, _WAVE_TAG, _FORMAT, _DATA, _FACT, _PEAK, _LIST, _JUNK, _PAD = (
 )
 _CHUNKS_WITHOUT_SOUND = (_LIST, _JUNK, _PAD, _PEAK)
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
-# What follows the first two bytes of the identifier that the format has in extensible headers.
+# The format identifier in extensible headers, without its first two bytes.
 _IDENTIFIER = np.frombuffer(b"\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71", np.uint8)
 _MAX_CHANNELS = 8
 _FRAMES_AT_ONCE = 4096
 _HIGHEST_RATE = (1 << 31) - 1
-# A header may lie: what would be so much larger than the file, and large, is left to the library.
+# Headers are not trusted: large results that are many times as large as the file are left to the library.
 _MAX_FLAC_RATIO, _SMALL_BYTES = 64, 1 << 20
 
 
@@ -47,12 +47,12 @@ class AudioFiles:
 
     Args:
         encoded: the files, one-dimensional samples of bytes.
-        dtype: of the result: int16, int32 or float32.
+        dtype: dtype of the result: int16, int32 or float32.
         downmix: whether the result is the mean of all channels.
 
     Attributes:
-        is_known: bool ``[N]``: an undamaged header of a kind that is decoded here, within the limits.
-        frames: int64 ``[N]``, samples of each channel; like the two others 0 where not known.
+        is_known: bool ``[N]``: whether the header is valid, supported here and within the limits.
+        frames: int64 ``[N]``, number of samples per channel; this and the following are 0 if the header is not known.
         channels: int64 ``[N]``.
         rates: int64 ``[N]``, Hz.
     """
@@ -63,7 +63,7 @@ class AudioFiles:
         table = np.empty((len(encoded), _COLUMNS), np.int64)
         self._files = Samples.of_batch(encoded)
         _read_wave_headers(self._files.addresses, self._files.shapes, table, _BYTE)
-        if not table[:, _KIND].all():  # nothing is compiled that is not used
+        if not table[:, _KIND].all():  # the function is only compiled if it is needed
             _read_flac_headers(self._files.addresses, self._files.shapes, table, _BYTE)
         limits = current()
         self._table = table
@@ -75,15 +75,15 @@ class AudioFiles:
         self._downmix = downmix
 
     def decode(self, out: Samples, chosen: Integers) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Decode some of the files that are known.
+        """Decode some of the files with known headers.
 
         Args:
-            out: to be filled, for each of the chosen files ``[frames, channels]`` of the type of the result or float32;
-                where channels are mixed ``[frames, 1]``, and float32 where there are several.
-            chosen: int64 ``[M]``, which files.
+            out: output, ``[frames, channels]`` for each of the chosen files, of the dtype of the result or float32;
+                with `downmix` ``[frames, 1]``, float32 if the file has several channels.
+            chosen: indices of the files, int64 ``[M]``.
 
         Returns:
-            bool ``[M]``: which are filled. Others are damaged or unusual.
+            bool ``[M]``: which files were decoded. The others are damaged or unusual.
         """
         is_done = np.zeros(len(chosen), np.bool_)
         files = self._files.take(chosen)
@@ -105,12 +105,12 @@ def _half(data, place):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _read_wave_header(data, row):
-    """Fill a row of the table; leave it as it is where the file is for the library."""
+    """Fill a row of the table; leave it unchanged if the file is left to the library."""
     size = data.size
     if size < 12 or little_word(data, 0) != _RIFF or little_word(data, 8) != _WAVE_TAG:
         return
     place, form = np.int64(12), np.int64(-1)
-    is_usual = True  # it is what has one meaning for all readers
+    is_usual = True  # all decoders interpret the file in the same way
     while place + 8 <= size:
         name, length = little_word(data, place), little_word(data, place + 4)
         place += 8
@@ -129,7 +129,7 @@ def _read_wave_header(data, row):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _note_wave(data, row, form, place, length, is_usual):
-    """Fill a row of the table from the format and the place and length of the samples."""
+    """Fill a row of the table from the format and the offset and size of the samples."""
     kind, channels, rate = _half(data, form), _half(data, form + 2), little_word(data, form + 4)
     block, bits = _half(data, form + 12), _half(data, form + 14)
     form_length = little_word(data, form - 4)
@@ -142,7 +142,7 @@ def _note_wave(data, row, form, place, length, is_usual):
     if not 0 < channels <= _MAX_CHANNELS or length * rate * block == 0 or block * 8 != channels * bits:
         return
     left = data.size - place
-    if not (kind == _PCM and bits == 16):  # of these, any number of samples that are there counts
+    if not (kind == _PCM and bits == 16):  # 16-bit files may be truncated
         is_known = bits == 32 or (kind == _PCM and (bits == 8 or bits == 24))
         is_whole = length % block == 0 and left - length % 2 <= length <= left
         is_known &= kind in (_PCM, _FLOAT)
@@ -153,7 +153,7 @@ def _note_wave(data, row, form, place, length, is_usual):
     row[_BITS], row[_START] = bits, place
 
 
-# These two hold the lock, because they take less time than handing the lock over.
+# The next two functions keep the GIL: they take less time than releasing it.
 @njit(cache=True)
 def _read_wave_headers(at, shapes, table, like):
     table[...] = 0
@@ -175,7 +175,7 @@ def _read_flac_headers(at, shapes, table, like):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _decode_wave(out, is_float, data, row, scratch, downmix):
-    """Fill out [frames * channels] from integers, a part at a time."""
+    """Fill ``out``, ``[frames * channels]``, from integers, in blocks of frames."""
     channels, bits, total = row[_CHANNELS], row[_BITS], row[_FRAMES]
     size = bits // 8
     width = size * channels
@@ -203,7 +203,7 @@ def _decode_wave(out, is_float, data, row, scratch, downmix):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _put(out, is_float, scratch, first, count, channels, bits, downmix):
-    """Write frames from ``first`` on: integers of ``bits`` bits, converted to the type of ``out``."""
+    """Write frames from ``first`` on: integers of ``bits`` bits, converted to the dtype of ``out``."""
     item_bits = 8 * out.itemsize
     scale = np.float32(2.0) ** np.float32(1 - bits)
     if downmix and channels > 1:
@@ -228,7 +228,7 @@ def _put(out, is_float, scratch, first, count, channels, bits, downmix):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _decode_flac(out, is_float, data, size, row, scratch, factors, downmix):
-    """Fill out [frames * channels]; return whether the file is as its header says."""
+    """Fill ``out``, ``[frames * channels]``; return whether the file matches its header."""
     total, done, at, block = row[_FRAMES], np.int64(0), row[_START], np.int64(0)
     while done < total:
         count, at = decode_frame(data, size, at, done, block, row[_RATE], scratch, row[_BITS], factors)

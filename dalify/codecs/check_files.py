@@ -1,4 +1,4 @@
-"""Finds the files of a chunk that the host does not decode, before a decoder on the device gets the others."""
+"""Checks that the host decoder accepts the files of a chunk, before a decoder on the device gets them."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dalify.base.compiling import njit
 
-__all__ = ["FULL_RANGE", "STUDIO_RANGE", "fits", "planes_to_rgb"]
+__all__ = ["FULL_RANGE", "STUDIO_RANGE", "is_supported", "planes_to_rgb"]
 
 # Factor and offset of luma, then red from Cr, green from Cb, green from Cr, blue from Cb; scaled by 2**13, luma 2**17.
 STUDIO_RANGE = np.array([9539 * 16, 16, 13075, -3209, -6660, 16525], np.int32)
@@ -80,7 +80,7 @@ def planes_to_rgb(
             target[3 * j + 2] = np.uint8(min(max(b, 0), 255))
 
 
-def fits(planes: list[Any], width: int, height: int) -> bool:
+def is_supported(planes: list[Any], width: int, height: int) -> bool:
     """Return whether the planes of a frame have a supported layout."""
     luma, cb, _ = planes
     halves = cb.width < luma.width, cb.height < luma.height

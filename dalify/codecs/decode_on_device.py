@@ -1,7 +1,7 @@
-"""Decodes the images of a chunk to the memory of an accelerator: JPEG files there, all others on the host.
+"""Decodes the images of a chunk to the memory of an accelerator: JPEG files on the device, all others on the host.
 
-The host decides what is an image and what is damaged: it reads all headers, and decodes what the decoder of the device
-does not. So errors and their samples are those of the CPU.
+The host reads all headers, and decodes all images that the decoder of the device does not. So errors and the samples
+that they name are the same as on the CPU.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def decode_on_device(
     Args:
         out: outputs: images ``[H, W, C]``.
         encoded: files on the host, one-dimensional, of bytes.
-        options: of the decoder on the device.
+        options: options of the decoder on the device.
         output_type: RGB, BGR or GRAY.
         adjust_orientation: see ``decode_group``.
         headers: headers from ``decoded_shapes``.
@@ -69,11 +69,11 @@ def decode_on_device(
         is_missing = np.array([image is None for image in images], np.bool_)
     decoder = open_decoder(str(out.device), options)
     if decoder is not None:
-        taken = is_missing & headers.are_ordinary()
+        chosen = is_missing & headers.are_ordinary()
         if (adjust_orientation and not decoder.rotates) or windows is not None:
-            taken &= headers.are_upright() if adjust_orientation else True
+            chosen &= headers.are_upright() if adjust_orientation else True
         files = [as_bytes_array(data) for data in encoded.arrays()]
-        indices = np.flatnonzero(taken & [is_complete(data) for data in files] & _are_inside(headers, windows))
+        indices = np.flatnonzero(chosen & [is_complete(data) for data in files] & _are_inside(headers, windows))
         if len(indices):
             found = decoder.decode(
                 [files[index] for index in indices.tolist()],
@@ -84,11 +84,10 @@ def decode_on_device(
             for index, image in zip(indices.tolist(), found, strict=True):
                 if image is not None and tuple(image.shape) == tuple(out.shapes[index].tolist()):
                     images[index] = image.reshape(-1)
-    rest = np.array([index for index, image in enumerate(images) if image is None], np.int64)
-    if len(rest):
-        for index, image in zip(
-            rest.tolist(), _sent(out, encoded, output_type, adjust_orientation, headers, windows, rest), strict=True
-        ):
+    remaining = np.array([index for index, image in enumerate(images) if image is None], np.int64)
+    if len(remaining):
+        decoded = _decode_on_host(out, encoded, output_type, adjust_orientation, headers, windows, remaining)
+        for index, image in zip(remaining.tolist(), decoded, strict=True):
             images[index] = image
     if cache is not None:
         for index in np.flatnonzero(is_missing).tolist():
@@ -101,14 +100,14 @@ def decode_on_device(
 
 
 def _are_inside(headers: JpegHeaders, windows: Integers | None) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return which windows are within their images."""
+    """Return which windows are inside their images, bool ``[N]``."""
     if windows is None:
         return np.ones(len(headers), np.bool_)
     extents = headers.shapes(adjust_orientation=False)[:, :2]
     return np.all(windows >= 0, axis=1) & np.all(windows[:, :2] + windows[:, 2:] <= extents, axis=1)
 
 
-def _sent(
+def _decode_on_host(
     out: DeviceSamples,
     encoded: Samples,
     output_type: DALIImageType,
@@ -117,7 +116,7 @@ def _sent(
     windows: Integers | None,
     indices: Integers,
 ) -> list[Any]:
-    """Decode some of the images on the host, and copy them to the device in one go; return their elements."""
+    """Decode some of the images on the host, and copy them to the device at once; return their elements."""
     shapes = out.shapes[indices]
     offsets, size_bytes = places_in_block(shapes, 1)
     # torch does not reuse page-locked memory before the copy from it is done.
@@ -126,22 +125,22 @@ def _sent(
     target = Samples(offsets + staging.data_ptr(), shapes, dtype, staging)
 
     def decode(part: Integers) -> None:
-        taken = indices[part]
+        chosen = indices[part]
         try:
             decode_group(
                 target.take(part),
-                encoded.take(taken),
+                encoded.take(chosen),
                 output_type,
                 DALIDataType.UINT8,
                 adjust_orientation,
                 use_fast_idct=False,
-                headers=headers.take(taken),
-                windows=None if windows is None else windows[taken],
+                headers=headers.take(chosen),
+                windows=None if windows is None else windows[chosen],
             )
         except Exception as error:
             sample = getattr(error, "sample", None)
             if isinstance(sample, int):
-                of_sample(error, int(taken[sample]))
+                of_sample(error, int(chosen[sample]))
             raise
 
     _in_threads(decode, len(indices))
@@ -151,9 +150,9 @@ def _sent(
 
 
 def _in_threads(decode: Callable[[Integers], None], count: int) -> None:
-    """Call a function with the numbers 0 to `count`, divided among threads that end with the call.
+    """Call a function with the numbers from 0 to `count` - 1, divided among threads that end with the call.
 
-    The stage of the device runs on one thread of the pipeline, which must not decode the images of a batch alone.
+    The stage of the device has only one thread of the pipeline, which would be too slow for a batch of images.
 
     Raises:
         Exception: the error of the first part that failed.

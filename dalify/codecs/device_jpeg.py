@@ -1,8 +1,8 @@
-"""Decoders that decode the JPEG files of a chunk on an accelerator, and which of them is used.
+"""Selects the decoder for JPEG files on an accelerator.
 
-A decoder gets all files of a chunk in one call. The files that it does not take, or cannot decode, are decoded on the
-host, which also raises the errors of damaged files. The first decoder that works is used: nvImageCodec, then
-torchvision. In emulation the host decodes, unless ``DALIFY_DEVICE_DECODER`` names a decoder.
+A decoder gets all files of a chunk in one call. The host decodes the files that it does not support or cannot decode,
+and raises the errors of damaged files. The first decoder that works is used: nvImageCodec, then torchvision. In
+emulation, the host decodes unless ``DALIFY_DEVICE_DECODER`` names a decoder.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _HOST = "host"
 
 @dataclass(frozen=True, slots=True)
 class DeviceOptions:
-    """Options of decoders on the device, with the meaning that they have in DALI; torchvision has none of them.
+    """Options of decoders on the device, as in DALI; torchvision ignores them.
 
     Attributes:
-        hw_decoder_load: fraction of a chunk that the hardware engine decodes, where the device has one; 0 to 1.
+        hw_decoder_load: fraction of a chunk that the hardware engine decodes, if the device has one; 0 to 1.
         hybrid_huffman_threshold: images with more pixels are decoded with the Huffman decoder of the host.
         preallocate_width_hint: width in pixels for which the hardware engine allocates memory; 0: on demand.
         preallocate_height_hint: the same for the height.
@@ -80,7 +80,7 @@ class DeviceJpegDecoder(Protocol):
             adjust_orientation: rotate the images as their EXIF orientation tag specifies.
 
         Returns:
-            for each file a tensor ``[height, width, channels]``, uint8; None: the host has to decode it.
+            For each file, a tensor ``[height, width, channels]``, uint8; None if the host has to decode it.
         """
         ...
 
@@ -88,7 +88,7 @@ class DeviceJpegDecoder(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Kind:
     name: str
-    opened: Callable[[str, DeviceOptions], DeviceJpegDecoder]
+    create: Callable[[str, DeviceOptions], DeviceJpegDecoder]
 
 
 _KINDS = {
@@ -98,10 +98,10 @@ _KINDS = {
 
 
 def chosen_decoder(device: str | None = None) -> tuple[str | None, str]:
-    """Return the key of the decoder for a device, or None: the host decodes; and the reasons, for ``explain()``.
+    """Return the key of the decoder for a device, None for the host, and the reasons, for ``explain()``.
 
     Args:
-        device: torch device; None: the one that torch finds.
+        device: torch device; None for the one that torch finds.
 
     Raises:
         ArgumentValueError: the environment variable ``DALIFY_DEVICE_DECODER`` has an unknown value.
@@ -140,34 +140,34 @@ def _default_device() -> str | None:
 
 @functools.cache
 def _why_not(key: str, device: str) -> str | None:
-    """Return why a decoder does not work on a device; None if it decodes a small image."""
+    """Return why a decoder does not work on a device; None if it decodes a test image."""
     image = np.frombuffer(simplejpeg.encode_jpeg(np.full((16, 24, 3), 128, np.uint8)), np.uint8)
     try:
         (found,) = (
             _KINDS[key]
-            .opened(device, DeviceOptions())
+            .create(device, DeviceOptions())
             .decode([image], DALIImageType.RGB, None, adjust_orientation=True)
         )
     except MissingPackageError as error:
         return f"{error.message} {error.hint}".rstrip(".")
-    except Exception as error:  # packages, drivers and libraries that do not fit raise whatever they want
+    except Exception as error:  # incompatible packages, drivers and libraries raise any exception
         return str(error).strip().split("\n", 1)[0] or type(error).__name__
     return None if found is not None and tuple(found.shape) == (16, 24, 3) else "it does not decode a test image"
 
 
 def open_decoder(device: str, options: DeviceOptions) -> DeviceJpegDecoder | None:
-    """Return the decoder of this process for a device and options; None: the host decodes."""
+    """Return the decoder of this process for a device and options; None for the host."""
     key, _ = chosen_decoder(device)
     return None if key is None else _opened(key, device, options, os.getpid())
 
 
 @functools.lru_cache(16)
 def _opened(key: str, device: str, options: DeviceOptions, _process: int) -> DeviceJpegDecoder:
-    return _KINDS[key].opened(device, options)
+    return _KINDS[key].create(device, options)
 
 
 def reason_against(arguments: Mapping[str, Any]) -> tuple[bool, str]:
-    """Return whether images are decoded on the device, and by which decoder or why not, for ``explain()``.
+    """Return whether images are decoded on the device, and by which decoder, or why not; for ``explain()``.
 
     Args:
         arguments: constant arguments of an image decoder.

@@ -1,11 +1,10 @@
-"""FLAC to integers, in compiled code without the interpreter lock.
+"""Decodes FLAC to integers, in compiled code without the GIL.
 
-The library decodes as well, but is called from Python for each file. What is decoded here is what encoders write:
-everything else (a checksum that does not match, reserved bits, samples beyond their width) is refused, and the library
-is asked.
+libsndfile would have to be called from Python for each file. Only what encoders write is supported. Files with anything
+else (wrong checksums, reserved bits, samples out of range) are rejected here and left to libsndfile.
 """
 
-# numba gives intrinsics their first argument
+# numba passes the first argument of intrinsics
 # pyright: reportCallIssue=false
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from dalify.base.compiling import njit
 
 __all__ = ["PADDING_BYTES", "SCRATCH_BEFORE", "decode_frame", "little_word", "read_flac_header"]
 
-PADDING_BYTES = 64  # zeros after the data: the reader of bits looks ahead
-SCRATCH_BEFORE = 32  # zeros in front of the samples of a frame: a predictor looks back so far at most
-_PEEKED_BITS = 57  # minimum number of valid bits
-_STREAM_INFO, _PADDING, _SEEK_TABLE, _COMMENTS, _PICTURE = 0, 1, 3, 4, 6  # blocks of notes
+PADDING_BYTES = 64  # zeros after the data, because bits are read ahead
+SCRATCH_BEFORE = 32  # zeros before the samples of a frame: the maximum order of a predictor
+_PEEKED_BITS = 57  # minimum number of valid bits in a word
+_STREAM_INFO, _PADDING, _SEEK_TABLE, _COMMENTS, _PICTURE = 0, 1, 3, 4, 6  # types of metadata blocks
 _STREAM_INFO_BYTES, _SEEK_POINT_BYTES = 34, 18
 _NEAR_TAPS = 8
 
@@ -37,7 +36,7 @@ _FIXED_PREDICTORS = np.array([[0, 0, 0, 0], [1, 0, 0, 0], [2, -1, 0, 0], [3, -3,
 
 
 def _check_sums(polynomial: int, width: int, tables: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the check sums of each byte, followed by 0, 1, 2, … zero bytes: int64 [tables, 256]."""
+    """Return the CRCs of each byte, followed by 0, 1, 2, … zero bytes: int64 [tables, 256]."""
     found = np.zeros((tables, 256), np.int64)
     for byte in range(256):
         value = byte << (width - 8)
@@ -57,7 +56,7 @@ _CRC_16 = _check_sums(0x8005, 16, 8)
 
 @intrinsic
 def _peek(typing_context: Any, address: Any, position: Any) -> Any:
-    """Return the bits from a position on, the first one on top; the last seven of the 64 may be zeros."""
+    """Return 64 bits from a position on, the first one as the highest; the last seven may be zeros."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
         base, place = arguments
@@ -73,7 +72,7 @@ def _peek(typing_context: Any, address: Any, position: Any) -> Any:
 
 @intrinsic
 def _zeros_on_top(typing_context: Any, word: Any) -> Any:
-    """Return how many bits are 0 above the first 1; 64 where all are."""
+    """Return the number of leading zeros; 64 if all bits are zeros."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
         return builder.ctlz(arguments[0], ir.IntType(1)(0))
@@ -83,7 +82,7 @@ def _zeros_on_top(typing_context: Any, word: Any) -> Any:
 
 @intrinsic
 def _without(typing_context: Any, word: Any, count: Any) -> Any:
-    """Return what is left when bits are taken from the top, fewer than 64."""
+    """Return a word without its highest bits, shifted left; fewer than 64 bits."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
         return builder.shl(arguments[0], builder.and_(arguments[1], ir.IntType(64)(63)))
@@ -93,7 +92,7 @@ def _without(typing_context: Any, word: Any, count: Any) -> Any:
 
 @intrinsic
 def _top(typing_context: Any, word: Any, count: Any) -> Any:
-    """Return the highest bits, 0 to 63 of them, as an unsigned number."""
+    """Return the highest bits, 0 to 63 of them, as an unsigned integer."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
         size = ir.IntType(64)
@@ -105,29 +104,29 @@ def _top(typing_context: Any, word: Any, count: Any) -> Any:
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _signed(value, width):
-    """Return a number of this number of bits, sign-extended."""
+    """Return an integer of ``width`` bits, sign-extended."""
     half = np.int64(1) << (width - 1)
     return (value ^ half) - half
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _coded(at, position, stop, rice, samples, first, count, factors, order, shift):
-    """Decode residuals of one partition, and predict: fill ``samples[first : first + count]``.
+    """Decode the Rice-coded residuals of a partition and add predictions: ``samples[first : first + count]``.
 
     Args:
         at: address of the data.
         position: first bit.
-        stop: bits of the data.
-        rice: bits of each residual that are stored as they are.
-        samples: int32, of a frame.
-        first: place of the first sample.
-        count: of samples.
-        factors: int64 [32], of the predictor; zeros beyond its order.
-        order: of the predictor.
-        shift: bits that a prediction loses.
+        stop: number of bits of the data.
+        rice: Rice parameter: number of bits of each residual that are stored in binary.
+        samples: int32, the samples of a frame.
+        first: index of the first sample.
+        count: number of samples.
+        factors: int64 [32], coefficients of the predictor; zeros beyond its order.
+        order: order of the predictor.
+        shift: number of bits by which predictions are shifted right.
 
     Returns:
-        the bit after the partition; -1 if the data end before.
+        The bit after the partition; -1 if the data ends before it.
     """
     c0, c1, c2, c3 = factors[0], factors[1], factors[2], factors[3]
     c4, c5, c6, c7 = factors[4], factors[5], factors[6], factors[7]
@@ -151,7 +150,7 @@ def _coded(at, position, stop, rice, samples, first, count, factors, order, shif
                 far2 += c * samples[i + 1 - j]
         if size <= _PEEKED_BITS:
             one = (zeros << rice) | _top(_without(word, zeros + 1), rice)
-            # Three at a time where they fit: the next load need not wait for the length of each.
+            # Three at once if they fit: the next load does not wait for the length of each.
             second = _without(word, size)
             zeros = _zeros_on_top(second)
             second_size = zeros + 1 + rice
@@ -193,7 +192,7 @@ def _coded(at, position, stop, rice, samples, first, count, factors, order, shif
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _stored(at, position, stop, width, samples, first, count, factors, order, shift):
-    """Do what `_coded` does where residuals have a fixed width, which may be 0."""
+    """Decode residuals of a fixed width, which may be 0; see `_coded`."""
     if position + width * count > stop:
         return np.int64(-1)
     for i in range(first, first + count):
@@ -288,7 +287,7 @@ def _residuals(at, position, stop, samples, size, factors, order, shift):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _check_sum(data, start, stop):
-    """Return the check sum of a frame, 16 bits."""
+    """Return the CRC-16 of a frame."""
     found, i = np.int64(0), start
     while i + 8 <= stop:
         a, b = data[i] ^ (found >> 8), data[i + 1] ^ (found & 255)
@@ -307,17 +306,17 @@ def decode_frame(data, size, start, number, block_size, rate, samples, width, fa
 
     Args:
         data: uint8, followed by zeros.
-        size: of the data, bytes.
+        size: size of the data in bytes.
         start: first byte of the frame.
-        number: of the frame, or of its first sample where the length of frames varies.
-        block_size: of the frames before; 0 for the first.
-        rate: that the header of the stream declares, Hz.
-        samples: int32 [channels, 32 + n], zeros in front, to be filled.
-        width: bits of a sample.
+        number: number of the frame, or of its first sample if the length of frames varies.
+        block_size: number of samples of the previous frames; 0 for the first frame.
+        rate: sampling rate that the header of the stream declares, in Hz.
+        samples: output, int32 [channels, 32 + n]; the first 32 are zeros.
+        width: bits per sample.
         factors: int64 [32], scratch.
 
     Returns:
-        samples per channel and the byte after the frame; 0 and 0 if the frame is not supported.
+        Number of samples per channel and the byte after the frame; 0 and 0 if the frame is not supported.
     """
     refused = np.int64(0), np.int64(0)
     channels = samples.shape[0]
@@ -326,7 +325,7 @@ def decode_frame(data, size, start, number, block_size, rate, samples, width, fa
     varies = data[start + 1] & 1
     size_code, rate_code = data[start + 2] >> 4, data[start + 2] & 15
     assignment, width_code = data[start + 3] >> 4, (data[start + 3] >> 1) & 7
-    # The number, in the code of UTF-8.
+    # The number, encoded like UTF-8.
     lead, at = np.int64(data[start + 4]), start + 5
     more = np.int64(0)
     while more < 8 and lead & (0x80 >> more):
@@ -376,7 +375,7 @@ def decode_frame(data, size, start, number, block_size, rate, samples, width, fa
         if position < 0:
             return refused
     end = (position + 7) >> 3
-    if _top(_peek(base, position), 8 * end - position):  # what fills the last byte up is 0
+    if _top(_peek(base, position), 8 * end - position):  # the padding of the last byte is 0
         return refused
     if end + 2 > size or _check_sum(data, start, end) != (np.int64(data[end]) << 8) + data[end + 1]:
         return refused
@@ -403,7 +402,7 @@ def decode_frame(data, size, start, number, block_size, rate, samples, width, fa
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def little_word(data, place):
-    """Return four bytes, the lowest first, as int64."""
+    """Return four little-endian bytes as int64."""
     low = np.int64(data[place]) | np.int64(data[place + 1]) << 8
     return low | np.int64(data[place + 2]) << 16 | np.int64(data[place + 3]) << 24
 
@@ -416,7 +415,7 @@ def _big_word(data, place):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _is_sound_block(data, kind, start, size, is_first):
-    """Return whether the structure of a block of notes is undamaged, as far as the library looks at it."""
+    """Return whether the structure of a metadata block is valid, as far as libsndfile checks it."""
     if kind == _STREAM_INFO:
         return is_first and size == _STREAM_INFO_BYTES
     if kind == _PADDING:
@@ -425,7 +424,7 @@ def _is_sound_block(data, kind, start, size, is_first):
         return size % _SEEK_POINT_BYTES == 0
     stop, place = start + size, start
     if kind == _COMMENTS:
-        texts = np.int64(-1)  # the name of the encoder comes first, then the number of comments
+        texts = np.int64(-1)  # the encoder name is first, then the number of comments
         while texts != 0:
             if place + 4 > stop:
                 return False
@@ -440,7 +439,7 @@ def _is_sound_block(data, kind, start, size, is_first):
     if kind != _PICTURE:
         return False
     place += 4
-    for skipped in (0, 0, 16):  # two texts; size and colors, and the picture
+    for skipped in (0, 0, 16):  # two strings; dimensions and colors, and the image data
         if place + skipped + 4 > stop:
             return False
         place += skipped
@@ -450,15 +449,15 @@ def _is_sound_block(data, kind, start, size, is_first):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def read_flac_header(data, header):
-    """Read what stands in front of the frames.
+    """Parse the stream header and the metadata blocks.
 
     Args:
         data: uint8 [n].
-        header: int64 [6], to be filled: frames, channels, rate in Hz, bits of a sample, first byte of the frames, and
-            the largest number of samples in a frame.
+        header: output, int64 [6]: samples per channel, channels, rate in Hz, bits per sample, first byte of the frames,
+            and maximum number of samples in a frame.
 
     Returns:
-        whether it is a stream that `decode_frame` may be able to decode.
+        Whether `decode_frame` may support the stream.
     """
     if data.size < 4 + 4 + _STREAM_INFO_BYTES:
         return False

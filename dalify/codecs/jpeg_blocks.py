@@ -1,7 +1,7 @@
-"""Vector code of the JPEG decoder: the inverse DCT of a block and the conversion of pixels from YCbCr.
+"""Vectorized functions of the JPEG decoder: inverse DCT, conversion from YCbCr, and upsampling.
 
-Numba's loops are not vectorized across the passes of a transform, so it is emitted as vectors. They are generic LLVM
-vectors: every processor runs them.
+Numba does not vectorize loops across the passes of a transform, so vector instructions are generated here. They are
+generic LLVM vectors, which all processors support.
 
 Results equal those of libjpeg-turbo. The transform is the exact integer one of Loeffler, Ligtenberg and Moschytz with
 13 bits ("islow"); the conversion is that of JFIF with 16 bits.
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def _intrinsic(function: Callable[..., Any]) -> Any:
-    """Return what ``numba.extending.intrinsic`` makes; callers omit the typing context."""
+    """Return ``numba.extending.intrinsic(function)``, untyped, because callers omit the typing context."""
     return intrinsic(function)
 
 
@@ -72,11 +72,11 @@ def load_byte(typing_context: Any, address: Any) -> tuple[Any, Any]:
 
 @_intrinsic
 def load_big_endian(typing_context: Any, address: Any) -> tuple[Any, Any]:
-    """Return the four bytes at an address, the first one as the highest, as int64."""
+    """Return the four big-endian bytes at an address as int64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         total = ir.Constant(ir.IntType(64), 0)
-        for offset in range(4):  # LLVM makes one load of it
+        for offset in range(4):  # LLVM combines these into one load
             byte = builder.load(_pointer(builder, arguments[0], offset, _BYTE), align=1)
             shift = ir.Constant(ir.IntType(64), 24 - 8 * offset)
             total = builder.or_(total, builder.shl(builder.zext(byte, ir.IntType(64)), shift))
@@ -109,7 +109,7 @@ def store_int32(typing_context: Any, address: Any, value: Any) -> tuple[Any, Any
 
 @_intrinsic
 def top_bits(typing_context: Any, bits: Any, count: Any) -> tuple[Any, Any]:
-    """Return the highest bits of an int64, of which there are 1 to 63 in `count`, as a number."""
+    """Return the highest `count` bits of an int64, 1 to 63, as an unsigned integer."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         bits, count = arguments
@@ -120,7 +120,7 @@ def top_bits(typing_context: Any, bits: Any, count: Any) -> tuple[Any, Any]:
 
 @_intrinsic
 def without_top_bits(typing_context: Any, bits: Any, count: Any) -> tuple[Any, Any]:
-    """Return an int64 shifted left; only the lowest six bits of `count` matter."""
+    """Return an int64 shifted left by the lowest six bits of `count`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         bits, count = arguments
@@ -157,7 +157,7 @@ def fill_block(typing_context: Any, out: Any, stride: Any, value: Any) -> tuple[
 
 
 def _transposed(builder: Any, rows: Sequence[Any]) -> list[Any]:
-    """Return the columns of eight vectors of eight: three rounds of pairs."""
+    """Return the columns of eight vectors of eight elements, interleaved in three rounds."""
 
     def interleaved(one: Any, other: Any, lanes: Sequence[int]) -> Any:
         return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(_INT, _SIZE), list(lanes)))
@@ -171,7 +171,7 @@ def _transposed(builder: Any, rows: Sequence[Any]) -> list[Any]:
 
 
 def _transform(builder: Any, rows: Sequence[Any], descale_bits: int) -> list[Any]:
-    """Return the inverse DCT over eight vectors, each lane by itself."""
+    """Return the inverse DCT over eight vectors, each lane independently."""
 
     def times(value: Any, factor: int) -> Any:
         return builder.mul(value, _splat(_INT, factor, _SIZE))
@@ -212,11 +212,11 @@ def _clamped(builder: Any, value: Any, low: Any, high: Any) -> Any:
 def inverse_dct(typing_context: Any, coefficients: Any, out: Any, stride: Any) -> tuple[Any, Any]:
     """Transform 64 dequantized coefficients to 8 x 8 samples of 8 bits, and set the coefficients to zero.
 
-    All arguments are int64: the address of int32 ``[8, 8]``, the address of the first sample, the distance of two rows
-    in bytes.
+    All arguments are int64: the address of int32 ``[8, 8]``, the address of the first sample, the stride of rows in
+    bytes.
 
     Returns:
-        int64, not 0 where a value is so large that libjpeg-turbo's arithmetic with 16 bits would overflow.
+        int64, not 0 if a value is so large that libjpeg-turbo's 16-bit arithmetic would overflow.
     """
     signature = types.int64(types.int64, types.int64, types.int64)
     return signature, _generate_dct
@@ -256,7 +256,7 @@ def _generate_dct(context: Any, builder: Any, signature: Any, arguments: Any) ->
 def rgb_of_pixels(typing_context: Any, luma: Any, blue: Any, red: Any, out: Any, is_bgr: Any) -> tuple[Any, Any]:
     """Convert 16 pixels from YCbCr to RGB or BGR, 48 bytes.
 
-    All arguments are int64: addresses of 16 samples of Y, Cb and Cr, that of the result, and whether blue comes first.
+    All arguments are int64: addresses of 16 samples of Y, Cb and Cr, address of the result, and whether blue is first.
     """
     signature = types.void(types.int64, types.int64, types.int64, types.int64, types.int64)
     return signature, _generate_rgb
@@ -270,7 +270,7 @@ def _generate_rgb(context: Any, builder: Any, signature: Any, arguments: Any) ->
     def loaded(address: Any) -> Any:
         return builder.zext(builder.load(_pointer(builder, address, 0, bytes_), align=1), shorts)
 
-    def high_product(value: Any, factor: int) -> Any:  # LLVM knows this as one instruction
+    def high_product(value: Any, factor: int) -> Any:  # LLVM compiles this to one instruction
         product = builder.mul(builder.sext(value, ints), _splat(_INT, factor, _PIXELS))
         return builder.trunc(builder.ashr(product, _splat(_INT, 16, _PIXELS)), shorts)
 
@@ -312,11 +312,11 @@ def _generate_rgb(context: Any, builder: Any, signature: Any, arguments: Any) ->
 def upsampled_pairs(
     typing_context: Any, near: Any, far: Any, even_bias: Any, odd_bias: Any, out: Any
 ) -> tuple[Any, Any]:
-    """Double 16 samples of a row of chroma with libjpeg's triangle filter, to 32 bytes.
+    """Upsample 16 samples of a row of chroma to 32 with libjpeg's triangle filter.
 
-    All arguments are int64: the address of the first sample in the row that is nearer to the result's and that in the
-    other one (the same where rows are not doubled), what is added before rounding down, and the address of the result.
-    Samples before the first one and after the last one are read, too.
+    All arguments are int64: the address of the first sample in the nearer source row, and in the farther one (the same
+    if rows are not upsampled), the biases added to even and odd samples before rounding down, and the address of the
+    result. The samples before the first and after the last one are read, too.
     """
     signature = types.void(types.int64, types.int64, types.int64, types.int64, types.int64)
     return signature, _generate_pairs

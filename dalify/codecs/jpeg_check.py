@@ -1,8 +1,8 @@
-"""Checks which JPEG files a decoder on a device may get, so that damaged ones are known before the batch is complete.
+"""Checks JPEG files for a decoder on a device, so that damaged files are known before the batch is complete.
 
-libjpeg-turbo refuses a file only for what its markers contain: tables, parameters of frames and scans. Damage of the
-compressed data is a warning, and the damaged image is the result. So decoding a file without its compressed data, at
-an eighth of the size, shows whether it is refused, in a fraction of the time.
+libjpeg-turbo rejects a file only for the contents of its markers: tables, parameters of frames and scans. Damage in the
+compressed data is a warning, and the damaged image is the result. So decoding a file without its compressed data, at an
+eighth of the size, shows in a fraction of the time whether it is rejected.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FACTOR = 8
 
 
 def is_complete(data: Bytes) -> bool:
-    """Return whether a file ends as a JPEG file does. Decoders on devices do not report the end of truncated data."""
+    """Return whether a file has an end-of-image marker. Decoders on devices do not report truncated data."""
     return _END_OF_IMAGE in data[-_TAIL_BYTES:].tobytes()
 
 
@@ -51,7 +51,7 @@ def is_decodable(data: Bytes, frame_position: int) -> bool:
 
 
 def _without_compressed_data(data: bytes, frame_position: int) -> bytes:
-    """Return a file without the compressed data of its first scan. Unusual data gives a file that decoders refuse."""
+    """Return a file without the compressed data of its first scan; decoders reject the result for unusual data."""
     scan = data.find(_START_OF_SCAN, frame_position)
     end = scan + 2 + int.from_bytes(data[scan + 2 : scan + 4])
     following = _MARKER.search(data, end)

@@ -1,9 +1,9 @@
-"""Decodes the baseline JPEG files of a chunk in one compiled call, and of each only the part that is needed.
+"""Decodes the baseline JPEG files of a chunk in one compiled call, and only the needed part of each.
 
-A call into a library for each file takes the interpreter's lock twice, which with many threads costs more than the
-decoding. This decoder takes what most files are: 8 bits, sequential, Huffman-coded, one scan, gray or YCbCr without
-subsampling, 4:2:2 or 4:2:0. Pixels are those of libjpeg-turbo. Whatever else a file contains, damage in particular, is
-left to the library, which also decides on the error.
+A library call for each file acquires the GIL twice, which costs more than decoding if there are many threads. This
+decoder supports the most common files: 8 bits, sequential, Huffman-coded, one scan, gray or YCbCr without subsampling,
+4:2:2 or 4:2:0. Pixels are identical to libjpeg-turbo's. All other files, and damaged ones, are left to the library,
+which raises the errors.
 """
 
 from __future__ import annotations
@@ -48,34 +48,34 @@ from dalify.data.samples import Samples
 
 __all__ = ["JpegDecoder"]
 
-# Larger images are left to the library, which needs no memory for all samples. A call for each of them costs nothing.
+# Larger images are left to the library, which needs less memory; the overhead of a call is small for them.
 _MAX_SCRATCH_BYTES = 16 << 20
-# Room that vectors may write or read beyond the end of a row.
+# Bytes that vector instructions may read or write beyond the end of a row.
 _MARGIN = 64
 
-# The part of an image that is decoded, as int64: MCUs; then of luma and of chroma the address of the first sample of
-# the first MCU and the distance of two rows.
+# The part of an image that is decoded, as int64: range of MCUs; address of the first sample and row stride of luma and
+# chroma.
 _TOP, _BOTTOM, _LEFT, _RIGHT, _LUMA, _LUMA_STRIDE, _BLUE, _RED, _CHROMA_STRIDE = range(9)
 _PLACES = 9
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _decode_scan(facts, end, quantizers, tables, zigzag, coefficients, places, has_chroma, is_whole):
-    """Decode the entropy-coded data, and transform the blocks of some MCUs.
+    """Decode the entropy-coded data, and transform the blocks of a range of MCUs.
 
     Args:
         facts: values of the header.
         end: address after the last byte of the file.
         quantizers: int32 ``[4, 64]``.
         tables: int32 ``[TABLES, TABLE]``.
-        zigzag: address of the natural order of coefficients.
+        zigzag: address of the natural indices of coefficients.
         coefficients: int32 ``[128]``, zeros; the second block is for coefficients that are not transformed.
-        places: int64 ``[_PLACES]``: the MCUs that are transformed, and where their samples are written.
+        places: int64 ``[_PLACES]``: the MCUs that are transformed, and the addresses of their samples.
         has_chroma: whether chroma is transformed, too.
-        is_whole: whether the file must end after the last row; otherwise, what follows is not decoded.
+        is_whole: whether the file must end after the last row; otherwise, the remaining rows are not decoded.
 
     Returns:
-        whether the data is undamaged.
+        Whether the data is valid.
     """
     across, down = facts[ACROSS], facts[DOWN]
     luma_blocks = across * down
@@ -147,7 +147,7 @@ def _decode_scan(facts, end, quantizers, tables, zigzag, coefficients, places, h
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _extend_rows(address, stride, rows, first, last):
-    """Repeat the first and the last sample of rows outside of the image."""
+    """Replicate the first and the last sample of rows outside the image."""
     for row in range(rows):
         line = address + row * stride
         store_byte(line + first - 1, load_byte(line + first))
@@ -159,12 +159,12 @@ def _write_pixels(facts, window, places, out, stride, is_bgr, line):
     """Convert the samples of a part of an image to RGB or BGR.
 
     Args:
-        facts: of the header.
+        facts: values of the header.
         window: int64 ``[4]``: y, x, height, width.
-        places: of the samples.
+        places: addresses of the samples; see `_decode_scan`.
         out: address of the first pixel.
-        stride: distance of two rows of pixels in bytes.
-        is_bgr: whether blue comes first.
+        stride: row stride of the pixels in bytes.
+        is_bgr: whether blue is first.
         line: address of scratch memory for two rows of chroma and a row of pixels.
     """
     across, down = facts[ACROSS], facts[DOWN]
@@ -227,15 +227,15 @@ def _decode(addresses, sizes, windows, targets, strides, channels, is_bgr, zigza
     """Decode parts of JPEG files; see `JpegDecoder.decode`.
 
     Args:
-        addresses: int64 ``[N]``, of the files.
-        sizes: int64 ``[N]``, in bytes.
+        addresses: int64 ``[N]``: addresses of the files.
+        sizes: int64 ``[N]``: sizes of the files in bytes.
         windows: int64 ``[N, 4]``.
         targets: int64 ``[N]``: addresses of the first pixels.
-        strides: int64 ``[N]``: distances of two rows of pixels in bytes.
+        strides: int64 ``[N]``: row strides of the pixels in bytes.
         channels: 3 or 1.
-        is_bgr: whether blue comes first.
-        zigzag: uint8 ``[64]``: natural places of coefficients.
-        status: uint8 ``[N]``: which files to decode, and then which are decoded.
+        is_bgr: whether blue is first.
+        zigzag: uint8 ``[64]``: natural indices of coefficients.
+        status: uint8 ``[N]``: input: which files to decode; output: which were decoded.
     """
     facts = np.empty(FACTS, np.int64)
     places = np.empty(_PLACES, np.int64)
@@ -257,7 +257,7 @@ def _decode(addresses, sizes, windows, targets, strides, channels, is_bgr, zigza
         if window[0] < 0 or window[1] < 0 or bottom > height or right > width:
             continue
         has_chroma = channels == 3 and facts[COMPONENTS] == 3
-        # The filter of chroma reads one sample more on each side. For the narrowest images the library has another.
+        # The chroma filter reads one more sample on each side. For very narrow images, the library uses another filter.
         context = 2 if has_chroma and across == 2 else 0
         if context and width <= 4:
             continue
@@ -301,14 +301,14 @@ def _decode(addresses, sizes, windows, targets, strides, channels, is_bgr, zigza
 
 
 class JpegDecoder:
-    """Decodes JPEG files of chunks, once that pays.
+    """Decodes the JPEG files of chunks after enough images have been seen.
 
-    Compiling the decoder takes seconds, and loading its code from a file a tenth of one. So both wait until enough
-    images have been seen. While one thread compiles, other threads leave their images to the library.
+    Compiling the decoder takes seconds, and loading compiled code from a file 0.1 s, so neither is done for a few
+    images. While one thread compiles, other threads leave their images to the library.
 
     Args:
-        load_after: number of images after which code is loaded, where a file has it.
-        compile_after: number of images after which it is compiled where no file has it.
+        load_after: number of images after which compiled code is loaded, if there is a file.
+        compile_after: number of images after which the decoder is compiled, if there is no file.
     """
 
     def __init__(self, load_after: int = 256, compile_after: int = 4096) -> None:
@@ -327,18 +327,18 @@ class JpegDecoder:
         windows: NDArray[np.int64],
         corners: NDArray[np.int64] | None = None,
     ) -> NDArray[np.bool_]:
-        """Decode the files of a chunk that are undamaged and of a usual kind.
+        """Decode the valid and supported files of a chunk.
 
         Args:
             encoded: files, uint8 ``[bytes]``.
-            out: images ``[height, width, channels]``, uint8, to be filled.
+            out: output: images ``[height, width, channels]``, uint8.
             colors: ``"RGB"``, ``"BGR"``, or ``"GRAY"``, which has one channel.
             wanted: bool ``[N]``: files to decode.
             windows: int64 ``[N, 4]``: y, x, height, width of the part of each image that is decoded.
-            corners: int64 ``[N, 2]``: row and column of `out` where the part begins; 0 where None.
+            corners: int64 ``[N, 2]``: row and column of `out` at which the part starts; None for 0.
 
         Returns:
-            bool ``[N]``: which are decoded. Results of the others are undefined.
+            bool ``[N]``: which files were decoded. The results of the others are undefined.
         """
         self._seen += len(encoded)
         arguments = _arguments(encoded, out, colors, wanted, windows, corners)
@@ -348,13 +348,13 @@ class JpegDecoder:
         return arguments[-1] != 0
 
     def compile(self) -> None:
-        """Compile the decoder, or load its code."""
-        none = Samples(np.zeros(0, np.int64), np.zeros((0, 3), np.int64), np.dtype(np.uint8), None)
-        _decode(*_arguments(none, none, "RGB", np.zeros(0, np.bool_), np.zeros((0, 4), np.int64), None))
+        """Compile the decoder, or load its compiled code."""
+        empty = Samples(np.zeros(0, np.int64), np.zeros((0, 3), np.int64), np.dtype(np.uint8), None)
+        _decode(*_arguments(empty, empty, "RGB", np.zeros(0, np.bool_), np.zeros((0, 4), np.int64), None))
         self._is_ready = True
 
     def compile_if_used(self) -> None:
-        """Compile the decoder where images have been seen."""
+        """Compile the decoder if images have been seen."""
         if self._seen:
             self.compile()
 
@@ -379,7 +379,7 @@ def _arguments(
     windows: NDArray[np.int64],
     corners: NDArray[np.int64] | None,
 ) -> tuple[Any, ...]:
-    """Return what the compiled function takes; the last one is changed."""
+    """Return the arguments of the compiled function; the last one is modified."""
     channels = 1 if colors == "GRAY" else 3
     strides = out.extents(1) * channels
     targets = out.addresses

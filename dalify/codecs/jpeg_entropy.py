@@ -1,6 +1,6 @@
-"""Headers and entropy-coded data of baseline JPEG files, for `dalify.codecs.jpeg_decoder`.
+"""Parses headers and decodes entropy-coded data of baseline JPEG files, for `dalify.codecs.jpeg_decoder`.
 
-The format is that of ITU-T T.81. What is damaged or unusual is refused.
+Source: ITU-T T.81. Damaged and unusual files are rejected.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ __all__ = [
 _LOOKUP_BITS = 11
 _LOOKUP = 1 << _LOOKUP_BITS
 BLOCK = 64
-# Columns of a Huffman table: the lookup, the largest code of each length, aligned to 16 bits, what leads from a code to
-# its place among the symbols, and the symbols.
+# Columns of a Huffman table: the lookup, the largest code of each length, aligned to 16 bits, the offset from a code to
+# the index of its symbol, and the symbols.
 _LIMITS = _LOOKUP
 _OFFSETS = _LIMITS + 18
 _SYMBOLS = _OFFSETS + 18
@@ -59,12 +59,12 @@ _SIZE_SHIFT, _RUN_SHIFT, _VALUE_SHIFT = 6, 10, 16
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _fill_table(counts, is_dc, table):
-    """Make a Huffman table of 16 counts, of at most 256 symbols, and the symbols after them; False if it is invalid.
+    """Fill a Huffman table from 16 counts and the symbols after them, at most 256; return False if it is invalid.
 
     Args:
-        counts: address.
+        counts: address of the counts.
         is_dc: whether symbols are sizes of DC coefficients.
-        table: int32 ``[TABLE]``, to be filled.
+        table: output, int32 ``[TABLE]``.
     """
     symbols = counts + 16
     for place in range(_LIMITS):
@@ -101,7 +101,7 @@ def _fill_table(counts, is_dc, table):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True, forceinline=True)
 def _refilled(bits, count, place, end, missing):
-    """Refill a bit buffer with less than 32 bits to at least 32; return how many of them are padding, too.
+    """Refill a bit buffer with fewer than 32 bits to at least 32 bits; also return the number of padding bits.
 
     The first bit is the highest one. After the end of the scan, the buffer is padded with zeros.
     """
@@ -130,7 +130,7 @@ def _refilled_near_markers(bits, count, place, end, missing):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _long_code(bits, table):
-    """Return an entry for a Huffman code that is not in the lookup; 0 where there is no such code."""
+    """Return an entry for a Huffman code that is not in the lookup; 0 if there is no such code."""
     code = top_bits(bits, 16)
     length = _LOOKUP_BITS + 1
     while code >= load_int32(table + 4 * (_LIMITS + length)):
@@ -144,7 +144,7 @@ def _long_code(bits, table):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True, forceinline=True)
 def _extended(bits, size):
-    """Return the value that the next `size` bits stand for."""
+    """Return the value that the next `size` bits encode."""
     value = top_bits(bits, size)
     return value if bits < 0 else value - ((1 << size) - 1)
 
@@ -154,8 +154,8 @@ def decode_block(bits, count, place, end, missing, dc_table, ac_table, quantizer
     """Decode and dequantize one block.
 
     Returns:
-        the bit buffer, the DC coefficient before it is dequantized, and 1 where there are others, 0 where there are
-        none, -1 where the block is damaged.
+        The bit buffer, the DC coefficient before dequantization, and 1 if there are other coefficients, 0 if there are
+        none, -1 if the block is damaged.
     """
     if count < 32:
         bits, count, place, missing = _refilled(bits, count, place, end, missing)
@@ -210,7 +210,7 @@ def decode_block(bits, count, place, end, missing, dc_table, ac_table, quantizer
     return bits, count, place, missing, last_dc, kind
 
 
-# What a header says, as int64: extents, components, subsampling of chroma, MCUs between restarts, start of the scan.
+# Values of a header, as int64: extents, components, subsampling of chroma, MCUs between restarts, start of the scan.
 HEIGHT, WIDTH, COMPONENTS, ACROSS, DOWN, RESTART, SCAN = range(7)
 TABLE_OF = 7  # of each component: numbers of its quantization, DC, and AC tables
 FACTS = TABLE_OF + 9
@@ -219,21 +219,21 @@ TABLES = 8  # four for DC, then four for AC
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def word_at(address):
-    """Return the two bytes at an address as a number."""
+    """Return the two big-endian bytes at an address as an integer."""
     return (load_byte(address) << 8) | load_byte(address + 1)
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def read_header(data, end, facts, quantizers, tables, zigzag):
-    """Read all segments up to the scan; return whether this decoder takes such files.
+    """Parse all segments up to the scan; return whether the file is supported.
 
     Args:
         data: address of the file.
         end: address after the last byte.
-        facts: int64 ``[FACTS]``, to be filled.
-        quantizers: int32 ``[4, 64]``, to be filled, in natural order.
-        tables: int32 ``[TABLES, TABLE]``, to be filled.
-        zigzag: address of the natural places of coefficients.
+        facts: output, int64 ``[FACTS]``.
+        quantizers: output, int32 ``[4, 64]``, in natural order.
+        tables: output, int32 ``[TABLES, TABLE]``.
+        zigzag: address of the natural indices of coefficients.
     """
     for fact in range(FACTS):
         facts[fact] = 0
@@ -284,7 +284,7 @@ def read_header(data, end, facts, quantizers, tables, zigzag):
                 sampling = load_byte(contents + 7 + 3 * component)
                 facts[TABLE_OF + 3 * component] = load_byte(contents + 8 + 3 * component)
                 if components == 1:
-                    continue  # a single component has blocks of its own extents
+                    continue  # the blocks of a single component do not depend on subsampling
                 if component == 0 and (sampling == 0x21 or sampling == 0x22):
                     facts[ACROSS], facts[DOWN] = 2, sampling & 15
                 elif sampling != 0x11:
@@ -316,12 +316,12 @@ def read_header(data, end, facts, quantizers, tables, zigzag):
             facts[SCAN] = place
             return components == 1 or is_jfif or are_counted
         elif marker == 0xE0:
-            # "JFIF" and a zero: the components are Y, Cb and Cr. The library complains about other versions than 1.
+            # "JFIF" and a zero: the components are Y, Cb and Cr. The library warns about versions other than 1.
             if length >= 16 and load_big_endian(contents) == 0x4A464946 and load_byte(contents + 4) == 0:
                 if load_byte(contents + 5) != 1:
                     return False
                 is_jfif = True
-        elif marker == 0xEE:  # of Adobe, who may have stored RGB
+        elif marker == 0xEE:  # Adobe's segment; the components may be RGB
             if length >= 14 and load_byte(contents + 11) != 1:
                 return False
         elif not (0xE1 <= marker <= 0xEF or marker == 0xFE):

@@ -57,7 +57,7 @@ class JpegHeaders:
         return JpegHeader._make(row[:_IS_KNOWN])
 
     def take(self, indices: np.ndarray[Any, Any]) -> JpegHeaders:
-        """Return those of some of the images."""
+        """Return the headers of some of the images."""
         return JpegHeaders(self._table[indices])
 
     def shapes(self, adjust_orientation: bool) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -138,7 +138,7 @@ def _orientation(data: Bytes, begin: int, count: int) -> int:
     return found if found != 1 or count == 1 else read_jpeg_header(data).orientation
 
 
-# It holds the lock, because it takes less time than handing the lock over.
+# It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
 def _read_headers(addresses, sizes, table, byte):
     """Parse the markers as `dalify.codecs.jpeg.read_jpeg_header` does; damaged data and other formats stay unknown.

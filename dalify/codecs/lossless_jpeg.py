@@ -20,7 +20,7 @@ __all__ = ["decode_lossless_jpeg"]
 _LENGTH = struct.Struct(">H")
 _BARE = frozenset({0x01, *range(0xD0, 0xD8)})  # markers without a length
 _MAX_CODE_LENGTH = 16
-_TRUNCATED, _BAD_CODE = 1, 2  # and 3: no restart
+_TRUNCATED, _BAD_CODE = 1, 2  # error codes of `_decode`, as well as 3: a missing restart marker
 
 
 class _Scan(NamedTuple):
@@ -73,14 +73,14 @@ def decode_lossless_jpeg(
     if state:
         what = "an undefined Huffman code" if state == _BAD_CODE else "a missing restart marker"
         raise DecodeError(f"damaged lossless JPEG ({width}x{height}): {what}.")
-    most = (1 << bits) - 1
-    samples = np.minimum(samples << scan.shift, most) if scan.shift else samples
+    maximum = (1 << bits) - 1
+    samples = np.minimum(samples << scan.shift, maximum) if scan.shift else samples
     if bits == 16:
         return samples
     full = 255 if bits <= 8 else 65535
-    if most != full:
+    if maximum != full:
         # Rounded to nearest when scaled, for example from 12 to 16 bits.
-        samples = ((np.minimum(samples, most).astype(np.uint32) * full + most // 2) // most).astype(np.uint16)
+        samples = ((np.minimum(samples, maximum).astype(np.uint32) * full + maximum // 2) // maximum).astype(np.uint16)
     return samples.astype(np.uint8) if bits <= 8 else samples
 
 

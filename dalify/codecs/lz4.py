@@ -4,8 +4,8 @@ The input is not trusted: every length and distance in it is checked before it i
 ``doc/lz4_Block_format.md`` of the LZ4 project: tokens of a run of literal bytes and a match, which repeats earlier
 output bytes.
 
-It is not the package lz4, because one operator alone would need it, which then could not be used without it. Besides,
-the package returns a new object, while this function writes into the memory of the batch, and runs without the GIL.
+The package lz4 is not used, because it would be another dependency for a single operator. It returns a new object;
+this function writes into the memory of the batch, and runs without the GIL.
 """
 
 from __future__ import annotations

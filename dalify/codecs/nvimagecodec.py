@@ -36,7 +36,7 @@ class NvImageCodecDecoder:
 
     Raises:
         MissingPackageError: nvImageCodec is not installed.
-        Exception: what nvImageCodec raises if it does not fit the driver.
+        Exception: any exception of nvImageCodec, for example if it does not support the driver.
     """
 
     rotates = True
@@ -54,7 +54,7 @@ class NvImageCodecDecoder:
         )
 
     def _backends(self, hw_decoder_load: float) -> list[Any]:
-        """Return what may decode. On a GPU not nvImageCodec's CPU backend: dalify's host decoder is used instead."""
+        """Return the backends; on a GPU not nvImageCodec's CPU backend: dalify's host decoder is used instead."""
         codec = self._codec
         kinds = codec.BackendKind
         if self._device.type == "cpu":
@@ -99,7 +99,7 @@ class NvImageCodecDecoder:
         try:
             with self._lock:
                 images = self._decoder.decode(streams, params=parameters, cuda_stream=number)
-        except RuntimeError as error:  # of the device: for an image that it cannot decode, nvImageCodec returns None
+        except RuntimeError as error:  # of the device: for images that it cannot decode, nvImageCodec returns None
             raise DeviceError(
                 f"nvImageCodec cannot decode on {self._device}: {str(error).strip().rstrip('.')}.",
                 hint="If the device has no memory left, use a smaller batch_size. Set the environment variable "
@@ -111,7 +111,7 @@ class NvImageCodecDecoder:
         return found
 
     def _tensor(self, image: Any) -> Any:
-        """Return a tensor that keeps the image, whose memory nvImageCodec frees in the order of its stream."""
+        """Return a tensor that keeps the image alive; nvImageCodec frees its memory in stream order."""
         if self._device.type == "cpu":  # nvImageCodec's DLPack needs the CUDA runtime
             return torch.from_numpy(np.asarray(image))
         return torch.from_dlpack(image)
@@ -130,7 +130,7 @@ class NvImageCodecDecoder:
 
 
 def _option_text(options: DeviceOptions) -> str:
-    """Return DALI's options in nvImageCodec's format. Chroma is interpolated, as on the host."""
+    """Return DALI's options as a string for nvImageCodec. Chroma is interpolated, as on the host."""
     values = {
         ":fancy_upsampling": 1,
         f"{_CUDA_DECODER}:hybrid_huffman_threshold": options.hybrid_huffman_threshold,

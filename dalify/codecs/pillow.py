@@ -89,18 +89,18 @@ def rows_of_pillow(image: Any, mode: str, height: int, width: int) -> Iterator[S
     with image:
         image.load()
         image.info.pop("transparency", None)  # alpha is dropped; Pillow would warn for palettes
-        whole = image if image.mode == mode else image.convert(mode)
-        if (whole.height, whole.width) != (height, width):
+        converted = image if image.mode == mode else image.convert(mode)
+        if (converted.height, converted.width) != (height, width):
             raise DecodeError(
-                f"the header declares {width}x{height} pixels, but the image has {whole.width}x{whole.height}."
+                f"the header declares {width}x{height} pixels, but the image has {converted.width}x{converted.height}."
             )
-        if whole is not image:
+        if converted is not image:
             image.close()
         rows = max(1, _STRIP_BYTES // (4 * width))
         for top in range(0, height, rows):
             count = min(rows, height - top)
-            strip = whole
+            strip = converted
             if count < height:
                 strip = Image.new(mode, (width, count))
-                strip.paste(whole, (0, -top))
+                strip.paste(converted, (0, -top))
             yield top, np.asarray(strip).reshape(count, width, -1)

@@ -233,13 +233,13 @@ def decode_deep_png(data: Bytes, png: PngFile) -> Iterator[tuple[int, np.ndarray
     if not png.is_interlaced:
         yield from _pass_rows(inflater, png.height, png.width, png.channels)
         return
-    whole = np.empty((png.height, png.width, png.channels), np.uint16)
+    image = np.empty((png.height, png.width, png.channels), np.uint16)
     for first_row, first_column, row_step, column_step in _ADAM7:
-        part = whole[first_row::row_step, first_column::column_step]
+        part = image[first_row::row_step, first_column::column_step]
         if part.size:
             for top, rows in _pass_rows(inflater, *part.shape):
                 part[top : top + len(rows)] = rows
-    yield 0, whole
+    yield 0, image
 
 
 def _pass_rows(

@@ -65,7 +65,7 @@ def read_raster_header(data: Bytes, kind: str) -> RasterHeader:
         DecodeError: the header is damaged or not supported.
         LimitError: the image is too large.
     """
-    return _opened(data, kind)[0]
+    return _open(data, kind)[0]
 
 
 def decode_raster(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
@@ -83,10 +83,10 @@ def decode_raster(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]
         DecodeError: the data is damaged or not supported; also raised by the iterator of strips.
         LimitError: the image is too large.
     """
-    return _opened(data, kind)
+    return _open(data, kind)
 
 
-def _opened(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
+def _open(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
     """Return the header, and an iterator that decodes the strips."""
     try:
         return _OPENERS.get(kind, _open_by_pillow)(data, kind)

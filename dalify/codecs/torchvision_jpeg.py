@@ -22,12 +22,12 @@ torchvision_io: Any = LazyModule("torchvision.io", "decoding on the GPU", "torch
 class TorchvisionDecoder:
     """Decodes chunks of JPEG files with one call of ``torchvision.io.decode_jpeg`` each.
 
-    torchvision returns planes, fails for a whole list if one file is damaged, and has no windows, orientation and
-    options: the windows are views of whole images, and the host decodes a chunk that fails.
+    torchvision returns planes, fails for the whole list if one file is damaged, and supports no windows, orientation or
+    options. So windows are views of whole images, and the host decodes a chunk that fails.
 
     Args:
         device: torch device.
-        options: without effect.
+        options: ignored.
 
     Raises:
         MissingPackageError: torchvision is not installed.
@@ -49,7 +49,7 @@ class TorchvisionDecoder:
     ) -> list[Any | None]:
         """Decode upright files; see `DeviceJpegDecoder`."""
         mode = self._io.ImageReadMode.GRAY if color == DALIImageType.GRAY else self._io.ImageReadMode.RGB
-        sources = [torch.from_numpy(np.array(data)) for data in files]  # torch warns of memory that is read only
+        sources = [torch.from_numpy(np.array(data)) for data in files]  # torch warns about read-only memory
         try:
             planes = self._io.decode_jpeg(sources, mode=mode, device=self._device)
         except RuntimeError as error:

@@ -57,13 +57,13 @@ class Video:
     def __init__(self, source: str | bytes, table: FrameTable | None = None) -> None:
         self._source = source
         self._table = table
-        self._kept: list[Any] | None = None  # packets of a video in memory, read once
+        self._cached_packets: list[Any] | None = None  # packets of a video in memory, read once
         self._is_at_end = True  # the decoder must be restarted
         self._skips = False
         self._last_frame = -1  # number of the last decoded frame
-        self._ready: deque[Any] = deque()  # decoded frames that were not returned yet
+        self._pending: deque[Any] = deque()  # decoded frames that were not returned yet
         self._packets_left = _FREE_PACKETS
-        with _damage():
+        with _decode_errors():
             self._open()
             self.height: int = self._codec.height
             self.width: int = self._codec.width
@@ -109,18 +109,18 @@ class Video:
     def quick_count(self) -> int:
         """The number of frames; not read from the packets if the container has an index."""
         if self._table is None and "mp4" in self._container.format.name:
-            with _damage():
+            with _decode_errors():
                 listed = sum(1 for entry in self._stream.index_entries if not entry.flags & _DISCARDED)
                 if listed and listed == self._stream.frames:
                     return listed
         return self.table.count
 
     def _read_table(self) -> FrameTable:
-        with _damage():
+        with _decode_errors():
             packets: Iterator[Any] = (packet for packet in self._packets if packet.size)
             if isinstance(self._source, bytes):
                 packets = iter(kept := list(packets))
-                self._kept = kept
+                self._cached_packets = kept
             table = table_of(packets, self._codec.name, self._stream.time_base or Fraction(1))
             count = len(table.packet_pts)
             check_count(count, f"the video has {count:,} frames")
@@ -148,7 +148,7 @@ class Video:
         table = self.table
         self._packets_left = _PACKETS_PER_PACKET * len(table.packet_pts) + _FREE_PACKETS
         try:
-            with _damage():
+            with _decode_errors():
                 if table.frame_pts is None:
                     yield from self._by_counting(numbers)
                 else:
@@ -176,21 +176,21 @@ class Video:
             entry = table.entry_for(number)
             step = 1
             # Decoding continues, unless the frame is in the past or there is a later key frame before it.
-            begins = self._is_at_end or number <= self._last_frame or int(table.entries[entry]) > self._next_packet
+            restarts = self._is_at_end or number <= self._last_frame or int(table.entries[entry]) > self._next_packet
             while True:
-                if begins:
+                if restarts:
                     self._restart(int(table.entries[entry]), table)
                 frame = self._next_until(number, wanted, table)
                 if frame is not None:
                     yield number, frame
                     break
                 # Not a true key frame, for example with intra refresh: retry from an earlier one.
-                if begins:
+                if restarts:
                     if entry == 0:
                         raise DecodeError(f"the decoder does not return frame {number}; the video may be damaged.")
                     entry = max(0, entry - step)
                     step *= 2
-                begins = True
+                restarts = True
 
     def _next_until(self, number: int, wanted: frozenset[int], table: FrameTable) -> Any:
         """Decode until a frame is returned; None if a later frame or the end comes first."""
@@ -211,9 +211,9 @@ class Video:
         Args:
             wanted: timestamps; other frames may be skipped if they are not references. Empty for all frames.
         """
-        ready = self._ready
-        while ready:
-            yield ready.popleft()
+        pending = self._pending
+        while pending:
+            yield pending.popleft()
         if self._is_at_end:
             return
         codec = self._codec
@@ -227,13 +227,13 @@ class Video:
                 raise DecodeError("the video is damaged: its frames are not at their declared positions.")
             if can_skip:
                 self._skip(packet.pts not in wanted)
-            ready.extend(codec.decode(packet))
-            while ready:
-                yield ready.popleft()
+            pending.extend(codec.decode(packet))
+            while pending:
+                yield pending.popleft()
         self._is_at_end = True
-        ready.extend(codec.decode(None))
-        while ready:
-            yield ready.popleft()
+        pending.extend(codec.decode(None))
+        while pending:
+            yield pending.popleft()
 
     def _skip(self, skips: bool) -> None:
         if skips != self._skips:
@@ -242,19 +242,19 @@ class Video:
 
     def _restart(self, first: int, table: FrameTable) -> None:
         """Seek to a packet and flush the decoder."""
-        if self._kept is not None:
-            self._packets = iter(self._kept[first:])
-        elif not 0 <= first - self._next_packet <= _NEAR_PACKETS or not self._passed(first - self._next_packet):
-            self._search(first, table)
+        if self._cached_packets is not None:
+            self._packets = iter(self._cached_packets[first:])
+        elif not 0 <= first - self._next_packet <= _NEAR_PACKETS or not self._skip_packets(first - self._next_packet):
+            self._seek(first, table)
         if self._codec.is_open:
             self._codec.flush_buffers()
         self._skip(False)
-        self._ready.clear()
+        self._pending.clear()
         self._next_packet = first
         self._is_at_end = False
         self._last_frame = -1
 
-    def _search(self, first: int, table: FrameTable) -> None:
+    def _seek(self, first: int, table: FrameTable) -> None:
         """Position ``_packets`` at a packet of the file."""
         if table.frame_pts is not None:
             self._container.seek(int(min(table.packet_dts[first], table.packet_pts[first])), stream=self._stream)
@@ -269,7 +269,7 @@ class Video:
         # The container has no index of its packets, or a wrong one.
         self.close()
         self._open()
-        self._passed(first)
+        self._skip_packets(first)
 
     def _demuxed(self) -> Iterator[Any]:
         try:
@@ -277,7 +277,7 @@ class Video:
         except IndexError:  # raised by PyAV for a packet of a stream that starts in the middle of a file
             raise DecodeError("the file is damaged: a stream starts in the middle of it.") from None
 
-    def _passed(self, count: int) -> bool:
+    def _skip_packets(self, count: int) -> bool:
         """Skip ``count`` packets; return whether there were enough."""
         while count:
             packet = next(self._packets, None)
@@ -298,7 +298,7 @@ def _with_first(packet: Any, packets: Iterator[Any]) -> Iterator[Any]:
 
 
 @contextmanager
-def _damage() -> Iterator[None]:
+def _decode_errors() -> Iterator[None]:
     """Convert the various exceptions of PyAV to DecodeError."""
     try:
         yield

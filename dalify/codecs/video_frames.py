@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DecodeError
-from dalify.codecs.chroma import FULL_RANGE, STUDIO_RANGE, fits, planes_to_rgb
+from dalify.codecs.chroma import FULL_RANGE, STUDIO_RANGE, is_supported, planes_to_rgb
 from dalify.codecs.video import av
 from dalify.data.dtypes import DALIImageType
 
@@ -60,7 +60,9 @@ class FrameConverter:
         form = (frame.format.name, int(frame.color_range) == _FULL_RANGE, frame.height, frame.width)
         if form != self._form:
             self._form = form
-            is_known = form[0] in _PLANAR and not self._is_planar and fits(frame.planes, frame.width, frame.height)
+            is_known = (
+                form[0] in _PLANAR and not self._is_planar and is_supported(frame.planes, frame.width, frame.height)
+            )
             self._sites = [False, True] if is_known else []
         if len(self._sites) == 1:
             self._compiled(out, frame, self._sites[0])

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from math import ceil, floor
-from typing import Any, NamedTuple, Protocol, overload
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,10 @@ from dalify.base.limits import check_shape
 from dalify.base.recent import Recent
 from dalify.codecs.video import Video
 from dalify.codecs.video_frames import FrameConverter
-from dalify.codecs.video_sequence import FILLED, check_fill_value, check_pad_mode, fill_sequence, padded
+from dalify.codecs.video_sequence import FILLED, check_fill_value, check_pad_mode, fill_sequence, pad_numbers
 from dalify.codecs.video_table import FrameTable
 from dalify.data.dtypes import DALIImageType
+from dalify.data.entries import Entries
 
 __all__ = ["Clip", "Division", "VideoEntry", "VideoIndex", "blank_outputs", "clip_outputs", "frame_num_kind"]
 
@@ -114,7 +115,7 @@ class Division(NamedTuple):
             places = np.linspace(first, end - 1, self.sequence_length)
             return np.floor(places + 0.5).astype(np.int64)
         begin = first + sequence * self.distance
-        return padded(begin + self.stride * np.arange(self.sequence_length, dtype=np.int64), end, self.pad_mode)
+        return pad_numbers(begin + self.stride * np.arange(self.sequence_length, dtype=np.int64), end, self.pad_mode)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -156,7 +157,7 @@ class Clip(NamedTuple):
     label: int
 
 
-class VideoIndex(Sequence[VideoEntry]):
+class VideoIndex(Entries[VideoEntry]):
     """The sequences of videos, in the order of the videos.
 
     Args:
@@ -180,7 +181,7 @@ class VideoIndex(Sequence[VideoEntry]):
         self._tables: dict[str, FrameTable] = {}
         self._counts: dict[str, int] = {}
         self._lock = ForkLock()
-        self._open = threading.local()
+        self._local = threading.local()
         self._parts: list[_Part] = []
         self._ranges: list[tuple[int, int] | None] = []  # None: a whole video that was not opened yet
         counts: list[int] = []
@@ -208,17 +209,7 @@ class VideoIndex(Sequence[VideoEntry]):
         """Return the number of sequences."""
         return self._ends[-1] if self._ends else 0
 
-    @overload
-    def __getitem__(self, index: int) -> VideoEntry: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[VideoEntry]: ...
-    def __getitem__(self, index: int | slice) -> VideoEntry | list[VideoEntry]:
-        """Return one sequence, or several."""
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = int(index) + len(self) if index < 0 else int(index)
-        if not 0 <= number < len(self):
-            raise IndexError(f"sequence {index} of {len(self)}")
+    def _entry(self, number: int) -> VideoEntry:
         part = bisect_right(self._ends, number)
         return VideoEntry(self, part, number - (self._ends[part - 1] if part else 0))
 
@@ -261,9 +252,9 @@ class VideoIndex(Sequence[VideoEntry]):
     # -- videos --------------------------------------------------------------------------------------------------------
 
     def _videos(self) -> Recent[tuple[Video, FrameConverter]]:
-        found = getattr(self._open, "videos", None)
+        found = getattr(self._local, "videos", None)
         if found is None:
-            found = self._open.videos = Recent(_OPEN_PER_THREAD, _close)
+            found = self._local.videos = Recent(_OPEN_PER_THREAD, _close)
         return found
 
     def _video(self, path: str) -> tuple[Video, FrameConverter]:
@@ -271,14 +262,14 @@ class VideoIndex(Sequence[VideoEntry]):
         videos = self._videos()
         found = videos.get(path)
         if found is None:
-            video = _opened(path, self._tables.get(path))
+            video = _open_video(path, self._tables.get(path))
             if path not in self._tables:
                 with self._lock:  # a second thread waits for the table of the first one instead of creating its own
                     known = self._tables.get(path)
                     if known is None:
                         self._tables[path] = video.table
                     else:
-                        video = _opened(path, known)
+                        video = _open_video(path, known)
             found = video, FrameConverter(self._image_type)
             videos.put(path, found)
         return found
@@ -287,7 +278,7 @@ class VideoIndex(Sequence[VideoEntry]):
         """Return the first frame of a part and one past its last frame."""
         in_seconds = part.start is not None and not self._division.in_frames
         if part.path not in self._counts or (in_seconds and part.path not in self._tables):
-            video = _opened(part.path, None, part.place)
+            video = _open_video(part.path, None, part.place)
             try:
                 if in_seconds:
                     self._tables[part.path] = video.table
@@ -305,9 +296,9 @@ class VideoIndex(Sequence[VideoEntry]):
         first = self._frame(part, part.start, count, up=up_start)
         end = count if part.end is None else self._frame(part, part.end, count, up=up_end)
         if not 0 <= first < count or end < first:
-            told = f"start {float(part.start):g}" + ("" if part.end is None else f" and end {float(part.end):g}")
+            bounds_text = f"start {float(part.start):g}" + ("" if part.end is None else f" and end {float(part.end):g}")
             raise ReaderError(
-                f"{part.place}: no part with {told} in the video {part.path!r}, which has {count} frames"
+                f"{part.place}: no part with {bounds_text} in the video {part.path!r}, which has {count} frames"
                 + (f" until {self._tables[part.path].seconds(np.array([count - 1]))[0]:g} s." if in_seconds else ".")
             )
         return first, min(end, count)
@@ -330,7 +321,7 @@ class VideoIndex(Sequence[VideoEntry]):
         return max(0, int(np.searchsorted(table.frame_pts, floor(ticks), side="right")) - 1)
 
 
-def _opened(path: str, table: FrameTable | None, place: str = "") -> Video:
+def _open_video(path: str, table: FrameTable | None, place: str = "") -> Video:
     """Open a video file.
 
     Args:

@@ -1,6 +1,6 @@
-"""Shared by ``fn.readers.video`` and ``fn.readers.video_resize``, which have older arguments than the new reader.
+"""Functions shared by ``fn.readers.video`` and ``fn.readers.video_resize``.
 
-Both have the same outputs and the same ways to specify parts of videos.
+Both have the same outputs, and older arguments for parts of videos than ``fn.experimental.readers.video``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _extras(enable_frame_num: object, enable_timestamps: bool, file_root: str) -
 def reader_outputs(arguments: Mapping[str, Any]) -> int:
     """Return the number of outputs."""
     file_root = arguments.get("file_root", "")
-    labeled = bool(file_root or arguments.get("file_list")) or arguments.get("labels") is not None
+    labeled = _has_labels(arguments.get("file_list", ""), file_root, arguments.get("labels"))
     frame_num = arguments.get("enable_frame_num", "none")
     kind, timestamps = _extras(frame_num, arguments.get("enable_timestamps", False), file_root)
     return 1 + labeled + (kind != "none") + timestamps
@@ -79,14 +79,14 @@ def clips_of(parts: Sequence[Any], arguments: Mapping[str, Any]) -> VideoIndex:
         ArgumentValueError: see ``VideoIndex``.
     """
     in_frames = arguments["file_list_frame_num"]
-    widens = arguments["file_list_include_preceding_frame"] and not in_frames
+    includes_preceding = arguments["file_list_include_preceding_frame"] and not in_frames
     division = Division(
         sequence_length=arguments["sequence_length"],
         stride=arguments["stride"],
         step=arguments["step"],
         pad_mode="constant" if arguments["pad_sequences"] else "none",
         in_frames=in_frames,
-        rounding="start_down_end_up" if widens else "start_up_end_down",
+        rounding="start_down_end_up" if includes_preceding else "start_up_end_down",
     )
     return VideoIndex(parts, division, arguments["image_type"])
 

@@ -15,7 +15,7 @@ from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.codecs.video import Video
 from dalify.codecs.video_frames import FrameConverter
 
-__all__ = ["FILLED", "check_fill_value", "check_pad_mode", "fill_sequence", "padded"]
+__all__ = ["FILLED", "check_fill_value", "check_pad_mode", "fill_sequence", "pad_numbers"]
 
 PAD_MODES = ("none", "constant", "edge", "repeat", "reflect_1001", "symmetric", "reflect_101", "reflect")
 FILLED = -1
@@ -44,7 +44,7 @@ def check_fill_value(fill_value: Sequence[int]) -> None:
         raise ArgumentValueError(f"fill_value must be in [0, 255]; got {list(fill_value)}.")
 
 
-def padded(numbers: NDArray[np.int64], count: int, pad_mode: str) -> NDArray[np.int64]:
+def pad_numbers(numbers: NDArray[np.int64], count: int, pad_mode: str) -> NDArray[np.int64]:
     """Replace frame numbers beyond the last frame.
 
     Args:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.base.optional import torch
+from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -110,6 +112,20 @@ def _window(window_fn: tuple[float, ...], window_length: int) -> np.ndarray:
         return np.array(window_fn, np.float32)
     # Sampled at half-integers, as in DALI: symmetric, and no weight is 0.
     return (0.5 - 0.5 * np.cos(2 * np.pi * (np.arange(window_length) + 0.5) / window_length)).astype(np.float32)
+
+
+@spectrogram.geometry
+def _(x: Batch, *, windows: Windows) -> dict[str, Any]:
+    shapes = x.shape_array()
+    lengths = shapes.prod(1)
+    shortest = 1 if windows.center_windows else windows.window_length
+    if (lengths < shortest).any() or (shapes.max(1) < lengths).any():  # the rule decides, and raises errors
+        return {}
+    frames = (lengths - (0 if windows.center_windows else shortest)) // windows.window_step + 1
+    length = windows.window_length if windows.nfft is None else windows.nfft
+    out_shapes = np.full((len(shapes), 2), length // 2 + 1, np.int64)
+    out_shapes[:, windows.layout.index("t")] = frames
+    return {"out_shapes": out_shapes}
 
 
 @spectrogram.cpu_samples

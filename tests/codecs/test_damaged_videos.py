@@ -120,7 +120,7 @@ def test_a_video_that_is_read_from_a_file_does_not_stay_in_memory(videos: dict[s
     path.write_bytes(videos["open.mkv"])
     video = Video(str(path))
     assert video.table.count == 12
-    assert video._kept is None
+    assert video._cached_packets is None
 
 
 @pytest.mark.parametrize("policy", ["skip", "replace"])

@@ -17,7 +17,7 @@ from dalify.base.optional import LazyModule
 from dalify.codecs.video import Video
 from dalify.codecs.video_frames import FrameConverter
 from dalify.codecs.video_index import Division, VideoIndex
-from dalify.codecs.video_sequence import FILLED, fill_sequence, padded
+from dalify.codecs.video_sequence import FILLED, fill_sequence, pad_numbers
 from dalify.data.dtypes import DALIImageType
 from tests.helpers.videos import FORMS, UNEVEN_TIMES_MS, plain_frames, write_video
 
@@ -146,16 +146,16 @@ def test_padding():
         "reflect_101": [2, 4, 6, 4, 2],
     }
     for mode, wanted in expected.items():
-        np.testing.assert_array_equal(padded(numbers, 7, mode), wanted)
+        np.testing.assert_array_equal(pad_numbers(numbers, 7, mode), wanted)
     for mode in ("edge", "reflect_1001", "reflect_101"):
-        np.testing.assert_array_equal(padded(np.arange(5), 1, mode), np.zeros(5))
+        np.testing.assert_array_equal(pad_numbers(np.arange(5), 1, mode), np.zeros(5))
 
 
 @pytest.mark.parametrize(("mode", "reference"), [("reflect_1001", "symmetric"), ("reflect_101", "reflect")])
 def test_reflections_are_numpys(mode, reference):
     for count in (2, 3, 7):
         expected = np.pad(np.arange(count), (0, 30 - count), reference)
-        np.testing.assert_array_equal(padded(np.arange(30), count, mode), expected)
+        np.testing.assert_array_equal(pad_numbers(np.arange(30), count, mode), expected)
 
 
 def test_without_the_package_its_extra_is_named(monkeypatch):

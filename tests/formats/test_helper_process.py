@@ -57,7 +57,7 @@ def _path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     program.write_text(PROGRAM)
     monkeypatch.setattr(helper_main, "__file__", str(program))
     monkeypatch.setattr(helper_process, "_helpers", helper_process._Helpers())
-    monkeypatch.setattr(helper_process, "_known_to_end", {})
+    monkeypatch.setattr(helper_process, "_failures", {})
     yield str(program)
     helper_process._helpers.end()
 
@@ -110,11 +110,11 @@ def test_a_file_that_was_replaced_is_tried_again(path: str, tmp_path: Path) -> N
     file.write_bytes(b"1")
     with pytest.raises(ReaderError, match="SIGSEGV"):
         call("crash", str(file))
-    assert len(helper_process._known_to_end) == 1
+    assert len(helper_process._failures) == 1
     file.write_bytes(b"12")
     with pytest.raises(ReaderError, match="SIGSEGV"):
         call("crash", str(file))
-    assert len(helper_process._known_to_end) == 2
+    assert len(helper_process._failures) == 2
 
 
 def test_a_helper_that_ended_while_it_was_idle(path: str) -> None:

@@ -21,9 +21,9 @@ def has_positions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     if not request.param:
         for module in (positions, open_files, whole_file):
             assert isinstance(module, ModuleType)
-            monkeypatch.setattr(module, "HAS_POSITIONS", False)
+            monkeypatch.setattr(module, "HAS_PREAD", False)
         monkeypatch.delattr(os, "preadv", raising=False)
-    elif not positions.HAS_POSITIONS:
+    elif not positions.HAS_PREAD:
         pytest.skip("this system has no preadv")
     return request.param
 

@@ -12,7 +12,7 @@ from dalify.base.errors import ReaderError
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.paths import Paths
 from dalify.formats.files.positions import OPEN_FLAGS
-from dalify.formats.files.runs import Runs, read_alike
+from dalify.formats.files.runs import Runs, read_runs_of_files
 
 # Shapes, windows, in elements of two bytes: rows that are adjacent, near, far, and fit or exceed the size of one read.
 WINDOWS = [
@@ -59,14 +59,16 @@ def test_rows_are_those_of_numpy(shape: tuple[int, ...], window: list[tuple[int,
     span = OpenFiles(paths).read(1, runs.first, runs.span_bytes)
     np.testing.assert_array_equal(runs.of(span).view(np.uint16), expected[1])
     names = list(map(os.fsencode, paths))
-    found = read_alike(Paths.of(names), OPEN_FLAGS, header, IN_FRONT + arrays[0].nbytes, runs)
+    found = read_runs_of_files(Paths.of(names), OPEN_FLAGS, header, IN_FRONT + arrays[0].nbytes, runs)
     assert found is not None
     np.testing.assert_array_equal(found.view(np.uint16), expected)
     # Different or missing files.
-    assert read_alike(Paths.of(names), OPEN_FLAGS, header, IN_FRONT + arrays[0].nbytes + 1, runs) is None
-    assert read_alike(Paths.of(names), OPEN_FLAGS, header[1:] + 1, IN_FRONT + arrays[0].nbytes, runs) is None
+    assert read_runs_of_files(Paths.of(names), OPEN_FLAGS, header, IN_FRONT + arrays[0].nbytes + 1, runs) is None
+    assert read_runs_of_files(Paths.of(names), OPEN_FLAGS, header[1:] + 1, IN_FRONT + arrays[0].nbytes, runs) is None
     for bad in (os.fsencode(tmp_path / "absent"), os.fsencode(tmp_path)):
-        assert read_alike(Paths.of([*names, bad]), OPEN_FLAGS, header, IN_FRONT + arrays[0].nbytes, runs) is None
+        assert (
+            read_runs_of_files(Paths.of([*names, bad]), OPEN_FLAGS, header, IN_FRONT + arrays[0].nbytes, runs) is None
+        )
 
 
 def test_file_that_ends_before_is_named(tmp_path: Path) -> None:

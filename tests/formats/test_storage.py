@@ -70,7 +70,7 @@ def test_whole_files_and_parts(folder: Path, server: tuple[str, Behavior]) -> No
 
 def test_folders(server: tuple[str, Behavior]) -> None:
     url, _ = server
-    folders, files = storage.listed(url)
+    folders, files = storage.list_folder(url)
     assert (sorted(folders), files) == (["a", "b"], [])
     found = files_in_class_folders(url)
     assert len(found) == 12
@@ -263,7 +263,7 @@ def test_full_disk_moves_copies_of_containers(
         copy = storage.local_copy(f"{url}/b.bin")
     assert Path(copy).read_bytes() == b"defg"
     assert Path(copy).parent != cache
-    assert storage.copy_if_there(f"{url}/b.bin") == copy
+    assert storage.copy_or_path(f"{url}/b.bin") == copy
     assert storage.local_copy(f"{url}/a.bin") == kept  # what is there is still used
     full.add(Path(copy).parent)
     (folder / "c.bin").write_bytes(b"hi")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dalify import tfrecord
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError
-from dalify.formats.records.tf_example import ExampleParser, Features, declared
+from dalify.formats.records.tf_example import ExampleParser, Features, features_of
 from dalify.formats.records.tfrecord import payload, records_of, scan, write_index
 from tests.helpers.containers import example, field, varint, write_tfrecord
 
@@ -22,7 +22,7 @@ INT, FLOAT, TEXT = tfrecord.int64, tfrecord.float32, tfrecord.string
 
 
 def parsed(data: bytes, **features: Any) -> list[np.ndarray]:
-    parser = ExampleParser(declared(Features.from_user(features)))
+    parser = ExampleParser(features_of(Features.from_user(features)))
     return list(parser(np.frombuffer(data, np.uint8)))
 
 
@@ -230,7 +230,7 @@ def test_beside_the_tfrecord_package(tmp_path: Path):
         "image": tfrecord.FixedLenFeature([], TEXT, ""),
         "label": tfrecord.FixedLenFeature([], INT, 0),
     }
-    parser = ExampleParser(declared(Features.from_user(features)))
+    parser = ExampleParser(features_of(Features.from_user(features)))
     found = [parser(payload(record, True)) for record in records_of([str(path)], None, None)]
     assert [box.tolist() for box, _, _ in found] == [[1.0, 2.5], [0.5] * 100]
     assert [image.tobytes() for _, image, _ in found] == [b"bytes", b""]

@@ -20,11 +20,11 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.errors import BadSampleWarning, MissingPackageError, ReaderError
+from dalify.base.errors import BadSampleWarning, MissingPackageError, ReaderError, short_repr
 from dalify.base.optional import LazyModule, is_loaded
 from dalify.formats.files.storage import local_copy
 
-__all__ = ["Annotations", "BoxOptions", "decompressed", "read_annotations"]
+__all__ = ["Annotations", "BoxOptions", "decode_runs", "read_annotations"]
 
 _MAX_EXTENT = (1 << 31) - 1
 _MAX_SHIFT = 60  # of a number in a mask that is written as a string: more bits than an image has pixels
@@ -105,10 +105,10 @@ def read_annotations(path: str, images: Sequence[str] | None, options: BoxOption
         ReaderError: the file is absent, is not COCO JSON, or does not contain a requested image.
     """
     document = _document(path, options.has_masks)
-    images_given, categories, annotations = (
+    listed_images, categories, annotations = (
         _table(path, document, name) for name in ("images", "categories", "annotations")
     )
-    pictures = _by_number(path, images_given)
+    by_id = _by_id(path, listed_images)
     labels: dict[int, int] = {}
     for place, item in enumerate(categories, 1):
         number = _number_of(item, "id")
@@ -116,8 +116,8 @@ def read_annotations(path: str, images: Sequence[str] | None, options: BoxOption
             labels[number] = number if options.avoid_class_remapping else place
     objects = _by_image(path, annotations, options.include_iscrowd)
     collector = _Collector(options, labels)
-    for number in _order(path, pictures, images):
-        collector.add(number, pictures[number], objects.get(number, ()))
+    for number in _order(path, by_id, images):
+        collector.add(number, by_id[number], objects.get(number, ()))
     return collector.result()
 
 
@@ -129,17 +129,17 @@ def _table(path: str, document: Mapping[str, Any], name: str) -> list[Any]:
     return table
 
 
-def _by_number(path: str, images: list[Any]) -> dict[int, Any]:
+def _by_id(path: str, images: list[Any]) -> dict[int, Any]:
     """Return images by id; images without an id are left out with a warning."""
     numbers = [_number_of(item, "id") for item in images]
-    _warn_of_strays(path, "images", "id", numbers)
+    _check_ids(path, "images", "id", numbers)
     return {number: item for number, item in zip(numbers, images, strict=True) if number is not None}
 
 
 def _by_image(path: str, annotations: list[Any], include_iscrowd: bool) -> dict[int, list[Any]]:
     """Return annotations by image id; annotations without an image id are left out with a warning."""
     numbers = [_number_of(item, "image_id") for item in annotations]
-    _warn_of_strays(path, "annotations", "image_id", numbers)
+    _check_ids(path, "annotations", "image_id", numbers)
     found: dict[int, list[Any]] = {}
     for number, item in zip(numbers, annotations, strict=True):
         if number is not None and (include_iscrowd or not item.get("iscrowd")):
@@ -147,13 +147,13 @@ def _by_image(path: str, annotations: list[Any], include_iscrowd: bool) -> dict[
     return found
 
 
-def _warn_of_strays(path: str, table: str, name: str, numbers: list[int | None]) -> None:
-    strays = numbers.count(None)
-    if numbers and strays == len(numbers):
+def _check_ids(path: str, table: str, name: str, numbers: list[int | None]) -> None:
+    absent = numbers.count(None)
+    if numbers and absent == len(numbers):
         raise ReaderError(f"{path!r} does not contain COCO annotations: no entry of {table!r} has an integer {name!r}.")
-    if strays:
+    if absent:
         warnings.warn(
-            f"{path!r}: {strays} of {len(numbers)} entries of {table!r} have no integer {name!r} and are left out; the "
+            f"{path!r}: {absent} of {len(numbers)} entries of {table!r} have no integer {name!r} and are left out; the "
             f"first is entry {numbers.index(None)}.",
             BadSampleWarning,
             stacklevel=2,
@@ -172,7 +172,7 @@ def _number_of(item: Any, name: str) -> int | None:
 # Parts of a document that are read. Most of it is polygon vertices; they are not parsed unless masks are requested.
 
 
-class _Picture(TypedDict, total=False):
+class _Image(TypedDict, total=False):
     id: int
     file_name: str
     height: int
@@ -197,13 +197,13 @@ class _MaskedObject(_Object, total=False):
 
 
 class _Document(TypedDict, total=False):
-    images: list[_Picture]
+    images: list[_Image]
     categories: list[_Category]
     annotations: list[_Object]
 
 
 class _MaskedDocument(TypedDict, total=False):
-    images: list[_Picture]
+    images: list[_Image]
     categories: list[_Category]
     annotations: list[_MaskedObject]
 
@@ -236,10 +236,10 @@ def _decoder(has_masks: bool) -> Any:
     return msgspec.json.Decoder(_MaskedDocument if has_masks else _Document)
 
 
-def _order(path: str, pictures: Mapping[int, Any], images: Sequence[str] | None) -> list[int]:
+def _order(path: str, by_id: Mapping[int, Any], images: Sequence[str] | None) -> list[int]:
     if images is None:
-        return sorted(pictures)
-    numbers = {str(item.get("file_name")): number for number, item in pictures.items()}
+        return sorted(by_id)
+    numbers = {str(item.get("file_name")): number for number, item in by_id.items()}
     found = [numbers[name] for name in images if name in numbers]
     missing = [name for name in images if name not in numbers]
     if missing:
@@ -270,12 +270,12 @@ class _Collector:
         self._rles: dict[int, list[tuple[int, Rle]]] = {}
         self._problems: dict[int, str] = {}
 
-    def add(self, number: int, picture: Any, objects: Sequence[Any]) -> None:
+    def add(self, number: int, image: Any, objects: Sequence[Any]) -> None:
         """Add an image with its objects, or the problem with them."""
         threshold = self._options.size_threshold
-        name, extents = picture.get("file_name"), (0, 0)
+        name, extents = image.get("file_name"), (0, 0)
         try:
-            extents = _extents(picture)
+            extents = _extents(image)
             wanted = []
             for item in objects:
                 box = _box(item)
@@ -304,7 +304,7 @@ class _Collector:
         category = _number_of(item, "category_id")
         label = None if category is None else self._labels.get(category)
         if label is None:
-            raise _ProblemError(f"{_named(item)} has an unknown 'category_id', {_shown(item.get('category_id'))}")
+            raise _ProblemError(f"{_name(item)} has an unknown 'category_id', {short_repr(item.get('category_id'))}")
         number = _number_of(item, "id")
         self._boxes.append(box)
         self._box_labels.append(label)
@@ -316,27 +316,27 @@ class _Collector:
             if mask:
                 self._add_mask(index, mask)
         except _ProblemError as problem:
-            raise _ProblemError(f"{_named(item)}: {problem}") from None
+            raise _ProblemError(f"{_name(item)}: {problem}") from None
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
-            raise _ProblemError(f"{_named(item)} has an invalid 'segmentation': {error}") from None
+            raise _ProblemError(f"{_name(item)} has an invalid 'segmentation': {error}") from None
 
     def _add_mask(self, index: int, mask: Any) -> None:
         if isinstance(mask, dict):
             counts = mask["counts"]
             height, width = map(int, mask["size"])
-            runs = _runs(decompressed(counts) if isinstance(counts, str) else counts)
+            runs = _runs(decode_runs(counts) if isinstance(counts, str) else counts)
             if min(height, width) < 0 or int(runs.sum(dtype=np.uint64)) != height * width:
                 raise _ProblemError(f"the runs of its mask do not add up to {height} x {width} pixels")
             self._rles.setdefault(len(self._names), []).append((index, (height, width, runs)))
             return
-        start_of_picture = self._vertex_firsts[-1]
+        first_vertex = self._vertex_firsts[-1]
         for polygon in mask:
             own = array("f", polygon)
             if len(own) % 2:
                 own.pop()
             if not math.isfinite(sum(own)):
                 raise _ProblemError("a polygon has a coordinate that is not finite as float32")
-            start = len(self._coordinates) // 2 - start_of_picture
+            start = len(self._coordinates) // 2 - first_vertex
             self._coordinates.extend(own)
             self._polygons.append((index, start, start + len(own) // 2))
 
@@ -374,12 +374,12 @@ class _ProblemError(Exception):
     """The annotations of an image are unusable."""
 
 
-def _extents(picture: Any) -> tuple[int, int]:
+def _extents(image: Any) -> tuple[int, int]:
     found: list[int] = []
     for name in ("height", "width"):
-        extent = _number_of(picture, name)
+        extent = _number_of(image, name)
         if extent is None or not 0 <= extent <= _MAX_EXTENT:
-            raise _ProblemError(f"the image has an invalid {name}: {_shown(picture.get(name))}")
+            raise _ProblemError(f"the image has an invalid {name}: {short_repr(image.get(name))}")
         found.append(extent)
     return found[0], found[1]
 
@@ -391,30 +391,22 @@ def _box(item: Any) -> tuple[float, float, float, float]:
             return x, y, width, height
     except (KeyError, TypeError, ValueError, OverflowError):
         pass
-    raise _ProblemError(f"{_named(item)} has a 'bbox' that is not four finite numbers: {_shown(item.get('bbox'))}")
+    raise _ProblemError(f"{_name(item)} has a 'bbox' that is not four finite numbers: {short_repr(item.get('bbox'))}")
 
 
 def _runs(counts: Any) -> NDArray[np.uint32]:
     found = np.array(counts)
-    is_right = found.ndim == 1 and (found.size == 0 or found.dtype.kind in "iuf")
-    if not is_right or not ((found >= 0) & (found < 1 << 32)).all():
+    is_valid = found.ndim == 1 and (found.size == 0 or found.dtype.kind in "iuf")
+    if not is_valid or not ((found >= 0) & (found < 1 << 32)).all():
         raise _ProblemError("the runs of its mask are not a list of numbers from 0 to 2**32 - 1")
     return found.astype(np.uint32)
 
 
-def _named(item: Any) -> str:
-    return f"the annotation with id {_shown(item.get('id'))}"
+def _name(item: Any) -> str:
+    return f"the annotation with id {short_repr(item.get('id'))}"
 
 
-def _shown(value: Any) -> str:
-    try:
-        text = repr(value)
-    except ValueError:  # an integer of thousands of digits
-        return "a number of thousands of digits"
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def decompressed(text: str) -> list[int]:
+def decode_runs(text: str) -> list[int]:
     """Return the runs of a mask encoded as a string: 5 bits per character, differences from the third run on.
 
     Source: maskApi.c of the COCO API, which defines the format.

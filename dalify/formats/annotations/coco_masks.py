@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import ReaderError
 from dalify.base.limits import check_image, check_sample_bytes, check_shape, current
 from dalify.base.optional import LazyModule
-from dalify.formats.annotations.coco import decompressed
+from dalify.formats.annotations.coco import decode_runs
 
 __all__ = ["pixelwise_mask", "pycocotools"]
 
@@ -73,14 +73,14 @@ def pixelwise_mask(
     for number, (own_height, own_width, runs) in rles:
         if (own_height, own_width) != (height, width) or int(runs.sum(dtype=np.uint64)) != height * width:
             raise ReaderError(
-                f"{_named(number, ids)} has a run-length encoded mask of {own_height} x {own_width} pixels; the image "
+                f"{_name(number, ids)} has a run-length encoded mask of {own_height} x {own_width} pixels; the image "
                 f"has {height} x {width}."
             )
         drawing = pycocotools.frPyObjects({"size": [height, width], "counts": runs.tolist()}, height, width)
         drawings.append((int(labels[number]), drawing))
     for label in sorted({label for label, _ in drawings}):
         joined = pycocotools.merge([drawing for own, drawing in drawings if own == label])
-        _paint(mask, decompressed(joined["counts"].decode()), label)
+        _paint(mask, decode_runs(joined["counts"].decode()), label)
     return mask[..., None]
 
 
@@ -110,12 +110,12 @@ def _check_outlines(polygons: NDArray[np.int32], vertices: NDArray[Any], ids: Se
         own = vertices[start:stop].astype(np.float64)
         if not (np.abs(own) <= _MAX_COORDINATE).all():
             raise ReaderError(
-                f"{_named(number, ids)} has a polygon with a coordinate beyond {_MAX_COORDINATE:.0f} pixels."
+                f"{_name(number, ids)} has a polygon with a coordinate beyond {_MAX_COORDINATE:.0f} pixels."
             )
         if len(own):
             points += float(np.abs(own - np.roll(own, 1, axis=0)).max(axis=1).sum()) * _POINTS_PER_PIXEL
-            check_sample_bytes(int(points) * _BYTES_PER_POINT, f"drawing the polygons up to {_named(number, ids)}")
+            check_sample_bytes(int(points) * _BYTES_PER_POINT, f"drawing the polygons up to {_name(number, ids)}")
 
 
-def _named(number: int, ids: Sequence[int] | None) -> str:
+def _name(number: int, ids: Sequence[int] | None) -> str:
     return f"object {number} of the image" if ids is None else f"the annotation with id {ids[number]}"

@@ -105,27 +105,27 @@ def load(folder: str, *, has_masks: bool, has_ids: bool, has_extents: bool) -> A
     try:
         names = (root / _NAMES).read_bytes().decode("utf-8", "surrogateescape").split("\n")
     except OSError as error:
-        raise _absent(root / _NAMES, error) from None
+        raise _unreadable(root / _NAMES, error) from None
     if not names[-1]:  # after the last line; str.splitlines also splits at characters that may occur in names
         names.pop()
     if len(names) != len(counts) or len(labels) != len(boxes):
-        raise ReaderError(f"the saved annotations in {folder!r} are inconsistent.")
+        raise _inconsistent(folder)
     found = Annotations(names, None, None, _firsts(counts, len(boxes), folder), boxes, labels)
     if has_ids:
         found.ids = _read(root / _IDS, np.int32)
         if len(found.ids) != len(names):
-            raise ReaderError(f"the saved annotations in {folder!r} are inconsistent.")
+            raise _inconsistent(folder)
     if has_masks:
         found.polygons = _read(root / _POLYGONS, np.int32, 3)
         found.vertices = _read(root / _VERTICES, np.float32, 2)
         found.polygon_firsts = _firsts(_read(root / "polygons_count.dat", np.int64), len(found.polygons), folder)
         found.vertex_firsts = _firsts(_read(root / "vertices_count.dat", np.int64), len(found.vertices), folder)
         if not len(found.polygon_firsts) == len(found.vertex_firsts) == len(names) + 1:
-            raise ReaderError(f"the saved annotations in {folder!r} are inconsistent.")
+            raise _inconsistent(folder)
     if has_extents:
         heights, widths = _read(root / _HEIGHTS, np.int32), _read(root / _WIDTHS, np.int32)
         if not len(heights) == len(widths) == len(names):
-            raise ReaderError(f"the saved annotations in {folder!r} are inconsistent.")
+            raise _inconsistent(folder)
         found.extents = np.stack([heights, widths], axis=1)
         _load_rles(root, found)
     return found
@@ -136,11 +136,11 @@ def _load_rles(root: Path, found: Annotations) -> None:
     numbers = _read(root / _RLE_NUMBERS, np.int32)
     _firsts(counts, len(numbers), str(root))
     if len(counts) != len(found.names):
-        raise ReaderError(f"the saved annotations in {str(root)!r} are inconsistent.")
+        raise _inconsistent(str(root))
     data = _bytes(root / _RLES)
     place = 4
     left = iter(numbers.tolist())
-    for picture, count in enumerate(counts.tolist()):
+    for image, count in enumerate(counts.tolist()):
         for _ in range(count):
             is_whole = place + 24 <= len(data)
             head = np.frombuffer(data[place : place + 24], np.uint64) if is_whole else np.zeros(3, np.uint64)
@@ -149,13 +149,13 @@ def _load_rles(root: Path, found: Annotations) -> None:
                 raise ReaderError(f"{str(root / _RLES)!r} is damaged.")
             runs = np.frombuffer(data[place + 24 : place + 24 + 4 * size], "<u4")
             place += 24 + 4 * size
-            found.rles.setdefault(picture, []).append((next(left), (int(head[0]), int(head[1]), runs)))
+            found.rles.setdefault(image, []).append((next(left), (int(head[0]), int(head[1]), runs)))
 
 
 def _firsts(counts: NDArray[Any], total: int, folder: str) -> NDArray[np.int64]:
     firsts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     if (counts < 0).any() or firsts[-1] != total:
-        raise ReaderError(f"the saved annotations in {folder!r} are inconsistent.")
+        raise _inconsistent(folder)
     return firsts
 
 
@@ -172,10 +172,14 @@ def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise _absent(path, error) from None
+        raise _unreadable(path, error) from None
 
 
-def _absent(path: Path, error: OSError) -> ReaderError:
+def _inconsistent(folder: str) -> ReaderError:
+    return ReaderError(f"the saved annotations in {folder!r} are inconsistent.")
+
+
+def _unreadable(path: Path, error: OSError) -> ReaderError:
     return ReaderError(
         f"cannot read {str(path)!r}: {error.strerror}.",
         hint="Save the annotations again, with the outputs that you request now.",

@@ -11,11 +11,12 @@ import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalify.base.errors import ReaderError
+from dalify.base.errors import ReaderError, short_repr
+from dalify.data.entries import Entries
 from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.storage import folder_of, joined
 
@@ -44,7 +45,7 @@ class Recording(NamedTuple):
     problem: str = ""
 
 
-class Recordings(Sequence[Recording]):
+class Recordings(Entries[Recording]):
     """The entries of manifests, filtered by duration.
 
     An invalid entry is kept with its problem: it is an error of that sample, not of the data set.
@@ -64,7 +65,7 @@ class Recordings(Sequence[Recording]):
         self, manifests: Sequence[str], min_duration: float, max_duration: float, *, allow_outside_root: bool
     ) -> None:
         # DALI stores the limits as float32, so an entry of 0.01 s is longer than a limit of 0.01.
-        least, most = float(np.float32(min_duration)), float(np.float32(max_duration))
+        minimum, maximum = float(np.float32(min_duration)), float(np.float32(max_duration))
         paths, texts = bytearray(), bytearray()
         path_ends, text_ends = array("q", [0]), array("q", [0])
         offsets, durations, numbers = array("d"), array("d"), array("q")
@@ -74,10 +75,10 @@ class Recordings(Sequence[Recording]):
             folder = None if allow_outside_root else folder_of(manifest)
             root = DataRoot(folder, allow_outside_root=allow_outside_root)
             for place, entry in _entries(manifest):
-                path, offset, duration, text, problem = _checked(entry, place)
+                path, offset, duration, text, problem = _parse_entry(entry, place)
                 if problem:
                     self._problems[len(numbers)] = problem
-                elif (least > 0 and duration < least) or (most > 0 and duration > most):
+                elif (minimum > 0 and duration < minimum) or (maximum > 0 and duration > maximum):
                     continue
                 else:
                     path = joined(folder, root.relative(path, place))
@@ -97,17 +98,7 @@ class Recordings(Sequence[Recording]):
         """Return the number of entries."""
         return len(self._numbers)
 
-    @overload
-    def __getitem__(self, index: int) -> Recording: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Recording]: ...
-    def __getitem__(self, index: int | slice) -> Recording | list[Recording]:
-        """Return one entry, or several."""
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = int(index) + len(self) if index < 0 else int(index)
-        if not 0 <= number < len(self):
-            raise IndexError(f"entry {index} of {len(self)}")
+    def _entry(self, number: int) -> Recording:
         return Recording(
             os.fsdecode(self._paths[self._path_ends[number] : self._path_ends[number + 1]]),
             self._offsets[number],
@@ -143,21 +134,21 @@ def _entries(manifest: str) -> Iterator[tuple[str, Any]]:
         place = end
 
 
-def _checked(entry: Any, place: str) -> tuple[str, float, float, str, str]:
+def _parse_entry(entry: Any, place: str) -> tuple[str, float, float, str, str]:
     """Return path, offset, duration, text, and why they are invalid, or ""."""
     path = entry.get("audio_filepath") if isinstance(entry, dict) else None
     if not isinstance(path, str) or not path or "\0" in path or not _is_encodable(path):
-        return place, 0.0, _NOT_GIVEN, "", f"{place}: 'audio_filepath' must be a path; got {_shown(path)}."
+        return place, 0.0, _NOT_GIVEN, "", f"{place}: 'audio_filepath' must be a path; got {short_repr(path)}."
     numbers: list[float] = []
     for name, default in (("offset", 0.0), ("duration", _NOT_GIVEN)):
         value = entry.get(name)
         if value is not None and not _is_seconds(value):
-            problem = f"{place}: {name} must be a finite number of seconds, at least 0; got {_shown(value)}."
+            problem = f"{place}: {name} must be a finite number of seconds, at least 0; got {short_repr(value)}."
             return path, 0.0, _NOT_GIVEN, "", problem
         numbers.append(default if value is None else float(value))
     text = entry.get("text")
     if text is not None and not (isinstance(text, str) and _is_encodable(text)):
-        return path, 0.0, _NOT_GIVEN, "", f"{place}: text must be a string of valid Unicode; got {_shown(text)}."
+        return path, 0.0, _NOT_GIVEN, "", f"{place}: text must be a string of valid Unicode; got {short_repr(text)}."
     return path, numbers[0], numbers[1], text or "", ""
 
 
@@ -172,8 +163,3 @@ def _is_encodable(text: str) -> bool:
 
 def _is_seconds(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= sys.float_info.max
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

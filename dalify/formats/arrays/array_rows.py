@@ -9,25 +9,26 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol, overload
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, ReaderError, suggestion
 from dalify.data.blocks import Blocks
+from dalify.data.entries import Entries
 from dalify.formats.files.block_cache import BlockCache
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.storage import is_remote
 
-__all__ = ["ArrayFile", "ArrayRow", "ArrayRows", "Stored", "as_array", "checked_arrays", "told"]
+__all__ = ["ArrayFile", "ArrayRow", "ArrayRows", "StoredArray", "as_array", "check_arrays_exist", "reader_errors"]
 
 _LABELS = ("label", "labels")
 _MAX_CHUNKS = 1 << 24
 _MAX_BYTES = 1 << 26  # read in one call; larger reads are not faster
 
 
-class Stored(NamedTuple):
+class StoredArray(NamedTuple):
     """How one array is stored.
 
     Attributes:
@@ -54,7 +55,7 @@ class ArrayFile(Protocol):
     """
 
     name: str
-    arrays: list[Stored]
+    arrays: list[StoredArray]
 
     def read(self, array: int, start: int, stop: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Return rows of an array, ``[stop - start, ...]``, as a copy or in ``out``.
@@ -99,9 +100,9 @@ class ArrayRow(NamedTuple):
 
     def substitute(self) -> tuple[NDArray[Any] | None, ...]:
         """Return the rows of readable arrays; zeros for the others, or None for rows of variable length."""
-        return tuple(map(self._held, range(len(self.rows.files[self.file].arrays))))
+        return tuple(map(self._row_or_zeros, range(len(self.rows.files[self.file].arrays))))
 
-    def _held(self, array: int) -> NDArray[Any] | None:
+    def _row_or_zeros(self, array: int) -> NDArray[Any] | None:
         try:
             return self.rows.read_one(self.file, array, self.number)
         except Exception:  # any library may raise here
@@ -114,7 +115,7 @@ class ArrayRow(NamedTuple):
         return f"row {self.number} of {self.rows.files[self.file].name}"
 
 
-class ArrayRows(Sequence[ArrayRow]):
+class ArrayRows(Entries[ArrayRow]):
     """Rows of several files, concatenated in order.
 
     Args:
@@ -173,17 +174,7 @@ class ArrayRows(Sequence[ArrayRow]):
         """Return the number of rows."""
         return self._firsts[-1]
 
-    @overload
-    def __getitem__(self, index: int) -> ArrayRow: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[ArrayRow]: ...
-    def __getitem__(self, index: int | slice) -> ArrayRow | list[ArrayRow]:
-        """Return one row, or several."""
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = int(index) + len(self) if index < 0 else int(index)
-        if not 0 <= number < len(self):
-            raise IndexError(f"row {index} of {len(self)}")
+    def _entry(self, number: int) -> ArrayRow:
         file = bisect_right(self._firsts, number) - 1
         return ArrayRow(self, file, number - self._firsts[file])
 
@@ -238,8 +229,8 @@ class ArrayRows(Sequence[ArrayRow]):
             if is_whole and (stored.chunk_rows == 1 or not self._keeps_all):
                 self.files[file].read(array, start, stop, target)
                 continue
-            is_alone = stored.chunk_rows == 1
-            chunk = self.files[file].read(array, start, stop) if is_alone else self._cache.get(first + number)
+            is_separate = stored.chunk_rows == 1
+            chunk = self.files[file].read(array, start, stop) if is_separate else self._cache.get(first + number)
             for place in places:
                 gathered[place] = chunk[offsets[place]]
         return gathered
@@ -251,7 +242,7 @@ class ArrayRows(Sequence[ArrayRow]):
             return as_array(self.files[file].read(array, number, number + 1)[0])
         chunk, offset = divmod(number, stored.chunk_rows)
         first = self._first_blocks[file * len(self._names) + array]
-        return _copied(as_array(self._cache.get(first + chunk)[offset]))
+        return _copy_of_row(as_array(self._cache.get(first + chunk)[offset]))
 
     def _load(self, block: int) -> tuple[NDArray[Any], int]:
         place = bisect_right(self._first_blocks, block) - 1
@@ -314,14 +305,14 @@ def as_array(value: Any) -> NDArray[Any]:
     return np.asarray(array, array.dtype.newbyteorder("="), order="C")
 
 
-def _copied(row: NDArray[Any]) -> NDArray[Any]:
+def _copy_of_row(row: NDArray[Any]) -> NDArray[Any]:
     """Return a copy of a row: the chunk stays in the cache, and the caller may modify the row."""
     copy = file_memory(row.nbytes).view(row.dtype).reshape(row.shape)
     copy[...] = row
     return copy
 
 
-def checked_arrays(names: Sequence[str], known: Sequence[str], path: str, what: str) -> None:
+def check_arrays_exist(names: Sequence[str], known: Sequence[str], path: str, what: str) -> None:
     """Check that the named arrays exist.
 
     Raises:
@@ -336,7 +327,7 @@ def checked_arrays(names: Sequence[str], known: Sequence[str], path: str, what: 
 
 
 @contextmanager
-def told(path: str, what: str) -> Iterator[None]:
+def reader_errors(path: str, what: str) -> Iterator[None]:
     """Add the path of the file to errors raised while reading it.
 
     Args:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dalify.base import limits
 from dalify.base.optional import LazyModule
-from dalify.formats.arrays.array_rows import Stored
+from dalify.formats.arrays.array_rows import StoredArray
 from dalify.formats.files import helper_process
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.open_files import OpenFiles
@@ -49,8 +49,8 @@ class Hdf5File:
         self.name = path
         self._names = list(names)
         self._files = OpenFiles([local_copy(path)])
-        self._places: list[_Layout | None] = []
-        self.arrays: list[Stored] = []
+        self._layouts: list[_Layout | None] = []
+        self.arrays: list[StoredArray] = []
         for name, described in zip(names, self._call("describe_hdf5", self._names, self._files.size(0)), strict=True):
             shape, dtype, row_bytes, chunk_rows, parts = described
             what = f"the dataset {name!r} of {path!r}"
@@ -59,8 +59,8 @@ class Hdf5File:
             limits.check_sample_bytes(row_bytes, f"a row of {what}")
             if chunk_rows > 1:
                 limits.check_sample_bytes(row_bytes * min(chunk_rows, shape[0]), f"a chunk of {what}")
-            self._places.append(None if parts is None else _Layout(*parts))
-            self.arrays.append(Stored(shape[0], shape[1:], np.dtype(dtype), row_bytes, chunk_rows))
+            self._layouts.append(None if parts is None else _Layout(*parts))
+            self.arrays.append(StoredArray(shape[0], shape[1:], np.dtype(dtype), row_bytes, chunk_rows))
 
     def _call(self, function: str, *arguments: Any, result_bytes: int = 0, out: NDArray[Any] | None = None) -> Any:
         return helper_process.call(
@@ -79,8 +79,8 @@ class Hdf5File:
         Raises:
             ReaderError: the file cannot be read.
         """
-        places = self._places[array]
-        if places is None:
+        layout = self._layouts[array]
+        if layout is None:
             stored = self.arrays[array]
             rows = self._call(
                 "read_hdf5",
@@ -94,12 +94,12 @@ class Hdf5File:
             rows = _objects(rows) if isinstance(rows, list) else rows
             return rows if out is None or rows is out else _filled(out, rows)
         stored = self.arrays[array]
-        shape, size, part_rows = (stop - start, *stored.row_shape), stored.row_bytes, places.part_rows
+        shape, size, part_rows = (stop - start, *stored.row_shape), stored.row_bytes, layout.part_rows
         is_direct = out is not None and stored.dtype.isnative
         memory = out.reshape(-1).view(np.uint8) if out is not None and is_direct else file_memory(shape[0] * size)
         for part in range(start // part_rows, -(-stop // part_rows)):
             first, last = max(start, part * part_rows), min(stop, (part + 1) * part_rows)
-            offset = places.offsets[part] + (first - part * part_rows) * size
+            offset = layout.offsets[part] + (first - part * part_rows) * size
             target = memory[(first - start) * size : (last - start) * size]
             self._files.read(0, offset, len(target), target)
         rows = memory.view(stored.dtype).reshape(shape)

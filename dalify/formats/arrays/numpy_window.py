@@ -15,11 +15,11 @@ from dalify.base.errors import DecodeError
 from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_array, numpy_header
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.paths import Paths
-from dalify.formats.files.positions import HAS_POSITIONS, OPEN_FLAGS
-from dalify.formats.files.runs import Runs, read_alike
+from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS
+from dalify.formats.files.runs import Runs, read_runs_of_files
 from dalify.formats.files.whole_file import read_file
 
-__all__ = ["AlikeWindows", "read_array", "read_header", "read_window"]
+__all__ = ["UniformWindows", "read_array", "read_header", "read_window"]
 
 _FIRST_BYTES, _MAX_HEADER_BYTES = 1 << 12, 1 << 17
 _MAX_BATCH_BYTES = 1 << 26  # reading more in one call is not faster
@@ -90,7 +90,7 @@ def _runs(header: NumpyHeader, start: Sequence[int], stop: Sequence[int]) -> Run
     return Runs(first, size, counts, strides)
 
 
-class AlikeWindows:
+class UniformWindows:
     """The same window of files with equal headers, as the files of a data set usually have.
 
     Args:
@@ -112,10 +112,10 @@ class AlikeWindows:
             0 <= first < last <= extent for first, last, extent in zip(start, stop, header.shape, strict=True)
         )
         is_plain = header.dtype.isnative and (not header.is_fortran or len(header.shape) < 2)
-        self._runs = _runs(header, start, stop) if is_within and is_plain and HAS_POSITIONS else None
+        self._runs = _runs(header, start, stop) if is_within and is_plain and HAS_PREAD else None
 
     @property
-    def can_be(self) -> bool:
+    def is_supported(self) -> bool:
         """Whether the window has its in-memory layout in the file, so that files can be read in one call."""
         return self._runs is not None
 
@@ -124,5 +124,5 @@ class AlikeWindows:
         runs, header = self._runs, self._header
         if runs is None or runs.total_bytes * len(paths) > _MAX_BATCH_BYTES:
             return None
-        found = read_alike(paths, OPEN_FLAGS, self._start, header.file_size, runs)
+        found = read_runs_of_files(paths, OPEN_FLAGS, self._start, header.file_size, runs)
         return None if found is None else found.view(header.native).reshape(len(paths), *self._shape)

@@ -40,21 +40,21 @@ _TRAILING = ("BZ2", "LZMA")
 
 _lock = ForkLock()
 _original: dict[str, Any] = {}
-_is_ours: ContextVar[bool] = ContextVar("dalify reads Zarr", default=False)
+_limits_apply: ContextVar[bool] = ContextVar("dalify reads Zarr", default=False)
 
 
 @contextmanager
 def decoding() -> Iterator[None]:
     """Context manager: applies the limits to everything that is decoded in its block, on any thread of zarr."""
-    _guard()
-    token = _is_ours.set(True)
+    _install_checks()
+    token = _limits_apply.set(True)
     try:
         yield
     finally:
-        _is_ours.reset(token)
+        _limits_apply.reset(token)
 
 
-def _guard() -> None:
+def _install_checks() -> None:
     with _lock:
         if _original or not hasattr(blosc, "decompress"):
             return
@@ -79,10 +79,10 @@ def _replace(codec: type[Any], decode: Callable[..., Any]) -> None:
     original = codec.decode
     _original[codec.__name__] = original
 
-    def guarded(self: Any, buf: Any, out: Any = None) -> Any:
+    def checked(self: Any, buf: Any, out: Any = None) -> Any:
         return decode(self, original, buf, out)
 
-    codec.decode = guarded
+    codec.decode = checked
 
 
 def _decompress_blosc(buffer: Any, dest: Any = None) -> Any:
@@ -95,9 +95,9 @@ def _decompress_blosc(buffer: Any, dest: Any = None) -> Any:
     view = memoryview(buffer).cast("B")
     if len(view) >= _BLOSC_HEADER.size:
         _, _, _, item_bytes, decompressed, block_bytes, compressed = _BLOSC_HEADER.unpack_from(view)
-        is_sound = compressed == len(view) and item_bytes > 0 and 0 < block_bytes <= max(decompressed, 1)
+        is_valid = compressed == len(view) and item_bytes > 0 and 0 < block_bytes <= max(decompressed, 1)
         _check(decompressed, "Blosc")
-        if is_sound or not decompressed:
+        if is_valid or not decompressed:
             return _original["blosc"](buffer, dest)
     raise ReaderError("a chunk compressed with Blosc is damaged: its header does not match its size.")
 
@@ -115,7 +115,7 @@ def _decode_strings(codec: Any, original: Callable[..., Any], buf: Any, out: Any
 
 
 def _check(size: int, name: str) -> None:
-    if _is_ours.get():
+    if _limits_apply.get():
         limits.check_sample_bytes(size, f"a chunk compressed with {name}")
 
 
@@ -126,10 +126,10 @@ def _decode_stream(make: Callable[[Any], Any], codec: Any, original: Callable[..
         ReaderError: the data is damaged.
         LimitError: the decompressed size is above ``max_sample_bytes``.
     """
-    if not _is_ours.get():
+    if not _limits_apply.get():
         return original(codec, buf, out)
     name = type(codec).__name__
-    most = limits.current().max_sample_bytes
+    max_bytes = limits.current().max_sample_bytes
     pieces: list[bytes] = []
     left: Any = memoryview(buf).cast("B")
     size = 0
@@ -137,7 +137,7 @@ def _decode_stream(make: Callable[[Any], Any], codec: Any, original: Callable[..
         stream = make(codec)
         try:
             while not stream.eof:
-                piece = stream.decompress(left, most - size + 1)
+                piece = stream.decompress(left, max_bytes - size + 1)
                 left = getattr(stream, "unconsumed_tail", b"")
                 pieces.append(piece)
                 size += len(piece)
@@ -156,8 +156,8 @@ def _decode_stream(make: Callable[[Any], Any], codec: Any, original: Callable[..
 def _lzma(codec: Any) -> Any:
     if codec.format == lzma.FORMAT_RAW:
         return lzma.LZMADecompressor(codec.format, filters=codec.filters)
-    most = max(limits.current().max_sample_bytes, _LZMA_BYTES)
-    return lzma.LZMADecompressor(codec.format, memlimit=most)
+    max_bytes = max(limits.current().max_sample_bytes, _LZMA_BYTES)
+    return lzma.LZMADecompressor(codec.format, memlimit=max_bytes)
 
 
 def _decode_lz4(codec: Any, original: Callable[..., Any], buf: Any, out: Any) -> Any:
@@ -168,7 +168,7 @@ def _decode_lz4(codec: Any, original: Callable[..., Any], buf: Any, out: Any) ->
 
 
 def _decode_zstd(codec: Any, original: Callable[..., Any], buf: Any, out: Any) -> Any:
-    if _is_ours.get():
+    if _limits_apply.get():
         _check(_zstd_bytes(memoryview(buf).cast("B")), "Zstd")
     return original(codec, buf, out)
 
@@ -194,6 +194,6 @@ def _zstd_bytes(view: memoryview) -> int:
 
 
 def _decode_pickle(codec: Any, original: Callable[..., Any], buf: Any, out: Any) -> Any:
-    if _is_ours.get():
+    if _limits_apply.get():
         raise ReaderError("a chunk contains pickled objects, which can run any code and are never loaded.")
     return original(codec, buf, out)

@@ -18,7 +18,7 @@ from dalify.base import limits
 from dalify.base.errors import DTypeError, ReaderError
 from dalify.base.fork_hook import Owner
 from dalify.base.optional import LazyModule
-from dalify.formats.arrays.array_rows import Stored, checked_arrays, told
+from dalify.formats.arrays.array_rows import StoredArray, check_arrays_exist, reader_errors
 from dalify.formats.arrays.zarr_codecs import decoding
 from dalify.formats.files.storage import is_remote
 
@@ -54,10 +54,10 @@ class ZarrStore:
         self._names = list(names)
         self._owner = Owner()
         self._opened: Any = None
-        with told(path, "Zarr"), decoding():
+        with reader_errors(path, "Zarr"), decoding():
             known = self._known()
-            checked_arrays(names, list(known), path, "array")
-            self.arrays = [_stored(known[name.strip("/")], name, path) for name in names]
+            check_arrays_exist(names, list(known), path, "array")
+            self.arrays = [_stored_array(known[name.strip("/")], name, path) for name in names]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickling, without open stores."""
@@ -85,7 +85,7 @@ class ZarrStore:
         Raises:
             ReaderError: the store cannot be read.
         """
-        with told(self.name, "Zarr"), decoding():
+        with reader_errors(self.name, "Zarr"), decoding():
             found = self._known()[self._names[array].strip("/")]
             if out is not None and out.size and found.dtype == out.dtype:
                 found.get_basic_selection(slice(start, stop), out=zarr_buffer.NDBuffer.from_numpy_array(out))
@@ -102,7 +102,7 @@ class ZarrStore:
 
     def labels(self, names: Sequence[str]) -> NDArray[Any] | None:
         """Return the first array with one of these names that is a vector of integers, or None."""
-        with told(self.name, "Zarr"), decoding():
+        with reader_errors(self.name, "Zarr"), decoding():
             known = self._known()
             for name in names:
                 if name in known and known[name].ndim == 1 and known[name].dtype.kind in "iu":
@@ -110,7 +110,7 @@ class ZarrStore:
         return None
 
 
-def _stored(array: Any, name: str, path: str) -> Stored:
+def _stored_array(array: Any, name: str, path: str) -> StoredArray:
     if not array.ndim:
         raise ReaderError(f"the array {name!r} of {path!r} is a scalar: it has no rows.")
     kind = array.dtype.kind
@@ -136,4 +136,4 @@ def _stored(array: Any, name: str, path: str) -> Stored:
         )
     limits.check_shape(array.chunks, array.dtype.itemsize, f"a chunk of {what}")
     row_bytes = _ESTIMATED_BYTES if kind in ("O", "T") else math.prod(array.shape[1:]) * array.dtype.itemsize
-    return Stored(array.shape[0], array.shape[1:], array.dtype, row_bytes, array.chunks[0])
+    return StoredArray(array.shape[0], array.shape[1:], array.dtype, row_bytes, array.chunks[0])

@@ -40,9 +40,9 @@ class BlockCache(Generic[T]):
     def __init__(self, load: Callable[[int], tuple[T, int]], max_bytes: int) -> None:
         self._load = load
         self._max_bytes = max_bytes
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._owner = Owner()
         self._lock = threading.Lock()
         self._slots: dict[int, _Slot[T]] = {}  # least recently used first
@@ -67,7 +67,7 @@ class BlockCache(Generic[T]):
         if last is not None and last[0] == number and self._owner.is_this_process:
             return last[1]
         if not self._owner.is_this_process:  # a thread of the parent may have held the lock during the fork
-            self._begin()
+            self._reset()
         with self._lock:
             slot = self._slots.pop(number, None) or _Slot[T]()
             self._slots[number] = slot

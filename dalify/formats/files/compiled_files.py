@@ -1,6 +1,6 @@
 """Functions of the C library for reading files in compiled loops.
 
-They exist if ``positions.HAS_POSITIONS`` is true.
+They exist if ``positions.HAS_PREAD`` is true.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Every copy is verified when it is used, because a full disk, a process that died, or another program may have damaged
 it. There are two kinds of copies. Entries are read as a whole and start with their checksum. Plain files are opened by
-libraries by path; their checksum is in a second file, the seal.
+libraries by path; their checksum is in a second file.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _KEPT_FRACTION = 0.9
 _PRIVATE = 0o600  # data read with a user's credentials is for that user only
 _HEADER = Struct("<8sQI")  # magic, size in bytes, CRC-32 of the contents
 _MAGIC = b"dalify-1"
-_COPY, _SEAL = ".copy", ".seal"
+_COPY, _CHECKSUM = ".copy", ".seal"
 # Other files in the folder are not ours: they are neither counted nor deleted.
 _OWN_NAME = re.compile(r"([0-9a-f]{32})(?:\.copy|\.seal)?(\.[0-9a-f]{16}\.part)?")
 _UNFINISHED_S = 3600.0  # an unfinished file of this age belongs to a process that died
 _CHUNK_BYTES = 1 << 20
 
 
-class _Seal(NamedTuple):
+class _Checksum(NamedTuple):
     """Checksum of a plain file, and the state of the file when it was verified."""
 
     size_bytes: int
@@ -59,7 +59,7 @@ class DiskCache:
 
     Args:
         folder: the folder; created if absent.
-        max_bytes: maximum total size of the files, except those that this process holds.
+        max_bytes: maximum total size of the files, except those that this process has pinned.
 
     Attributes:
         folder: as given.
@@ -70,8 +70,8 @@ class DiskCache:
         self._max_bytes = max_bytes
         self._lock = ForkLock()
         self._size_bytes: int | None = None  # counted when something is added
-        self._held: dict[Path, int] = {}  # sizes of containers that readers have opened
-        self._sealed: dict[Path, tuple[int, int, int]] = {}  # size, inode and time of files that were verified
+        self._pinned: dict[Path, int] = {}  # sizes of containers that readers have opened
+        self._verified: dict[Path, tuple[int, int, int]] = {}  # size, inode and time of files that were verified
         self._is_full = False
 
     def entry_path(self, key: str) -> Path:
@@ -87,7 +87,7 @@ class DiskCache:
         return re.findall(re.escape(f"{self.folder}{os.sep}") + r"[0-9a-f]{32}\.copy", text)
 
     @property
-    def takes(self) -> bool:
+    def is_writable(self) -> bool:
         """Whether new copies can be written."""
         return not self._is_full
 
@@ -112,19 +112,19 @@ class DiskCache:
             os.utime(path)
         return contents
 
-    def keep(self, path: Path, contents: bytes) -> None:
+    def write_entry(self, path: Path, contents: bytes) -> None:
         """Write an entry if there is space."""
-        if self._is_full or len(contents) + sum(self._held.values()) > self._max_bytes:
+        if self._is_full or len(contents) + sum(self._pinned.values()) > self._max_bytes:
             return
         try:
             self._write(path, [_header(contents), contents])
         except OSError as error:
-            self.refuse(error)
+            self.stop_writing(error)
             return
-        self._make_room(_HEADER.size + len(contents))
+        self._evict(_HEADER.size + len(contents))
 
-    def keep_copy(self, path: Path, parts: Iterable[bytes]) -> None:
-        """Write a plain file and its seal.
+    def write_copy(self, path: Path, parts: Iterable[bytes]) -> None:
+        """Write a plain file and its checksum file.
 
         Raises:
             OSError: the file cannot be written; a partial file is removed.
@@ -132,38 +132,38 @@ class DiskCache:
         """
         size_bytes = checksum = 0
 
-        def summed() -> Iterator[bytes]:
+        def with_checksum() -> Iterator[bytes]:
             nonlocal size_bytes, checksum
             for part in parts:
                 size_bytes, checksum = size_bytes + len(part), zlib.crc32(part, checksum)
                 yield part
 
-        self._write(path, summed())
-        self._seal(path, size_bytes, checksum)
+        self._write(path, with_checksum())
+        self._write_checksum(path, size_bytes, checksum)
 
-    def holds(self, path: Path) -> bool:
+    def has_copy(self, path: Path) -> bool:
         """Return whether a plain file exists with its original contents; a damaged file is deleted."""
         try:
             status = path.lstat()
         except OSError:
             return False
         seen = status.st_size, status.st_ino, status.st_mtime_ns
-        if self._sealed.get(path) == seen:
+        if self._verified.get(path) == seen:
             return True
-        found = self.read(path.with_suffix(_SEAL))
-        seal = None if found is None else _Seal(*json.loads(found.tobytes()))
-        if seal is not None and stat.S_ISREG(status.st_mode) and seal.size_bytes == status.st_size:
-            if seen == (seal.size_bytes, seal.inode, seal.modified_ns):
-                self._sealed[path] = seen
+        found = self.read(path.with_suffix(_CHECKSUM))
+        stored = None if found is None else _Checksum(*json.loads(found.tobytes()))
+        if stored is not None and stat.S_ISREG(status.st_mode) and stored.size_bytes == status.st_size:
+            if seen == (stored.size_bytes, stored.inode, stored.modified_ns):
+                self._verified[path] = seen
                 return True
             with suppress(OSError):  # moved, restored or changed: compare the contents
-                if _checksum_of_file(path) == seal.checksum:
-                    self._seal(path, seal.size_bytes, seal.checksum)
+                if _checksum_of_file(path) == stored.checksum:
+                    self._write_checksum(path, stored.size_bytes, stored.checksum)
                     return True
-        self.drop(path)
+        self.delete(path)
         return False
 
-    def hold(self, path: Path, *, is_new: bool) -> None:
+    def pin(self, path: Path, *, is_new: bool) -> None:
         """Exempt a plain file from eviction while this process runs.
 
         Args:
@@ -171,23 +171,23 @@ class DiskCache:
             is_new: whether it was just written; other files are evicted for it.
         """
         with suppress(OSError):  # another process may have deleted it: then opening it fails too
-            os.utime(path.with_suffix(_SEAL))
+            os.utime(path.with_suffix(_CHECKSUM))
             size = path.stat().st_size
             with self._lock:
-                self._held[path] = size
+                self._pinned[path] = size
             if is_new:
-                self._make_room(size)
+                self._evict(size)
 
-    def drop(self, path: Path) -> None:
+    def delete(self, path: Path) -> None:
         """Delete a copy."""
         _unlink(path)
         if path.suffix == _COPY:
-            _unlink(path.with_suffix(_SEAL))
+            _unlink(path.with_suffix(_CHECKSUM))
         with self._lock:
-            self._sealed.pop(path, None)
-            self._held.pop(path, None)
+            self._verified.pop(path, None)
+            self._pinned.pop(path, None)
 
-    def refuse(self, error: OSError) -> None:
+    def stop_writing(self, error: OSError) -> None:
         """Stop writing to the cache, with a warning; existing copies are still used."""
         self._is_full = True
         why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
@@ -197,13 +197,13 @@ class DiskCache:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(path, parts, mode=_PRIVATE)
 
-    def _seal(self, path: Path, size_bytes: int, checksum: int) -> None:
+    def _write_checksum(self, path: Path, size_bytes: int, checksum: int) -> None:
         status = path.lstat()
-        seal = json.dumps(_Seal(size_bytes, checksum, status.st_ino, status.st_mtime_ns)).encode()
-        self._write(path.with_suffix(_SEAL), [_header(seal), seal])
-        self._sealed[path] = status.st_size, status.st_ino, status.st_mtime_ns
+        stored = json.dumps(_Checksum(size_bytes, checksum, status.st_ino, status.st_mtime_ns)).encode()
+        self._write(path.with_suffix(_CHECKSUM), [_header(stored), stored])
+        self._verified[path] = status.st_size, status.st_ino, status.st_mtime_ns
 
-    def _make_room(self, added: int) -> None:
+    def _evict(self, added: int) -> None:
         with self._lock:
             if self._size_bytes is None:
                 self._size_bytes = sum(size for _, size, _ in self._files())
@@ -213,12 +213,12 @@ class DiskCache:
                 return
             files = sorted(self._files())
             total = sum(size for _, size, _ in files)  # other processes may write to it as well
-            wanted = max(_KEPT_FRACTION * self._max_bytes, sum(self._held.values()))
+            wanted = max(_KEPT_FRACTION * self._max_bytes, sum(self._pinned.values()))
             for _, size, path in files:
                 if total <= wanted:
                     break
-                if path not in self._held:
-                    self.drop(path)
+                if path not in self._pinned:
+                    self.delete(path)
                     total -= size
             self._size_bytes = total
 
@@ -236,10 +236,10 @@ class DiskCache:
                     continue
                 if name[2] and time.time() - status.st_mtime < _UNFINISHED_S:
                     continue
-                # A plain file is counted with its seal, which has the time of the last use.
-                own = f"{name[1]}{_COPY}" if entry.name.endswith(_SEAL) else entry.name
+                # A plain file is counted with its checksum file, which has the time of the last use.
+                own = f"{name[1]}{_COPY}" if entry.name.endswith(_CHECKSUM) else entry.name
                 last, size = used.get(own, (0.0, 0))
-                counted = 0 if entry.name.endswith(_SEAL) else status.st_size
+                counted = 0 if entry.name.endswith(_CHECKSUM) else status.st_size
                 used[own] = max(last, status.st_mtime), size + counted
         return [(last, size, self.folder / name) for name, (last, size) in used.items()]
 

@@ -12,22 +12,31 @@ import os
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.data.batch import Batch
+from dalify.data.entries import Entries
 from dalify.data.origin import Origin
 from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.paths import JoinedBytes, Paths, find_folders, join_paths
-from dalify.formats.files.storage import folder_of, is_remote, joined, listed, prefix_of, read_text
+from dalify.formats.files.storage import folder_of, is_remote, joined, list_folder, prefix_of, read_text
 from dalify.formats.files.whole_file import read_files
 
-__all__ = ["KNOWN_EXTENSIONS", "FileEntry", "FileList", "files_given", "files_in_class_folders", "files_of_list"]
+__all__ = [
+    "KNOWN_EXTENSIONS",
+    "FileEntry",
+    "FileList",
+    "files_given",
+    "files_in_class_folders",
+    "files_of_list",
+    "in_byte_order",
+]
 
 KNOWN_EXTENSIONS = (
     "*.jpg",
@@ -65,7 +74,7 @@ class FileEntry(NamedTuple):
         return Origin(self.path, self.path.removeprefix(self.root))
 
 
-class FileList(Sequence[FileEntry]):
+class FileList(Entries[FileEntry]):
     """Files and labels, stored in a few arrays: a million files take about 50 MB instead of 300.
 
     Args:
@@ -98,17 +107,7 @@ class FileList(Sequence[FileEntry]):
         """Return the number of files."""
         return len(self._names)
 
-    @overload
-    def __getitem__(self, index: int) -> FileEntry: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[FileEntry]: ...
-    def __getitem__(self, index: int | slice) -> FileEntry | list[FileEntry]:
-        """Return path and label of one file, or of several."""
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = index + len(self) if index < 0 else index
-        if not 0 <= number < len(self):
-            raise IndexError(f"file {index} of {len(self)}")
+    def _entry(self, number: int) -> FileEntry:
         name = os.fsdecode(self._names[number])
         folder = bisect_right(self._firsts, number) - 1
         label = folder if self._labels is None else int(self._labels[number])
@@ -139,10 +138,6 @@ class FileList(Sequence[FileEntry]):
         folders = np.empty(len(numbers), np.int64)
         find_folders(self._firsts, np.ascontiguousarray(numbers, np.int64), folders)
         return folders
-
-    def __iter__(self) -> Iterator[FileEntry]:
-        """Iterate over the files."""
-        return (self[number] for number in range(len(self)))
 
     @property
     def is_remote(self) -> bool:
@@ -188,23 +183,23 @@ def files_in_class_folders(
             raise ArgumentValueError(f"{name} is an empty list, which matches no name.")
     is_wanted_folder = _matcher(dir_filters, case_sensitive_filter)
     is_wanted_file = _matcher(file_filters, case_sensitive_filter)
-    all_classes = _names_within(file_root, folders=True)
-    classes = _in_byte_order(filter(is_wanted_folder, all_classes))
+    all_classes = list_folder(file_root)[0]
+    classes = in_byte_order(filter(is_wanted_folder, all_classes))
     folders: list[str] = []
     counts: list[int] = []
     names: list[str] = []
     skipped: Counter[str] = Counter()
     for name in classes:
         folder = prefix_of(joined(file_root, name))
-        present = _names_within(folder, folders=False)
-        chosen = _in_byte_order(filter(is_wanted_file, present))
+        present = list_folder(folder)[1]
+        chosen = in_byte_order(filter(is_wanted_file, present))
         if len(chosen) < len(present) and not names:  # skipped files are reported only if none was found
             skipped.update(Path(left_out).suffix or left_out for left_out in set(present).difference(chosen))
         folders.append(folder)
         counts.append(len(chosen))
         names += chosen
     if not names:
-        raise _nothing_found(file_root, all_classes, classes, dir_filters, file_filters, skipped)
+        raise _no_files_error(file_root, all_classes, classes, dir_filters, file_filters, skipped)
     return FileList(folders, counts, names, root=prefix_of(file_root))
 
 
@@ -213,7 +208,7 @@ def files_of_list(file_list: str, file_root: str | None = None, *, allow_outside
 
     Args:
         file_list: path of the list; UTF-8.
-        file_root: folder to which the paths are relative; the list's own folder where None.
+        file_root: folder to which the paths are relative; the folder of the list if None.
         allow_outside_root: whether paths may be URLs or point outside that folder.
 
     Raises:
@@ -249,7 +244,7 @@ def files_given(files: Sequence[str], labels: Sequence[int] | None = None, file_
     Args:
         files: paths.
         labels: one per file; None for 0, 1, 2 ….
-        file_root: folder to which the paths are relative; the working directory where None.
+        file_root: folder to which the paths are relative; the working directory if None.
 
     Raises:
         ReaderError: no files.
@@ -266,21 +261,11 @@ def files_given(files: Sequence[str], labels: Sequence[int] | None = None, file_
     return FileList([joined(file_root, "")], [len(files)], files, numbers, joined(file_root, ""))
 
 
-def _in_byte_order(names: Iterable[str]) -> list[str]:
+def in_byte_order(names: Iterable[str]) -> list[str]:
+    """Return names sorted by their bytes."""
     names = list(names)
     # Code points sort like UTF-8 bytes, except for bytes that are not UTF-8: those are decoded to surrogates.
     return sorted(names) if all(map(str.isascii, names)) else sorted(names, key=os.fsencode)
-
-
-def _names_within(folder: str, *, folders: bool) -> list[str]:
-    """Return the names of subfolders, or of all other entries; links are followed."""
-    if is_remote(folder):
-        return listed(folder)[0 if folders else 1]
-    try:
-        with os.scandir(folder or ".") as entries:
-            return [entry.name for entry in entries if entry.is_dir() == folders]
-    except OSError as error:
-        raise ReaderError(f"cannot read the folder {folder!r}: {error.strerror}.") from None
 
 
 def _matcher(patterns: Sequence[str] | None, case_sensitive: bool) -> Callable[[str], Any]:
@@ -295,7 +280,7 @@ def _matcher(patterns: Sequence[str] | None, case_sensitive: bool) -> Callable[[
     return re.compile(joined, 0 if case_sensitive else re.IGNORECASE).match
 
 
-def _nothing_found(
+def _no_files_error(
     file_root: str,
     all_classes: Sequence[str],
     classes: Sequence[str],
@@ -304,14 +289,14 @@ def _nothing_found(
     skipped: Counter[str],
 ) -> ReaderError:
     if not all_classes:
-        count = len(_names_within(file_root, folders=False))
+        count = len(list_folder(file_root)[1])
         files = f" It directly contains {count} files, which have no class folder." if count else ""
         return ReaderError(
             f"file_root {file_root!r} has no subfolders: files must be in file_root/<class>/.{files}",
             hint="Use files=[...] or file_list=... for files that are not in class folders." if count else "",
         )
     if not classes:
-        names = ", ".join(_in_byte_order(all_classes)[:_EXTENSIONS_SHOWN])
+        names = ", ".join(in_byte_order(all_classes)[:_EXTENSIONS_SHOWN])
         return ReaderError(
             f"no folder in {file_root!r} matches dir_filters={list(dir_filters or ())}.",
             hint=f"Folders there: {names}.",
@@ -321,8 +306,8 @@ def _nothing_found(
             f"the class folders of {file_root!r} contain no files (searched: {len(classes)}, but no deeper ones)."
         )
     # Equal counts are sorted by name: the order of directory entries is arbitrary.
-    commonest = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))[:_EXTENSIONS_SHOWN]
-    seen = ", ".join(f"{extension} ({count})" for extension, count in commonest)
+    most_frequent = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))[:_EXTENSIONS_SHOWN]
+    seen = ", ".join(f"{extension} ({count})" for extension, count in most_frequent)
     return ReaderError(
         f"no file in the class folders of {file_root!r} matches file_filters={list(file_filters)}.",
         hint=f"Extensions there: {seen}.",

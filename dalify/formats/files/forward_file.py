@@ -47,22 +47,22 @@ class ForwardFile:
         """Close the file."""
         os.close(self._descriptor)
 
-    def from_place(self, place: int, needed_bytes: int) -> NDArray[np.uint8]:
+    def read_from(self, offset: int, needed_bytes: int) -> NDArray[np.uint8]:
         """Return data of the file from an offset on, uint8 ``[n]``, n at least ``needed_bytes``.
 
         Args:
-            place: offset of the first byte.
-            needed_bytes: must end within the file.
+            offset: offset of the first byte.
+            needed_bytes: number of bytes needed; they must be within the file.
 
         Raises:
             ReaderError: the file cannot be read, or was truncated.
         """
-        is_near = place - self._last < _NEAR_BYTES
-        self._last = place
-        wanted = min(max(needed_bytes, _AHEAD_BYTES if is_near else 0), self.size - place)
+        is_near = offset - self._last < _NEAR_BYTES
+        self._last = offset
+        wanted = min(max(needed_bytes, _AHEAD_BYTES if is_near else 0), self.size - offset)
         data = np.empty(wanted, np.uint8)
         try:
-            filled = read_at(self._descriptor, data, place)
+            filled = read_at(self._descriptor, data, offset)
         except OSError as error:
             raise ReaderError(f"cannot read the file {self._path!r}: {error.strerror}.") from None
         if filled < needed_bytes:

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 HEAD = struct.Struct("<QQ")  # size of the header, and of the arrays after it
-RECEIVED = b"\1"  # sent when a request has been read, before it is carried out
+RECEIVED = b"\1"  # sent when a request has been read, before it is executed
 _IDLE_S = 10.0
 _PARENT_CHECK_S = 1.0
 _MAX_OPEN = 32
@@ -95,7 +95,7 @@ def describe_hdf5(path: str, names: Sequence[str], size_of_file: int) -> list[tu
         parts are None if HDF5 must read the dataset, else offsets and number of rows of each part.
     """
     _close(path)  # the file may have been replaced
-    return [_described(_dataset(path, name), path, size_of_file) for name in names]
+    return [_describe(_dataset(path, name), path, size_of_file) for name in names]
 
 
 def _dataset(path: str, name: str) -> Any:
@@ -108,11 +108,11 @@ def _dataset(path: str, name: str) -> Any:
         known: list[str] = []
         file.visititems(lambda name, item: known.append(name) if isinstance(item, kind) else None)
         raise RefusedError("argument", name, "\n".join(known))
-    _check_place(found, path)
+    _check_location(found, path)
     return found
 
 
-def _check_place(dataset: Any, path: str, root: Path | None = None, seen: set[str] | None = None) -> None:
+def _check_location(dataset: Any, path: str, root: Path | None = None, seen: set[str] | None = None) -> None:
     """Reject a dataset stored in files outside the folder of the file that refers to them.
 
     Args:
@@ -150,13 +150,13 @@ def _check_file(path: str, root: Path, seen: set[str]) -> None:
 
     def check(_name: str, item: Any) -> None:
         if isinstance(item, _h5py().Dataset):
-            _check_place(item, path, root, seen)
+            _check_location(item, path, root, seen)
 
-    with suppress(OSError), _h5py().File(path, "r") as file:  # a file that is not HDF5 has no data for HDF5 either
+    with suppress(OSError), _h5py().File(path, "r") as file:  # a file that is not HDF5 contains no datasets
         file.visititems(check)
 
 
-def _described(dataset: Any, path: str, size_of_file: int) -> tuple[Any, ...]:
+def _describe(dataset: Any, path: str, size_of_file: int) -> tuple[Any, ...]:
     name = dataset.name.strip("/")
     dtype = dataset.dtype
     if not dataset.ndim:
@@ -168,11 +168,11 @@ def _described(dataset: Any, path: str, size_of_file: int) -> tuple[Any, ...]:
             "converted to arrays.",
             "Supported are numbers, and in one dimension strings, bytes, and lists of numbers.",
         )
-    has_any_length = dtype.kind == "O"
-    row_bytes = _ESTIMATED_BYTES if has_any_length else _row_bytes(dataset)
+    has_variable_length = dtype.kind == "O"
+    row_bytes = _ESTIMATED_BYTES if has_variable_length else _row_bytes(dataset)
     parts = _parts(dataset, size_of_file)
     chunk_rows = 1 if parts is not None or not dataset.chunks else dataset.chunks[0]
-    return dataset.shape, "O" if has_any_length else dtype.str, row_bytes, chunk_rows, parts
+    return dataset.shape, "O" if has_variable_length else dtype.str, row_bytes, chunk_rows, parts
 
 
 def _row_bytes(dataset: Any) -> int:
@@ -209,11 +209,11 @@ def _parts(dataset: Any, size_of_file: int) -> tuple[list[int], int] | None:
             return None
         offsets = [-1] * count  # chunks that were never written consist of the fill value
 
-        def note(chunk: Any) -> None:
+        def store_offset(chunk: Any) -> None:
             if chunk.size == part_rows * row_bytes and chunk.chunk_offset[0] < dataset.shape[0]:
                 offsets[chunk.chunk_offset[0] // part_rows] = chunk.byte_offset
 
-        dataset.id.chunk_iter(note)
+        dataset.id.chunk_iter(store_offset)
     # Offsets are not trusted: HDF5 handles parts outside the file.
     is_there = bool(offsets) and min(offsets) >= 0 and max(offsets) + part_rows * row_bytes <= size_of_file
     return (offsets, part_rows) if is_there else None
@@ -229,7 +229,7 @@ def read_hdf5(path: str, name: str, start: int, stop: int, shape: Sequence[int])
         stop: one past the last row.
         shape: shape of the dataset when it was described.
     """
-    rows = _unchanged(path, name, shape)[start:stop]
+    rows = _unchanged_dataset(path, name, shape)[start:stop]
     if rows.dtype.kind == "O":
         return list(rows)
     native = rows.dtype.newbyteorder("=") if rows.dtype.kind in "iuf" else rows.dtype
@@ -238,11 +238,11 @@ def read_hdf5(path: str, name: str, start: int, stop: int, shape: Sequence[int])
 
 def read_hdf5_rows(path: str, name: str, rows: Sequence[int], shape: Sequence[int]) -> list[Any]:
     """Return rows of a dataset in any order; see ``read_hdf5``."""
-    dataset = _unchanged(path, name, shape)
+    dataset = _unchanged_dataset(path, name, shape)
     return [dataset[row] for row in rows]
 
 
-def _unchanged(path: str, name: str, shape: Sequence[int]) -> Any:
+def _unchanged_dataset(path: str, name: str, shape: Sequence[int]) -> Any:
     dataset = _dataset(path, name)
     if dataset.shape != tuple(shape):
         raise RefusedError("reader", f"the file {path!r} was changed after it was opened.")
@@ -254,7 +254,7 @@ def labels_of_hdf5(path: str, names: Sequence[str]) -> Any:
     for name in names:
         found = _file(path).get(name)
         if isinstance(found, _h5py().Dataset) and found.ndim == 1 and found.dtype.kind in "iu":
-            _check_place(found, path)
+            _check_location(found, path)
             return np.ascontiguousarray(found[:], found.dtype.newbyteorder("="))
     return None
 
@@ -348,7 +348,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _exactly(descriptor: int, size: int) -> bytes | None:
+def _read_exactly(descriptor: int, size: int) -> bytes | None:
     """Read exactly ``size`` bytes; None at the end of the stream."""
     found = bytearray()
     while len(found) < size:
@@ -359,10 +359,10 @@ def _exactly(descriptor: int, size: int) -> bytes | None:
     return bytes(found)
 
 
-def _message(descriptor: int) -> Any:
+def _read_message(descriptor: int) -> Any:
     """Return the next message, or None at the end of the stream."""
-    head = _exactly(descriptor, HEAD.size)
-    body = None if head is None else _exactly(descriptor, HEAD.unpack(head)[0])
+    head = _read_exactly(descriptor, HEAD.size)
+    body = None if head is None else _read_exactly(descriptor, HEAD.unpack(head)[0])
     return None if body is None else pickle.loads(body)
 
 
@@ -374,8 +374,8 @@ def _send(descriptor: int, header: Any, arrays: Sequence[np.ndarray]) -> None:
             left = left[os.write(descriptor, left) :]
 
 
-def _answer(function: str, arguments: Sequence[Any]) -> tuple[Any, list[np.ndarray]]:
-    """Return the header of an answer, and its arrays."""
+def _respond(function: str, arguments: Sequence[Any]) -> tuple[Any, list[np.ndarray]]:
+    """Return the header of a response, and its arrays."""
     try:
         found = FUNCTIONS[function](*arguments)
     except RefusedError as error:
@@ -400,7 +400,7 @@ def _import_for(function: str) -> None:
         return  # the function reports it
 
 
-def _bound_memory(result_bytes: int) -> None:
+def _limit_memory(result_bytes: int) -> None:
     """Limit the memory of a call relative to the size of its result."""
     try:
         resource = importlib.import_module("resource")
@@ -415,10 +415,10 @@ def _bound_memory(result_bytes: int) -> None:
 def _main(parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     incoming, outgoing = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDWR)
+    null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):  # libraries write to these
-        os.dup2(nothing, standard)
-    paths, modules = _message(incoming)
+        os.dup2(null, standard)
+    paths, modules = _read_message(incoming)
     sys.path[:] = paths
     for name in modules:
         importlib.import_module(name)
@@ -430,19 +430,19 @@ def _main(parent: int) -> None:
             idle_s += _PARENT_CHECK_S
             continue
         idle_s = 0.0
-        request = _message(incoming)
+        request = _read_message(incoming)
         if request is None:
             return
         os.write(outgoing, RECEIVED)
         function, arguments, processor_s, result_bytes = request
         _import_for(function)
-        _bound_memory(result_bytes)
+        _limit_memory(result_bytes)
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_PROF, processor_s)  # SIGPROF ends a call that hangs
-        answer = _answer(function, arguments)
+        response = _respond(function, arguments)
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_PROF, 0)
-        _send(outgoing, *answer)
+        _send(outgoing, *response)
 
 
 if __name__ == "__main__":

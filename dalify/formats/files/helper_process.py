@@ -32,7 +32,7 @@ from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
 from dalify.formats.files import helper_main
 from dalify.formats.files.memory import file_memory
-from dalify.formats.files.positions import HAS_POSITIONS, open_file
+from dalify.formats.files.positions import HAS_PREAD, open_file
 
 __all__ = ["call"]
 
@@ -88,13 +88,13 @@ class _Helper:
         with contextlib.suppress(_EndedError):  # the next request reports it
             self._send((list(sys.path), [name for name in _EXTENSIONS if name in sys.modules]))
 
-    def ask(self, request: tuple[Any, ...], out: NDArray[Any] | None) -> tuple[Any, list[NDArray[Any]]]:
-        """Send a request; return the header of the answer and its arrays."""
+    def call(self, request: tuple[Any, ...], out: NDArray[Any] | None) -> tuple[Any, list[NDArray[Any]]]:
+        """Send a request; return the header of the response and its arrays."""
         self._send(request)
         try:
             self._fill(np.empty(len(helper_main.RECEIVED), np.uint8))
         except _EndedError:
-            # The pipe of a process that was killed may take a request as long as one of its threads still ends.
+            # A process that was killed may accept a request until the last of its threads has ended.
             raise _EndedError(was_idle=True) from None
         sizes = np.empty(helper_main.HEAD.size, np.uint8)
         self._fill(sizes)
@@ -130,26 +130,26 @@ class _Helper:
         while left:
             # A process forked from this one may keep the pipe open, so the end of the helper is also detected by
             # polling.
-            if HAS_POSITIONS and not select.select([self._from], [], [], 1.0)[0]:
+            if HAS_PREAD and not select.select([self._from], [], [], 1.0)[0]:
                 is_late = time.monotonic() - last > _MAX_WAIT_S
                 if is_late or self._process.poll() is not None:
                     raise _EndedError
                 continue
             last = time.monotonic()
-            count = os.readv(self._from, [left]) if HAS_POSITIONS else self._process.stdout.readinto(left)  # pyright: ignore
+            count = os.readv(self._from, [left]) if HAS_PREAD else self._process.stdout.readinto(left)  # pyright: ignore
             if not count:
                 raise _EndedError
             left = left[count:]
 
-    def end(self, patience_s: float = 0.2) -> int:
+    def end(self, timeout_s: float = 0.2) -> int:
         """End the process; return its exit code.
 
         Args:
-            patience_s: time to wait for it to end by itself.
+            timeout_s: time to wait before it is killed.
         """
         if self._process.poll() is None:
             try:
-                self._process.wait(patience_s)
+                self._process.wait(timeout_s)
             except subprocess.TimeoutExpired:
                 self._process.kill()
         code = self._process.wait()
@@ -193,7 +193,7 @@ class _Helpers:
 
 
 _helpers = _Helpers()
-_known_to_end: dict[str, str] = {}
+_failures: dict[str, str] = {}
 atexit.register(_helpers.end)
 
 
@@ -231,18 +231,18 @@ def call(
     descriptor, size = open_file(path)  # fails for a pipe, which would block
     changed_ns = os.fstat(descriptor).st_mtime_ns
     os.close(descriptor)
-    whole = repr((path, size, changed_ns))
-    key = whole + repr((function, arguments))
-    for known in (whole, key):
-        if known in _known_to_end:
-            raise ReaderError(_known_to_end[known])
+    file_key = repr((path, size, changed_ns))
+    call_key = file_key + repr((function, arguments))
+    for known in (file_key, call_key):
+        if known in _failures:
+            raise ReaderError(_failures[known])
     result_bytes = 16 * size if result_bytes is None else result_bytes
     processor_s = _PROCESSOR_S + result_bytes / _BYTES_PER_S
     request = (function, (path, *arguments), processor_s, result_bytes)
     while True:
         helper, is_new = _helpers.take()
         try:
-            header, arrays = helper.ask(request, out)
+            header, arrays = helper.call(request, out)
         except _EndedError as ended:
             code = helper.end()
             if not is_new and (ended.was_idle or code == 0):  # it timed out while idle, or was killed
@@ -250,12 +250,12 @@ def call(
             message = f"the {what} file {path!r} is damaged: {_reason(code, processor_s)}."
             # After a crash, other rows may still be readable. After a timeout, other rows and datasets would take as
             # long, so the whole file is remembered.
-            _known_to_end[whole if code == -getattr(signal, "SIGPROF", 0) else key] = message
-            while len(_known_to_end) > _MAX_REMEMBERED:
-                _known_to_end.pop(next(iter(_known_to_end)), None)
+            _failures[file_key if code == -getattr(signal, "SIGPROF", 0) else call_key] = message
+            while len(_failures) > _MAX_REMEMBERED:
+                _failures.pop(next(iter(_failures)), None)
             raise ReaderError(message) from None
         except BaseException:
-            helper.end()  # the answer was not read completely
+            helper.end()  # the response was not read completely
             raise
         _helpers.give(helper)
         break

@@ -20,7 +20,7 @@ from dalify.base.interrupts import CallAtEnd
 from dalify.formats.files import storage
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.pieces import Pieces, read_pieces
-from dalify.formats.files.positions import HAS_POSITIONS, open_file, read_at
+from dalify.formats.files.positions import HAS_PREAD, open_file, read_at
 from dalify.formats.files.runs import Runs, read_runs
 
 __all__ = ["OpenFiles"]
@@ -77,7 +77,7 @@ class OpenFiles:
         Raises:
             ReaderError: the file is absent or cannot be read.
         """
-        path = storage.copy_if_there(self.paths[file])
+        path = storage.copy_or_path(self.paths[file])
         return storage.size_of(path) if storage.is_remote(path) else self._descriptor(file).size
 
     @property
@@ -110,7 +110,7 @@ class OpenFiles:
         if not 0 <= offset <= offset + size:
             raise ReaderError(f"no {size} bytes at byte {offset} of {self.paths[file]!r}: the index is damaged.")
         path = self.paths[file]
-        if storage.is_remote(path) and storage.is_remote(storage.copy_if_there(path)):
+        if storage.is_remote(path) and storage.is_remote(storage.copy_or_path(path)):
             self._check_size(file, offset, size if is_sample else 0)
             contents = storage.read(path, offset, size)
             if out is None:
@@ -120,7 +120,7 @@ class OpenFiles:
         descriptor = self._descriptor(file)
         # An index is not trusted: ranges beyond the end are rejected before memory is allocated.
         if offset + size > descriptor.size:
-            raise self._ends_early(file, offset, size)
+            raise self._truncated(file, offset, size)
         if out is None:
             self._check_size(file, offset, size if is_sample else 0)
         contents = file_memory(size) if out is None else out
@@ -129,7 +129,7 @@ class OpenFiles:
         except OSError as error:
             raise ReaderError(f"cannot read the file {self.paths[file]!r}: {error.strerror}.") from None
         if filled < size:  # the file was truncated since it was opened
-            raise self._ends_early(file, offset, size)
+            raise self._truncated(file, offset, size)
         return contents
 
     def read_runs(self, file: int, runs: Runs) -> NDArray[np.uint8]:
@@ -142,7 +142,7 @@ class OpenFiles:
         Raises:
             ReaderError: the file is absent, cannot be read, or is too short.
         """
-        if HAS_POSITIONS and not storage.is_remote(self.paths[file]):
+        if HAS_PREAD and not storage.is_remote(self.paths[file]):
             contents = read_runs(self._descriptor(file).number, runs)
             if contents is not None:
                 return contents
@@ -158,24 +158,24 @@ class OpenFiles:
             offsets: offsets of the first bytes, ``[N]``.
             sizes: numbers of bytes, ``[N]``.
         """
-        if not HAS_POSITIONS:
+        if not HAS_PREAD:
             return None
         listed = files.tolist()
         wanted = set(listed)
         if len(wanted) > _MAX_OPEN or any(storage.is_remote(self.paths[file]) for file in wanted):
             return None
         try:
-            held = {file: self._descriptor(file) for file in wanted}  # keeps the files open during the read
+            opened = {file: self._descriptor(file) for file in wanted}  # keeps the files open during the read
         except ReaderError:
             return None
-        descriptors = np.array([held[file].number for file in listed], np.int32)
+        descriptors = np.array([opened[file].number for file in listed], np.int32)
         return read_pieces(descriptors, offsets, sizes)
 
     def _check_size(self, file: int, offset: int, size: int) -> None:
         if size > limits.current().max_sample_bytes:
             limits.check_sample_bytes(size, f"the part at byte {offset} of {self.paths[file]!r}")
 
-    def _ends_early(self, file: int, offset: int, size: int) -> ReaderError:
+    def _truncated(self, file: int, offset: int, size: int) -> ReaderError:
         return ReaderError(
             f"the file {self.paths[file]!r} ends before byte {offset + size}, the end of a record at byte {offset}.",
             hint="The file is truncated, or the index belongs to another file.",
@@ -185,7 +185,7 @@ class OpenFiles:
         found = self._open.get(file)
         if found is None:
             path = self.paths[file]
-            found = _Descriptor(*open_file(storage.copy_if_there(path), path))
+            found = _Descriptor(*open_file(storage.copy_or_path(path), path))
             with self._lock:
                 found = self._open.setdefault(file, found)
                 while len(self._open) > _MAX_OPEN:

@@ -87,7 +87,7 @@ class Paths:
         return Paths(self.text, self.starts[part])
 
 
-# These two hold the GIL because they take less time than handing it over.
+# The next two functions keep the GIL: they take less time than releasing it.
 @njit(cache=True)
 def find_folders(first_names: Any, numbers: Any, folders: Any) -> None:
     """Find the last folder whose first name is not after each number, by bisection."""

@@ -71,7 +71,7 @@ def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArra
     return Batch(samples=slices)
 
 
-# These two hold the lock, because they take less time than handing the lock over.
+# The next two functions keep the GIL: they take less time than releasing it.
 @njit(cache=True)
 def _copy_rows(data: Any, starts: Any, rows: Any) -> None:
     for row in range(starts.size):
@@ -103,7 +103,7 @@ def _lay_out(descriptors: Any, offsets: Any, sizes: Any, largest: int, starts: A
     return True
 
 
-def _laid_out(descriptors: NDArray[np.int32], offsets: NDArray[np.int64], sizes: NDArray[np.int64]) -> Pieces | None:
+def _allocate(descriptors: NDArray[np.int32], offsets: NDArray[np.int64], sizes: NDArray[np.int64]) -> Pieces | None:
     """Return memory for pieces; None if a number is invalid, or they are large."""
     count = len(sizes)
     if not count:
@@ -144,7 +144,7 @@ def read_pieces(descriptors: NDArray[np.int32], offsets: NDArray[np.int64], size
     Returns:
         The pieces; None if one could not be read completely, a number is invalid, or they are large.
     """
-    pieces = _laid_out(descriptors, offsets, sizes)
+    pieces = _allocate(descriptors, offsets, sizes)
     if pieces is None or not _read(descriptors, offsets, sizes, pieces.starts, pieces.data):
         return None
     return pieces
@@ -167,7 +167,7 @@ def copy_pieces(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Piece
     Returns:
         The pieces; None if they are large.
     """
-    pieces = _laid_out(counting(len(sizes)).astype(np.int32), addresses, sizes)  # none has a neighbor
+    pieces = _allocate(counting(len(sizes)).astype(np.int32), addresses, sizes)  # none has a neighbor
     if pieces is not None:
         _copy(addresses, sizes, pieces.starts, pieces.data)
     return pieces

@@ -6,13 +6,12 @@ Used by the readers of NumPy and FITS files.
 from __future__ import annotations
 
 import fnmatch
-import os
 from collections.abc import Sequence
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.files.data_root import DataRoot
-from dalify.formats.files.file_list import FileList
-from dalify.formats.files.storage import folder_of, is_remote, joined, listed, prefix_of, read_text
+from dalify.formats.files.file_list import FileList, in_byte_order
+from dalify.formats.files.storage import folder_of, joined, list_folder, prefix_of, read_text
 
 __all__ = ["plain_files"]
 
@@ -64,31 +63,20 @@ def _paths(names: Sequence[str], root: str | None) -> FileList:
 
 
 def _in_folders(file_root: str, file_filter: str) -> FileList:
-    folders, own = _listed(file_root)
+    folders, files = _list_sorted(file_root)
     prefixes = [prefix_of(file_root)]
-    groups = [fnmatch.filter(own, file_filter)]
+    groups = [fnmatch.filter(files, file_filter)]
     for name in folders:
         prefixes.append(prefix_of(joined(file_root, name)))
-        groups.append(fnmatch.filter(_listed(prefixes[-1])[1], file_filter))
+        groups.append(fnmatch.filter(_list_sorted(prefixes[-1])[1], file_filter))
     if not any(groups):
         raise ReaderError(
             f"no file in {file_root!r} and its subfolders matches file_filter={file_filter!r}.",
-            hint=f"Files there: {', '.join(own[:8])}." if own else "",
+            hint=f"Files there: {', '.join(files[:8])}." if files else "",
         )
     return FileList(prefixes, list(map(len, groups)), [name for group in groups for name in group], root=prefixes[0])
 
 
-def _listed(folder: str) -> tuple[list[str], list[str]]:
-    """Return the names of subfolders and of all other entries, in byte order."""
-    if is_remote(folder):
-        folders, files = listed(folder)
-        return sorted(folders), sorted(files)
-    folders: list[str] = []
-    files: list[str] = []
-    try:
-        with os.scandir(folder or ".") as entries:
-            for entry in entries:
-                (folders if entry.is_dir() else files).append(entry.name)
-    except OSError as error:
-        raise ReaderError(f"cannot read the folder {folder!r}: {error.strerror}.") from None
-    return sorted(folders, key=os.fsencode), sorted(files, key=os.fsencode)
+def _list_sorted(folder: str) -> tuple[list[str], list[str]]:
+    folders, files = list_folder(folder)
+    return in_byte_order(folders), in_byte_order(files)

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from dalify.base.errors import ReaderError
 from dalify.base.fork_lock import ForkLock
 
-__all__ = ["HAS_POSITIONS", "OPEN_FLAGS", "open_file", "read_at"]
+__all__ = ["HAS_PREAD", "OPEN_FLAGS", "open_file", "read_at"]
 
 # Without O_NONBLOCK, opening a named pipe waits for a writer. The flag has no effect on regular files.
 OPEN_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NONBLOCK"))
 # Whether the C library has ``pread``, which compiled loops call.
-HAS_POSITIONS = hasattr(os, "preadv")
+HAS_PREAD = hasattr(os, "preadv")
 _lock = ForkLock()
 
 
@@ -56,7 +56,7 @@ def read_at(descriptor: int, memory: NDArray[np.uint8], offset: int) -> int:
     """
     filled = 0
     while filled < memory.size:
-        if HAS_POSITIONS:
+        if HAS_PREAD:
             count = os.preadv(descriptor, [memory.data[filled:]], offset + filled)
         else:
             with _lock:

@@ -17,7 +17,7 @@ from dalify.formats.files.compiled_files import close_file, copy_memory, file_si
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.paths import Paths
 
-__all__ = ["Runs", "read_alike", "read_runs"]
+__all__ = ["Runs", "read_runs", "read_runs_of_files"]
 
 # Gaps up to this size cost less than another call; as many rows as fit into the buffer are read together.
 _MAX_GAP_BYTES = 1 << 12
@@ -128,7 +128,7 @@ def _read_all(
     return True
 
 
-def read_alike(
+def read_runs_of_files(
     paths: Paths, flags: int, start: NDArray[np.uint8], size_bytes: int, runs: Runs
 ) -> NDArray[np.uint8] | None:
     """Read the same rows of files with equal start and size. The GIL is released during the read.

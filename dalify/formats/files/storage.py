@@ -26,23 +26,23 @@ from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule, fsspec
 from dalify.base.whole_files import write_whole
 from dalify.formats.files.disk_cache import DiskCache, file_name
-from dalify.formats.files.web import Answer, FinalAnswerError, TooLongError, fetch, is_web
+from dalify.formats.files.web import FinalResponseError, Response, TooLongError, fetch, is_web
 
 if TYPE_CHECKING:
     import asyncio
-else:  # files of this machine do not need it
+else:  # local files do not need it
     asyncio = LazyModule("asyncio", "reading from URLs")
 fsspec_asyn = LazyModule("fsspec.asyn", "reading from URLs", "dalify[remote]")
 
 __all__ = [
     "StorageOptions",
     "configure",
-    "copy_if_there",
+    "copy_or_path",
     "current",
     "folder_of",
     "is_remote",
     "joined",
-    "listed",
+    "list_folder",
     "local_copy",
     "prefix_of",
     "read",
@@ -57,13 +57,13 @@ _FIRST_WAIT_S = 0.2
 _MAX_WAIT_S = 10.0
 _PART_BYTES = 32 << 20  # size of a request when a file is copied
 # Errors for which a retry does not help.
-_FINAL = (
+_FINAL_ERRORS = (
     FileNotFoundError,
     PermissionError,
     IsADirectoryError,
     NotADirectoryError,
     ImportError,
-    FinalAnswerError,
+    FinalResponseError,
 )
 _URL = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"<>]+")
 
@@ -138,7 +138,7 @@ def joined(root: str | None, name: str) -> str:
     """Append a name to a folder; absolute paths and URLs are returned unchanged."""
     if not root or is_remote(name):
         return name
-    return f"{root.rstrip('/')}/{name}" if is_remote(root) else os.path.join(root, name)  # noqa: PTH118 -- a million
+    return f"{root.rstrip('/')}/{name}" if is_remote(root) else os.path.join(root, name)  # noqa: PTH118 -- called often
 
 
 def prefix_of(folder: str) -> str:
@@ -184,17 +184,17 @@ def read(url: str, start: int = 0, size: int | None = None) -> Bytes:
     if size == 0:
         return np.empty(0, np.uint8)
     cache = _cache
-    kept = None if cache is None else cache.entry_path(_key(url, start, size))
-    if cache is not None and kept is not None:
-        found = cache.read(kept)
+    entry = None if cache is None else cache.entry_path(_key(url, start, size))
+    if cache is not None and entry is not None:
+        found = cache.read(entry)
         if found is not None and (size is None or len(found) == size):
             return found
-    answer = _fetched(url, start, None if size is None else start + size)
-    if size is not None and len(answer.contents) != size:
+    response = _fetch(url, start, None if size is None else start + size)
+    if size is not None and len(response.contents) != size:
         raise ReaderError(f"the file {url!r} ends before byte {start + size}.")
-    if cache is not None and kept is not None and answer.is_reliable:
-        cache.keep(kept, answer.contents)
-    return np.frombuffer(bytearray(answer.contents), np.uint8)
+    if cache is not None and entry is not None and response.is_reliable:
+        cache.write_entry(entry, response.contents)
+    return np.frombuffer(bytearray(response.contents), np.uint8)
 
 
 def _key(url: str, start: int, size: int | None) -> str:
@@ -207,26 +207,34 @@ def size_of(url: str) -> int:
     Raises:
         ReaderError: the file is absent, or the storage does not respond or does not report the size.
     """
-    size = _patiently(url, lambda system, path: _call(system, "info", path)).get("size")
+    size = _with_retries(url, lambda system, path: _call(system, "info", path)).get("size")
     if size is None:
         raise ReaderError(f"the storage does not report the size of {url!r}.")
     return int(size)
 
 
-def listed(url: str) -> tuple[list[str], list[str]]:
-    """Return the names of the subfolders and of the files of a folder, unsorted.
+def list_folder(folder: str) -> tuple[list[str], list[str]]:
+    """Return the names of the subfolders and of all other entries of a folder, unsorted; links are followed.
 
     Raises:
-        ReaderError: the folder is absent, or the storage does not respond.
+        ReaderError: the folder is absent or cannot be read, or the storage does not respond.
     """
+    folders: list[str] = []
+    files: list[str] = []
+    if not is_remote(folder):
+        try:
+            with os.scandir(folder or ".") as entries:
+                for entry in entries:
+                    (folders if entry.is_dir() else files).append(entry.name)
+        except OSError as error:
+            raise ReaderError(f"cannot read the folder {folder!r}: {error.strerror}.") from None
+        return folders, files
 
-    def ask(system: Any, path: str) -> list[dict[str, Any]]:
+    def request(system: Any, path: str) -> list[dict[str, Any]]:
         system.invalidate_cache(path)  # the folder may have changed
         return _call(system, "ls", path, detail=True)
 
-    folders: list[str] = []
-    files: list[str] = []
-    for entry in _patiently(url, ask):
+    for entry in _with_retries(folder, request):
         name = entry["name"].rstrip("/").rpartition("/")[2]
         if name not in ("", ".", ".."):
             (folders if entry["type"] == "directory" else files).append(name)
@@ -245,28 +253,28 @@ def local_copy(path: str) -> str:
     if not is_remote(path):
         return path
     cache = _cache
-    if cache is not None and cache.holds(kept := cache.copy_path(path)):
-        cache.hold(kept, is_new=False)
-        return str(kept)
-    if (kept := _temporary_copy(path)) is not None and kept.exists():
-        return str(kept)
+    if cache is not None and cache.has_copy(copy := cache.copy_path(path)):
+        cache.pin(copy, is_new=False)
+        return str(copy)
+    if (copy := _temporary_copy(path)) is not None and copy.exists():
+        return str(copy)
     parts = _parts(path)
     first = next(parts)
-    whole = itertools.chain([first.contents], (part.contents for part in parts))
-    if cache is not None and cache.takes and first.is_reliable:
-        kept = cache.copy_path(path)
+    contents = itertools.chain([first.contents], (part.contents for part in parts))
+    if cache is not None and cache.is_writable and first.is_reliable:
+        copy = cache.copy_path(path)
         try:
-            cache.keep_copy(kept, whole)
-            cache.hold(kept, is_new=True)
-            return str(kept)
+            cache.write_copy(copy, contents)
+            cache.pin(copy, is_new=True)
+            return str(copy)
         except DalifyError:  # a part could not be read
             raise
         except OSError as error:
-            cache.refuse(error)
+            cache.stop_writing(error)
             return local_copy(path)
     try:
-        kept = Path(_temporary_folder(), file_name(path))
-        write_whole(kept, whole, mode=0o600)
+        copy = Path(_temporary_folder(), file_name(path))
+        write_whole(copy, contents, mode=0o600)
     except DalifyError:
         raise
     except OSError as error:
@@ -274,40 +282,40 @@ def local_copy(path: str) -> str:
             f"no space for a copy of {path!r} in the folder for temporary files: {error}.",
             hint="Set another folder with storage.configure(cache_folder=...) or the environment variable TMPDIR.",
         ) from None
-    return str(kept)
+    return str(copy)
 
 
-def _parts(url: str) -> Iterator[Answer]:
+def _parts(url: str) -> Iterator[Response]:
     """Yield the contents of a file in parts, so that timeout and memory do not depend on its size."""
-    size = _patiently(url, lambda system, path: _call(system, "info", path)).get("size")
+    size = _with_retries(url, lambda system, path: _call(system, "info", path)).get("size")
     if size is None or size <= _PART_BYTES:
-        answer = _fetched(url, 0, None)
-        if size is not None and len(answer.contents) != size:
-            raise _has_changed(url)
-        yield answer
+        response = _fetch(url, 0, None)
+        if size is not None and len(response.contents) != size:
+            raise _changed(url)
+        yield response
         return
     tag = None
     for start in range(0, size, _PART_BYTES):
         stop = min(start + _PART_BYTES, size)
-        answer = _fetched(url, start, stop)
-        if len(answer.contents) != stop - start or tag not in (None, answer.tag):
-            raise _has_changed(url)
-        tag = answer.tag
-        yield answer
+        response = _fetch(url, start, stop)
+        if len(response.contents) != stop - start or tag not in (None, response.tag):
+            raise _changed(url)
+        tag = response.tag
+        yield response
 
 
-def _has_changed(url: str) -> ReaderError:
+def _changed(url: str) -> ReaderError:
     return ReaderError(f"the file {url!r} changed while it was copied, or was not sent completely.")
 
 
-def copy_if_there(path: str) -> str:
+def copy_or_path(path: str) -> str:
     """Return the path of the copy created by ``local_copy``, or the path itself if there is none."""
     if not is_remote(path):
         return path
-    if _cache is not None and _cache.holds(kept := _cache.copy_path(path)):
-        return str(kept)
-    kept = _temporary_copy(path)
-    return str(kept) if kept is not None and kept.exists() else path
+    if _cache is not None and _cache.has_copy(copy := _cache.copy_path(path)):
+        return str(copy)
+    copy = _temporary_copy(path)
+    return str(copy) if copy is not None and copy.exists() else path
 
 
 def _temporary_copy(url: str) -> Path | None:
@@ -315,7 +323,7 @@ def _temporary_copy(url: str) -> Path | None:
     return Path(_temporary[0].name, file_name(url)) if _temporary else None
 
 
-def _doubted(text: str) -> tuple[str, bool]:
+def _delete_copies(text: str) -> tuple[str, bool]:
     """Delete the copies of files that could not be decoded.
 
     Args:
@@ -338,14 +346,14 @@ def _doubted(text: str) -> tuple[str, bool]:
     found = [path for path in dict.fromkeys(found) if path.exists()]
     for path in found:
         if _cache is not None and path.parent == _cache.folder:
-            _cache.drop(path)
+            _cache.delete(path)
         else:
             path.unlink(missing_ok=True)
     names = " and ".join(repr(str(path)) for path in found)
     return f"The cached copy {names} was deleted; it will be downloaded again." if found else "", bool(found)
 
 
-add_listener(_doubted)
+add_listener(_delete_copies)
 
 
 _temporary: list[tempfile.TemporaryDirectory[str]] = []
@@ -359,7 +367,7 @@ def _temporary_folder() -> str:
         return _temporary[0].name
 
 
-def _fetched(url: str, start: int, stop: int | None) -> Answer:
+def _fetch(url: str, start: int, stop: int | None) -> Response:
     """Return bytes of a file, fewer if it ends before `stop`.
 
     Raises:
@@ -368,41 +376,41 @@ def _fetched(url: str, start: int, stop: int | None) -> Answer:
     """
     max_bytes = limits.current().max_sample_bytes if stop is None else stop - start
 
-    def ask(system: Any, path: str) -> Answer:
+    def request(system: Any, path: str) -> Response:
         if is_web(system):
-            return _waited(system, fetch, system, path, start, stop, max_bytes)
-        return _asked(system, path, start, stop, max_bytes)
+            return _run(system, fetch, system, path, start, stop, max_bytes)
+        return _request_by_fsspec(system, path, start, stop, max_bytes)
 
     try:
-        answer = _patiently(url, ask)
+        response = _with_retries(url, request)
     except TooLongError as error:
         limits.check_sample_bytes(error.size_bytes, f"the file {url!r}")
         raise AssertionError("dalify bug: a body within the limit was too long") from None
     if stop is None:
-        limits.check_sample_bytes(len(answer.contents), f"the file {url!r}")
-    return answer
+        limits.check_sample_bytes(len(response.contents), f"the file {url!r}")
+    return response
 
 
-def _asked(system: Any, path: str, start: int, stop: int | None, max_bytes: int) -> Answer:
+def _request_by_fsspec(system: Any, path: str, start: int, stop: int | None, max_bytes: int) -> Response:
     """Read from a storage other than a web server; for a whole file, request one byte more than allowed."""
     is_whole = start == 0 and stop is None
     if is_whole and not getattr(system, "async_impl", False):
         size = _call(system, "info", path).get("size")
         if size is not None and size > max_bytes:
             raise TooLongError(size)
-        return Answer(_call(system, "cat_file", path))
+        return Response(_call(system, "cat_file", path))
     end = start + max_bytes + 1 if stop is None else stop
     try:
-        return Answer(_call(system, "cat_file", path, start=start, end=end))
+        return Response(_call(system, "cat_file", path, start=start, end=end))
     except Exception:  # object stores reject ranges of an empty file; some report it as absent
         if is_whole:
             system.invalidate_cache(path)  # a listing may be older than the file
             if _call(system, "info", path).get("size") == 0:
-                return Answer(b"")
+                return Response(b"")
         raise
 
 
-def _patiently(url: str, ask: Callable[[Any, str], T]) -> T:
+def _with_retries(url: str, request: Callable[[Any, str], T]) -> T:
     """Send a request to a storage, with retries."""
     try:
         system, path = fsspec.core.url_to_fs(url)
@@ -414,10 +422,10 @@ def _patiently(url: str, ask: Callable[[Any, str], T]) -> T:
     attempts = _options.retries + 1
     for attempt in range(attempts):
         try:
-            return ask(system, path)
+            return request(system, path)
         except (DalifyError, TooLongError):
             raise
-        except _FINAL as error:
+        except _FINAL_ERRORS as error:
             reason = "there is no such file" if isinstance(error, FileNotFoundError) else str(error) or "access denied"
             raise ReaderError(f"cannot read {url!r}: {reason}.") from None
         except Exception as error:  # each storage raises its own exceptions
@@ -429,19 +437,19 @@ def _patiently(url: str, ask: Callable[[Any, str], T]) -> T:
                     hint="Increase timeout_s or retries with storage.configure(...).",
                 ) from None
             # Randomized, so that clients do not overload the server again at the same time.
-            wished_s = min(getattr(error, "retry_after_s", 0.0), _options.timeout_s)
-            time.sleep(max(wait_s * random.uniform(0.5, 1.5), wished_s))
+            requested_s = min(getattr(error, "retry_after_s", 0.0), _options.timeout_s)
+            time.sleep(max(wait_s * random.uniform(0.5, 1.5), requested_s))
             wait_s = min(2 * wait_s, _MAX_WAIT_S)
-    raise AssertionError("dalify bug: neither an answer nor an error")
+    raise AssertionError("dalify bug: neither a response nor an error")
 
 
 def _call(system: Any, method: str, path: str, **arguments: Any) -> Any:
     if getattr(system, "async_impl", False):
-        return _waited(system, getattr(system, f"_{method}"), path, **arguments)
+        return _run(system, getattr(system, f"_{method}"), path, **arguments)
     return getattr(system, method)(path, **arguments)
 
 
-def _waited(system: Any, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+def _run(system: Any, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """Return the result of a coroutine; it is canceled at the timeout, and its connection is closed."""
     timeout_s = _options.timeout_s
 

@@ -16,7 +16,7 @@ from dalify.base.optional import LazyModule
 
 aiohttp = LazyModule("aiohttp", "reading from URLs", "dalify[remote]")
 
-__all__ = ["Answer", "BadAnswerError", "FinalAnswerError", "TooLongError", "fetch", "is_web"]
+__all__ = ["BadResponseError", "FinalResponseError", "Response", "TooLongError", "fetch", "is_web"]
 
 _CHUNK_BYTES = 1 << 18
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)")
@@ -26,7 +26,7 @@ _ABSENT, _REFUSED = (404, 410), (401, 403, 407, 451)
 _FIRST_ERROR = 400
 
 
-class BadAnswerError(OSError):
+class BadResponseError(OSError):
     """A response that cannot be used; a retry may succeed.
 
     Attributes:
@@ -36,7 +36,7 @@ class BadAnswerError(OSError):
     retry_after_s = 0.0
 
 
-class FinalAnswerError(OSError):
+class FinalResponseError(OSError):
     """A response for which a retry does not help."""
 
 
@@ -53,7 +53,7 @@ class TooLongError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """A response with bytes of a file.
 
     Attributes:
@@ -74,7 +74,7 @@ def is_web(system: Any) -> bool:
     return "http" in ((protocol,) if isinstance(protocol, str) else protocol)
 
 
-async def fetch(system: Any, url: str, start: int, stop: int | None, max_bytes: int) -> Answer:
+async def fetch(system: Any, url: str, start: int, stop: int | None, max_bytes: int) -> Response:
     """Return bytes of a file on a web server.
 
     Args:
@@ -91,8 +91,8 @@ async def fetch(system: Any, url: str, start: int, stop: int | None, max_bytes: 
         FileNotFoundError: the file does not exist.
         PermissionError: the server denies access.
         TooLongError: the body is larger than `max_bytes`.
-        FinalAnswerError: too many redirects.
-        BadAnswerError: any other response, for example that the server is busy.
+        FinalResponseError: too many redirects.
+        BadResponseError: any other response, for example that the server is busy.
         Exception: an exception of aiohttp, for example for a body that is shorter than declared.
     """
     is_part = start > 0 or stop is not None
@@ -103,21 +103,21 @@ async def fetch(system: Any, url: str, start: int, stop: int | None, max_bytes: 
     session = await system.set_session()
     try:
         async with session.get(system.encode_url(url), headers=headers, **arguments) as response:
-            return await _answer(response, url, start, stop, max_bytes)
+            return await _read_response(response, url, start, stop, max_bytes)
     except aiohttp.TooManyRedirects as error:
-        raise FinalAnswerError(f"too many redirects ({len(error.history)})") from None
+        raise FinalResponseError(f"too many redirects ({len(error.history)})") from None
 
 
-async def _answer(response: Any, url: str, start: int, stop: int | None, max_bytes: int) -> Answer:
+async def _read_response(response: Any, url: str, start: int, stop: int | None, max_bytes: int) -> Response:
     is_part = start > 0 or stop is not None
     if response.status == _RANGE_OUTSIDE and is_part:
-        return Answer(b"")
+        return Response(b"")
     _check_status(response, url)
     is_encoded = response.headers.get("Content-Encoding", "identity").lower() not in ("identity", "")
     skipped, wanted = 0, None if stop is None else stop - start
     if response.status == _PARTIAL:
         if not is_part or is_encoded:
-            raise BadAnswerError("the server sent a range of the file that was not requested")
+            raise BadResponseError("the server sent a range of the file that was not requested")
         wanted = _part_bytes(response.headers.get("Content-Range", ""), start, stop)
     elif is_part:  # the server does not support ranges, and sends the whole file
         skipped = start
@@ -139,29 +139,29 @@ async def _answer(response: Any, url: str, start: int, stop: int | None, max_byt
         if len(contents) > max_bytes:
             raise TooLongError(len(contents))
     if response.status == _PARTIAL and len(contents) != wanted:
-        raise BadAnswerError(f"the server sent {len(contents)} bytes instead of {wanted}")
+        raise BadResponseError(f"the server sent {len(contents)} bytes instead of {wanted}")
     # aiohttp has verified a declared length or the last chunk.
     is_complete = is_complete or response.content_length is not None or "Transfer-Encoding" in response.headers
     is_page = response.content_type == "text/html" and not response.url.path.lower().endswith(_PAGES)
     tag = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
-    return Answer(bytes(contents), is_complete and not is_page, tag)
+    return Response(bytes(contents), is_complete and not is_page, tag)
 
 
 def _part_bytes(text: str, start: int, stop: int | None) -> int:
     """Return the number of bytes declared by the header of a range.
 
     Raises:
-        BadAnswerError: it is not the requested range.
+        BadResponseError: it is not the requested range.
     """
     found = _CONTENT_RANGE.fullmatch(text.strip())
     if found is None:
-        raise BadAnswerError(f"the server sent an unspecified range of the file: {text!r}")
+        raise BadResponseError(f"the server sent an unspecified range of the file: {text!r}")
     first, end = int(found[1]), int(found[2]) + 1
     total = None if found[3] == "*" else int(found[3])
     expected = total if stop is None else stop if total is None else min(stop, total)
     if first != start or end <= first or (expected is not None and end != expected):
         asked = f"bytes {start}-{'' if stop is None else stop - 1}"
-        raise BadAnswerError(f"the server sent {text!r} instead of {asked}")
+        raise BadResponseError(f"the server sent {text!r} instead of {asked}")
     return end - first
 
 
@@ -174,7 +174,7 @@ def _check_status(response: Any, url: str) -> None:
         raise FileNotFoundError(url)
     if status in _REFUSED:
         raise PermissionError(f"the server responded {text}")
-    error = BadAnswerError(f"the server responded {text}")
+    error = BadResponseError(f"the server responded {text}")
     error.retry_after_s = _seconds(response.headers.get("Retry-After", "")) if status >= _FIRST_ERROR else 0.0
     raise error
 

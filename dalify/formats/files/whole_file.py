@@ -18,7 +18,7 @@ from dalify.formats.files import storage
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.paths import Paths
 from dalify.formats.files.pieces import fill_with_files
-from dalify.formats.files.positions import HAS_POSITIONS, OPEN_FLAGS, open_file, read_at
+from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS, open_file, read_at
 
 __all__ = ["read_file", "read_files"]
 
@@ -62,7 +62,7 @@ def read_files(paths: Paths, typical_bytes: int) -> Batch | None:
         None if a file cannot be read, is empty, large or not a regular file, and if the system has no ``pread``: then
         each file must be read separately.
     """
-    if not HAS_POSITIONS:
+    if not HAS_PREAD:
         return None
     parts: list[Batch] = []
     left, wanted_bytes, expected_bytes = paths, 0, typical_bytes

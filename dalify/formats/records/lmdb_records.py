@@ -11,7 +11,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dalify.base import limits
 from dalify.base.compiling import njit
 from dalify.base.errors import ReaderError
+from dalify.data.entries import Entries
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import Pieces
 from dalify.formats.files.storage import local_copy
@@ -82,7 +83,7 @@ class LmdbRecord(NamedTuple):
         return self.records.read(self.database, self.number)
 
 
-class LmdbRecords(Sequence[LmdbRecord]):
+class LmdbRecords(Entries[LmdbRecord]):
     """The records of several databases, concatenated in order. Pickling stores paths, keys and offsets.
 
     Args:
@@ -117,17 +118,7 @@ class LmdbRecords(Sequence[LmdbRecord]):
         """Return the number of records."""
         return len(self._offsets)
 
-    @overload
-    def __getitem__(self, index: int) -> LmdbRecord: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[LmdbRecord]: ...
-    def __getitem__(self, index: int | slice) -> LmdbRecord | list[LmdbRecord]:
-        """Return one record, or several."""
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = int(index) + len(self) if index < 0 else int(index)
-        if not 0 <= number < len(self):
-            raise IndexError(f"record {index} of {len(self)}")
+    def _entry(self, number: int) -> LmdbRecord:
         return LmdbRecord(self, bisect_right(self._firsts, number) - 1, number)
 
     def read(self, database: int, number: int) -> NDArray[np.uint8]:

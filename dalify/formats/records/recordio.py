@@ -56,7 +56,7 @@ def records_of(paths: Sequence[str], index_paths: Sequence[str]) -> Records:
         offsets = _offsets(index_paths[0])
         ends = np.cumsum(sizes)
         if offsets[-1] >= ends[-1]:
-            raise _beyond(index_paths[0], int(offsets[-1]))
+            raise _beyond_end(index_paths[0], int(offsets[-1]))
         cuts = np.searchsorted(offsets, ends)
         places = [
             _places(part, int(end) - size, size, index_paths[0])
@@ -88,11 +88,11 @@ def _places(
     """Return offsets within the file and sizes: each record ends at the start of the next one."""
     own = offsets - begin
     if len(own) and own[-1] >= size:
-        raise _beyond(index, int(offsets[-1]))
+        raise _beyond_end(index, int(offsets[-1]))
     return own, np.diff(own, append=np.int64(size))
 
 
-def _beyond(index: str, offset: int) -> ReaderError:
+def _beyond_end(index: str, offset: int) -> ReaderError:
     return ReaderError(
         f"the index {index!r} has a record at byte {offset}, beyond the end of the data.",
         hint="The index belongs to another file.",

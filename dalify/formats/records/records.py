@@ -8,12 +8,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.data.entries import Entries
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import Pieces
 from dalify.formats.files.storage import local_copy
@@ -52,7 +53,7 @@ class Record(NamedTuple):
         return f"{self.files.paths[self.file]} at byte {self.offset}"
 
 
-class Records(Sequence[Record]):
+class Records(Entries[Record]):
     """The records of several files, concatenated in order.
 
     Args:
@@ -77,17 +78,7 @@ class Records(Sequence[Record]):
         """Return the number of records."""
         return len(self._offsets)
 
-    @overload
-    def __getitem__(self, index: int) -> Record: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Record]: ...
-    def __getitem__(self, index: int | slice) -> Record | list[Record]:
-        """Return one record, or several."""
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = index + len(self) if index < 0 else index
-        if not 0 <= number < len(self):
-            raise IndexError(f"record {index} of {len(self)}")
+    def _entry(self, number: int) -> Record:
         file = bisect_right(self._firsts, number) - 1
         return Record(self._files, file, int(self._offsets[number]), int(self._sizes[number]), self.context)
 

@@ -74,7 +74,7 @@ def member_rows(path: str) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64
                 start = int(state[_PLACE])
                 # Only the header is needed first.
                 needed = max(int(state[_NEEDED]), min(_BLOCK, file.size - start))
-                window = file.from_place(start, needed)
+                window = file.read_from(start, needed)
             else:
                 if count:
                     yield names, rows[:count]

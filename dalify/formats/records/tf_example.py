@@ -20,7 +20,7 @@ from dalify.data.batch import Batch
 from dalify.formats.files.pieces import samples_in
 from dalify.formats.records.protobuf import BYTES, fill_floats, fill_integers, floats, integers, next_field
 
-__all__ = ["ExampleParser", "Feature", "Features", "declared"]
+__all__ = ["ExampleParser", "Feature", "Features", "features_of"]
 
 # Kinds of lists, by the number of their field in Feature.
 _STRING, _FLOAT, _INTEGER = 1, 2, 3
@@ -63,7 +63,7 @@ class Features:
             ArgumentValueError: there are no features, or one cannot be read.
         """
         if isinstance(value, tuple):  # from a serialized graph
-            value = declared(value)
+            value = features_of(value)
         if not isinstance(value, Mapping):
             raise WrongObjectError(
                 f"features must be a dictionary; got {value!r}.",
@@ -80,7 +80,7 @@ class Features:
         return tuple((name, feature.dtype, feature.shape, feature.has_any_length) for name, feature in value.items())
 
 
-def declared(features: Any) -> dict[str, Feature]:
+def features_of(features: Any) -> dict[str, Feature]:
     """Convert the tuples of ``Features.from_user`` back to features by name."""
     return {name: Feature(dtype, tuple(shape), bool(has_any_length)) for name, dtype, shape, has_any_length in features}
 

@@ -61,7 +61,7 @@ def scan(path: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         parts = [np.zeros(1, np.int64)]
         place = 0
         while place < file.size:
-            window = file.from_place(place, min(_HEAD, file.size - place))
+            window = file.read_from(place, min(_HEAD, file.size - place))
             offsets, place = _scan(window, place, file.size)
             parts.append(offsets)
             if place < 0:

@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from dalify.base.errors import ReaderError
 from dalify.base.whole_files import write_whole
 from dalify.data import DALIDataType
 from dalify.data.batch import Batch
+from dalify.data.entries import Entries
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import rows_in, samples_in
 from dalify.formats.files.storage import local_copy
@@ -80,9 +81,9 @@ class Sample(NamedTuple):
         """Return a placeholder for an unreadable sample: an empty first output, and the others if readable."""
         samples = self.samples
         first, *others = zip(samples.dtypes, samples.places[self.number].tolist(), strict=True)
-        return (np.empty(0, first[0]), *(self._as_far_as_known(dtype, *place) for dtype, place in others))
+        return (np.empty(0, first[0]), *(self._contents_or_empty(dtype, *place) for dtype, place in others))
 
-    def _as_far_as_known(self, dtype: np.dtype[Any], offset: int, size: int) -> NDArray[Any]:
+    def _contents_or_empty(self, dtype: np.dtype[Any], offset: int, size: int) -> NDArray[Any]:
         try:
             return self.samples.files.read(self.file, offset, size).view(dtype)
         except ReaderError:
@@ -107,7 +108,7 @@ def _column(
     return [_elements(data[start:stop], dtype) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
 
 
-class Samples(Sequence[Sample]):
+class Samples(Entries[Sample]):
     """The samples of several archives.
 
     Args:
@@ -132,17 +133,7 @@ class Samples(Sequence[Sample]):
         """Return the number of samples."""
         return len(self.places)
 
-    @overload
-    def __getitem__(self, index: int) -> Sample: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Sample]: ...
-    def __getitem__(self, index: int | slice) -> Sample | list[Sample]:
-        """Return one sample, or several."""
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = int(index) + len(self) if index < 0 else int(index)
-        if not 0 <= number < len(self):
-            raise IndexError(f"sample {index} of {len(self)}")
+    def _entry(self, number: int) -> Sample:
         return Sample(self, bisect_right(self._firsts, number) - 1, number)
 
     def read_many(self, numbers: NDArray[np.int64]) -> tuple[Any, ...] | None:
@@ -203,25 +194,25 @@ def samples_of(
             multiple of the element size.
         ArgumentValueError: the numbers of indices and archives differ.
     """
-    wanted = _Wanted(extensions, dtypes, missing, case_sensitive)
-    tables = [_places(path, index, wanted) for path, index in paired(paths, index_paths, "index_paths")]
+    outputs = _OutputMap(extensions, dtypes, missing, case_sensitive)
+    tables = [_places(path, index, outputs) for path, index in paired(paths, index_paths, "index_paths")]
     return Samples(paths, np.concatenate(tables), list(map(len, tables)), [dtype.numpy for dtype in dtypes])
 
 
-def _places(path: str, index: str | None, wanted: _Wanted) -> NDArray[np.int64]:
+def _places(path: str, index: str | None, outputs: _OutputMap) -> NDArray[np.int64]:
     """Return offsets and sizes of the outputs of an archive's samples, ``[samples, outputs, 2]``."""
-    quick = (
-        places_in_archive(path, wanted.extensions) if index is None else _places_from_index(index, wanted.extensions)
+    found = (
+        places_in_archive(path, outputs.extensions) if index is None else _places_from_index(index, outputs.extensions)
     )
-    if quick is not None and wanted.takes(quick):
-        return wanted.kept(quick)
+    if found is not None and outputs.accepts(found):
+        return outputs.without_skipped(found)
     places = array("q")
     for components in _grouped(path) if index is None else _read_index(index):
-        wanted.add(places, components, path)
-    return np.frombuffer(places, np.int64).reshape(-1, wanted.extensions.count, 2)
+        outputs.add(places, components, path)
+    return np.frombuffer(places, np.int64).reshape(-1, outputs.extensions.count, 2)
 
 
-class _Wanted:
+class _OutputMap:
     """Assigns the files of a sample to outputs."""
 
     def __init__(
@@ -240,11 +231,11 @@ class _Wanted:
         pairs = [(extension, output) for extension, outputs in self._outputs.items() for output in outputs]
         self.extensions = Extensions(pairs, self._sizes, folds=not case_sensitive)
 
-    def takes(self, places: NDArray[np.int64]) -> bool:
+    def accepts(self, places: NDArray[np.int64]) -> bool:
         """Return whether samples are valid: a missing file may be an error."""
         return self._missing != "error" or bool(places.min(initial=0) >= 0)
 
-    def kept(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    def without_skipped(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the positions of samples that are not skipped."""
         return places[(places[:, :, 0] >= 0).all(1)] if self._missing == "skip" else places
 

@@ -26,7 +26,7 @@ class Extensions:
     Args:
         pairs: extension and index of the output; lower case if not case-sensitive.
         sizes: element size of each output in bytes.
-        folds: whether extensions are not case-sensitive.
+        folds: whether upper and lower case are equivalent.
 
     Attributes:
         arrays: arguments of compiled functions: strings, their ends, outputs, element sizes, case folding.

@@ -44,7 +44,7 @@ class Column:
     """
 
     # Whether ``part`` returns views of shared memory.
-    lends = True
+    returns_views = True
 
     def __init__(self, count: int, valid: NDArray[np.bool_] | None) -> None:
         self._count = count
@@ -83,20 +83,20 @@ class Column:
         """Return scalar values, ``[N]``; None for other types and if a value is null."""
         return None
 
-    def holds(self, number: int) -> bool:
+    def is_valid(self, number: int) -> bool:
         """Return whether a value is not null."""
         return self._valid is None or bool(self._valid[number])
 
     def _check(self, start: int, stop: int) -> None:
         if not 0 <= start <= stop <= self._count:
-            raise _outside()
+            raise _out_of_bounds()
         if self._valid is not None and not self._valid[start:stop].all():
             raise ReaderError(
                 "the value is null or contains a null.",
                 hint="Fill or drop such rows, or use on_error='skip' to replace them by other rows.",
             )
 
-    def _are_held(self, rows: NDArray[np.int64]) -> bool:
+    def _are_valid(self, rows: NDArray[np.int64]) -> bool:
         return self._valid is None or bool(self._valid[rows].all())
 
     if TYPE_CHECKING:  # subclasses define them
@@ -106,7 +106,7 @@ class Column:
         def _part(self, start: int, stop: int) -> NDArray[Any]: ...
 
 
-def _outside() -> ReaderError:
+def _out_of_bounds() -> ReaderError:
     return ReaderError("the data is damaged: a value is out of bounds.")
 
 
@@ -114,10 +114,10 @@ class _Numbers(Column):
     def __init__(self, valid: NDArray[np.bool_] | None, values: Values) -> None:
         super().__init__(len(values), valid)
         self._values = values
-        self.lends = not isinstance(values, ValuesInFile)
+        self.returns_views = not isinstance(values, ValuesInFile)
 
     def numbers(self, rows: NDArray[np.int64]) -> NDArray[Any] | None:
-        return None if self._valid is not None or not self.lends else self._values.part(0, self._count)[rows]
+        return None if self._valid is not None or not self.returns_views else self._values.part(0, self._count)[rows]
 
     def _row(self, number: int) -> NDArray[Any]:
         return np.array(self._values.part(number, number + 1)[0])
@@ -136,12 +136,12 @@ class _Bytes(Column):
         starts, stops = self._offsets[rows].astype(np.int64), self._offsets[rows + 1].astype(np.int64)
         bounds = starts.tolist(), stops.tolist()  # not trusted
         is_within = min(bounds[0]) >= 0 and max(bounds[1]) <= len(self._values) and all(map(le, *bounds))
-        return self._values.samples(starts, stops) if is_within and self._are_held(rows) else None
+        return self._values.samples(starts, stops) if is_within and self._are_valid(rows) else None
 
     def _row(self, number: int) -> NDArray[np.uint8]:
         start, stop = int(self._offsets[number]), int(self._offsets[number + 1])
         if not 0 <= start <= stop <= len(self._values):
-            raise _outside()
+            raise _out_of_bounds()
         return self._values.copy(start, stop)
 
 
@@ -163,7 +163,7 @@ class _Views(Column):
     def samples(self, rows: NDArray[np.int64]) -> Batch | None:
         views = self._views[rows]
         is_long = views[:, 0] > _SHORT_BYTES
-        if not is_long.all() or len(set(views[:, 2].tolist())) != 1 or not self._are_held(rows):
+        if not is_long.all() or len(set(views[:, 2].tolist())) != 1 or not self._are_valid(rows):
             return None
         buffer, starts = int(views[0, 2]), views[:, 3].astype(np.int64)
         stops = starts + views[:, 0]
@@ -176,7 +176,7 @@ class _Views(Column):
         if 0 <= size <= _SHORT_BYTES:
             return self._views[number].view(np.uint8)[4 : 4 + size].copy()
         if size < 0 or not 0 <= buffer < len(self._buffers) or not 0 <= start <= len(self._buffers[buffer]) - size:
-            raise _outside()
+            raise _out_of_bounds()
         return self._buffers[buffer].copy(start, start + size)
 
 
@@ -199,7 +199,7 @@ class _Categories(Column):
     def _chosen(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
         numbers = self._numbers[rows].astype(np.int64)
         is_within = (numbers >= 0) & (numbers < len(self._values))
-        return numbers if is_within.all() and self._are_held(rows) else None
+        return numbers if is_within.all() and self._are_valid(rows) else None
 
     def _row(self, number: int) -> NDArray[Any]:
         return self._values.row(int(self._numbers[number]))
@@ -215,10 +215,10 @@ class _Files(Column):
         self._root = root
 
     def samples(self, rows: NDArray[np.int64]) -> Batch | None:
-        return self._contents.samples(rows) if self._are_held(rows) else None
+        return self._contents.samples(rows) if self._are_valid(rows) else None
 
     def _row(self, number: int) -> NDArray[Any]:
-        if self._paths is None or self._contents.holds(number):
+        if self._paths is None or self._contents.is_valid(number):
             return self._contents.row(number)
         path = self._paths.row(number).tobytes().decode("utf-8", "surrogateescape")
         return read_file(self._root.path(path, "its field 'path'"))
@@ -229,10 +229,10 @@ class _Lists(Column):
         super().__init__(len(offsets) - 1, valid)
         self._offsets = offsets
         self._items = items
-        self.lends = items.lends
+        self.returns_views = items.returns_views
 
     def _row(self, number: int) -> NDArray[Any]:
-        return _owned(self._items, self._items.part(int(self._offsets[number]), int(self._offsets[number + 1])))
+        return _copied(self._items, self._items.part(int(self._offsets[number]), int(self._offsets[number + 1])))
 
     def _part(self, start: int, stop: int) -> NDArray[Any]:
         bounds = self._offsets[start : stop + 1]
@@ -256,19 +256,19 @@ class _FixedLists(Column):
         self._size = math.prod(shape)
         self._first = first
         self._items = items
-        self.lends = items.lends
+        self.returns_views = items.returns_views
 
     def _row(self, number: int) -> NDArray[Any]:
-        return _owned(self._items, self._part(number, number + 1)[0])
+        return _copied(self._items, self._part(number, number + 1)[0])
 
     def _part(self, start: int, stop: int) -> NDArray[Any]:
         items = self._items.part(*((self._first + number) * self._size for number in (start, stop)))
         return items.reshape(stop - start, *self._shape, *items.shape[1:])
 
 
-def _owned(column: Column, part: NDArray[Any]) -> NDArray[Any]:
+def _copied(column: Column, part: NDArray[Any]) -> NDArray[Any]:
     """Return a copy of a part of a column."""
-    return part.copy() if column.lends else part
+    return part.copy() if column.returns_views else part
 
 
 def _storage(kind: Any) -> tuple[Any, tuple[int, ...] | None]:

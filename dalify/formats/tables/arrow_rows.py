@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError
 from dalify.base.optional import LazyModule
 from dalify.data.blocks import Blocks
+from dalify.data.entries import Entries
 from dalify.formats.files.block_cache import BlockCache
 from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.storage import is_remote
@@ -68,9 +69,9 @@ class ArrowRow(NamedTuple):
 
     def substitute(self) -> tuple[NDArray[Any] | None, ...]:
         """Return the values of readable columns; None for the others."""
-        return tuple(map(self._held, range(len(self.rows.columns))))
+        return tuple(map(self._value_or_none, range(len(self.rows.columns))))
 
-    def _held(self, column: int) -> NDArray[Any] | None:
+    def _value_or_none(self, column: int) -> NDArray[Any] | None:
         try:
             return self.rows.block(self.block)[column].row(self.offset)
         except Exception:  # any library may raise here
@@ -82,7 +83,7 @@ class ArrowRow(NamedTuple):
         return f"row {self.number} of {self.rows.source_name(self.block)}"
 
 
-class ArrowRows(Sequence[ArrowRow]):
+class ArrowRows(Entries[ArrowRow]):
     """Rows of several sources, concatenated in order.
 
     Args:
@@ -134,18 +135,7 @@ class ArrowRows(Sequence[ArrowRow]):
         """Return the number of rows."""
         return self._firsts[-1] if self._order is None else len(self._order)
 
-    @overload
-    def __getitem__(self, index: int) -> ArrowRow: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[ArrowRow]: ...
-    def __getitem__(self, index: int | slice) -> ArrowRow | list[ArrowRow]:
-        """Return one row, or several."""
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        count = len(self)
-        number = int(index) + count if index < 0 else int(index)
-        if not 0 <= number < count:
-            raise IndexError(f"row {index} of {count}")
+    def _entry(self, number: int) -> ArrowRow:
         if self._order is not None:
             number = int(self._order[number])
         block = bisect_right(self._firsts, number) - 1
@@ -166,11 +156,11 @@ class ArrowRows(Sequence[ArrowRow]):
             offsets = rows - (self._ends - self._entries)[blocks]
             members = np.searchsorted(wanted, blocks)
         try:
-            held = [self.block(block) for block in wanted]
+            blocks = [self.block(block) for block in wanted]
             found: list[Any] = []
             for place in range(len(self.columns)):
-                columns = [block[place] for block in held]
-                many = _together(columns, members, offsets)
+                columns = [block[place] for block in blocks]
+                many = _read_column(columns, members, offsets)
                 if many is None:
                     pairs = zip(members.tolist(), offsets.tolist(), strict=True)
                     many = [columns[block].row(offset) for block, offset in pairs]
@@ -193,7 +183,7 @@ class ArrowRows(Sequence[ArrowRow]):
         block = number - self._first_blocks[place]
         found, memory = source.load(block)
         root = DataRoot(source.folder, allow_outside_root=self._allow_outside_root)
-        columns = [column_of(_in_one_piece(found.column(name)), root, memory) for name in self.columns]
+        columns = [column_of(_single_chunk(found.column(name)), root, memory) for name in self.columns]
         if memory is not None:
             return columns, memory.held_bytes
         return columns, found.nbytes if source.size_bytes[block] else 0
@@ -236,7 +226,7 @@ class ArrowRows(Sequence[ArrowRow]):
         return f"ArrowRows({len(self)} rows, {len(self._sources)} sources)"
 
 
-def _together(columns: Sequence[Column], members: NDArray[np.int64], offsets: NDArray[np.int64]) -> Any:
+def _read_column(columns: Sequence[Column], members: NDArray[np.int64], offsets: NDArray[np.int64]) -> Any:
     """Return rows of a column from several blocks, read in one call; None if that is not possible.
 
     Args:
@@ -268,7 +258,7 @@ def _joined(chosen: Sequence[NDArray[np.bool_]], parts: Sequence[Any]) -> NDArra
     return found
 
 
-def _in_one_piece(column: Any) -> Any:
+def _single_chunk(column: Any) -> Any:
     """Return a column as a single chunk."""
     if not isinstance(column, pyarrow.ChunkedArray):
         return column

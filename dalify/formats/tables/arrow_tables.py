@@ -40,7 +40,7 @@ __all__ = [
     "TableFiles",
     "TableSource",
     "check_columns",
-    "opened",
+    "open_sources",
     "source_of_file",
 ]
 
@@ -161,8 +161,8 @@ class ParquetSource:
         self._files = files
         self._number = number
         self._metadata: Any = None
-        with _named(path):
-            _check_kind(_beginning(files, number), path)
+        with _reader_errors(path):
+            _check_kind(_first_bytes(files, number), path)
             file = self._opened()
             self.schema = file.schema_arrow
             check_columns(self.schema, columns, repr(path))
@@ -197,7 +197,7 @@ class ParquetSource:
     def load(self, block: int) -> tuple[Any, None]:
         """Return the requested columns of a row group."""
         _check_expansion(self._decoded_bytes[block], self._stored_bytes[block], f"a row group of {self.name!r}")
-        with _named(self.name):
+        with _reader_errors(self.name):
             # A reader has a position, so each thread needs its own.
             file = self._files.idle.take(self._number) or self._opened(self._metadata)
             self._metadata = file.metadata
@@ -209,11 +209,11 @@ class ParquetSource:
 
     def whole_column(self, name: str) -> Any:
         """Return all values of one column."""
-        with _named(self.name):
+        with _reader_errors(self.name):
             return self._opened(self._metadata).read(columns=[name], use_threads=False).column(0)
 
     def _opened(self, metadata: Any = None) -> Any:
-        path = storage.copy_if_there(self.name)
+        path = storage.copy_or_path(self.name)
         is_remote = storage.is_remote(path)
         # A local file is read by pyarrow, without a call of Python, which needs the GIL.
         file = (
@@ -250,7 +250,7 @@ class ArrowFileSource:
         self.folder = storage.folder_of(path)
         self._files = files
         self._number = number
-        with _named(path):
+        with _reader_errors(path):
             storage.local_copy(path)
             self._messages = messages_of(files, number)
             schema = self._messages.schema
@@ -261,7 +261,7 @@ class ArrowFileSource:
             batches = self._messages.batches
             self.entries = [batch.rows for batch in batches]
             self.size_bytes = [0] * len(batches)
-            if not self._messages.is_stream and any(map(self._has_to_be_decoded, batches)):
+            if not self._messages.is_stream and any(map(self._needs_decoding, batches)):
                 row_bytes = self._row_bytes()
                 self.size_bytes = [int(count * row_bytes) for count in self.entries]
 
@@ -273,18 +273,18 @@ class ArrowFileSource:
         except DalifyError:  # raised again when the rows are read
             return first.body_bytes / max(first.rows, 1)
 
-    def _has_to_be_decoded(self, message: Message) -> bool:
+    def _needs_decoding(self, message: Message) -> bool:
         return message.is_compressed or self._messages.is_little != (sys.byteorder == "little")
 
     def load(self, block: int) -> tuple[Any, FileMemory | None]:
         """Return the requested columns of a record batch."""
-        with _named(self.name):
+        with _reader_errors(self.name):
             return self._batch(block, self._fields)
 
     def whole_column(self, name: str) -> Any:
         """Return all values of one column."""
         found = []
-        with _named(self.name):
+        with _reader_errors(self.name):
             field = self.schema.get_field_index(name)
             for block in range(len(self.entries)):
                 batch, memory = self._batch(block, [field])
@@ -308,7 +308,7 @@ class ArrowFileSource:
         place = 0
         for message in before:
             place = self._copy(message, memory, place, is_dictionary=place > 0)
-        if self._has_to_be_decoded(batch):
+        if self._needs_decoding(batch):
             self._copy(batch, memory, place, is_dictionary=False)
             part = None
         else:
@@ -399,8 +399,8 @@ def source_of_file(files: TableFiles, number: int, columns: Sequence[str]) -> Ar
         DTypeError: a column cannot be converted to arrays.
     """
     path = files.paths[number]
-    with _named(path):
-        start = _beginning(files, number)
+    with _reader_errors(path):
+        start = _first_bytes(files, number)
     if start[:4] == _PARQUET:
         return ParquetSource(files, number, columns)
     if start[:4] == _FEATHER:
@@ -411,14 +411,14 @@ def source_of_file(files: TableFiles, number: int, columns: Sequence[str]) -> Ar
     return ArrowFileSource(files, number, columns)
 
 
-def opened(
+def open_sources(
     paths: Sequence[str], columns: Sequence[str], kind: Callable[..., ArrowSource], *, memory_map: bool = False
 ) -> list[ArrowSource]:
     """Return the sources for files; remote files are opened concurrently.
 
     Args:
         paths: paths of the files.
-        columns: names names of the requested columns.
+        columns: names of the requested columns.
         kind: ``ParquetSource``, or ``source_of_file`` to detect the format.
         memory_map: whether values of Arrow files are views of memory maps.
 
@@ -454,7 +454,7 @@ def _is_within(path: str, name: str) -> bool:
     return path == name or path.startswith(f"{name}.")
 
 
-def _beginning(files: OpenFiles, number: int) -> bytes:
+def _first_bytes(files: OpenFiles, number: int) -> bytes:
     return files.read(number, 0, min(len(_ARROW), files.size(number))).tobytes()
 
 
@@ -479,7 +479,7 @@ def _damaged(path: str, reason: str) -> ReaderError:
 
 
 @contextmanager
-def _named(path: str) -> Iterator[None]:
+def _reader_errors(path: str) -> Iterator[None]:
     """Add the path of the file to errors raised while reading it."""
     try:
         yield

@@ -54,8 +54,8 @@ def row_groups(footer: NDArray[np.uint8], count: int, wanted: Sequence[int]) -> 
     is_wanted = np.zeros(max(wanted, default=0) + 1, np.bool_)
     is_wanted[list(wanted)] = True
     found = np.zeros((4, count), np.int64)
-    is_sound = _read_footer(footer, is_wanted, found) and bool((found >= 0).all())
-    return RowGroups(*found) if is_sound else None
+    is_valid = _read_footer(footer, is_wanted, found) and bool((found >= 0).all())
+    return RowGroups(*found) if is_valid else None
 
 
 @njit(nogil=True, cache=True)

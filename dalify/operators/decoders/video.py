@@ -12,7 +12,7 @@ from dalify.base.errors import ArgumentValueError, DecodeError, DTypeError, Inde
 from dalify.base.limits import check_shape, current
 from dalify.codecs.video import Video, av
 from dalify.codecs.video_frames import FrameConverter
-from dalify.codecs.video_sequence import check_fill_value, check_pad_mode, fill_sequence, padded
+from dalify.codecs.video_sequence import check_fill_value, check_pad_mode, fill_sequence, pad_numbers
 from dalify.data import DALIDataType
 from dalify.data.batch import Batch
 from dalify.registry import PerSample, Spec, Vectors, operator
@@ -103,7 +103,7 @@ def _range_frames(
     if pad_mode == "none":
         length = min(length, count)
     check_shape((length, clip.height, clip.width, 3), 1, "the sequence")
-    return padded(first + step * np.arange(length, dtype=np.int64), count, pad_mode)
+    return pad_numbers(first + step * np.arange(length, dtype=np.int64), count, pad_mode)
 
 
 def _listed_frames(count: int, frames: np.ndarray[Any, Any], pad_mode: str) -> np.ndarray[Any, Any]:
@@ -114,7 +114,7 @@ def _listed_frames(count: int, frames: np.ndarray[Any, Any], pad_mode: str) -> n
             f"frames contains frame {wrong[0]}, but the video has {count} frames: 0 to {count - 1}.",
             hint="With a pad_mode other than 'none', numbers after the last frame are padded." if wrong[0] > 0 else "",
         )
-    return padded(numbers, count, pad_mode)
+    return pad_numbers(numbers, count, pad_mode)
 
 
 def _blank_count(start: int | None, end: int | None, length: int | None, stride: int | None) -> int:

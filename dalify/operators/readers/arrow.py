@@ -11,7 +11,7 @@ import numpy as np
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError
 from dalify.base.optional import LazyModule
 from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
-from dalify.formats.tables.arrow_tables import TableSource, opened, source_of_file
+from dalify.formats.tables.arrow_tables import TableSource, open_sources, source_of_file
 from dalify.registry import Spec, operator
 
 pyarrow = LazyModule("pyarrow", "reading Arrow data", "dalify[arrow]")
@@ -78,7 +78,7 @@ def _(source: Any, columns: Sequence[str], cache_bytes: int, memory_map: bool, a
         if not all(isinstance(path, (str, os.PathLike)) for path in source):
             raise _source_error(source)
         paths = [os.fspath(path) for path in source]
-        sources = opened(paths, columns, source_of_file, memory_map=memory_map)
+        sources = open_sources(paths, columns, source_of_file, memory_map=memory_map)
         return ArrowRows(sources, columns, cache_bytes, allow_outside_root=allow_outside_root)
     if isinstance(source, pyarrow.Table):
         table = TableSource(source, columns, "the table")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
 from dalify.data import DALIDataType
+from dalify.data.entries import Entries
 from dalify.data.origin import Origin
 from dalify.formats.annotations.coco import Annotations, BoxOptions, read_annotations
 from dalify.formats.annotations.coco_masks import pixelwise_mask, pycocotools
@@ -28,7 +29,7 @@ class _Image(NamedTuple):
     number: int
 
 
-class _Images(Sequence[_Image]):
+class _Images(Entries[_Image]):
     """All images of the reader."""
 
     def __init__(self, root: str, annotations: Annotations) -> None:
@@ -44,16 +45,7 @@ class _Images(Sequence[_Image]):
         """Whether the images are on another machine."""
         return is_remote(self.root)
 
-    @overload
-    def __getitem__(self, index: int) -> _Image: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[_Image]: ...
-    def __getitem__(self, index: int | slice) -> _Image | list[_Image]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = int(index) + len(self) if index < 0 else int(index)
-        if not 0 <= number < len(self):
-            raise IndexError(f"image {index} of {len(self)}")
+    def _entry(self, number: int) -> _Image:
         return _Image(self, number)
 
 

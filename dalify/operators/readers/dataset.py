@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, overload
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError
+from dalify.data.entries import Entries
 from dalify.registry import Spec, operator
 from dalify.sources.convert import to_array
 from dalify.sources.declaration import declarations
@@ -20,7 +21,7 @@ class _Item(NamedTuple):
     number: int
 
 
-class _Items(Sequence[_Item]):
+class _Items(Entries[_Item]):
     """The items of a dataset."""
 
     def __init__(self, dataset: Any, outputs: int, processes: int) -> None:
@@ -31,14 +32,8 @@ class _Items(Sequence[_Item]):
     def __len__(self) -> int:
         return len(self.dataset)
 
-    @overload
-    def __getitem__(self, index: int) -> _Item: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[_Item]: ...
-    def __getitem__(self, index: int | slice) -> _Item | list[_Item]:
-        if isinstance(index, slice):
-            return [_Item(self, number) for number in range(*index.indices(len(self)))]
-        return _Item(self, int(index))
+    def _entry(self, number: int) -> _Item:
+        return _Item(self, number)
 
     @property
     def labels(self) -> np.ndarray[Any, Any] | None:

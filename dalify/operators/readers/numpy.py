@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, option_error_text
+from dalify.data.entries import Entries
 from dalify.formats.arrays.numpy_file import NumpyHeader
-from dalify.formats.arrays.numpy_window import AlikeWindows, read_array, read_header, read_window
-from dalify.formats.arrays.uneven_arrays import read_uneven
+from dalify.formats.arrays.numpy_window import UniformWindows, read_array, read_header, read_window
+from dalify.formats.arrays.ragged_arrays import read_ragged
 from dalify.formats.files.file_list import FileEntry, FileList
 from dalify.formats.files.identity import file_identity
 from dalify.formats.files.open_files import OpenFiles
@@ -34,14 +35,14 @@ class _ArrayFile(NamedTuple):
     headers: dict[str, NumpyHeader] | None
 
 
-class _ArrayFiles(Sequence[_ArrayFile]):
+class _ArrayFiles(Entries[_ArrayFile]):
     """The files of the reader."""
 
     def __init__(self, files: FileList, *, keeps_headers: bool) -> None:
         self._files = files
         self._headers: dict[str, NumpyHeader] | None = {} if keeps_headers else None
-        self._alike: tuple[tuple[Any, ...], AlikeWindows] | None = None
-        self._are_uneven = False  # whole arrays have differed
+        self._uniform: tuple[tuple[Any, ...], UniformWindows] | None = None
+        self._are_ragged = False  # whether the shapes of whole arrays have differed
 
     def __len__(self) -> int:
         return len(self._files)
@@ -51,14 +52,8 @@ class _ArrayFiles(Sequence[_ArrayFile]):
         """Whether the files are on another machine."""
         return self._files.is_remote
 
-    @overload
-    def __getitem__(self, index: int) -> _ArrayFile: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[_ArrayFile]: ...
-    def __getitem__(self, index: int | slice) -> _ArrayFile | list[_ArrayFile]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        return _ArrayFile(self._files[index], self._headers)
+    def _entry(self, number: int) -> _ArrayFile:
+        return _ArrayFile(self._files[number], self._headers)
 
     def read_many(
         self, numbers: np.ndarray[Any, Any], *window: Any
@@ -73,22 +68,22 @@ class _ArrayFiles(Sequence[_ArrayFile]):
         if paths is None:
             return None
         is_whole = window[1] == _WHOLE
-        if is_whole and self._are_uneven:
-            return read_uneven(paths)
-        alike = self._alike
-        if alike is None or alike[0] != window:
+        if is_whole and self._are_ragged:
+            return read_ragged(paths)
+        uniform = self._uniform
+        if uniform is None or uniform[0] != window:
             try:
                 path = self._files[int(numbers[0])].path
-                alike = window, AlikeWindows(path, lambda shape: _window(shape, *window))
+                uniform = window, UniformWindows(path, lambda shape: _window(shape, *window))
             except DalifyError:
                 return None
-        found = alike[1].read(paths)
+        found = uniform[1].read(paths)
         # If these files differ, the next ones may still match the first of them.
-        self._alike = alike if found is not None or not alike[1].can_be else None
+        self._uniform = uniform if found is not None or not uniform[1].is_supported else None
         if found is None and is_whole:
-            uneven = read_uneven(paths)
-            self._are_uneven = uneven is not None
-            return uneven
+            ragged = read_ragged(paths)
+            self._are_ragged = ragged is not None
+            return ragged
         return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.files.identity import file_identity
 from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
-from dalify.formats.tables.arrow_tables import ParquetSource, opened, pyarrow_parquet
+from dalify.formats.tables.arrow_tables import ParquetSource, open_sources, pyarrow_parquet
 from dalify.registry import Spec, operator
 
 
@@ -70,7 +70,7 @@ def parquet(
 def _(paths: Sequence[str], columns: Sequence[str], cache_bytes: int, allow_outside_root: bool) -> ArrowRows:
     if not paths:
         raise ReaderError("the list of paths is empty.")
-    sources = opened(paths, columns, ParquetSource)
+    sources = open_sources(paths, columns, ParquetSource)
     return ArrowRows(sources, columns, cache_bytes, allow_outside_root=allow_outside_root)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError, opt
 from dalify.base.limits import check_shape
 from dalify.codecs.image import decode_image, image_shape
 from dalify.data import DALIDataType, DALIImageType
+from dalify.data.entries import Entries
 from dalify.formats.files.file_list import FileList, files_in_class_folders
 from dalify.formats.files.identity import file_identity
 from dalify.formats.files.whole_file import read_file
@@ -64,7 +64,7 @@ def sequence(
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Sequences(Sequence[list[str]]):
+class _Sequences(Entries[list[str]]):
     """The paths of each sequence.
 
     Attributes:
@@ -80,14 +80,8 @@ class _Sequences(Sequence[list[str]]):
     def __len__(self) -> int:
         return len(self.starts)
 
-    @overload
-    def __getitem__(self, index: int) -> list[str]: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[list[str]]: ...
-    def __getitem__(self, index: int | slice) -> list[str] | list[list[str]]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        start = int(self.starts[index])
+    def _entry(self, number: int) -> list[str]:
+        start = int(self.starts[number])
         return [self.files[start + offset].path for offset in self.offsets]
 
 

@@ -11,7 +11,7 @@ from dalify.base.errors import ArgumentValueError
 from dalify.data import DALIDataType
 from dalify.formats.files.identity import file_identity
 from dalify.formats.records.records import Record, Records
-from dalify.formats.records.tf_example import ExampleParser, Features, declared
+from dalify.formats.records.tf_example import ExampleParser, Features, features_of
 from dalify.formats.records.tfrecord import payload, payloads, records_of
 from dalify.registry import Spec, operator
 
@@ -67,7 +67,7 @@ def tfrecord(
         >>> images = fn.decoders.image(found["image/encoded"])  # doctest: +SKIP
     """
     specs = []
-    for name, feature in declared(features).items():
+    for name, feature in features_of(features).items():
         if feature.dtype == DALIDataType.UINT8 and (feature.has_any_length or np.prod(feature.shape) > 1):
             raise ArgumentValueError(
                 f"the feature {name!r} is declared as a list of strings, which cannot be one array.",
@@ -84,7 +84,7 @@ def _(nodes: list[Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 @tfrecord.index
 def _(path: Sequence[str], features: Sequence[Any], index_path: Sequence[str] | None, check_crc: bool) -> Records:
-    return records_of(path, index_path, ExampleParser(declared(features)))
+    return records_of(path, index_path, ExampleParser(features_of(features)))
 
 
 @tfrecord.read

@@ -330,7 +330,7 @@ def test_no_memory_files(monkeypatch):
     def refuse(name: str) -> int:
         raise OSError(24, "too many open files")
 
-    monkeypatch.setattr(codec, "_of_thread", threading.local())
+    monkeypatch.setattr(codec, "_local", threading.local())
     monkeypatch.setattr(os, "memfd_create", refuse, raising=False)
     data = encoded(STEREO, kind="FLAC")
     np.testing.assert_array_equal(codec.decode_audio(data, np.dtype(np.int16))[0], read_by_library(data, "int16"))

@@ -14,7 +14,7 @@ from dalify.base.errors import ReaderError
 from dalify.base.limits import Limits, applied
 from dalify.data import Batch
 from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
-from dalify.formats.tables.arrow_tables import TableSource, opened, source_of_file
+from dalify.formats.tables.arrow_tables import TableSource, open_sources, source_of_file
 
 pa = pytest.importorskip("pyarrow", reason="the extra dalify[arrow]")
 
@@ -65,7 +65,7 @@ def test_consecutive_rows_of_a_file_are_as_one_by_one(memory_map: bool, tmp_path
     table = _table()
     with pa.ipc.new_file(path, table.schema) as file:
         file.write_table(table, max_chunksize=COUNT // 2)
-    sources = opened([path], COLUMNS, source_of_file, memory_map=memory_map)
+    sources = open_sources([path], COLUMNS, source_of_file, memory_map=memory_map)
     rows = ArrowRows(sources, COLUMNS, 1 << 20)
     for start, stop in ((0, COUNT // 2), (3, 4), (COUNT // 2, COUNT), (15, 25)):
         # A limit for samples does not apply to the rows that are read in one call.

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dalify.base.limits import Limits, applied
-from dalify.formats.arrays import uneven_arrays
-from dalify.formats.arrays.uneven_arrays import read_uneven
+from dalify.formats.arrays import ragged_arrays
+from dalify.formats.arrays.ragged_arrays import read_ragged
 from dalify.formats.files.paths import Paths
 
 random = np.random.default_rng(3)
@@ -37,7 +37,7 @@ def open_files() -> int:
 def test_arrays(dtype, count, tmp_path):
     arrays = arrays_of(count, dtype)
     before = open_files()
-    found = read_uneven(Paths.of(saved(tmp_path, arrays)))
+    found = read_ragged(Paths.of(saved(tmp_path, arrays)))
     assert open_files() <= before  # threads of earlier tests may close theirs
     assert found is not None
     for one, two in zip(found, arrays, strict=True):
@@ -47,9 +47,9 @@ def test_arrays(dtype, count, tmp_path):
 
 
 def test_large_arrays_do_not_share_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(uneven_arrays, "_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(ragged_arrays, "_BLOCK_BYTES", 1000)
     arrays = arrays_of(6)
-    found = read_uneven(Paths.of(saved(tmp_path, arrays)))
+    found = read_ragged(Paths.of(saved(tmp_path, arrays)))
     assert found is not None
     for one, two in zip(found, arrays, strict=True):
         np.testing.assert_array_equal(one, two, strict=True)
@@ -58,7 +58,7 @@ def test_large_arrays_do_not_share_memory(tmp_path, monkeypatch):
 
 def test_single_numbers_and_vectors(tmp_path):
     for arrays in ([np.float32(3), np.float32(4)], [np.arange(3), np.arange(5)]):
-        found = read_uneven(Paths.of(saved(tmp_path, arrays)))
+        found = read_ragged(Paths.of(saved(tmp_path, arrays)))
         assert found is not None
         for one, two in zip(found, arrays, strict=True):
             np.testing.assert_array_equal(one, two)
@@ -82,7 +82,7 @@ def test_what_is_odd_is_left(odd, place, tmp_path):
     arrays: list[Any] = arrays_of(80)
     arrays[place] = odd
     before = open_files()
-    assert read_uneven(Paths.of(saved(tmp_path, arrays))) is None
+    assert read_ragged(Paths.of(saved(tmp_path, arrays))) is None
     assert open_files() <= before  # threads of earlier tests may close theirs
 
 
@@ -95,12 +95,12 @@ def test_what_is_damaged_is_left(size, place, tmp_path):
     else:
         os.truncate(paths[place], size)
     before = open_files()
-    assert read_uneven(Paths.of(paths)) is None
+    assert read_ragged(Paths.of(paths)) is None
     assert open_files() <= before  # threads of earlier tests may close theirs
 
 
 def test_limits(tmp_path):
     paths = saved(tmp_path, arrays_of(3))
     with applied(Limits(max_sample_bytes=100)):
-        assert read_uneven(Paths.of(paths)) is None
-    assert read_uneven(Paths.of(paths)) is not None
+        assert read_ragged(Paths.of(paths)) is None
+    assert read_ragged(Paths.of(paths)) is not None

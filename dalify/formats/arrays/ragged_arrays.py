@@ -1,7 +1,7 @@
 """Reads NumPy files of different shapes in a few compiled calls.
 
 `runs` reads files of equal shape without parsing their headers. Here all headers are read first, equal headers are
-parsed once, and then all elements are read into their final place.
+parsed once, and then all elements are read into the memory of the results.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_header
 from dalify.formats.files.compiled_files import close_file, file_size, open_file, read_part
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.paths import Paths
-from dalify.formats.files.positions import HAS_POSITIONS, OPEN_FLAGS
+from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS
 
-__all__ = ["read_uneven"]
+__all__ = ["read_ragged"]
 
-_HEAD_BYTES = 128  # what numpy.save writes for arrays of a few dimensions
-_FILES_AT_ONCE = 64  # that are open
+_HEAD_BYTES = 128  # size of the header that numpy.save writes for arrays of a few dimensions
+_FILES_AT_ONCE = 64  # maximum number of open files
 # Arrays share memory blocks up to this size; keeping one array alive keeps its whole block.
 _BLOCK_BYTES = 1 << 22
-_MAX_BYTES = 1 << 28  # of the arrays of a chunk; more is not faster
+_MAX_BYTES = 1 << 28  # of the arrays of a chunk; reading more in one call is not faster
 
 
 @njit(nogil=True, cache=True)
@@ -60,17 +60,17 @@ def _close_all(descriptors: Any) -> None:
             close_file(descriptors[file])
 
 
-def read_uneven(paths: Paths) -> list[NDArray[Any]] | None:
-    """Read whole arrays. The GIL is released during the read.
+def read_ragged(paths: Paths) -> list[NDArray[Any]] | None:
+    """Return the arrays of files. The GIL is released during the read.
 
     Args:
         paths: paths of N > 0 files.
 
     Returns:
-        N arrays, C-contiguous and of one dtype and number of dimensions; None if a file cannot be read, is damaged,
-        large or empty, or needs another order of its bytes or axes: then each must be read separately.
+        N C-contiguous arrays with the same dtype and number of dimensions; None if a file cannot be read, is damaged,
+        large or empty, or its byte order or axes have to be converted: then each file must be read separately.
     """
-    if not HAS_POSITIONS:
+    if not HAS_PREAD:
         return None
     arrays: list[NDArray[Any]] = []
     for first in range(0, len(paths), _FILES_AT_ONCE):
@@ -82,7 +82,7 @@ def read_uneven(paths: Paths) -> list[NDArray[Any]] | None:
 
 
 def _read_part(paths: Paths) -> list[NDArray[Any]] | None:
-    """Read a few files."""
+    """Return the arrays of a few files; see ``read_ragged``."""
     count = len(paths)
     descriptors, sizes = np.full(count, -1, np.int32), np.zeros(count, np.int64)
     heads = np.zeros((count, _HEAD_BYTES), np.uint8)
@@ -93,7 +93,7 @@ def _read_part(paths: Paths) -> list[NDArray[Any]] | None:
         if headers is None:
             return None
         offsets = np.array([header.offset for header in headers], np.int64)
-        arrays = _memory(headers)
+        arrays = _allocate(headers)
         addresses = np.array([array.__array_interface__["data"][0] for array in arrays], np.int64)
         return arrays if _read_all(descriptors, offsets, sizes - offsets, addresses) else None
     finally:
@@ -121,8 +121,8 @@ def _headers(heads: NDArray[np.uint8], sizes: list[int]) -> list[NumpyHeader] | 
     return headers if sum(sizes) <= _MAX_BYTES else None
 
 
-def _memory(headers: list[NumpyHeader]) -> list[NDArray[Any]]:
-    """Return memory for arrays: small ones share it."""
+def _allocate(headers: list[NumpyHeader]) -> list[NDArray[Any]]:
+    """Return uninitialized arrays; small arrays share a block of memory."""
     dtype = headers[0].native
     shapes = np.array([header.shape for header in headers], np.int64).reshape(len(headers), -1)
     offsets, total = places_in_block(shapes, dtype.itemsize)

@@ -1,0 +1,113 @@
+"""Computes the shapes of the results of samples of different shapes by one call of the rule.
+
+Most rules copy extents from their inputs, or set constants. Such a rule is called once, with placeholders for the
+extents that differ between samples. The placeholders in its result tell where each extent comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.data import Spec
+
+__all__ = ["TracedShapes", "trace_shapes", "varying_axes"]
+
+
+class _Extent:
+    """A placeholder for an extent. A rule that computes with it, or compares it, fails.
+
+    Attributes:
+        input_index: index of the input.
+        axis: axis of the input.
+    """
+
+    __slots__ = ("axis", "input_index")
+
+    def __init__(self, input_index: int, axis: int) -> None:
+        self.input_index = input_index
+        self.axis = axis
+
+    def _fail(self, *_: object) -> NoReturn:
+        raise TypeError("the rule depends on extents")
+
+    # Other operations of objects raise TypeError by default.
+    __eq__ = __hash__ = __bool__ = __format__ = __repr__ = _fail  # pyright: ignore[reportAssignmentType]
+
+
+class TracedShapes(NamedTuple):
+    """The results of a rule.
+
+    Attributes:
+        specs: specs of the outputs, without shapes.
+        sources: of each output and axis: the extent, or the input index and axis that it is copied from.
+    """
+
+    specs: tuple[Spec, ...]
+    sources: list[list[int | tuple[int, int]]]
+
+    def shapes(self, inputs: Sequence[NDArray[np.int64] | None], count: int) -> list[Any]:
+        """Return the shapes of each output: a tuple if they are equal, int64 ``[N, ndim]`` otherwise.
+
+        Args:
+            inputs: shapes of each input, int64 ``[N, ndim]``.
+            count: N.
+        """
+        found: list[Any] = []
+        for axes in self.sources:
+            if all(isinstance(source, int) for source in axes):
+                found.append(tuple(axes))
+                continue
+            shapes = np.empty((count, len(axes)), np.int64)
+            for axis, source in enumerate(axes):
+                if isinstance(source, int):
+                    shapes[:, axis] = source
+                else:
+                    given = inputs[source[0]]
+                    assert given is not None, "dalify bug: an extent of an absent input"
+                    shapes[:, axis] = given[:, source[1]]
+            found.append(shapes)
+        return found
+
+
+def varying_axes(shapes: NDArray[np.int64]) -> tuple[int | None, ...]:
+    """Return the extents that all samples have, None for the others, from int64 ``[N, ndim]``."""
+    differs = (shapes != shapes[0]).any(0).tolist()
+    return tuple(None if other else extent for extent, other in zip(shapes[0].tolist(), differs, strict=True))
+
+
+def trace_shapes(
+    rule: Callable[[tuple[Spec | None, ...]], tuple[Spec, ...]],
+    inputs: Sequence[Spec | None],
+    extents: Sequence[tuple[int | None, ...] | None],
+) -> TracedShapes | None:
+    """Return the shapes of results as a function of the shapes of inputs; None if the rule computes with extents.
+
+    Args:
+        rule: returns the specs of the outputs.
+        inputs: specs of the inputs without shapes.
+        extents: see ``varying_axes``, for each input.
+    """
+    given: list[Any] = []
+    for index, (spec, known) in enumerate(zip(inputs, extents, strict=True)):
+        if spec is None or known is None:
+            given.append(None)
+            continue
+        shape: Any = tuple(_Extent(index, axis) if extent is None else extent for axis, extent in enumerate(known))
+        given.append(spec.replace(shape=shape))
+    try:
+        results = rule(tuple(given))
+    except Exception:  # any error that placeholders cause; an error of the user is raised again for its sample
+        return None
+    sources: list[list[int | tuple[int, int]]] = []
+    for result in results:
+        if result.shape is None:
+            return None
+        axes: list[Any] = list(result.shape)
+        if not all(isinstance(extent, (int, np.integer, _Extent)) for extent in axes):
+            return None
+        sources.append([(x.input_index, x.axis) if isinstance(x, _Extent) else int(x) for x in axes])
+    return TracedShapes(tuple(result.replace(shape=None) for result in results), sources)

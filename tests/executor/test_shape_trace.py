@@ -1,0 +1,102 @@
+"""Shapes of results of ragged chunks: rules that only copy extents run once, others for each sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dalify
+from dalify import fn
+from dalify.base.errors import DalifyError
+from dalify.data import DALIDataType, Spec
+from dalify.executor.shape_trace import trace_shapes, varying_axes
+from dalify.registry import catalog
+
+SHAPES = np.array([[4, 7, 3], [5, 7, 3], [6, 7, 3]], np.int64)
+OPEN = Spec(DALIDataType.UINT8, 3, "HWC")
+
+
+def traced(rule: Callable[[Spec], Spec], shapes: np.ndarray = SHAPES) -> Any:
+    found = trace_shapes(lambda specs: (rule(specs[0]),), [OPEN], [varying_axes(shapes)])  # pyright: ignore
+    return None if found is None else found.shapes([shapes], len(shapes))[0]
+
+
+def test_varying_axes() -> None:
+    assert varying_axes(SHAPES) == (None, 7, 3)
+    assert varying_axes(SHAPES[:1]) == (4, 7, 3)
+
+
+def test_extents_that_are_copied() -> None:
+    np.testing.assert_array_equal(traced(lambda x: x), SHAPES)
+    np.testing.assert_array_equal(traced(lambda x: x.replace(dtype=DALIDataType.FLOAT)), SHAPES)
+    swapped = traced(lambda x: x.replace(shape=(x.shape[1], x.shape[0], 1, x.shape[0])))  # pyright: ignore
+    np.testing.assert_array_equal(swapped, np.array([[7, h, 1, h] for h in (4, 5, 6)]))
+    assert traced(lambda x: x.replace(shape=(x.shape[1] * 2, 9))) == (14, 9)  # pyright: ignore
+
+
+COMPUTED: dict[str, Callable[[Any], Any]] = {
+    "sum": lambda shape: (shape[0] + 1,),
+    "product": lambda shape: (2 * shape[0],),
+    "comparison": lambda shape: (1 if shape[0] < 5 else 2,),
+    "equality": lambda shape: (1 if shape[0] == 5 else 2,),
+    "truth": lambda shape: (1 if shape[0] else 2,),
+    "maximum": lambda shape: (max(shape[0], 5),),
+    "membership": lambda shape: (1 if 5 in shape else 2,),
+    "float": lambda shape: (int(np.float32(shape[0])),),
+    "numpy": lambda shape: tuple(np.array(shape) + 1),
+    "dictionary": lambda shape: ({4: 1}.get(shape[0], 2),),
+    "range": lambda shape: (len(range(shape[0])),),
+    "text": lambda shape: (len(f"{shape[0]}"),),
+    "unknown": lambda shape: None,
+}
+
+
+@pytest.mark.parametrize("compute", COMPUTED.values(), ids=COMPUTED)
+def test_rules_that_compute_with_extents_run_for_each_sample(compute: Callable[[Any], Any]) -> None:
+    assert traced(lambda x: Spec(x.dtype, shape=compute(x.shape)) if compute(x.shape) else x.replace(ndim=2)) is None
+
+
+def test_one_call_of_the_rule_for_any_number_of_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    operator = catalog.find("color_twist")
+    rule = operator.rule
+
+    def counted(x: Spec, **arguments: Any) -> Any:
+        calls.append(x.shape)
+        return rule(x, **arguments)
+
+    random = np.random.default_rng(1)
+
+    @dalify.pipeline_def(batch_size=12, num_threads=1, device_id=None)
+    def graph() -> Any:
+        images = fn.external_source(
+            lambda: [np.ones((*random.integers(1, 50, 2), 3), np.uint8) for _ in range(12)],
+            layout="HWC",
+            ndim=3,
+            dtype=dalify.types.UINT8,
+        )
+        return images, fn.color_twist(images, brightness=2.0)
+
+    with graph() as pipe:
+        pipe.build()
+        monkeypatch.setattr(operator, "rule", counted)
+        for _ in range(20):
+            before, after = pipe.run()
+            for n in range(12):
+                np.testing.assert_array_equal(after.at(n), np.asarray(before.at(n)) * 2)
+    assert len(calls) < 30
+
+
+def test_an_error_of_one_shape_names_its_sample() -> None:
+    @dalify.pipeline_def(batch_size=3, num_threads=1, device_id=None)
+    def graph() -> Any:
+        images = fn.external_source(
+            lambda: [np.ones((4, 5 + n, 2 if n == 1 else 3), np.uint8) for n in range(3)], layout="HWC"
+        )
+        return fn.color_twist(images, brightness=2.0)
+
+    with graph() as pipe, pytest.raises(DalifyError, match="sample 1 of the batch"):
+        pipe.run()
