@@ -10,6 +10,7 @@ from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.rows import Rows
 from dalify.kernels.arrays.frozen import read_only
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.boxes.box_rows import box_rows
 from dalify.registry import PerSample, Spec, operator
 
@@ -68,7 +69,7 @@ def _(out: Rows, x: Rows, *, horizontal: np.ndarray, vertical: np.ndarray, ltrb:
 def _(out: Rows, x: Rows, *, horizontal: np.ndarray, vertical: np.ndarray, ltrb: bool) -> None:
     boxes, starts = box_rows(x)
     sample = np.repeat(np.arange(len(x)), np.diff(starts))
-    flips = torch.as_tensor((np.stack([horizontal, vertical], axis=1) != 0)[sample], device=boxes.device)
+    flips = uploaded((np.stack([horizontal, vertical], axis=1) != 0)[sample], boxes.device)
     start, end = boxes[:, :2], boxes[:, 2:]
     flipped = (1 - end, 1 - start) if ltrb else (1 - start - end, end)
     both = [torch.where(flips, new, old) for new, old in zip(flipped, (start, end), strict=True)]

@@ -6,10 +6,10 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.errors import DTypeError, ShapeError
-from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.rows import Rows
 from dalify.kernels.arrays.frozen import read_only
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.boxes.box_rows import box_rows
 from dalify.registry import PerSample, Spec, operator
 
@@ -79,5 +79,5 @@ def _(out: Rows, x: Rows, *, ltrb: bool, paste_x: np.ndarray, paste_y: np.ndarra
     moved = np.minimum(np.stack([paste_x, paste_y], axis=1) * (1 - scale), 1 - scale)
     shift = np.concatenate([moved, moved if ltrb else np.zeros_like(moved)], axis=1)
     sample = np.repeat(np.arange(len(x)), np.diff(starts))
-    scales, shifts = (torch.as_tensor(item[sample], device=boxes.device) for item in (scale, shift))
+    scales, shifts = (uploaded(item[sample], boxes.device) for item in (scale, shift))
     box_rows(out)[0].copy_(boxes * scales + shifts)

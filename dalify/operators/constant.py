@@ -11,6 +11,7 @@ from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.axes import check_layout
 from dalify.kernels.arrays.convert import saturate_cast
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator
 
 
@@ -69,4 +70,4 @@ def _(out: np.ndarray, *, fdata: tuple[float, ...] | None, idata: tuple[int, ...
 @constant.gpu
 def _(out: torch.Tensor, *, fdata: tuple[float, ...] | None, idata: tuple[int, ...] | None, out_spec: Spec) -> None:
     assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its output"
-    out.copy_(torch.tensor(_value(out_spec.shape, out_spec.dtype.numpy, fdata, idata).copy()))
+    out.copy_(uploaded(_value(out_spec.shape, out_spec.dtype.numpy, fdata, idata), out.device))

@@ -12,6 +12,7 @@ from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.rows import Rows
 from dalify.kernels.arrays.frozen import read_only
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import PerSample, Spec, operator
 
 _PERIOD = 48  # a multiple of 1, 2 and 3 coordinates, and of the elements in a vector
@@ -128,6 +129,6 @@ def _(
     values, axes = x.values, _columns(layout, x.values.shape[1])
     flips = np.stack([flip_x, flip_y, flip_z], axis=1)[:, axes] != 0
     doubled = 2 * np.stack([center_x, center_y, center_z], axis=1)[:, axes]
-    row = torch.as_tensor(x.sample_of_row(), device=values.device)
-    flipped = torch.as_tensor(doubled, device=values.device)[row] - values
-    out.values.copy_(torch.where(torch.as_tensor(flips, device=values.device)[row], flipped, values))
+    row = uploaded(x.sample_of_row(), values.device)
+    flipped = uploaded(doubled, values.device)[row] - values
+    out.values.copy_(torch.where(uploaded(flips, values.device)[row], flipped, values))

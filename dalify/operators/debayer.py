@@ -26,6 +26,7 @@ from dalify.kernels.images.frames import (
     per_frame_of_samples,
     visual_layout,
 )
+from dalify.kernels.images.vng_torch import demosaic_vng_torch
 from dalify.registry import PerSample, Spec, Vectors, operator
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ _TILES = {(0, 0): "BG", (0, 1): "GB", (1, 0): "GR", (1, 1): "RG"}
 _ENDINGS = {"bilinear_ocv": "2RGB", "edgeaware_ocv": "2RGB_EA", "vng_ocv": "2RGB_VNG", "gray_ocv": "2GRAY"}
 # Below this extent OpenCV returns a black image: no pixel has neighbors on all sides.
 _MIN_EXTENT = 4
+# Below this extent OpenCV computes `vng_ocv` like `bilinear_ocv`.
+_MIN_VNG_EXTENT = 8
 _MARGIN = 2  # even, so that the mosaic continues in the mirrored border
 _RED, _GREEN, _BLUE = 4899, 9617, 1868  # weights of gray times 2**14, ITU-R BT.601
 
@@ -190,25 +193,9 @@ def _(out: DeviceSamples, x: DeviceSamples, *, algorithm: str | None, blue_posit
     _check_positions(rows, np.arange(len(x)) if owners is None else owners)
     target = folded_frames(out, "FHWC" if layout.startswith("F") else "HWC")
     source = source.reshaped(source.shapes[:, :2])
-    if algorithm == "vng_ocv":  # branches per pixel over eight directions: left to OpenCV, on the host
-        _demosaic_on_host(target, source, rows)
-        return
     padded = DeviceSamples.empty(source.shapes + 2 * _MARGIN, source.dtype, source.device)
     bordered_samples_torch(padded, source, np.full_like(source.shapes, -_MARGIN), "reflect_101")
     _demosaic_padded(target, padded, algorithm=algorithm or "bilinear_ocv", blue=(1 + rows) % 2)
-
-
-def _demosaic_on_host(out: DeviceSamples, x: DeviceSamples, positions: np.ndarray) -> None:
-    mosaics = DeviceSamples(x.block.cpu(), x.offsets, x.shapes).tensors()
-    images = np.zeros(out.block.numel(), np.uint8)
-    for tensor, start, position in zip(mosaics, out.offsets.tolist(), positions.tolist(), strict=True):
-        mosaic = tensor.numpy()
-        if min(mosaic.shape) < _MIN_EXTENT:
-            result = _demosaic(_add_border(mosaic), "vng_ocv", position)[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
-        else:
-            result = _demosaic(mosaic, "vng_ocv", position)
-        images[start : start + result.size] = result.reshape(-1)
-    out.block.copy_(uploaded(images, out.device))
 
 
 @on_padded
@@ -235,6 +222,11 @@ def _demosaic_padded(out: Tensor, x: Tensor, *, algorithm: str, blue: np.ndarray
     rows = torch.arange(height, device=x.device)[None, :, None] % 2 == parity[:, 0, None, None]
     columns = torch.arange(width, device=x.device)[None, None, :] % 2 == parity[:, 1, None, None]
     is_blue, is_red = rows & columns, ~rows & ~columns
+    sizes = extents - 2 * _MARGIN
+    is_large = sizes.min(axis=1) >= _MIN_VNG_EXTENT
+    if algorithm == "vng_ocv" and is_large.all():
+        out.copy_(demosaic_vng_torch(padded, rows, columns))
+        return
     if algorithm == "gray_ocv":
         # All sums are in quarters, so that nothing is rounded before the colors are weighted.
         beside, upright, cross = 2 * (left + right), 2 * (above + below), left + right + above + below
@@ -262,11 +254,13 @@ def _demosaic_padded(out: Tensor, x: Tensor, *, algorithm: str, blue: np.ndarray
         result = torch.stack([red, green, blues], dim=-1)
     if algorithm != "default_npp":
         # OpenCV copies the colors of the border pixels from their inner neighbors.
-        sizes = extents - 2 * _MARGIN
         inset = (sizes.min(axis=1) >= _MIN_EXTENT).astype(np.int64)[:, None]
         row, column = (
             uploaded(np.clip(np.arange(length), inset, sizes[:, axis, None] - 1 - inset), x.device)
             for axis, length in enumerate((height, width))
         )
         result = result[torch.arange(len(x), device=x.device)[:, None, None], row[:, :, None], column[:, None, :]]
+    if algorithm == "vng_ocv" and is_large.any():
+        large = uploaded(is_large, x.device)[:, None, None, None]
+        result = torch.where(large, demosaic_vng_torch(padded, rows, columns), result)
     out.copy_(result)

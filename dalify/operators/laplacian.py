@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
-from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
-from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
-from dalify.kernels.images.convolve import convolve_axes, convolve_samples_torch, data_axes
+from dalify.kernels.arrays.convert import saturate_cast
+from dalify.kernels.images.convolve import convolve_axes, data_axes, sum_convolutions_torch
 from dalify.kernels.images.frames import flat_frames, folded_frames, frame_count
 from dalify.registry import PerSample, Vectors, operator
 
@@ -166,12 +165,4 @@ def _(
     frames = [frame_count(layout, shape) for shape in x.shapes.tolist()]
     terms = _terms(frames, axes, scale, smoothing_size, window_size, normalized_kernel)
     source, target = folded_frames(x, layout), folded_frames(out, layout)
-    total: torch.Tensor | None = None
-    for kernels in terms:
-        block = torch.empty(target.block.shape, dtype=torch.float32, device=x.device)
-        dense = None if target.dense is None else block.reshape(target.dense.shape)
-        part = DeviceSamples(block, target.offsets, target.shapes, dense)
-        convolve_samples_torch(part, source, kernels, first - layout.startswith("F"))
-        total = block if total is None else total.add_(block)
-    assert total is not None, "dalify bug: a Laplacian without axes"
-    saturate_cast_torch(out.block, total)
+    sum_convolutions_torch(target, source, terms, first - layout.startswith("F"))

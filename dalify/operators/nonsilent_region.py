@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.audio.loudness import nonsilent_regions
 from dalify.registry import Parameters, Spec, operator
 
@@ -85,7 +88,11 @@ def nonsilent_region(x: Spec, /, *, silence: Silence) -> tuple[Spec, Spec]:
 def _(begin: Samples, length: Samples, x: Samples, *, silence: Silence) -> None:
     assert begin.dense is not None, "dalify bug: numbers that are not in one array"
     assert length.dense is not None, "dalify bug: numbers that are not in one array"
-    begin.dense[...], length.dense[...] = nonsilent_regions(
+    begin.dense[...], length.dense[...] = _regions(x, silence)
+
+
+def _regions(x: Samples, silence: Silence) -> tuple[np.ndarray, np.ndarray]:
+    return nonsilent_regions(
         x,
         cutoff_db=silence.cutoff_db,
         reference_power=silence.reference_power,
@@ -94,15 +101,12 @@ def _(begin: Samples, length: Samples, x: Samples, *, silence: Silence) -> None:
     )
 
 
-@nonsilent_region.gpu
-def _(begin: torch.Tensor, length: torch.Tensor, x: torch.Tensor, *, silence: Silence) -> None:
-    # On the CPU, as in DALI: a sliding sum is sequential, and the results must be the same on both devices.
-    regions = nonsilent_regions(
-        Samples.of_dense(x.cpu().contiguous().numpy()),
-        cutoff_db=silence.cutoff_db,
-        reference_power=silence.reference_power,
-        reset_interval=silence.reset_interval,
-        window_length=silence.window_length,
-    )
-    for target, values in zip((begin, length), regions, strict=True):
-        target.copy_(torch.from_numpy(values))
+@nonsilent_region.gpu_samples
+def _(begin: DeviceSamples, length: DeviceSamples, x: DeviceSamples, *, silence: Silence) -> None:
+    # On the CPU: the rounding of the sliding sum depends on the order of the additions, and the results must be the
+    # same on both devices. The host waits once for a chunk.
+    block = x.block.cpu().numpy()
+    addresses = x.offsets * block.itemsize + block.__array_interface__["data"][0]
+    found = uploaded(np.stack(_regions(Samples(addresses, x.shapes, block.dtype, block), silence)), x.device)
+    begin.block.copy_(found[0])
+    length.block.copy_(found[1])

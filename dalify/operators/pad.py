@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
 from dalify.base.limits import check_shape
+from dalify.base.optional import torch
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.arrays.gather import copy_window, copy_window_torch
-from dalify.kernels.arrays.windows_torch import window_samples_torch
+from dalify.kernels.arrays.windows_torch import pad_samples_torch, window_samples_torch
 from dalify.registry import Memory, PerSample, Spec, Vectors, operator
 
 _SMALL_BYTES = 1 << 15
@@ -113,26 +113,57 @@ def _(
     shapes = _padded_shapes(x, axes, axis_names, shape, align)
     count = len(shapes)
     assert x.ndim is not None, "dalify bug: a batch without a number of dimensions"
-    copy: Any = copy_window if x.device == "cpu" else copy_window_torch
     # As in DALI, which truncates fractions here, unlike in other operators.
     fills = fill_value if x.dtype.is_float else np.trunc(fill_value)
+    if x.device == "gpu":
+        return _padded_torch(x, shapes, fills, memory)
     results = memory(0, count, shapes[0]) if len(set(shapes)) == 1 else None
     if results is not None and x.dense is not None and (fills == fills[0]).all():
-        copy(results, x.dense, np.zeros((count, x.ndim), np.int64), fill=fills[0])
-        return results
-    if results is not None and x.device == "gpu" and math.prod(results.shape) and (fills == fills[0]).all():
-        target, source = DeviceSamples.of_dense(results), DeviceSamples.of_batch(x)
-        window_samples_torch(target, source, np.zeros((count, x.ndim), np.int64), fill=fills[0])
+        copy_window(results, x.dense, np.zeros((count, x.ndim), np.int64), fill=fills[0])
         return results
     if results is None:
         results = [memory(n, 1, extents)[0, ...] for n, extents in enumerate(shapes)]
     begin = np.zeros((1, x.ndim), np.int64)
-    values = np.empty(count, x.dtype.numpy)
-    saturate_cast(values, fills)
+    values = _converted(fills, x)
     for n, (sample, result) in enumerate(zip(x.samples, results, strict=True)):
-        if x.device == "cpu" and result.nbytes < _SMALL_BYTES:  # filling everything is faster than computing the border
+        if result.nbytes < _SMALL_BYTES:  # filling everything is faster than computing the border
             result[...] = values[n]
             result[tuple(slice(extent) for extent in sample.shape)] = sample
         else:
-            copy(result[None], sample[None], begin, fill=fills[n])
+            copy_window(result[None], sample[None], begin, fill=fills[n])
     return results
+
+
+def _converted(fills: np.ndarray, x: Batch) -> np.ndarray:
+    """Return fill values in the element type of the data."""
+    values = np.empty(len(fills), x.dtype.numpy)
+    saturate_cast(values, fills)
+    return values
+
+
+def _padded_torch(x: Batch, shapes: list[tuple[int, ...]], fills: np.ndarray, memory: Memory) -> Any:
+    """Return the results on the device, computed together."""
+    count = len(shapes)
+    is_one_fill = bool((fills == fills[0]).all())
+    results: Any = memory(0, count, shapes[0]) if len(set(shapes)) == 1 else None
+    if results is not None and x.dense is not None and is_one_fill:
+        copy_window_torch(results, x.dense, np.zeros((count, len(shapes[0])), np.int64), fill=fills[0])
+        return results
+    source = DeviceSamples.of_batch(x)
+    if results is None:
+        target = DeviceSamples.empty(np.array(shapes, np.int64), source.dtype, source.device)
+    else:
+        target = DeviceSamples.of_dense(results)
+    filled = np.flatnonzero(target.shapes.all(1))
+    if len(filled) < count:
+        kept, given, fills = target.take(filled), source.take(filled), fills[filled]
+    else:
+        kept, given = target, source
+    if len(filled) and (is_one_fill or target.ndim == 0):
+        window_samples_torch(kept, given, np.zeros_like(kept.shapes), fill=fills[0])
+    elif len(filled):
+        pad_samples_torch(kept, given, _converted(fills, x))
+    if results is not None:
+        return results
+    ragged = target.block.view(torch.uint8), target.offsets * x.dtype.numpy.itemsize, target.shapes
+    return Batch(None, None, x.layout, "gpu", x.origins, x.dtype, ragged)

@@ -7,6 +7,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.audio import spectrum
 from dalify.registry import Spec, operator
 
@@ -64,7 +65,9 @@ def _(out: np.ndarray, x: np.ndarray, *, axis: int, nfft: int | None, power: int
     spectrum.power_spectrum(out, x, chosen, length=_length(nfft, x.shape[chosen]), power=power)
 
 
-@power_spectrum.gpu
-def _(out: torch.Tensor, x: torch.Tensor, *, axis: int, nfft: int | None, power: int) -> None:
+@power_spectrum.gpu_samples
+@on_padded
+def _(out: torch.Tensor, x: torch.Tensor, *, axis: int, nfft: int | None, power: int, extents: np.ndarray) -> None:
     chosen = x.ndim - 1 if axis < 0 else axis + 1
-    spectrum.power_spectrum_torch(out, x, chosen, length=_length(nfft, x.shape[chosen]), power=power)
+    length = None if nfft is None or nfft < 1 else nfft
+    spectrum.power_spectrum_torch(out, x, chosen, length=length, power=power, extents=extents)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DTypeError, ShapeError
-from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.parameter_groups.random_crop import RandomCrop
 from dalify.registry import Spec, operator
 
@@ -64,6 +64,6 @@ def _(anchor: np.ndarray, extents: np.ndarray, shape: np.ndarray, *, draws: Any,
 def _(anchor: Any, extents: Any, shape: Any, *, draws: Any, random_crop: RandomCrop) -> None:
     # A sequential search over a few numbers: faster on the CPU than one kernel launch per attempt.
     windows = random_crop.windows(shape.cpu().numpy()[:, :2].astype(np.int64), draws)
-    found = torch.as_tensor(windows, device=anchor.device)
+    found = uploaded(windows, anchor.device)
     anchor.copy_(found[:, :2])
     extents.copy_(found[:, 2:])

@@ -6,6 +6,7 @@ import numpy as np
 
 from dalify.base.errors import IndexingError, ShapeError
 from dalify.base.optional import torch
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import VARIES, Shaping, Spec, operator
 
 
@@ -47,4 +48,4 @@ def _(out: np.ndarray, x: np.ndarray, *, new_order: np.ndarray) -> None:
 
 @sequence_rearrange.gpu
 def _(out: torch.Tensor, x: torch.Tensor, *, new_order: np.ndarray) -> None:
-    out.copy_(x.index_select(1, torch.tensor(new_order[0], dtype=torch.int64, device=x.device)))
+    out.copy_(x.index_select(1, uploaded(new_order[0], x.device, np.int64)))

@@ -7,6 +7,7 @@ import numpy as np
 from dalify.base.errors import IntegerRangeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator
 
 
@@ -41,4 +42,4 @@ def _(out: np.ndarray, _x: np.ndarray, *, spec: Spec) -> None:
 
 @shapes.gpu
 def _(out: torch.Tensor, _x: torch.Tensor, *, spec: Spec) -> None:
-    out[...] = torch.tensor(spec.shape, dtype=out.dtype, device=out.device)
+    out[...] = uploaded(spec.shape, out.device, np.int64)

@@ -16,6 +16,7 @@ from dalify.base.errors import (
     ShapeError,
 )
 from dalify.base.optional import torch
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator
 
 
@@ -175,7 +176,7 @@ def _take_torch(x: torch.Tensor, index: tuple[Any, ...]) -> torch.Tensor:
     for item in index:
         if isinstance(item, slice) and item.step is not None and item.step < 0:
             order = range(*item.indices(x.shape[axis]))
-            x = x.index_select(axis, torch.tensor(list(order), dtype=torch.int64, device=x.device))
+            x = x.index_select(axis, uploaded(list(order), x.device, np.int64))
             result.append(slice(None))
         else:
             result.append(item)

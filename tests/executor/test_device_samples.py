@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -30,9 +31,9 @@ def _rotation(image: Any) -> Any:
 
 
 def _mosaic(image: Any) -> Any:
-    """Return gray images of even extents."""
-    gray = fn.color_space_conversion(image, image_type=types.RGB, output_type=types.GRAY)
-    doubled = fn.cat(gray, gray, axis=0)
+    """Return images of one channel and even extents, the same on both devices."""
+    plane = image[:, :, :1]
+    doubled = fn.cat(plane, plane, axis=0)
     return fn.cat(doubled, doubled, axis=1)
 
 
@@ -76,6 +77,9 @@ OPERATIONS: dict[str, Operation] = {
     "filter, valid": lambda x: fn.filter(x, FILTER, mode="valid"),
     "filter, planar": lambda x: fn.filter(fn.transpose(x, perm=[2, 0, 1]), FILTER, border="clamp"),
     "laplacian": lambda x: fn.laplacian(x, window_size=[5, 3], dtype=types.FLOAT),
+    "laplacian, several windows": lambda x: fn.laplacian(
+        x, window_size=[5, 9], smoothing_size=[3, 7], dtype=types.FLOAT, normalized_kernel=True
+    ),
     "laplacian, planar": lambda x: fn.laplacian(fn.transpose(x, perm=[2, 0, 1]), smoothing_size=1),
     "dilate": lambda x: fn.experimental.dilate(x, mask_size=[6, 3], anchor=[4, 0]),
     "dilate, planar": lambda x: fn.experimental.dilate(
@@ -87,6 +91,7 @@ OPERATIONS: dict[str, Operation] = {
     "median_blur, planar": lambda x: fn.experimental.median_blur(fn.transpose(x, perm=[2, 0, 1]), window_size=3),
     "debayer": lambda x: fn.debayer(_mosaic(x), blue_position=[1, 0]),
     "debayer, edges": lambda x: fn.debayer(_mosaic(x), blue_position=[0, 1], algorithm="edgeaware_ocv"),
+    "debayer, directions": lambda x: fn.debayer(_mosaic(x), blue_position=[0, 1], algorithm="vng_ocv"),
     "debayer to gray": lambda x: fn.debayer(_mosaic(x), blue_position=0, algorithm="gray_ocv"),
     "debayer, derivatives": lambda x: fn.debayer(_mosaic(x), blue_position=1, algorithm="default_npp"),
     "clahe": lambda x: fn.clahe(x, tiles_x=4, tiles_y=3, clip_limit=2.0),
@@ -153,6 +158,8 @@ OPERATIONS: dict[str, Operation] = {
     "warp_perspective, gray": lambda x: _perspective(x[:, :, 0], border_mode="replicate"),
     "multi_paste": lambda x: fn.multi_paste(x, fn.flip(x), output_size=[60, 60], out_anchors=[0, 0, 9, 7]),
     "multi_paste of planes": lambda x: fn.multi_paste(x[:, :, :1], output_size=[50, 41], dtype=types.INT16),
+    "pad to multiples": lambda x: fn.pad(x, axes=[0, 1], shape=[1, 1], align=[8, 16], fill_value=7.6),
+    "pad to several sizes, with floats": lambda x: fn.pad(fn.cast(x, dtype=types.FLOAT), shape=1, align=[7, 5, 4]),
     "cast_like": lambda x: fn.cast_like(x, np.int32(1)),
     "copy": fn.copy,
     "full_like": lambda x: fn.full_like(x, np.array([1, 2, 300])),
@@ -169,6 +176,10 @@ RANDOM_OPERATIONS: dict[str, Operation] = {
         in_anchors_rel=[0.1, 0.2] * 3,
         out_anchors_rel=[0.0, 0.0, 0.1, 0.2, 0.0, 0.0],
         dtype=types.UINT8,
+    ),
+    "pad": lambda x: fn.pad(x, axes=[0, 1], fill_value=9),
+    "pad with a value for each": lambda x: fn.pad(
+        fn.cast(x, dtype=types.UINT16), shape=1, align=[7, 5, 4], fill_value=fn.random.uniform(range=[-9, 999], seed=4)
     ),
     "sphere, nearest, some images": lambda x: fn.sphere(x, mask=fn.random.coin_flip(seed=4)),
 }
@@ -290,6 +301,32 @@ def test_launches_do_not_grow_with_samples(name: str, monkeypatch: pytest.Monkey
     launches(ALL_OPERATIONS[name], given, monkeypatch)  # uploads tables that stay on the device
     few = launches(ALL_OPERATIONS[name], given * 3, monkeypatch)
     many = launches(ALL_OPERATIONS[name], given * 8, monkeypatch)
+    assert few
+    assert sorted(many) == sorted(few)
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+def test_a_sum_of_derivatives_adds_borders_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    module = importlib.import_module("dalify.kernels.images.convolve")
+    border = module.bordered_samples_torch
+
+    def counted(out: DeviceSamples, *arguments: Any) -> None:
+        calls.append(len(out))
+        border(out, *arguments)
+
+    monkeypatch.setattr(module, "bordered_samples_torch", counted)
+    results(lambda x: fn.laplacian(x, window_size=[5, 3], smoothing_size=[3, 7]), images(3))
+    assert calls == [3]
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+def test_launches_do_not_grow_with_regions_above_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = images(3)
+    few, many = (
+        launches(lambda x, ids=ids: fn.multi_paste(x, in_ids=ids, output_size=[40, 40]), given, monkeypatch)
+        for ids in ([0, 1], [0, 1, 2, 0, 1, 2])
+    )
     assert few
     assert sorted(many) == sorted(few)
 

@@ -62,6 +62,13 @@ SOUNDS: dict[str, Operation] = {
     "audio_resample of channels": lambda x: fn.audio_resample(
         fn.stack(x, x * 0.5, axis=1), in_rate=8000.0, out_rate=5512.5
     ),
+    "nonsilent_region": lambda x: fn.stack(*fn.nonsilent_region(x, cutoff_db=-1.5, window_length=64)),
+    "nonsilent_region of integers": lambda x: fn.stack(
+        *fn.nonsilent_region(fn.cast(x * 1000.0, dtype=types.INT16), cutoff_db=-2.0, window_length=50)
+    ),
+    "power_spectrum": fn.power_spectrum,
+    "power_spectrum of one length": lambda x: fn.power_spectrum(x, nfft=500, power=1),
+    "power_spectrum along an axis": lambda x: fn.power_spectrum(fn.stack(x, x * x, axis=1), axis=0, power=1),
     "preemphasis_filter": fn.preemphasis_filter,
     "preemphasis_filter, reflected": lambda x: fn.preemphasis_filter(x, border="reflect", preemph_coeff=0.8),
 }

@@ -17,6 +17,7 @@ from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def copy_window_torch(out: Tensor, x: Tensor, anchor: np.ndarray, *, fill: np.nd
 def _copy_torch(out: Tensor, x: Tensor, anchor: np.ndarray, fill: np.ndarray | float) -> None:
     inside, place, is_whole = _overlap(anchor, tuple(out.shape), tuple(x.shape))
     if not is_whole:
-        value = torch.as_tensor(np.array(fill, np.float64), device=out.device)
+        value = uploaded(fill, out.device, np.float64)
         saturate_cast_torch(out, value.expand(out.shape))
     _convert_torch(out[inside], x[place])
 
@@ -255,7 +256,7 @@ def copy_bordered_window(out: Any, x: Any, anchor: np.ndarray, border: str) -> N
             if isinstance(part, np.ndarray):
                 part = part.take(places, axis)
             else:
-                part = part.index_select(axis, torch.as_tensor(places, device=part.device))
+                part = part.index_select(axis, uploaded(places, part.device))
         if isinstance(part, np.ndarray):
             _convert(out[n], part)
         else:

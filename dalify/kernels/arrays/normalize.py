@@ -289,7 +289,7 @@ def _measured(group: Any, axes: Sequence[int], center: np.ndarray | None) -> tup
     if isinstance(group, np.ndarray):
         means, squares, count = deviations(group, axes, center)
     else:
-        tensor = None if center is None else torch.tensor(center, device=group.device)
+        tensor = None if center is None else uploaded(center, group.device)
         found = deviations_torch(group, axes, tensor)
         means, squares, count = found[0].cpu().numpy(), found[1].cpu().numpy(), found[2]
         assert isinstance(count, int), "dalify bug: samples of several shapes in a group"

@@ -25,6 +25,7 @@ __all__ = [
     "flip_samples_torch",
     "joined_samples_torch",
     "moved_torch",
+    "pad_samples_torch",
     "transpose_samples_torch",
     "window_samples_torch",
 ]
@@ -69,6 +70,20 @@ def window_samples_torch(
     where = grid.whole(inside)
     other = grid.whole(values) if fills.size > 1 else values
     target.copy_(torch.where(where, target, other))
+
+
+def pad_samples_torch(out: DeviceSamples, x: DeviceSamples, fills: np.ndarray) -> None:
+    """Copy samples to the front of larger ones.
+
+    Args:
+        out: output; none is empty.
+        x: with the same number of dimensions and the same element type.
+        fills: value behind each sample, [N], of the element type.
+    """
+    grid = Grid(out, x, out.ndim)
+    values = movable_torch(grid.read(x, grid.sources(x, grid.limited(x, grid.coordinates))))
+    fill = grid.of_sample(movable_torch(uploaded(fills, out.device)))
+    movable_torch(out.block).copy_(grid.whole(torch.where(grid.inside(x, grid.coordinates), values, fill)))
 
 
 def bordered_samples_torch(out: DeviceSamples, x: DeviceSamples, anchor: np.ndarray, border: str) -> None:

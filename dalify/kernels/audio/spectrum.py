@@ -6,6 +6,7 @@ copies the results back.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
+from dalify.kernels.arrays.padding_torch import inside_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.audio.fourier import LANES, spectrum_of_lanes, transform_of, weighted_transpose
 
@@ -270,6 +272,50 @@ def power_spectrum(out: np.ndarray, x: np.ndarray, axis: int, *, length: int, po
         target[...] = spectra
 
 
-def power_spectrum_torch(out: torch.Tensor, x: torch.Tensor, axis: int, *, length: int, power: int) -> None:
-    """`power_spectrum` for torch tensors on any device."""
-    out.copy_(_powers_torch(torch.fft.rfft(x, length, dim=axis), power))
+def power_spectrum_torch(
+    out: torch.Tensor, x: torch.Tensor, axis: int, *, length: int | None, power: int, extents: np.ndarray
+) -> None:
+    """`power_spectrum` for torch tensors on any device, of signals of different lengths.
+
+    Args:
+        out: as in `power_spectrum`; bins behind those of a signal may have any values.
+        x: signals, padded to one length.
+        axis: as in `power_spectrum`.
+        length: as in `power_spectrum`; None: the length of each signal.
+        power: as in `power_spectrum`.
+        extents: shapes of the signals without padding, int64 [N, ndim].
+    """
+    inside = inside_torch(x, extents, (axis - 1,))
+    if inside is not None:
+        x = x.masked_fill(~inside, 0)
+    signals = x.movedim(axis, -1)
+    if length is None and inside is not None:
+        spectrum = _own_spectra_torch(signals, extents[:, axis - 1], out.shape[axis])
+    else:
+        spectrum = torch.fft.rfft(signals, length)
+    out.copy_(_powers_torch(spectrum, power).movedim(-1, axis))
+
+
+def _own_spectra_torch(x: torch.Tensor, lengths: np.ndarray, bins: int) -> torch.Tensor:
+    """Return spectra of signals of different lengths, up to a phase, by Bluestein's algorithm.
+
+    With ``2 k n = k * k + n * n - (k - n) ** 2`` the transform of a signal is the convolution of its products with a
+    chirp and the conjugate chirp. So one length serves all signals, and only the chirps differ. In float64, since the
+    three transforms round more than one.
+
+    Args:
+        x: signals, 0 behind their ends, [N, ..., T].
+        lengths: of the signals, int64 [N].
+        bins: number of bins.
+    """
+    samples = x.shape[-1]
+    size = 1 << (samples + bins - 2).bit_length()
+    place = torch.arange(size, device=x.device)
+    distance = torch.where(place < bins, place, size - place)
+    periods = uploaded(lengths, x.device).reshape(-1, *[1] * (x.ndim - 1))
+    # The square as a remainder, so that the angle is exact for long signals, too.
+    angles = (distance.square() % (2 * periods)).double() * math.pi / periods
+    chirp = torch.polar(torch.ones_like(angles), angles)
+    own = (place[:samples].square() % (2 * periods)).double() * math.pi / periods
+    products = torch.polar(x.double(), -own.expand(x.shape))
+    return torch.fft.ifft(torch.fft.fft(products, size) * torch.fft.fft(chirp))[..., :bins]

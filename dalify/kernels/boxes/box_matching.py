@@ -14,6 +14,7 @@ from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.data.rows import Rows
 from dalify.kernels.arrays.frozen import read_only
+from dalify.kernels.arrays.upload_torch import uploaded
 
 __all__ = ["anchor_table", "match", "match_on_device"]
 
@@ -129,15 +130,15 @@ def match_on_device(
 ) -> None:  # fmt: skip
     """`match` for tensors; samples are padded to the maximum number of boxes."""
     device, most = out.device, int(boxes.lengths.max())
-    anchors, divisors, middle = (torch.as_tensor(item, device=device) for item in (table, stds, means))
+    anchors, divisors, middle = (uploaded(item, device) for item in (table, stds, means))
     plain = torch.zeros_like(out[0]) if offset else anchors[5:].T
     if most == 0:
         out.copy_(plain.expand_as(out))
         out_labels.zero_()
         return
     place = np.minimum(boxes.starts[:-1, None] + np.arange(most), len(boxes.values) - 1)
-    is_there = torch.as_tensor(np.arange(most) < boxes.lengths[:, None], device=device)
-    rows = torch.as_tensor(place, device=device)
+    is_there = uploaded(np.arange(most) < boxes.lengths[:, None], device)
+    rows = uploaded(place, device)
     padded, own_labels = boxes.values[rows], labels.int()[rows]
     start = torch.maximum(padded[:, :, None, :2], anchors[:2].T)
     end = torch.minimum(padded[:, :, None, 2:], anchors[2:4].T)

@@ -14,6 +14,7 @@ from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.data.rows import Rows, starts_of
 from dalify.kernels.arrays.frozen import read_only
+from dalify.kernels.arrays.upload_torch import uploaded
 
 __all__ = ["EXPAND", "FIXED", "HALFWAY", "canvases", "rotate_boxes", "rotate_boxes_on_device"]
 
@@ -141,8 +142,8 @@ def rotate_boxes_on_device(
     values, sample = boxes.values, boxes.sample_of_row()
     radians = (angles * _RADIANS).astype(np.float64)
     table = np.stack([np.cos(radians), np.sin(radians)], axis=1)[sample]
-    cosine, sine = torch.as_tensor(table, device=values.device).unbind(1)
-    source, target = (torch.as_tensor(item[sample], device=values.device) for item in (image, canvas))
+    cosine, sine = uploaded(table, values.device).unbind(1)
+    source, target = (uploaded(item[sample], values.device) for item in (image, canvas))
     start, end = values[:, :2].double(), values[:, 2:].double()
     end = start + end if is_extent else end
     if is_relative:

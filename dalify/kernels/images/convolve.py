@@ -41,6 +41,7 @@ __all__ = [
     "gaussian_sigma",
     "gaussian_window",
     "mirrored_indices",
+    "sum_convolutions_torch",
 ]
 
 _MAX_CHANNELS = 4  # per OpenCV call; more are supported, but slower
@@ -210,26 +211,67 @@ def convolve_samples_torch(
     if x.dense is not None and out.dense is not None:
         convolve_axes_torch(out.dense, x.dense, kernels, first_axis + 1)
         return
-    tables = [_centered([each[number] for each in kernels]) for number in range(len(kernels[0]))]
+    saturate_cast_torch(out.block, _sum_of_filtered(out, x, [kernels], first_axis))
+
+
+@prefer_triton("convolution", "sum_convolutions")
+def sum_convolutions_torch(
+    out: DeviceSamples, x: DeviceSamples, terms: Sequence[Sequence[Sequence[np.ndarray]]], first_axis: int
+) -> None:
+    """Fill `out` with the sums of several results of `convolve_samples`, which are float32 before they are added.
+
+    Samples of several shapes get their borders once.
+
+    Args:
+        out: to fill, the shapes of `x`; none is empty.
+        x: N samples.
+        terms: the kernels of each term, at least one.
+        first_axis: the first filtered axis of a sample; the others follow it.
+    """
+    if x.dense is None or out.dense is None:
+        saturate_cast_torch(out.block, _sum_of_filtered(out, x, terms, first_axis))
+        return
+    total: Tensor | None = None
+    for kernels in terms:
+        part = torch.empty(out.dense.shape, dtype=torch.float32, device=x.device)
+        convolve_axes_torch(part, x.dense, kernels, first_axis + 1)
+        total = part if total is None else total.add_(part)
+    assert total is not None, "dalify bug: a sum without terms"
+    saturate_cast_torch(out.dense, total)
+
+
+def _sum_of_filtered(
+    out: DeviceSamples, x: DeviceSamples, terms: Sequence[Sequence[Sequence[np.ndarray]]], first_axis: int
+) -> Tensor:
+    """Return the sum of filtered samples, float32, in the places that `out` has for them."""
+    tables = [[_centered([each[number] for each in kernels]) for number in range(len(kernels[0]))] for kernels in terms]
+    widths = np.max([[table.shape[1] for table in of_term] for of_term in tables], axis=0)
+    filtered = slice(first_axis, first_axis + len(widths))
     shapes, begin = x.shapes.copy(), np.zeros_like(x.shapes)
-    for axis, table in enumerate(tables, first_axis):
-        shapes[:, axis] += table.shape[1] - 1
-        begin[:, axis] = -(table.shape[1] // 2)
-    strides = [shapes[:, axis + 1 :].prod(1) for axis in range(first_axis, first_axis + len(tables))]
+    shapes[:, filtered] += widths - 1
+    begin[:, filtered] = -(widths // 2)
+    strides = [shapes[:, axis + 1 :].prod(1) for axis in range(filtered.start, filtered.stop)]
     sizes = shapes.prod(1)
     ends = np.cumsum(sizes)
     # Each pass reads behind the last sample, and its result is shorter.
-    behind = sum((table.shape[1] - 1) * int(each.max()) for table, each in zip(tables, strides, strict=True))
+    behind = sum((width - 1) * int(each.max()) for width, each in zip(widths.tolist(), strides, strict=True))
     block = torch.empty(int(ends[-1]) + behind, dtype=torch.float32, device=x.device)
     padded = DeviceSamples(block, ends - sizes, shapes)
     bordered_samples_torch(padded, x, begin, "reflect_101")
     flat = padded.flattened()
     grid = Grid(flat, flat, 1)
-    for table, each in zip(tables, strides, strict=True):
-        block = _weighted_sums(block, grid, table, each)
-    result = DeviceSamples(torch.empty(out.block.shape, dtype=block.dtype, device=x.device), out.offsets, out.shapes)
-    window_samples_torch(result, DeviceSamples(block, padded.offsets, shapes), np.zeros_like(shapes))
-    saturate_cast_torch(out.block, result.block)
+    total: Tensor | None = None
+    for of_term in tables:
+        found, anchor = block, np.zeros_like(shapes)
+        for table, each in zip(of_term, strides, strict=True):
+            found = _weighted_sums(found, grid, table, each)
+        anchor[:, filtered] = [(width - table.shape[1]) // 2 for width, table in zip(widths, of_term, strict=True)]
+        result = torch.empty(out.block.shape, dtype=torch.float32, device=x.device)
+        target = DeviceSamples(result, out.offsets, out.shapes)
+        window_samples_torch(target, DeviceSamples(found, padded.offsets, shapes), anchor)
+        total = result if total is None else total.add_(result)
+    assert total is not None, "dalify bug: a sum without terms"
+    return total
 
 
 def _weighted_sums(block: Tensor, grid: Grid, weights: np.ndarray, strides: np.ndarray) -> Tensor:

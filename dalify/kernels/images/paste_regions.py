@@ -1,4 +1,4 @@
-"""Pastes regions of images onto canvases: all of a batch in one compiled loop, or those that do not overlap together.
+"""Pastes regions of images onto canvases: all of a batch in one compiled loop, or in a fixed number of launches.
 
 Regions are small and numerous: a NumPy call or a launch for each costs more than the copy.
 """
@@ -65,7 +65,11 @@ def paste_regions_torch(canvases: DeviceSamples, images: DeviceSamples, sources:
         sources: as in `paste_regions`.
         boxes: as in `paste_regions`, the regions of each canvas one after the other.
     """
-    canvases.block.zero_()
+    drawn = np.flatnonzero(boxes[:, 5:].all(1) & images.shapes[sources].all(1))
+    boxes, sources = boxes[drawn], sources[drawn]
+    if not len(drawn):
+        canvases.block.zero_()
+        return
     axes = images.ndim - 1
     shapes = images.shapes[sources]
     shapes[:, axes - 2 : axes] = boxes[:, 5:]
@@ -74,30 +78,30 @@ def paste_regions_torch(canvases: DeviceSamples, images: DeviceSamples, sources:
     unit = common_unit(images, axes)
     coordinates = axes if unit else images.ndim  # otherwise units are elements
     unit = unit or 1
-    pixels = movable_torch(canvases.block).view(-1, unit)
-    largest = images if images.block.numel() > canvases.block.numel() else canvases
-    layers = np.where(shapes.all(1), _layers(boxes), -1)
-    for layer in range(int(layers.max(initial=-1)) + 1):
-        chosen = np.flatnonzero(layers == layer)
-        if not len(chosen):
-            continue
-        copied = DeviceSamples.empty(shapes[chosen], canvases.dtype, canvases.device)
-        grid = Grid(copied, largest, coordinates, unit)
-        source, target = images.take(sources[chosen]), canvases.take(boxes[chosen, 0])
-        from_index, to_index = (
-            grid.sources(
-                samples, [place + grid.of_sample(start[chosen, axis]) for axis, place in enumerate(grid.coordinates)]
-            )
-            for samples, start in ((source, at), (target, to))
-        )
-        saturate_cast_torch(copied.block, grid.whole(grid.read(source, from_index)))
-        pixels.index_copy_(0, grid.whole(to_index).to(torch.int64), movable_torch(copied.block).view(-1, unit))
+    copied = DeviceSamples.empty(shapes, canvases.dtype, canvases.device)
+    grid = Grid(copied, max(images, canvases, copied, key=lambda samples: samples.block.numel()), coordinates, unit)
+    source, target = images.take(sources), canvases.take(boxes[:, 0])
+    from_index, to_index = (
+        grid.sources(samples, [place + grid.of_sample(start[:, axis]) for axis, place in enumerate(grid.coordinates)])
+        for samples, start in ((source, at), (target, to))
+    )
+    saturate_cast_torch(copied.block, grid.whole(grid.read(source, from_index)))
+    pixels, values = (movable_torch(samples.block).view(-1, unit) for samples in (canvases, copied))
+    to_index = grid.whole(to_index).to(torch.int64)
+    if not _overlap(boxes):
+        pixels.zero_()
+        pixels.index_copy_(0, to_index, values)
+        return
+    # Copies to one place at the same time have no order: each pixel of a canvas gets the last of those that go there.
+    numbers = torch.arange(len(values), dtype=grid.kind, device=canvases.device)
+    last = torch.full((len(pixels),), -1, dtype=grid.kind, device=canvases.device)
+    last.scatter_reduce_(0, to_index, numbers, "amax")
+    pixels.copy_(torch.where(last[:, None] >= 0, values.index_select(0, last.clamp(min=0)), 0))
 
 
 @njit(cache=True)
-def _layers(boxes):
-    """Return a number for each region, above those of earlier regions of its canvas that it overlaps."""
-    layers = np.zeros(len(boxes), np.int64)
+def _overlap(boxes):
+    """Return whether a region overlaps an earlier one of its canvas."""
     for region in range(len(boxes)):
         canvas, y, x, _, _, height, width = boxes[region]
         for other in range(region - 1, -1, -1):
@@ -105,5 +109,5 @@ def _layers(boxes):
             if other_canvas != canvas:
                 break
             if top < y + height and y < top + other_height and left < x + width and x < left + other_width:
-                layers[region] = max(layers[region], layers[other] + 1)
-    return layers
+                return True
+    return False

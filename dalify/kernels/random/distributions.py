@@ -165,8 +165,8 @@ def uniform_torch(
     first, end = column(low, dtype), column(high, dtype)
     kind = torch.float64 if dtype is np.float64 else torch.float32
     values = draws.uniform_torch(count, device, kind)
-    values = values * torch.tensor(end - first, device=device) + torch.tensor(first, device=device)
-    return torch.minimum(values, torch.tensor(np.nextafter(end, first), device=device))
+    values = values * uploaded(end - first, device) + uploaded(first, device)
+    return torch.minimum(values, uploaded(np.nextafter(end, first), device))
 
 
 def coin_flip(draws: SampleDraws, count: int, probability: Any) -> np.ndarray:
@@ -202,7 +202,7 @@ def choice_torch(
     """Return the indices of `choice` on `device`."""
     if p is None:
         return (draws.bits_torch(count, device) * column_torch(size, device, np.int64)) >> 32
-    limits = torch.as_tensor(_cumulative(p), device=device)
+    limits = uploaded(_cumulative(p), device)
     return (draws.uniform_torch(count, device)[:, :, None] >= limits[:, None, :]).sum(dim=2)
 
 

@@ -11,12 +11,13 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
+from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.upload_torch import uploaded_together
 from dalify.kernels.triton.conversion import saturated
 from dalify.kernels.triton.launching import element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton
 
-__all__ = ["convolve_samples"]
+__all__ = ["convolve_samples", "sum_convolutions"]
 
 _BLOCK = 1024
 
@@ -64,6 +65,19 @@ def convolve_samples(
         target = out if number == axes - 1 else DeviceSamples.empty(x.shapes, torch.float32, x.device)
         _filter(target, x, weights, first_axis + number)
         x = target
+
+
+def sum_convolutions(
+    out: DeviceSamples, x: DeviceSamples, terms: Sequence[Sequence[Sequence[np.ndarray]]], first_axis: int
+) -> None:
+    """`dalify.kernels.images.convolve.sum_convolutions_torch`; borders are computed where they are read."""
+    total = None
+    for kernels in terms:
+        block = torch.empty(out.block.shape, dtype=torch.float32, device=x.device)
+        convolve_samples(DeviceSamples(block, out.offsets, out.shapes), x, kernels, first_axis)
+        total = block if total is None else total.add_(block)
+    assert total is not None, "dalify bug: a sum without terms"
+    saturate_cast_torch(out.block, total)
 
 
 def _filter(out: DeviceSamples, x: DeviceSamples, weights: list[np.ndarray], axis: int) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.random import rejection
 from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import check_each, random_spec, store, values_per_sample
@@ -64,4 +65,4 @@ def _(
 ) -> None:
     # Drawn by rejection sampling on the CPU: few numbers, and the same results on both devices.
     values = _draw(values_per_sample(out), alpha, beta, draws)
-    out.copy_(torch.as_tensor(values).reshape(out.shape))
+    out.copy_(uploaded(values, out.device).reshape(out.shape))

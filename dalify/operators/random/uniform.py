@@ -9,6 +9,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.random import distributions
 from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import (
@@ -100,4 +101,4 @@ def _(
     else:
         values = _choices(values)
         index = distributions.choice_torch(draws, count, values.shape[-1], out.device)
-        store_torch(out, torch.tensor(values, device=out.device).gather(1, index))
+        store_torch(out, uploaded(values, out.device).gather(1, index))

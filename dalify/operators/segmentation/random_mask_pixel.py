@@ -12,6 +12,7 @@ from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.frozen import read_only
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.random.philox import SampleDraws
 from dalify.registry import PerSample, Spec, operator
 
@@ -150,7 +151,7 @@ def _(
     value: np.ndarray | None,
     draws: SampleDraws,
 ) -> None:
-    uniforms = torch.as_tensor(draws.uniform(1), device=x.device)
+    uniforms = uploaded(draws.uniform(1), x.device)
     flat = x.reshape(x.shape[0], -1)
     size = flat.shape[1]
     chosen = (uniforms[:, 0] * size).long().clamp(max=size - 1)
@@ -158,15 +159,14 @@ def _(
         is_integer = not x.dtype.is_floating_point
         wide = flat.long() if is_integer else flat.double()
         minimum, maximum = (
-            torch.as_tensor(limit, device=x.device, dtype=wide.dtype)[:, None]
-            for limit in _limits(threshold, value, is_integer)
+            uploaded(limit, x.device).to(wide.dtype)[:, None] for limit in _limits(threshold, value, is_integer)
         )
         is_inside = (wide >= minimum) & (wide <= maximum)
         ranks = is_inside.cumsum(1)
         total = ranks[:, -1:]
         rank = torch.minimum((uniforms * total).long(), (total - 1).clamp(min=0))
         place = (ranks <= rank).sum(1)
-        use = torch.as_tensor(foreground != 0, device=x.device) & (total[:, 0] > 0)
+        use = uploaded(foreground != 0, x.device) & (total[:, 0] > 0)
         chosen = torch.where(use, place, chosen)
     axes = []
     for extent in reversed(x.shape[1:]):

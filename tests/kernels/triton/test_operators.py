@@ -37,7 +37,11 @@ def warps(x: Any) -> Any:
 
 
 def blurs(x: Any) -> Any:
-    return fn.gaussian_blur(x, sigma=1.3), fn.gaussian_blur(x, window_size=[9, 3], dtype=types.FLOAT)
+    return (
+        fn.gaussian_blur(x, sigma=1.3),
+        fn.gaussian_blur(x, window_size=[9, 3], dtype=types.FLOAT),
+        fn.laplacian(x, window_size=[5, 3], smoothing_size=[3, 7], dtype=types.FLOAT),
+    )
 
 
 def copies(x: Any) -> Any:
@@ -105,18 +109,18 @@ def tolerance(dtype: str) -> float:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("graph", "launches"), [(color, 3), (warps, 5), (blurs, 4), (copies, 3), (erased, 2)])
+@pytest.mark.parametrize(("graph", "launches"), [(color, 3), (warps, 5), (blurs, 8), (copies, 3), (erased, 2)])
 def test_types(graph: Graph, launches: int, dtype: str) -> None:
     compare(graph, images(dtype, 3), "HWC", tolerance=tolerance(dtype), launches=launches)
 
 
 @pytest.mark.parametrize("channels", [1, 4])
-@pytest.mark.parametrize(("graph", "launches"), [(warps, 5), (blurs, 4), (copies, 3), (erased, 2)])
+@pytest.mark.parametrize(("graph", "launches"), [(warps, 5), (blurs, 8), (copies, 3), (erased, 2)])
 def test_channels(graph: Graph, launches: int, channels: int) -> None:
     compare(graph, images("uint8", channels), "HWC", tolerance=1, launches=launches)
 
 
-@pytest.mark.parametrize(("graph", "launches"), [(blurs, 4), (copies, 3), (erased, 2)])
+@pytest.mark.parametrize(("graph", "launches"), [(blurs, 8), (copies, 3), (erased, 2)])
 def test_planes(graph: Graph, launches: int) -> None:
     compare(graph, images("float32", 3, "CHW"), "CHW", tolerance=1e-2, launches=launches)
 
