@@ -61,7 +61,7 @@ def _(out: Samples, encoded: Samples, *, options: DecodeOptions, needed: np.ndar
 
 @_decode_for_resize.mixed_samples(reason_against, checked_by="_check_image")
 def _(out: DeviceSamples, encoded: Samples, *, options: DecodeOptions, hardware: HardwareDecoder, headers: Any) -> None:
-    # Whole images: windows would have to be put in their places, see docs/accelerators.md.
+    # Whole images: windows would have to be copied to their positions, see docs/accelerators.md.
     decode_mixed(out, encoded, options, hardware, headers)
 
 

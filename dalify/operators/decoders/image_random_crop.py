@@ -31,9 +31,6 @@ def image_random_crop(
 
     Args:
         encoded: contents of the files, uint8 ``[bytes]``.
-        random_area: minimum and maximum fraction of the image area, in (0, 1]; uniform.
-        num_attempts: maximum number of windows drawn until one fits; after that, the largest window with an allowed
-            aspect ratio is used.
 
     Returns:
         ``[height, width, channels]``, layout HWC; the same pixels as that window of the result of ``decoders.image``.

@@ -14,13 +14,7 @@ from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
 
 
 @operator
-def translation(
-    x: Spec | None = None,
-    /,
-    *,
-    offset: PerFrame[list[float]],
-    reverse_order: bool = False,
-) -> Spec:
+def translation(x: Spec | None = None, /, *, offset: PerFrame[list[float]], reverse_order: bool = False) -> Spec:
     """Create the transform that translates points.
 
     ``out = in + offset``.
