@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, LimitError, option_error_text
 from dalify.base.limits import check_shape
 
@@ -31,13 +31,12 @@ __all__ = [
 MODES = ("default", "stretch", "not_larger", "not_smaller")
 ROUNDINGS = ("round", "truncate", "ceil")
 
-_SHAPING = ("size", "resize_shorter", "resize_longer", "resize_x", "resize_y", "resize_z", "roi_start", "roi_end")
-_NOT_GIVEN = dict.fromkeys(_SHAPING)
+_DEFAULT, _NOT_LARGER, _NOT_SMALLER = (MODES.index(mode) for mode in ("default", "not_larger", "not_smaller"))
+_ROUND, _TRUNCATE = ROUNDINGS.index("round"), ROUNDINGS.index("truncate")
 _MAX_EXTENT = 1 << 40
-_MIDDLE = (0.5,)
+_LARGEST = float(1 << 62)
 _MIN_SIZE = 0.1  # pixels: DALI's minimum scale is that of this size
 _MIN_ROI = 1e-3  # minimum extent of a region of interest
-_WHOLE = {"round": lambda size: math.floor(size + 0.5), "truncate": math.floor, "ceil": math.ceil}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,25 +129,25 @@ def resize_geometry(
     Raises:
         ArgumentValueError: a list has the wrong length, or a size is not a number.
     """
-    axes = len(extents)
-    if resize_shorter is not None:
-        wanted, mode = (float(resize_shorter),) * axes, "not_smaller"
-    elif resize_longer is not None:
-        wanted, mode = (float(resize_longer),) * axes, "not_larger"
-    elif size is not None:
-        wanted = for_each_axis("size", size, axes)
-    else:
-        wanted = tuple(float(value or 0) for value in (resize_z, resize_y, resize_x)[3 - axes :])
-    # An empty axis stays empty, and does not affect the scale of the others.
-    wanted = tuple(value if extent else 0.0 for value, extent in zip(wanted, extents, strict=True))
-    largest = _limits(max_size, axes)
-    start, end = (0.0,) * axes, tuple(float(max(extent, 1)) for extent in extents)
-    if roi_start is not None:
-        units = end if roi_relative else (1.0,) * axes
-        start = _edges(for_each_axis("roi_start", roi_start, axes), units)
-        end = _edges(for_each_axis("roi_end", roi_end, axes), units)
-    found = _geometry(wanted, mode, largest, start, end, subpixel_scale, "round", _MIDDLE * axes)
-    return _without_pixels(found, extents)
+    shaping = {
+        "size": size,
+        "resize_shorter": resize_shorter,
+        "resize_longer": resize_longer,
+        "resize_x": resize_x,
+        "resize_y": resize_y,
+        "resize_z": resize_z,
+        "roi_start": roi_start,
+        "roi_end": roi_end,
+    }
+    sizes, starts, ends = chunk_geometry(
+        np.array([extents], np.int64),
+        mode=mode,
+        max_size=max_size,
+        roi_relative=roi_relative,
+        subpixel_scale=subpixel_scale,
+        **{name: None if values is None else np.array([values], np.float64) for name, values in shaping.items()},
+    )
+    return ResizeGeometry(tuple(sizes[0].tolist()), tuple(starts[0].tolist()), tuple(ends[0].tolist()))
 
 
 def chunk_geometry(
@@ -177,40 +176,69 @@ def chunk_geometry(
         ArgumentValueError: as in `resize_geometry`, with the sample.
         LimitError: an extent exceeds the limits.
     """
-    given = {name: values for name, values in shaping.items() if values is not None}
-    columns = [_hashable(values) for values in given.values()]
-    limits = None if max_size is None else tuple(max_size)
-    found = []
-    for sample, row in enumerate(extents.tolist()):
-        own = tuple((name, column[sample]) for name, column in zip(given, columns, strict=True))
+    count, axes = extents.shape
+    if (shorter := shaping.get("resize_shorter")) is not None:
+        wanted, mode = _columns([shorter] * axes, count), "not_smaller"
+    elif (longer := shaping.get("resize_longer")) is not None:
+        wanted, mode = _columns([longer] * axes, count), "not_larger"
+    elif (size := shaping.get("size")) is not None:
+        wanted = _for_each_axis("size", size, axes)
+    else:
+        wanted = _columns([shaping.get(name) for name in ("resize_z", "resize_y", "resize_x")][3 - axes :], count)
+    wanted[extents == 0] = 0  # they do not affect the scale of the others
+    region = _region(extents, shaping.get("roi_start"), shaping.get("roi_end"), roi_relative)
+    middle = np.full(extents.shape, 0.5)
+    found = _fitted(extents, wanted, mode, max_size, region, subpixel_scale, "round", middle)
+    if found[0].max(initial=0) > _MAX_EXTENT:
+        sample = int(found[0].max(1).argmax())
         try:
-            geometry = _known_geometry(tuple(row), mode, limits, roi_relative, subpixel_scale, own)
-            if max(geometry.size) > _MAX_EXTENT:
-                check_shape(geometry.size, 1, "a result")
-            found.append(geometry)
-        except (ArgumentValueError, LimitError) as error:
+            check_shape(tuple(found[0][sample].tolist()), 1, "a result")
+        except LimitError as error:
             error.sample = sample
             raise
-    sizes = np.array([geometry.size for geometry in found], np.int64)
-    return sizes, np.array([geometry.start for geometry in found]), np.array([geometry.end for geometry in found])
+    return found
 
 
-def _hashable(values: Any) -> list[Any]:
-    rows = [value.tolist() for value in values] if isinstance(values, list) else values.tolist()
-    return [tuple(row) if isinstance(row, list) else row for row in rows]
+def _columns(columns: Sequence[Any], count: int) -> np.ndarray:
+    """Return columns [N] as float64 [N, k]; zeros for None."""
+    found = np.zeros((count, len(columns)))
+    for axis, values in enumerate(columns):
+        if values is not None:
+            found[:, axis] = values
+    return found
 
 
-@lru_cache(maxsize=4096)
-def _known_geometry(
-    extents: tuple[int, ...],
-    mode: str,
-    max_size: tuple[float, ...] | None,
-    roi_relative: bool,
-    subpixel_scale: bool,
-    given: tuple[tuple[str, Any], ...],
-) -> ResizeGeometry:
-    options: dict[str, Any] = {"mode": mode, "max_size": max_size, "roi_relative": roi_relative}
-    return resize_geometry(extents, **options, subpixel_scale=subpixel_scale, **{**_NOT_GIVEN, **dict(given)})
+def _for_each_axis(name: str, values: Any, axes: int) -> np.ndarray:
+    """Return an argument, [N, k] or a list of N vectors, as float64 [N, axes].
+
+    Raises:
+        ArgumentValueError: as in `for_each_axis`, with the sample.
+    """
+    if not isinstance(values, list) and values.shape[1] in (1, axes) and np.isfinite(values).all():
+        return np.array(np.broadcast_to(values, (len(values), axes)), np.float64)
+    found = np.empty((len(values), axes))
+    for sample, row in enumerate(values):
+        try:
+            found[sample] = for_each_axis(name, row, axes)
+        except ArgumentValueError as error:
+            error.sample = sample
+            raise
+    return found
+
+
+def _region(extents: np.ndarray, start: Any, end: Any, is_relative: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return start and end of the regions of interest in pixels, float64 [N, axes]; without any, whole samples.
+
+    In float32, as in DALI: the rounding of the size may depend on it.
+    """
+    whole = np.maximum(extents, 1).astype(np.float64)
+    if start is None:
+        return np.zeros(extents.shape), whole
+    units = whole.astype(np.float32) if is_relative else np.ones(extents.shape, np.float32)
+    axes = extents.shape[1]
+    edges = [_for_each_axis(name, values, axes) for name, values in (("roi_start", start), ("roi_end", end))]
+    first, last = ((values.astype(np.float32) * units).astype(np.float64) for values in edges)
+    return first, last
 
 
 def tensor_geometry(
@@ -246,7 +274,7 @@ def tensor_geometry(
         ArgumentValueError: a list has the wrong length, or a size is not a number.
     """
     axes = len(extents)
-    whole = tuple(float(max(extent, 1)) for extent in extents)
+    shape = np.array([extents], np.int64)
     if sizes is not None:
         wanted = for_each_axis("sizes", sizes, axes)
     else:
@@ -254,25 +282,22 @@ def tensor_geometry(
         # In float32, as in DALI: 5 * 0.7 is a tie there, and the output rule, whose constants have higher precision,
         # and the kernel must agree.
         wanted = tuple(
-            float(np.float32(extent) * np.float32(factor)) for extent, factor in zip(whole, factors, strict=True)
+            float(np.float32(max(extent, 1)) * np.float32(factor))
+            for extent, factor in zip(extents, factors, strict=True)
         )
-    largest = _limits(max_size, axes)
-    start, end = (0.0,) * axes, whole
-    if roi_start is not None:
-        units = whole if roi_relative else (1.0,) * axes
-        start = _edges(for_each_axis("roi_start", roi_start, axes), units)
-        end = _edges(for_each_axis("roi_end", roi_end, axes), units)
-    points = for_each_axis("alignment", alignment, axes)
-    found = _geometry(wanted, mode, largest, start, end, subpixel_scale, size_rounding, points)
-    return _without_pixels(found, extents)
-
-
-def _without_pixels(found: ResizeGeometry, extents: Sequence[int]) -> ResizeGeometry:
-    """Return a geometry in which empty axes stay empty."""
-    if all(extents):
-        return found
-    size = tuple(pixels if extent else 0 for extent, pixels in zip(extents, found.size, strict=True))
-    return ResizeGeometry(size, found.start, found.end)
+    first, last = (None if values is None else np.array([values], np.float64) for values in (roi_start, roi_end))
+    found = _fitted(
+        shape,
+        np.array([wanted]),
+        mode,
+        max_size,
+        _region(shape, first, last, roi_relative),
+        subpixel_scale,
+        size_rounding,
+        np.array([for_each_axis("alignment", alignment, axes)]),
+    )
+    size, start, end = (tuple(values[0].tolist()) for values in found)
+    return ResizeGeometry(size, start, end)
 
 
 def for_each_axis(name: str, values: Any, axes: int) -> tuple[float, ...]:
@@ -287,74 +312,107 @@ def for_each_axis(name: str, values: Any, axes: int) -> tuple[float, ...]:
     return numbers * axes if len(numbers) == 1 else numbers
 
 
-def _limits(max_size: Sequence[float] | None, axes: int) -> tuple[float, ...] | None:
-    """Return the maximum extents, infinite for 0 or less; None for no limits."""
-    if max_size is None:
-        return None
-    return tuple(limit if limit > 0 else math.inf for limit in for_each_axis("max_size", max_size, axes))
-
-
-def _edges(values: Sequence[float], units: Sequence[float]) -> tuple[float, ...]:
-    """Return edges of a region in pixels. In float32, as in DALI: the rounding of the size may depend on it."""
-    return tuple(float(np.float32(value) * np.float32(unit)) for value, unit in zip(values, units, strict=True))
-
-
-def _float32(value: float) -> float:
-    return float(np.float32(value))
-
-
-def _widened(start: Sequence[float], end: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Widen empty extents of a region of interest: by 1/2000 of a pixel on each side."""
-    begins, ends = list(start), list(end)
-    for axis, (begin, stop) in enumerate(zip(start, end, strict=True)):
-        if abs(stop - begin) < _MIN_ROI:
-            half = _MIN_ROI / 2
-            low, high = _float32(min(begin, stop) - half), _float32(max(begin, stop) + half)
-            begins[axis], ends[axis] = (low, high) if begin <= stop else (high, low)
-    return tuple(begins), tuple(ends)
-
-
-@lru_cache(maxsize=1024)
-def _geometry(
-    wanted: tuple[float, ...],
+def _fitted(
+    extents: np.ndarray,
+    wanted: np.ndarray,
     mode: str,
-    largest: tuple[float, ...] | None,
-    start: tuple[float, ...],
-    end: tuple[float, ...],
+    max_size: Sequence[float] | None,
+    region: tuple[np.ndarray, np.ndarray],
     subpixel_scale: bool,
     size_rounding: str,
-    alignment: tuple[float, ...],
-) -> ResizeGeometry:
-    start, end = _widened(start, end)
-    extents = [_float32(abs(stop - begin)) for begin, stop in zip(start, end, strict=True)]
-    adjusted = _sizes([abs(value) for value in wanted], extents, mode, largest)
-    size, begins, ends = [], [], []
-    for unbounded, value, begin, stop, part in zip(adjusted, wanted, start, end, alignment, strict=True):
-        exact = _float32(max(unbounded, _MIN_SIZE)) if unbounded else unbounded
-        rounded = max(1, _WHOLE[size_rounding](exact))
-        if value < 0:
-            begin, stop = stop, begin
-        if subpixel_scale and rounded != exact and exact > 0:
-            fixed, factor = (1 - part) * begin + part * stop, rounded / exact
-            begin, stop = fixed + (begin - fixed) * factor, fixed + (stop - fixed) * factor
-        size.append(rounded)
-        begins.append(begin)
-        ends.append(stop)
-    return ResizeGeometry(tuple(size), tuple(begins), tuple(ends))
+    alignment: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return sizes, int64 [N, axes], and source windows, float64 [N, axes], that have the requested extents."""
+    axes = extents.shape[1]
+    largest = np.zeros(axes) if max_size is None else np.array(for_each_axis("max_size", max_size, axes))
+    sizes, (starts, ends) = np.empty(extents.shape, np.int64), region
+    _fit(
+        extents,
+        wanted,
+        MODES.index(mode),
+        largest,
+        max_size is not None,
+        subpixel_scale,
+        ROUNDINGS.index(size_rounding),
+        alignment,
+        starts,
+        ends,
+        sizes,
+    )
+    return sizes, starts, ends
 
 
-def _sizes(wanted: list[float], extents: list[float], mode: str, largest: tuple[float, ...] | None) -> list[float]:
-    """Return the size before it is rounded.
+# It holds the GIL because it takes less time than handing it over. Scales are float32, as in DALI, and so is the size
+# before it is rounded: for two pixels at equal distance, the nearest depends on it.
+@njit(cache=True, error_model="numpy")
+def _fit(extents, wanted, mode, largest, has_limits, subpixel_scale, size_rounding, alignment, starts, ends, sizes):
+    """Compute sizes, and change the starts and ends of the regions of interest to those of the source windows.
 
-    Scales are float32, as in DALI, and so is the size in `_geometry`: for two pixels at equal distance, the
-    nearest depends on it.
+    Args:
+        extents: int64 [N, axes], of the sources. Empty axes stay empty.
+        wanted: float64 [N, axes], requested extents; 0: determined by the others; negative: mirrored.
+        mode: index in `MODES`.
+        largest: float64 [axes], maximum extents; 0 or less for no limit.
+        has_limits: whether there are maximum extents.
+        subpixel_scale: whether windows are adjusted to rounded sizes.
+        size_rounding: index in `ROUNDINGS`.
+        alignment: float64 [N, axes], fixed point of an adjusted window, 0 (start) to 1 (end).
+        starts: float64 [N, axes], of the regions of interest in pixels.
+        ends: float64 [N, axes].
+        sizes: int64 [N, axes], output.
     """
-    scales = [_float32(value / extent) for value, extent in zip(wanted, extents, strict=True) if value]
-    if mode in ("not_larger", "not_smaller"):
-        scale = (min if mode == "not_larger" else max)(scales, default=1.0)
-        if largest is not None:
-            scale = min(scale, *(_float32(limit / extent) for limit, extent in zip(largest, extents, strict=True)))
-        return [extent * scale for extent in extents]
-    missing = 1.0 if mode == "stretch" or not scales else _float32(math.prod(scales) ** (1 / len(scales)))
-    sizes = [value or extent * missing for value, extent in zip(wanted, extents, strict=True)]
-    return sizes if largest is None else [min(value, limit) for value, limit in zip(sizes, largest, strict=True)]
+    axes = extents.shape[1]
+    exact = np.empty(axes)
+    for n in range(extents.shape[0]):
+        product, count, least, most = 1.0, 0, 1.0, 1.0
+        limit_scale = np.inf
+        for axis in range(axes):
+            start, end = starts[n, axis], ends[n, axis]
+            if abs(end - start) < _MIN_ROI:
+                low, high = (start, end) if start <= end else (end, start)
+                low, high = np.float64(np.float32(low - _MIN_ROI / 2)), np.float64(np.float32(high + _MIN_ROI / 2))
+                start, end = (low, high) if start <= end else (high, low)
+                starts[n, axis], ends[n, axis] = start, end
+            extent = np.float64(np.float32(abs(end - start)))
+            exact[axis] = extent
+            if has_limits and largest[axis] > 0:
+                scale = np.float64(np.float32(largest[axis] / extent))
+                limit_scale = scale if scale < limit_scale else limit_scale
+            value = abs(wanted[n, axis])
+            if value != 0:
+                scale = np.float64(np.float32(value / extent))
+                product *= scale
+                least = scale if count == 0 or scale < least else least
+                most = scale if count == 0 or scale > most else most
+                count += 1
+        missing = 1.0
+        if mode == _DEFAULT and count:
+            missing = np.float64(np.float32(product ** (1.0 / count)))
+        for axis in range(axes):
+            value = abs(wanted[n, axis])
+            if mode in (_NOT_LARGER, _NOT_SMALLER):
+                scale = least if mode == _NOT_LARGER else most
+                value = exact[axis] * (limit_scale if limit_scale < scale else scale)
+            else:
+                value = value if value != 0 else exact[axis] * missing
+                if has_limits and 0 < largest[axis] < value:
+                    value = largest[axis]
+            if value != 0:
+                value = np.float64(np.float32(value if value > _MIN_SIZE else _MIN_SIZE))
+            rounded = math.ceil(value)
+            if size_rounding == _ROUND:
+                rounded = math.floor(value + 0.5)
+            elif size_rounding == _TRUNCATE:
+                rounded = math.floor(value)
+            # Larger sizes exceed all limits.
+            rounded = np.int64(_LARGEST if value > _LARGEST else rounded)
+            rounded = rounded if rounded > 1 else np.int64(1)
+            start, end = starts[n, axis], ends[n, axis]
+            if wanted[n, axis] < 0:
+                start, end = end, start
+            if subpixel_scale and rounded != value and value > 0:
+                part = alignment[n, axis]
+                fixed, factor = (1 - part) * start + part * end, rounded / value
+                start, end = fixed + (start - fixed) * factor, fixed + (end - fixed) * factor
+            starts[n, axis], ends[n, axis] = start, end
+            sizes[n, axis] = rounded if extents[n, axis] else 0
