@@ -26,9 +26,12 @@ _MS_PER_JPEG_MEGABYTE = 5.0
 _FLOAT_MS_PER_MEGAVALUE = 0.3
 _TRANSPORT_S_PER_GB = 0.3
 _PROCESS_MB = 200
-# Threads of one process share the GIL: 8 threads do the work of 6, and 32 do no more
-# (simulated, `python -m benchmarks scaling`).
-_MAX_THREADS_PER_PROCESS = 6
+# Threads of one process share the GIL. Threads of a pipeline without other processes compute a batch each if there are
+# more than eight: 16 do the work of 15 (simulated, `python -m benchmarks scaling`).
+_MAX_THREADS = 16
+_THREADS_PER_BATCH = 8
+# A worker process computes one batch at a time: 8 threads do the work of 6.
+_MAX_THREADS_PER_WORKER = 6
 # Batches that a consumer may hold without a copy, as in `Pipeline(processes=N)`.
 _HELD_BATCHES = 4
 
@@ -202,14 +205,15 @@ def make_plan(job: Job, costs: Costs) -> Plan:
         return Plan(ways=tuple(ways), chosen=None, threads=0, processes=0, node_gb=0.0, cpu_node_gb=0.0)
     is_remote = chosen.cpu_nodes > 0
     threads = chosen.cores_per_worker if is_remote else chosen.cores_per_gpu
-    needed = max(
-        _ceil(job.images_per_second * costs.python_ms / 1e3 * (1 + job.headroom)),
-        _ceil(threads / _MAX_THREADS_PER_PROCESS),
-    )
-    processes = 0 if is_remote or (needed == 1 and not costs.python_ms) else min(threads, needed)
+    processes = 0
+    if not is_remote and (costs.python_ms or threads > _MAX_THREADS):
+        python_cores = _ceil(job.images_per_second * costs.python_ms / 1e3 * (1 + job.headroom))
+        processes = min(threads, max(python_cores, _ceil(threads / _MAX_THREADS_PER_WORKER)))
     used_gb = job.batch_size * costs.bytes_as(costs.dtype) / 1e9
     process_gb = costs.process_mb / 1e3
     batches = job.prefetch + (2 * (processes - 1) + _HELD_BATCHES if processes else 1)
+    if not is_remote and not processes and threads > _THREADS_PER_BATCH:
+        batches = max(batches, threads + 1)
     node_gb = job.gpus_of_node * (process_gb * (1 + processes) + batches * used_gb)
     cpu_node_gb = 0.0
     if is_remote:
@@ -241,7 +245,7 @@ def _prepare_on_cpu_nodes(dtype: str, job: Job, costs: Costs) -> Way:
     there_ms = costs.prepare_ms - floats_ms + transport_ms
     there = _cores(job.total_rate, there_ms, job.headroom)
     # Python functions hold the GIL of their process: more cores than this would wait for it.
-    max_cores = _MAX_THREADS_PER_PROCESS
+    max_cores = _MAX_THREADS_PER_WORKER
     if costs.python_ms:
         max_cores = min(max_cores, max(1, math.floor(there_ms / costs.python_ms)))
     per_worker = min(max_cores, job.cores_per_cpu_node)

@@ -55,7 +55,8 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0
 def test_recommendations(capsys: pytest.CaptureFixture[str]) -> None:
     assert "send JPEG, decode where the images are used. 1 GPU node, no other nodes." in printed(capsys)
     assert "num_threads=6, processes=4" in printed(capsys, "--python-ms", "1")
-    assert "num_threads=15, processes=3" in printed(capsys, "--gpus", "2", "--images-per-second", "20000")
+    assert "num_threads=15\n" in printed(capsys, "--gpus", "2", "--images-per-second", "20000")
+    assert "num_threads=30, processes=5" in printed(capsys, "--gpus", "2", "--images-per-second", "40000")
     remote = printed(capsys, "--cores-per-node", "24")
     assert "on 1 CPU node, send uint8" in remote
     assert "RayPipeline(workers=3, cpus_per_worker=6)" in remote
