@@ -18,6 +18,7 @@ from dalify.executor.cached_mixed_step import CachedMixedStep
 from dalify.executor.choice_steps import ChosenStep, JoinStep, is_choice
 from dalify.executor.device_samples_step import CompiledGroupStep, CompiledStep, DeviceSamplesStep, step_class
 from dalify.executor.device_steps import TransferStep, emulated
+from dalify.executor.elementwise_step import ElementwiseStep
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.listed_step import ListedStep
 from dalify.executor.ragged_step import RaggedStep
@@ -279,7 +280,11 @@ class _Planner:
             decoder = CachedMixedStep(node, reader, inputs, outputs, slots, node.device, seed, stream)
             self._device_caches.append(decoder)
             return decoder
-        step = RaggedStep if operator.is_ragged else ListedStep if operator.is_listed else KernelStep
+        step = KernelStep
+        if operator.is_ragged or operator.is_listed:
+            step = RaggedStep if operator.is_ragged else ListedStep
+        elif operator.is_elementwise and node.device == "cpu":
+            step = ElementwiseStep
         step = step_class(operator, node.device, emulated()) or step
         return step(node, inputs, outputs, slots, node.device, seed, stream)
 

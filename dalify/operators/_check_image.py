@@ -1,7 +1,7 @@
-"""Refuse files that the image decoders of the CPU refuse, before a decoder on the device gets them.
+"""Reject files that the image decoder of the CPU rejects, before a decoder on the device gets them.
 
-The CPU refuses a file whatever the window is, so the window is not needed. A window that is not inside its image is an
-error that is not skipped; the decoder raises it.
+This does not depend on the window. A window that is not inside its image is an error that is not skipped; the decoder
+raises it.
 
 The pass ``place`` inserts it for ``on_error="skip"``, next to the reader that has to supply another sample; users do
 not call it.

@@ -12,13 +12,12 @@ import numpy as np
 from dalify.codecs.decode_batch import blank_image, decoder_rule
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data.batch import Batch
-from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.images.resample_filters import pixels_read
 from dalify.kernels.random.philox import SampleDraws
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode, decode_mixed
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
 from dalify.parameter_groups.random_crop import RandomCrop
-from dalify.registry import Spec, operator
+from dalify.registry import AnySamples, Spec, operator
 
 
 @operator(random=True)
@@ -54,14 +53,18 @@ def _(
 
 
 @_decode_for_crop.cpu_samples
-def _(out: Samples, encoded: Samples, *, options: DecodeOptions, needed: np.ndarray, headers: Any) -> None:
-    decode(out, encoded, options, headers, needed=needed)
-
-
 @_decode_for_crop.mixed_samples(reason_against, checked_by="_check_image")
-def _(out: DeviceSamples, encoded: Samples, *, options: DecodeOptions, hardware: HardwareDecoder, headers: Any) -> None:
-    # Whole images: windows would have to be put in their places, see docs/accelerators.md.
-    decode_mixed(out, encoded, options, hardware, headers)
+def _(
+    out: AnySamples,
+    encoded: Samples,
+    *,
+    options: DecodeOptions,
+    hardware: HardwareDecoder,
+    needed: np.ndarray,
+    headers: Any,
+) -> None:
+    # The device decodes whole images: windows would have to be copied to their positions, see docs/accelerators.md.
+    decode(out, encoded, options, hardware, headers, needed=needed)
 
 
 _decode_for_crop.substitute(blank_image)

@@ -13,13 +13,12 @@ from dalify.base.errors import DalifyError
 from dalify.codecs.decode_batch import blank_image, decoder_rule
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data.batch import Batch
-from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.images.resample_filters import pixels_read
 from dalify.parameter_groups.crop import CropWindow
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode, decode_mixed
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
 from dalify.parameter_groups.resize import ResizeSize, cropped_sources
-from dalify.registry import Spec, operator
+from dalify.registry import AnySamples, Spec, operator
 
 
 @operator
@@ -55,14 +54,18 @@ def _(encoded: Batch, *, options: DecodeOptions, target: ResizeSize, window: Cro
 
 
 @_decode_for_resize.cpu_samples
-def _(out: Samples, encoded: Samples, *, options: DecodeOptions, needed: np.ndarray, headers: Any) -> None:
-    decode(out, encoded, options, headers, needed=needed)
-
-
 @_decode_for_resize.mixed_samples(reason_against, checked_by="_check_image")
-def _(out: DeviceSamples, encoded: Samples, *, options: DecodeOptions, hardware: HardwareDecoder, headers: Any) -> None:
-    # Whole images: windows would have to be put in their places, see docs/accelerators.md.
-    decode_mixed(out, encoded, options, hardware, headers)
+def _(
+    out: AnySamples,
+    encoded: Samples,
+    *,
+    options: DecodeOptions,
+    hardware: HardwareDecoder,
+    needed: np.ndarray,
+    headers: Any,
+) -> None:
+    # The device decodes whole images: windows would have to be copied to their positions, see docs/accelerators.md.
+    decode(out, encoded, options, hardware, headers, needed=needed)
 
 
 _decode_for_resize.substitute(blank_image)

@@ -67,13 +67,5 @@ def _(
 
 @_random_resized_crop_normalize.cpu_samples
 @_random_resized_crop_normalize.gpu_samples
-def _(
-    out: Any,
-    x: Any,
-    *,
-    start: np.ndarray,
-    end: np.ndarray,
-    filters: Filters,
-    normalization: Normalization,
-) -> None:
+def _(out: Any, x: Any, *, start: np.ndarray, end: np.ndarray, filters: Filters, normalization: Normalization) -> None:
     resample_normalized(out, x, normalization.output_layout, start, end, filters.values, normalization.values)

@@ -56,13 +56,5 @@ def _(x: Batch, *, window: CropWindow, target: ResizeSize, output_layout: str, m
 
 @_resize_crop_mirror_normalize.cpu_samples
 @_resize_crop_mirror_normalize.gpu_samples
-def _(
-    out: Any,
-    x: Any,
-    *,
-    start: np.ndarray,
-    end: np.ndarray,
-    filters: Filters,
-    normalization: Normalization,
-) -> None:
+def _(out: Any, x: Any, *, start: np.ndarray, end: np.ndarray, filters: Filters, normalization: Normalization) -> None:
     resample_normalized(out, x, normalization.output_layout, start, end, filters.values, normalization.values)

@@ -89,54 +89,7 @@ def bbox_rotate(
     return bboxes.replace(shape=None), labels.replace(shape=None)
 
 
-def _rotate(rotate: Any, bboxes: Rows, labels: Rows | None, **given: Any) -> Any:
-    """Rotate the boxes of a chunk with the kernel of one device."""
-    input_shape, size, layout = given["input_shape"], given["size"], given["shape_layout"]
-    if input_shape.shape[1] <= max(layout.index("H"), layout.index("W")):
-        raise ShapeError(
-            f"input_shape must have one number for each axis of shape_layout {layout!r}; got {input_shape.shape[1]}."
-        )
-    if size is not None and size.shape[1] != 2:
-        raise ShapeError(f"size must be a height and a width; got {size.shape[1]} numbers.")
-    image = input_shape[:, [layout.index("W"), layout.index("H")]].astype(np.float64)
-    canvas, bad = canvases(image, given["angle"], size, given["keep_size"])
-    if bad < len(bboxes):
-        raise ArgumentValueError(f"angle must be a finite number of degrees; got {given['angle'][bad]:g}.", sample=bad)
-    result, kept = rotate(
-        bboxes,
-        given["angle"],
-        image,
-        canvas,
-        is_extent=given["bbox_layout"] == "xyWH",
-        is_relative=given["bbox_normalized"],
-        mode=_MODES[given["mode"]],
-        threshold=given["remove_threshold"],
-    )
-    return result if labels is None else (result, Rows(labels.values[kept], result.starts))
-
-
 @bbox_rotate.cpu
-def _(
-    bboxes: Rows,
-    labels: Rows | None,
-    *,
-    angle: np.ndarray,
-    bbox_layout: str,
-    bbox_normalized: bool,
-    input_shape: Vectors,
-    keep_size: bool,
-    mode: str,
-    remove_threshold: float,
-    shape_layout: str,
-    size: Vectors | None,
-) -> Any:
-    return _rotate(
-        rotate_boxes, bboxes, labels, angle=angle, bbox_layout=bbox_layout, bbox_normalized=bbox_normalized,
-        input_shape=input_shape, keep_size=keep_size, mode=mode, remove_threshold=remove_threshold,
-        shape_layout=shape_layout, size=size,
-    )  # fmt: skip
-
-
 @bbox_rotate.gpu
 def _(
     bboxes: Rows,
@@ -152,8 +105,27 @@ def _(
     shape_layout: str,
     size: Vectors | None,
 ) -> Any:
-    return _rotate(
-        rotate_boxes_on_device, bboxes, labels, angle=angle, bbox_layout=bbox_layout, bbox_normalized=bbox_normalized,
-        input_shape=input_shape, keep_size=keep_size, mode=mode, remove_threshold=remove_threshold,
-        shape_layout=shape_layout, size=size,
-    )  # fmt: skip
+    extents: Any = input_shape
+    sizes: Any = size
+    if extents.shape[1] <= max(shape_layout.index("H"), shape_layout.index("W")):
+        raise ShapeError(
+            f"input_shape must have one number for each axis of shape_layout {shape_layout!r}; got {extents.shape[1]}."
+        )
+    if sizes is not None and sizes.shape[1] != 2:
+        raise ShapeError(f"size must be a height and a width; got {sizes.shape[1]} numbers.")
+    image = extents[:, [shape_layout.index("W"), shape_layout.index("H")]].astype(np.float64)
+    canvas, bad = canvases(image, angle, sizes, keep_size)
+    if bad < len(bboxes):
+        raise ArgumentValueError(f"angle must be a finite number of degrees; got {angle[bad]:g}.", sample=bad)
+    rotate: Any = rotate_boxes if isinstance(bboxes.values, np.ndarray) else rotate_boxes_on_device
+    result, kept = rotate(
+        bboxes,
+        angle,
+        image,
+        canvas,
+        is_extent=bbox_layout == "xyWH",
+        is_relative=bbox_normalized,
+        mode=_MODES[mode],
+        threshold=remove_threshold,
+    )
+    return result if labels is None else (result, Rows(labels.values[kept], result.starts))

@@ -94,11 +94,13 @@ def _table_of(anchors: Sequence[float]) -> np.ndarray:
     return found[1]
 
 
-def _encode(kernel: Any, outs: tuple[Rows, Rows], boxes: Rows, labels: Rows, encoding: Encoding) -> None:
-    out, out_labels = (rows.dense() for rows in outs)
+@box_encoder.cpu
+@box_encoder.gpu
+def _(out_boxes: Rows, out_labels: Rows, boxes: Rows, labels: Rows, *, encoding: Encoding) -> None:
+    kernel: Any = match if isinstance(boxes.values, np.ndarray) else match_on_device
     kernel(
-        out,
-        out_labels,
+        out_boxes.dense(),
+        out_labels.dense(),
         boxes,
         labels.values.reshape(-1),
         _table_of(encoding.anchors),
@@ -108,13 +110,3 @@ def _encode(kernel: Any, outs: tuple[Rows, Rows], boxes: Rows, labels: Rows, enc
         means=np.array(encoding.means, np.float32),
         stds=np.array(encoding.stds, np.float32),
     )
-
-
-@box_encoder.cpu
-def _(out_boxes: Rows, out_labels: Rows, boxes: Rows, labels: Rows, *, encoding: Encoding) -> None:
-    _encode(match, (out_boxes, out_labels), boxes, labels, encoding)
-
-
-@box_encoder.gpu
-def _(out_boxes: Rows, out_labels: Rows, boxes: Rows, labels: Rows, *, encoding: Encoding) -> None:
-    _encode(match_on_device, (out_boxes, out_labels), boxes, labels, encoding)

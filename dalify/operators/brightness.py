@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dalify.data.device_samples import DeviceSamples
+from typing import Any
+
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.images.brightness_contrast import levels_cpu, levels_gpu, levels_rule
-from dalify.registry import PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 
 @operator
@@ -44,12 +45,9 @@ def brightness(
 
 
 @brightness.cpu_samples
-def _(out: Samples, x: Samples, *, brightness: Vectors, brightness_shift: Vectors, spec: Spec, out_spec: Spec) -> None:
-    levels_cpu(out, x, spec, out_spec, brightness=brightness, brightness_shift=brightness_shift)
-
-
 @brightness.gpu_samples
 def _(
-    out: DeviceSamples, x: DeviceSamples, *, brightness: Vectors, brightness_shift: Vectors, spec: Spec, out_spec: Spec
+    out: AnySamples, x: AnySamples, *, brightness: Vectors, brightness_shift: Vectors, spec: Spec, out_spec: Spec
 ) -> None:
-    levels_gpu(out, x, spec, out_spec, brightness=brightness, brightness_shift=brightness_shift)
+    compute: Any = levels_cpu if isinstance(x, Samples) else levels_gpu
+    compute(out, x, spec, out_spec, brightness=brightness, brightness_shift=brightness_shift)

@@ -10,7 +10,7 @@ from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples_t
 from dalify.registry import Spec, operator
 
 
-@operator
+@operator(elementwise=True)
 def cast(x: Spec, /, *, dtype: DALIDataType) -> Spec:
     """Convert elements to another type.
 

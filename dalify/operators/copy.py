@@ -8,7 +8,7 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.registry import Spec, operator
 
 
-@operator
+@operator(elementwise=True)
 def copy(x: Spec, /) -> Spec:
     """Copy data to new memory.
 

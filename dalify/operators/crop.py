@@ -20,14 +20,7 @@ _LAYOUTS = ("HWC", "DHWC", *VISUAL_LAYOUTS)
 
 
 @operator(alphabetical=True)
-def crop(
-    x: Spec,
-    /,
-    *,
-    window: CropWindow,
-    dtype: DALIDataType | None = None,
-    bounds: OutOfBounds,
-) -> Spec:
+def crop(x: Spec, /, *, window: CropWindow, dtype: DALIDataType | None = None, bounds: OutOfBounds) -> Spec:
     """Crop a window from each sample.
 
     Args:

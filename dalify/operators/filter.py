@@ -16,7 +16,14 @@ from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.convolve import bordered_indices, data_axes
 from dalify.kernels.images.correlate import correlate_image
 from dalify.kernels.images.correlate_torch import correlate_samples_torch
-from dalify.kernels.images.frames import flat_frames, folded_frames, frame_count, per_frame, per_frame_of_samples
+from dalify.kernels.images.frames import (
+    default_layout,
+    flat_frames,
+    folded_frames,
+    frame_count,
+    per_frame,
+    per_frame_of_samples,
+)
 from dalify.registry import PerSample, Vectors, operator
 
 _BORDERS = {
@@ -84,7 +91,7 @@ def filter(
     if dtype not in (None, data.dtype, DALIDataType.FLOAT):
         raise DTypeError(f"dtype must be the type of the input ({data.dtype!s}), FLOAT, or omitted; got {dtype!s}.")
     result = data.replace(dtype=data.dtype if dtype is None else dtype)
-    first, axes = data_axes(_letters(data), data.ndim or 0)
+    first, axes = data_axes(default_layout(data), data.ndim or 0)
     if axes < _IMAGE_AXES:
         raise LayoutError(f"the input must have 2 or 3 data axes; layout {data.layout!r} has {axes}.")
     if data.shape is None or filter.shape is None:
@@ -103,11 +110,6 @@ def filter(
                 f"the filter {filter.shape} is larger than the image {data.shape}; mode 'valid' returns no pixels."
             )
     return result.replace(shape=tuple(shape))
-
-
-def _letters(spec: Spec) -> str:
-    """Return the layout, by default that of an image or a volume with the same number of dimensions."""
-    return spec.layout or {2: "HW", 3: "HWC", 4: "DHWC"}.get(spec.ndim or 0, "")
 
 
 def _planes(x: Any, layout: str, first: int, axes: int) -> Any:
@@ -208,7 +210,7 @@ def _volume_sums(
 
 def _arguments(spec: Spec, data: Any, out: Any) -> tuple[Any, Any, int, int]:
     """Return input and output as planes, the number of data axes and the number of frames."""
-    layout = _letters(spec)
+    layout = default_layout(spec)
     first, axes = data_axes(layout, len(spec.shape or ()))
     source, target = _planes(data, layout, first, axes), _planes(out, layout, first, axes)
     return source, target, axes, len(source) // len(data)
@@ -261,7 +263,7 @@ def _(
     mode: str,
     spec: Spec,
 ) -> None:
-    layout = _letters(spec)
+    layout = default_layout(spec)
     first, axes = data_axes(layout, data.ndim)
     filters, owners = _filters_of_frames(filter, data, layout, axes)
     anchors = np.zeros((len(filters), axes), np.int64)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dalify.data.device_samples import DeviceSamples
+from typing import Any
+
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.images.color_twist import twist_cpu, twist_gpu, twist_rule
-from dalify.registry import PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 
 @operator
@@ -46,10 +47,7 @@ def hsv(
 
 
 @hsv.cpu_samples
-def _(out: Samples, x: Samples, *, hue: Vectors, saturation: Vectors, value: Vectors, spec: Spec) -> None:
-    twist_cpu(out, x, spec, hue=hue, saturation=saturation, value=value)
-
-
 @hsv.gpu_samples
-def _(out: DeviceSamples, x: DeviceSamples, *, hue: Vectors, saturation: Vectors, value: Vectors, spec: Spec) -> None:
-    twist_gpu(out, x, spec, hue=hue, saturation=saturation, value=value)
+def _(out: AnySamples, x: AnySamples, *, hue: Vectors, saturation: Vectors, value: Vectors, spec: Spec) -> None:
+    compute: Any = twist_cpu if isinstance(x, Samples) else twist_gpu
+    compute(out, x, spec, hue=hue, saturation=saturation, value=value)

@@ -19,7 +19,7 @@ from dalify.registry import Spec, operator
 _MAX_KEY = 65535
 
 
-@operator
+@operator(elementwise=True)
 def lookup_table(
     x: Spec,
     /,

@@ -158,7 +158,7 @@ def _region_sources(inputs: tuple[Batch, ...], in_ids: Any) -> tuple[np.ndarray,
 
 
 def _origins(inputs: tuple[Batch, ...], owners: np.ndarray, chosen: np.ndarray) -> list[str | None] | None:
-    """Return the origins of the canvases: of each those of its regions, in order; None if no image has one."""
+    """Return the origin of each canvas, joined from those of its regions; None if no image has one."""
     if all(batch.origins is None for batch in inputs):
         return None
     known = [origin for batch in inputs for origin in (batch.origins or [None] * len(batch))]
@@ -275,7 +275,7 @@ def _(
         canvases = _paste(inputs, chosen, table, expected, memory)
         samples = canvases if isinstance(canvases, list) else None
         return Batch(None if samples else canvases, samples, layout, "cpu", origins)
-    assert out_spec.dtype is not None, "dalify bug: a result of no type"
+    assert out_spec.dtype is not None, "dalify bug: a result without a type"
     found = _paste_torch(inputs, chosen, table, expected, out_spec.dtype)
     if found.dense is not None:
         return Batch(found.dense, None, layout, "gpu", origins)

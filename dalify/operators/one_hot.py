@@ -95,7 +95,7 @@ def _(out: np.ndarray, x: np.ndarray, *, axis: int | None, num_classes: int, off
     entries = _entries(out.dtype, off_value, on_value)
     last = np.moveaxis(out, 1 + axis, -1) if axis is not None and axis >= 0 else out
     last[...] = entries[0]
-    with np.errstate(invalid="ignore"):  # values that are not finite become an index out of range
+    with np.errstate(invalid="ignore"):  # values that are not finite become indices out of range
         classes = x.astype(np.int64).reshape(last.shape[:-1])
     places = np.nonzero((classes >= 0) & (classes < num_classes))
     last[(*places, classes[places])] = entries[1]

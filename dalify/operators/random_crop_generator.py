@@ -14,20 +14,13 @@ from dalify.registry import Spec, operator
 
 
 @operator(alphabetical=True, random=True, outputs=2)
-def random_crop_generator(
-    shape: Spec,
-    /,
-    *,
-    random_crop: RandomCrop,
-) -> tuple[Spec, Spec]:
+def random_crop_generator(shape: Spec, /, *, random_crop: RandomCrop) -> tuple[Spec, Spec]:
     """Draw crop windows of random area, aspect ratio and position, for images of given shapes.
 
     As in `fn.random_resized_crop`, the area, the logarithm of the aspect ratio and the position are uniform.
 
     Args:
         shape: integers [2] or [3]: height and width of an image, and optionally channels.
-        random_area: minimum and maximum fraction of the image area.
-        random_aspect_ratio: minimum and maximum of width / height.
 
     Returns:
         anchor (y, x) and shape (height, width) of the window, int32 [2] each.

@@ -38,7 +38,6 @@ def random_resized_crop(
 
     Args:
         x: images HWC or CHW, or sequences of them; any numeric dtype.
-        antialias: widen the filter when downscaling.
         dtype: dtype of `x` (default) or FLOAT.
         size: height and width of the result in pixels, or one number for both.
 

@@ -115,8 +115,8 @@ def _(resize: Mapping[str, Any], crop: Mapping[str, Any], source: Spec, device: 
     if any(crop.get(name, 0.5) * _EXACT_PARTS % 1 for name in ("crop_pos_x", "crop_pos_y")):
         return False
     window = crop.get("crop") or (crop.get("crop_h", 0), crop.get("crop_w", 0))
-    least = _minimum_size(resize)
-    return len(window) == 2 and least is not None and all(0 < a <= b for a, b in zip(window, least, strict=True))
+    minimum = _minimum_size(resize)
+    return len(window) == 2 and minimum is not None and all(0 < a <= b for a, b in zip(window, minimum, strict=True))
 
 
 def _minimum_size(arguments: Mapping[str, Any]) -> tuple[float, float] | None:

@@ -40,26 +40,8 @@ def resize_crop_mirror(
 
     Args:
         x: images HWC or CHW, volumes DHWC or CDHW, sequences with F first (or CFHW); any numeric dtype.
-        antialias: as in fn.resize, like all arguments not described here.
-        crop: extents of the window in pixels of the resized image, for H and W or D, H and W; by default all of it.
-        crop_pos_x: position of the window, 0 (left) to 1 (right).
-        crop_pos_y: position of the window, 0 (top) to 1 (bottom).
-        crop_pos_z: position of the window along D, 0 to 1.
         dtype: dtype of `x` (default) or FLOAT.
-        mag_filter: filter for upscaling.
-        max_size: maximum extents of the resized image; 0 or less: no limit.
-        min_filter: filter for downscaling.
         mirror: sum of 1 (reverse W), 2 (reverse H) and 4 (reverse D).
-        mode: ``default``, ``stretch``, ``not_larger`` or ``not_smaller``.
-        resize_longer: extent of the longest axis in pixels.
-        resize_shorter: extent of the shortest axis in pixels.
-        resize_x: extent of W in pixels.
-        resize_y: extent of H in pixels.
-        resize_z: extent of D in pixels.
-        roi_end: end of the source region.
-        roi_relative: the region is in fractions of the extents.
-        size: extents of the resized image in pixels.
-        subpixel_scale: if a computed extent is not an integer, adjust the region to keep the exact scale.
 
     Returns:
         Same layout, extents of the crop window.

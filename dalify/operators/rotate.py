@@ -8,7 +8,6 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.data.batch import Batch
-from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIInterpType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
@@ -17,7 +16,7 @@ from dalify.kernels.images.rotation import about_centers, canvas_size, rotation_
 from dalify.kernels.images.warp import warp_2d, warp_3d
 from dalify.kernels.images.warp_rules import LAYOUTS, check_interpolation, spatial_size, with_size
 from dalify.kernels.images.warp_torch import warp_samples_torch
-from dalify.registry import PerSample, Shaping, Vectors, operator
+from dalify.registry import AnySamples, PerSample, Shaping, Vectors, operator
 
 
 @operator
@@ -116,34 +115,10 @@ def _maps(angles: np.ndarray, axes: np.ndarray | None, sizes: np.ndarray, out_si
 
 
 @rotate.cpu_samples
-def _(
-    out: Samples,
-    x: Samples,
-    *,
-    angle: Vectors,
-    axis: Vectors | None,
-    fill_value: float | None,
-    interp_type: DALIInterpType,
-    spec: Spec,
-) -> None:
-    layout = visual_layout(spec, LAYOUTS)
-    angles = per_frame_of_samples(angle, x, layout, "angle")
-    axes = None if axis is None or "D" not in layout else per_frame_of_samples(axis, x, layout, "axis", 3)
-    target, source = folded_frames(out, layout), folded_frames(x, layout)
-    warp = warp_3d if "D" in layout else warp_2d
-    warp(
-        target,
-        source,
-        _maps(angles, axes, source.shapes[:, :-1], target.shapes[:, :-1]),
-        nearest=interp_type == DALIInterpType.INTERP_NN,
-        fill_value=fill_value,
-    )
-
-
 @rotate.gpu_samples
 def _(
-    out: DeviceSamples,
-    x: DeviceSamples,
+    out: AnySamples,
+    x: AnySamples,
     *,
     angle: Vectors,
     axis: Vectors | None,
@@ -155,7 +130,9 @@ def _(
     angles = per_frame_of_samples(angle, x, layout, "angle")
     axes = None if axis is None or "D" not in layout else per_frame_of_samples(axis, x, layout, "axis", 3)
     target, source = folded_frames(out, layout), folded_frames(x, layout)
-    warp_samples_torch(
+    warp_cpu = warp_3d if "D" in layout else warp_2d
+    warp: Any = warp_cpu if isinstance(x, Samples) else warp_samples_torch
+    warp(
         target,
         source,
         _maps(angles, axes, source.shapes[:, :-1], target.shapes[:, :-1]),

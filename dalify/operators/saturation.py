@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dalify.data.device_samples import DeviceSamples
+from typing import Any
+
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.samples import Samples
 from dalify.kernels.images.color_twist import twist_cpu, twist_gpu, twist_rule
-from dalify.registry import PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 
 @operator
@@ -45,10 +46,7 @@ def saturation(
 
 
 @saturation.cpu_samples
-def _(out: Samples, x: Samples, *, saturation: Vectors, spec: Spec) -> None:
-    twist_cpu(out, x, spec, saturation=saturation)
-
-
 @saturation.gpu_samples
-def _(out: DeviceSamples, x: DeviceSamples, *, saturation: Vectors, spec: Spec) -> None:
-    twist_gpu(out, x, spec, saturation=saturation)
+def _(out: AnySamples, x: AnySamples, *, saturation: Vectors, spec: Spec) -> None:
+    compute: Any = twist_cpu if isinstance(x, Samples) else twist_gpu
+    compute(out, x, spec, saturation=saturation)

@@ -14,6 +14,7 @@ from dalify.data.samples import Samples
 from dalify.kernels.arrays.gather import BORDERS, channel_fill, copy_bordered_window, copy_windows
 from dalify.kernels.arrays.windows_torch import window_samples_torch
 from dalify.kernels.images.crop_geometry import FILLING, POLICIES, check_fill_values, trimmed
+from dalify.kernels.images.frames import default_layout
 from dalify.kernels.images.slice_geometry import slice_bounds
 from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
@@ -84,17 +85,12 @@ def slice(
     if out_of_bounds_policy not in _POLICIES:
         raise ArgumentValueError(option_error_text("out_of_bounds_policy", out_of_bounds_policy, _POLICIES))
     _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shape, rel_shape)
-    if axis_names and not set(axis_names) <= set(_letters(data)):
+    if axis_names and not set(axis_names) <= set(default_layout(data)):
         raise LayoutError(
             f"axis_names {axis_names!r} must all be in the layout of the data, {data.layout!r}.",
             hint="Use letters of the layout, or specify axes=[0] instead.",
         )
     return data.replace(dtype=data.dtype if dtype is None else dtype)
-
-
-def _letters(spec: Spec) -> str:
-    """Return the layout, by default that of an image or a volume with the same number of dimensions."""
-    return spec.layout or {2: "HW", 3: "HWC", 4: "DHWC"}.get(spec.ndim or 0, "")
 
 
 def _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shape, rel_shape) -> None:
@@ -126,7 +122,7 @@ def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]
 
 def _axes(spec: Spec, axes: np.ndarray | None, axis_names: str | None, count: int) -> np.ndarray:
     """Return the axes of the coordinates, [N, k]."""
-    letters = _letters(spec)
+    letters = default_layout(spec)
     if axis_names == "":
         return np.empty((count, 0), np.int64)
     if axis_names or (axes is None and letters):

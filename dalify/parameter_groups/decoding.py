@@ -17,7 +17,7 @@ from dalify.data.sample_memory import ChunkMemory
 from dalify.data.samples import Samples
 from dalify.registry import Parameters
 
-__all__ = ["DecodeOptions", "HardwareDecoder", "decode", "decode_mixed"]
+__all__ = ["DecodeOptions", "HardwareDecoder", "decode"]
 
 
 @dataclass(slots=True)
@@ -84,37 +84,19 @@ class HardwareDecoder(Parameters):
 
 
 def decode(
-    out: Any,
-    encoded: Any,
-    options: DecodeOptions,
-    headers: Any,
-    windows: np.ndarray | None = None,
-    needed: np.ndarray | None = None,
-) -> None:
-    """Decode the images of a chunk, or a window of each; see `decode_group`."""
-    decode_group(
-        out,
-        encoded,
-        options.output_type,
-        options.dtype,
-        options.adjust_orientation,
-        options.use_fast_idct,
-        headers,
-        windows,
-        needed,
-    )
-
-
-def decode_mixed(
-    out: DeviceSamples,
+    out: Samples | DeviceSamples,
     encoded: Samples,
     options: DecodeOptions,
     hardware: HardwareDecoder,
     headers: Any,
     windows: np.ndarray | None = None,
+    *,
+    needed: np.ndarray | None = None,
     cache: ChunkMemory | None = None,
 ) -> None:
-    """Decode the images of a chunk, or a window of each, to memory of the device; see `decode_on_device`."""
-    decode_on_device(
-        out, encoded, hardware.on_device(), options.output_type, options.adjust_orientation, headers, windows, cache
-    )
+    """Decode the images of a chunk, or a window of each; see `decode_group` and, on the device, `decode_on_device`."""
+    colors, upright = options.output_type, options.adjust_orientation
+    if isinstance(out, Samples):
+        decode_group(out, encoded, colors, options.dtype, upright, options.use_fast_idct, headers, windows, needed)
+    else:
+        decode_on_device(out, encoded, hardware.on_device(), colors, upright, headers, windows, cache)

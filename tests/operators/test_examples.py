@@ -82,7 +82,7 @@ DATA: dict[str, tuple[np.ndarray, str]] = {
     "x": (np.arange(6, dtype=np.float32), ""),
 }
 PLAIN: dict[str, Any] = {
-    "films": ["film.mp4"],
+    "videos": ["video.mp4"],
     "anchors": [0.1, 0.1, 0.5, 0.5, 0.3, 0.2, 0.8, 0.9],
     "datasets": SimpleNamespace(load_dataset=lambda *_, **__: "cats.arrow"),
     "cifar": [(PHOTO[:32, :32], 3)] * 20,

@@ -24,10 +24,10 @@ __all__ = [
     "entries",
     "fill_crops",
     "fill_joined",
-    "fill_on_device",
     "fill_rotations",
     "fill_scales",
     "fill_shears",
+    "fill_transforms",
     "fill_translations",
 ]
 
@@ -332,17 +332,21 @@ def fill_joined(out: np.ndarray, inputs: tuple[np.ndarray, ...]) -> None:
         inner = _read_only(target)
 
 
-def fill_on_device(out: Any, x: Any, reverse_order: bool, fill: Callable[[np.ndarray], None]) -> None:
-    """Fill a tensor with transforms computed on the CPU, where their arguments are.
+def fill_transforms(out: Any, x: Any, reverse_order: bool, fill: Callable[..., None], *arguments: Any) -> None:
+    """Fill an array or a tensor with transforms. Those of a tensor are computed on the CPU, where their arguments are.
 
     Args:
-        out: float32 tensor [N, k, k + 1] or [N, F, k, k + 1].
-        x: transforms to compose with, as a tensor; None for none.
+        out: float32 [N, k, k + 1] or [N, F, k, k + 1].
+        x: transforms to compose with; None for none.
         reverse_order: False to apply `x` first.
-        fill: fills an array with the shape of `out`.
+        fill: one of the functions above, such as ``fill_translations``.
+        arguments: its arguments after `reverse_order`.
     """
+    if isinstance(out, np.ndarray):
+        fill(out, x, reverse_order, *arguments)
+        return
     host = np.empty(tuple(out.shape), np.float32)
-    fill(host)
+    fill(host, None, False, *arguments)
     made = torch.from_numpy(host).to(out.device)
     if x is None:
         out.copy_(made)

@@ -15,7 +15,16 @@ import numpy as np
 from dalify.base.errors import LayoutError, ShapeError
 from dalify.data import DALIDataType, Spec
 
-__all__ = ["flat_frames", "folded_frames", "frame_count", "pairs", "per_frame", "per_frame_of_samples", "visual_layout"]
+__all__ = [
+    "default_layout",
+    "flat_frames",
+    "folded_frames",
+    "frame_count",
+    "pairs",
+    "per_frame",
+    "per_frame_of_samples",
+    "visual_layout",
+]
 
 
 def visual_layout(spec: Spec, allowed: Sequence[str]) -> str:
@@ -41,6 +50,11 @@ def visual_layout(spec: Spec, allowed: Sequence[str]) -> str:
     if spec.ndim == 1 and spec.dtype is DALIDataType.UINT8:
         hint = "Decode images first: fn.decoders.image(...)."
     raise LayoutError(f"the input has {dimensions} and no layout; this operator supports {options}.", hint=hint)
+
+
+def default_layout(spec: Spec) -> str:
+    """Return the layout of an input; without a layout, that of an image or a volume with this number of dimensions."""
+    return spec.layout or {2: "HW", 3: "HWC", 4: "DHWC"}.get(spec.ndim or 0, "")
 
 
 def frame_count(layout: str, shape: Sequence[int]) -> int:

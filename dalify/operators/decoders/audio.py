@@ -90,16 +90,16 @@ def _(encoded: Batch, *, downmix: bool, dtype: DALIDataType, quality: float, sam
     others = {}
     for index in np.flatnonzero(~files.is_known).tolist():
         with _sample(index):
-            sound, rates[index] = _decode(encoded.samples[index], downmix, dtype.numpy, quality, wanted[index])
-        others[index] = sound
-        frames[index], channels[index] = len(sound), 1 if downmix else sound.shape[1]
+            samples, rates[index] = _decode(encoded.samples[index], downmix, dtype.numpy, quality, wanted[index])
+        others[index] = samples
+        frames[index], channels[index] = len(samples), 1 if downmix else samples.shape[1]
     shapes = frames[:, None] if downmix else np.stack([frames, channels], 1)
     return {"out_shapes": shapes, "files": files, "others": others, "is_resampled": is_resampled, "rates": rates}
 
 
 @audio.cpu_samples
 def _(
-    sound: Samples,
+    out: Samples,
     rate: Samples,
     encoded: Samples,
     *,
@@ -115,38 +115,38 @@ def _(
     assert rate.dense is not None, "dalify bug: numbers that are not in one array"
     rate.dense[...] = np.where(sample_rate != 0, sample_rate, rates)
     for index, values in others.items():
-        _fill(sound, index, values)
-    is_finished_here = is_resampled
-    if downmix and dtype.numpy != np.float32:  # integers are made at the end, as in DALI
-        is_finished_here = is_resampled | (files.channels > 1)
-    direct = np.flatnonzero(files.is_known & ~is_finished_here)
-    failed = direct[~files.decode(sound.take(direct), direct)] if len(direct) else direct
-    longer = np.flatnonzero(files.is_known & is_finished_here)
-    if len(longer):
-        channels = np.ones(len(longer), np.int64) if downmix else files.channels[longer]
-        floats = Samples.empty(np.stack([files.frames[longer], channels], 1), np.dtype(np.float32))
-        is_done = files.decode(floats, longer)
-        failed = np.concatenate([failed, longer[~is_done]])
-        for index, is_good, values in zip(longer.tolist(), is_done.tolist(), floats.arrays(), strict=True):
+        _fill(out, index, values)
+    is_converted = is_resampled
+    if downmix and dtype.numpy != np.float32:  # converted to integers last, as in DALI
+        is_converted = is_resampled | (files.channels > 1)
+    direct = np.flatnonzero(files.is_known & ~is_converted)
+    failed = direct[~files.decode(out.take(direct), direct)] if len(direct) else direct
+    converted = np.flatnonzero(files.is_known & is_converted)
+    if len(converted):
+        channels = np.ones(len(converted), np.int64) if downmix else files.channels[converted]
+        floats = Samples.empty(np.stack([files.frames[converted], channels], 1), np.dtype(np.float32))
+        is_done = files.decode(floats, converted)
+        failed = np.concatenate([failed, converted[~is_done]])
+        for index, is_good, values in zip(converted.tolist(), is_done.tolist(), floats.arrays(), strict=True):
             if is_good:
-                shape = tuple(sound.shapes[index].tolist())
+                shape = tuple(out.shapes[index].tolist())
                 step = rates[index] / sample_rate[index] if is_resampled[index] else None
-                _fill(sound, index, _finished(values, shape, dtype.numpy, quality, step))
+                _fill(out, index, _converted(values, shape, dtype.numpy, quality, step))
     for index in np.sort(failed).tolist():
         with _sample(index):
             data = next(encoded.take(np.array([index])).arrays())
-            _fill(sound, index, _decode(data, downmix, dtype.numpy, quality, float(sample_rate[index]))[0])
+            _fill(out, index, _decode(data, downmix, dtype.numpy, quality, float(sample_rate[index]))[0])
 
 
-def _fill(sounds, index, values):
-    target = next(sounds.take(np.array([index])).arrays())
-    assert target.shape == values.shape, "dalify bug: a sound is not as long as its header says"
+def _fill(out, index, values):
+    target = next(out.take(np.array([index])).arrays())
+    assert target.shape == values.shape, "dalify bug: the length of the audio differs from its header"
     target[...] = values
 
 
 @contextmanager
 def _sample(index):
-    """Note which sample an error is about."""
+    """Add the index of the sample to errors raised in the block."""
     try:
         yield
     except DalifyError as error:
@@ -154,26 +154,26 @@ def _sample(index):
         raise
 
 
-def _finished(sound, shape, dtype, quality, step):
-    """Return a decoded sound, float32 ``[frames, channels]``, at another rate, or as integers.
+def _converted(decoded, shape, dtype, quality, step):
+    """Return decoded audio, float32 ``[frames, channels]``, resampled or converted to integers.
 
     Args:
-        sound: of the right number of channels.
-        shape: of the result.
-        dtype: of the result.
-        quality: of resampling.
-        step: samples of the sound from one of the result to the next; None for its own rate.
+        decoded: the audio, with the number of channels of the result.
+        shape: shape of the result.
+        dtype: dtype of the result.
+        quality: quality of resampling.
+        step: number of input samples per output sample; None to keep the rate.
     """
-    result = np.empty((shape[0], sound.shape[1]), dtype)
+    result = np.empty((shape[0], decoded.shape[1]), dtype)
     if step is not None and result.size:
-        resample_audio(result[None], sound[None], np.array([step]), quality)
+        resample_audio(result[None], decoded[None], np.array([step]), quality)
     elif step is None:
-        audio_to_integers(result, sound)
+        audio_to_integers(result, decoded)
     return result.reshape(shape)
 
 
 def _decode(data, downmix, dtype, quality, target_rate):
-    """Return the decoded samples of one file and their rate."""
+    """Decode one file; return the samples and their rate."""
     samples, rate = decode_audio(data, dtype)
     channels = samples.shape[1]
     is_mixed, is_resampled = downmix and channels > 1, target_rate not in (0, rate)

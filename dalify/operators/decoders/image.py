@@ -13,7 +13,7 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.sample_memory import ChunkMemory, check_cache_options
 from dalify.data.samples import Samples
 from dalify.parameter_groups.crop import CropWindow
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode, decode_mixed
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
 from dalify.parameter_groups.random_crop import RandomCrop
 from dalify.parameter_groups.resize import ResizeSize
 from dalify.registry import Spec, operator
@@ -79,8 +79,8 @@ def _(encoded: Batch, *, options: DecodeOptions) -> dict[str, Any]:
 
 
 @image.cpu_samples
-def _(out: Samples, encoded: Samples, *, options: DecodeOptions, headers: Any) -> None:
-    decode(out, encoded, options, headers)
+def _(out: Samples, encoded: Samples, *, options: DecodeOptions, hardware: HardwareDecoder, headers: Any) -> None:
+    decode(out, encoded, options, hardware, headers)
 
 
 @image.mixed_samples(reason_against, checked_by="_check_image")
@@ -93,7 +93,7 @@ def _(
     headers: Any,
     cache: ChunkMemory | None = None,
 ) -> None:
-    decode_mixed(out, encoded, options, hardware, headers, cache=cache)
+    decode(out, encoded, options, hardware, headers, cache=cache)
 
 
 image.substitute(blank_image)

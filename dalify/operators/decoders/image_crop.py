@@ -10,11 +10,10 @@ from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
-from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.images.crop_geometry import check_crop_arguments
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode, decode_mixed
-from dalify.registry import PerSample, Spec, operator
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
+from dalify.registry import AnySamples, PerSample, Spec, operator
 
 
 @operator(mixed=True)
@@ -97,13 +96,9 @@ def _(
 
 
 @image_crop.cpu_samples
-def _(out: Samples, encoded: Samples, *, options: DecodeOptions, windows: np.ndarray, headers: Any) -> None:
-    decode(out, encoded, options, headers, windows)
-
-
 @image_crop.mixed_samples(reason_against, checked_by="_check_image")
 def _(
-    out: DeviceSamples,
+    out: AnySamples,
     encoded: Samples,
     *,
     options: DecodeOptions,
@@ -111,7 +106,7 @@ def _(
     windows: np.ndarray,
     headers: Any,
 ) -> None:
-    decode_mixed(out, encoded, options, hardware, headers, windows)
+    decode(out, encoded, options, hardware, headers, windows)
 
 
 image_crop.substitute(blank_image)

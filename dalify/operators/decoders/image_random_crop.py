@@ -9,11 +9,10 @@ import numpy as np
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
-from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode, decode_mixed
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
 from dalify.parameter_groups.random_crop import RandomCrop
-from dalify.registry import Spec, operator
+from dalify.registry import AnySamples, Spec, operator
 
 
 @operator(mixed=True, random=True)
@@ -31,9 +30,6 @@ def image_random_crop(
 
     Args:
         encoded: contents of the files, uint8 ``[bytes]``.
-        random_area: minimum and maximum fraction of the image area, in (0, 1]; uniform.
-        num_attempts: maximum number of windows drawn until one fits; after that, the largest window with an allowed
-            aspect ratio is used.
 
     Returns:
         ``[height, width, channels]``, layout HWC; the same pixels as that window of the result of ``decoders.image``.
@@ -58,13 +54,9 @@ def _(encoded: Batch, *, options: DecodeOptions, random_crop: RandomCrop, draws:
 
 
 @image_random_crop.cpu_samples
-def _(out: Samples, encoded: Samples, *, options: DecodeOptions, windows: np.ndarray, headers: Any) -> None:
-    decode(out, encoded, options, headers, windows)
-
-
 @image_random_crop.mixed_samples(reason_against, checked_by="_check_image")
 def _(
-    out: DeviceSamples,
+    out: AnySamples,
     encoded: Samples,
     *,
     options: DecodeOptions,
@@ -72,7 +64,7 @@ def _(
     windows: np.ndarray,
     headers: Any,
 ) -> None:
-    decode_mixed(out, encoded, options, hardware, headers, windows)
+    decode(out, encoded, options, hardware, headers, windows)
 
 
 image_random_crop.substitute(blank_image)

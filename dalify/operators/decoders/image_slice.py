@@ -11,11 +11,10 @@ from dalify.base.small_arrays import places_in_rows
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
-from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.images.slice_geometry import slice_bounds
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode, decode_mixed
-from dalify.registry import PerSample, Spec, operator
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
+from dalify.registry import AnySamples, PerSample, Spec, operator
 
 
 @operator(mixed=True)
@@ -144,29 +143,16 @@ def _(
     return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}
 
 
-@image_slice.cpu_samples
-def _(
-    out: Samples,
-    encoded: Samples,
-    anchor: Samples | None,
-    shape_input: Samples | None,
-    *,
-    options: DecodeOptions,
-    windows: np.ndarray,
-    headers: Any,
-) -> None:
-    decode(out, encoded, options, headers, windows)
-
-
 def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
     """Return coordinates of an input as (pixels, None) or (None, fractions of the extents)."""
     values = batch.stacked()
     return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
 
 
+@image_slice.cpu_samples
 @image_slice.mixed_samples(reason_against, checked_by="_check_image")
 def _(
-    out: DeviceSamples,
+    out: AnySamples,
     encoded: Samples,
     anchor: Samples | None,
     shape_input: Samples | None,
@@ -176,7 +162,7 @@ def _(
     windows: np.ndarray,
     headers: Any,
 ) -> None:
-    decode_mixed(out, encoded, options, hardware, headers, windows)
+    decode(out, encoded, options, hardware, headers, windows)
 
 
 image_slice.substitute(blank_image)

@@ -68,7 +68,7 @@ def video(
         IndexingError: a frame that the video does not have.
 
     Example:
-        >>> encoded = fn.external_source(source=films)  # doctest: +SKIP
+        >>> encoded = fn.external_source(source=videos)  # doctest: +SKIP
         >>> clips = fn.decoders.video(encoded, start_frame=30, sequence_length=16, stride=2)  # doctest: +SKIP
     """
     if encoded.dtype not in (None, DALIDataType.UINT8, DALIDataType.INT8) or encoded.ndim not in (None, 1):

@@ -26,11 +26,7 @@ def resize(
     Args:
         x: images HWC or CHW, volumes DHWC or CDHW, sequences with F first (or CFHW); any numeric dtype.
         dtype: dtype of `x` (default) or FLOAT.
-        max_size: maximum extents of the result, one for all axes or one each.
-        mode: ``default``, ``stretch``, ``not_larger`` or ``not_smaller``; see `fn.resize`.
-        roi_end: end of the source region in pixels, one number per spatial axis. Less than `roi_start`: mirrored.
         save_attrs: also return the extents before the resize, int32 ``[spatial axes]``.
-        size: extents in pixels, one for all spatial axes or one each, outermost first.
 
     Returns:
         Same layout, new extents.

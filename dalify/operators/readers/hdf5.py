@@ -20,12 +20,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
 
 
 @operator(outputs=_count, reader=True, needs=(h5py,))
-def hdf5(
-    *,
-    paths: list[str],
-    datasets: list[str],
-    cache_bytes: int = 1 << 30,
-) -> tuple[Spec, ...]:
+def hdf5(*, paths: list[str], datasets: list[str], cache_bytes: int = 1 << 30) -> tuple[Spec, ...]:
     """Read rows of datasets in HDF5 files: a sample is the same row of each dataset. DALI has no such reader.
 
     Contiguous datasets, and datasets with unfiltered (uncompressed) chunks of whole rows of at least 16 KiB, are read

@@ -51,7 +51,7 @@ def sequence(
         ArgumentValueError: an argument is out of range.
 
     Example:
-        >>> clips = fn.readers.sequence(file_root="films", sequence_length=8)  # doctest: +SKIP
+        >>> clips = fn.readers.sequence(file_root="videos", sequence_length=8)  # doctest: +SKIP
     """
     for name, value in (("sequence_length", sequence_length), ("step", step), ("stride", stride)):
         if value < 1:

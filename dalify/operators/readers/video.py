@@ -63,7 +63,7 @@ def video(
         ArgumentValueError: mutually exclusive arguments, or values out of range.
 
     Example:
-        >>> clips, labels = fn.readers.video(file_root="films", sequence_length=16, device="gpu")  # doctest: +SKIP
+        >>> clips, labels = fn.readers.video(file_root="videos", sequence_length=16, device="gpu")  # doctest: +SKIP
     """
     del additional_decode_surfaces, file_list_frame_num, file_list_include_preceding_frame
     del pad_sequences, skip_vfr_check

@@ -94,7 +94,7 @@ def video_resize(
         ArgumentValueError: no size, or several; otherwise as in ``fn.readers.video``.
 
     Example:
-        >>> clips = fn.readers.video_resize(filenames=films, sequence_length=16, resize_shorter=256)  # doctest: +SKIP
+        >>> clips = fn.readers.video_resize(filenames=videos, sequence_length=16, resize_shorter=256)  # doctest: +SKIP
     """
     del additional_decode_surfaces, file_list_frame_num, file_list_include_preceding_frame
     del pad_sequences, skip_vfr_check, max_size

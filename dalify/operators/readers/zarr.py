@@ -21,12 +21,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
 
 
 @operator(outputs=_count, reader=True, needs=(zarr_package,))
-def zarr(
-    *,
-    paths: list[str],
-    arrays: list[str],
-    cache_bytes: int = 1 << 30,
-) -> tuple[Spec, ...]:
+def zarr(*, paths: list[str], arrays: list[str], cache_bytes: int = 1 << 30) -> tuple[Spec, ...]:
     """Read rows of arrays in Zarr stores: a sample is the same row of each array. DALI has no such reader.
 
     Chunks are read as a whole and kept in an LRU cache. If they have several rows, ``random_shuffle`` shuffles chunks,
@@ -40,8 +35,7 @@ def zarr(
 
     Returns:
         one output per array, of the type of the array, on the CPU: ``array[row]``. A row with one number is a 0-D
-        array;
-        strings and bytes are uint8 ``[n]``.
+        array; strings and bytes are uint8 ``[n]``.
 
     Raises:
         ReaderError: a missing or damaged store; arrays with different numbers of rows.

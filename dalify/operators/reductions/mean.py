@@ -41,12 +41,5 @@ def _(out: np.ndarray, x: np.ndarray, *, reduced: ReducedAxes, spec: Spec) -> No
 
 @mean.gpu_samples
 @on_padded
-def _(
-    out: torch.Tensor,
-    x: torch.Tensor,
-    *,
-    reduced: ReducedAxes,
-    spec: Spec,
-    extents: np.ndarray,
-) -> None:
+def _(out: torch.Tensor, x: torch.Tensor, *, reduced: ReducedAxes, spec: Spec, extents: np.ndarray) -> None:
     mean_torch(out, x, reduced.of(spec), extents)

@@ -39,12 +39,5 @@ def _(out: np.ndarray, x: np.ndarray, *, reduced: ReducedAxes, spec: Spec) -> No
 
 @min.gpu_samples
 @on_padded
-def _(
-    out: torch.Tensor,
-    x: torch.Tensor,
-    *,
-    reduced: ReducedAxes,
-    spec: Spec,
-    extents: np.ndarray,
-) -> None:
+def _(out: torch.Tensor, x: torch.Tensor, *, reduced: ReducedAxes, spec: Spec, extents: np.ndarray) -> None:
     minimum_torch(out, x, reduced.of(spec), extents)

@@ -40,15 +40,7 @@ def std_dev(x: Spec, mean: Spec, /, *, reduced: ReducedAxes, ddof: int = 0) -> S
 
 
 @std_dev.cpu
-def _(
-    out: np.ndarray,
-    x: np.ndarray,
-    mean: np.ndarray,
-    *,
-    reduced: ReducedAxes,
-    ddof: int,
-    spec: Spec,
-) -> None:
+def _(out: np.ndarray, x: np.ndarray, mean: np.ndarray, *, reduced: ReducedAxes, ddof: int, spec: Spec) -> None:
     reduce.std_dev(out, x, mean, reduced.of(spec), ddof)
 
 

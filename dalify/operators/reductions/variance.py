@@ -40,15 +40,7 @@ def variance(x: Spec, mean: Spec, /, *, reduced: ReducedAxes, ddof: int = 0) -> 
 
 
 @variance.cpu
-def _(
-    out: np.ndarray,
-    x: np.ndarray,
-    mean: np.ndarray,
-    *,
-    reduced: ReducedAxes,
-    ddof: int,
-    spec: Spec,
-) -> None:
+def _(out: np.ndarray, x: np.ndarray, mean: np.ndarray, *, reduced: ReducedAxes, ddof: int, spec: Spec) -> None:
     reduce.variance(out, x, mean, reduced.of(spec), ddof)
 
 

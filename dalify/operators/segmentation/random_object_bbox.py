@@ -132,7 +132,7 @@ def _pick(weights: list[float], uniform: float) -> int:
     return min(int(np.searchsorted(ends, uniform * ends[-1], side="right")), len(weights) - 1)
 
 
-def _good_boxes(boxes: np.ndarray, threshold: np.ndarray | None, k_largest: int | None) -> np.ndarray:
+def _qualified_boxes(boxes: np.ndarray, threshold: np.ndarray | None, k_largest: int | None) -> np.ndarray:
     if threshold is not None:
         boxes = boxes[(boxes[:, 1] - boxes[:, 0] >= threshold).all(axis=1)]
     if k_largest is not None and len(boxes) > k_largest:
@@ -176,7 +176,7 @@ def _(
                     found = object_boxes(mask, label, is_excluded=is_excluded)
                 else:
                     found = _boxes_of(mask, digest, label, is_excluded)
-                return _good_boxes(found, None if threshold is None else threshold[n], k_largest)
+                return _qualified_boxes(found, None if threshold is None else threshold[n], k_largest)
 
             if ignore_class:
                 candidates = {none: 1.0}

@@ -37,7 +37,7 @@ def combine(input_0: Spec, input_1: Spec, /, *inputs: Spec, reverse_order: bool 
     shapes = {spec.shape[-2:] for spec in specs if spec.shape is not None}
     frames = {spec.shape[0] for spec in specs if spec.shape is not None and spec.ndim == 3}
     if len(shapes) > 1 or len(frames) > 1:
-        raise ShapeError(f"transforms must have the same shape; got  {', '.join(str(s.shape) for s in specs)}.")
+        raise ShapeError(f"transforms must have the same shape; got {', '.join(str(s.shape) for s in specs)}.")
     return next((spec for spec in specs if spec.ndim == 3), specs[0])
 
 

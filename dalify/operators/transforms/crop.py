@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.optional import torch
 from dalify.data.batch import Batch
-from dalify.kernels.images.affine import fill_crops, fill_on_device
+from dalify.kernels.images.affine import fill_crops, fill_transforms
 from dalify.kernels.images.affine_rules import dimensions, matrix_spec, result_shape
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
 
@@ -66,24 +65,10 @@ def _(x: Batch | None, *, from_start: Vectors, from_end: Vectors, to_start: Vect
 
 
 @crop.cpu
-def _(
-    out: np.ndarray,
-    x: np.ndarray | None,
-    *,
-    absolute: bool,
-    from_start: np.ndarray,
-    from_end: np.ndarray,
-    to_start: np.ndarray,
-    to_end: np.ndarray,
-    reverse_order: bool,
-) -> None:
-    fill_crops(out, x, reverse_order, (from_start, from_end, to_start, to_end), absolute)
-
-
 @crop.gpu
 def _(
-    out: torch.Tensor,
-    x: torch.Tensor | None,
+    out: Any,
+    x: Any,
     *,
     absolute: bool,
     from_start: np.ndarray,
@@ -92,5 +77,4 @@ def _(
     to_end: np.ndarray,
     reverse_order: bool,
 ) -> None:
-    corners = (from_start, from_end, to_start, to_end)
-    fill_on_device(out, x, reverse_order, lambda host: fill_crops(host, None, False, corners, absolute))
+    fill_transforms(out, x, reverse_order, fill_crops, (from_start, from_end, to_start, to_end), absolute)

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.optional import torch
 from dalify.data.batch import Batch
-from dalify.kernels.images.affine import fill_on_device, fill_rotations
+from dalify.kernels.images.affine import fill_rotations, fill_transforms
 from dalify.kernels.images.affine_rules import matrix_spec, result_shape
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
 
@@ -55,26 +54,8 @@ def _(x: Batch | None, *, angle: Vectors, axis: Vectors | None, center: Vectors 
 
 
 @rotation.cpu
-def _(
-    out: np.ndarray,
-    x: np.ndarray | None,
-    *,
-    angle: np.ndarray,
-    axis: np.ndarray | None,
-    center: np.ndarray | None,
-    reverse_order: bool,
-) -> None:
-    fill_rotations(out, x, reverse_order, angle, axis, center)
-
-
 @rotation.gpu
 def _(
-    out: torch.Tensor,
-    x: torch.Tensor | None,
-    *,
-    angle: np.ndarray,
-    axis: np.ndarray | None,
-    center: np.ndarray | None,
-    reverse_order: bool,
+    out: Any, x: Any, *, angle: np.ndarray, axis: np.ndarray | None, center: np.ndarray | None, reverse_order: bool
 ) -> None:
-    fill_on_device(out, x, reverse_order, lambda host: fill_rotations(host, None, False, angle, axis, center))
+    fill_transforms(out, x, reverse_order, fill_rotations, angle, axis, center)

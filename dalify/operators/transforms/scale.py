@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError
-from dalify.base.optional import torch
 from dalify.data.batch import Batch
-from dalify.kernels.images.affine import fill_on_device, fill_scales
+from dalify.kernels.images.affine import fill_scales, fill_transforms
 from dalify.kernels.images.affine_rules import dimensions, matrix_spec, result_shape
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
 
@@ -68,14 +67,6 @@ def _(x: Batch | None, *, scale: Vectors, center: Vectors | None, ndim: int | No
 
 
 @scale.cpu
-def _(
-    out: np.ndarray, x: np.ndarray | None, *, scale: np.ndarray, center: np.ndarray | None, reverse_order: bool
-) -> None:
-    fill_scales(out, x, reverse_order, scale, center)
-
-
 @scale.gpu
-def _(
-    out: torch.Tensor, x: torch.Tensor | None, *, scale: np.ndarray, center: np.ndarray | None, reverse_order: bool
-) -> None:
-    fill_on_device(out, x, reverse_order, lambda host: fill_scales(host, None, False, scale, center))
+def _(out: Any, x: Any, *, scale: np.ndarray, center: np.ndarray | None, reverse_order: bool) -> None:
+    fill_transforms(out, x, reverse_order, fill_scales, scale, center)

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
-from dalify.base.optional import torch
 from dalify.data.batch import Batch
-from dalify.kernels.images.affine import fill_on_device, fill_shears
+from dalify.kernels.images.affine import fill_shears, fill_transforms
 from dalify.kernels.images.affine_rules import matrix_spec, result_shape, shear_size
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
 
@@ -64,24 +63,10 @@ def _(x: Batch | None, *, angles: Vectors | None, center: Vectors | None, shear:
 
 
 @shear.cpu
-def _(
-    out: np.ndarray,
-    x: np.ndarray | None,
-    *,
-    angles: np.ndarray | None,
-    center: np.ndarray | None,
-    shear: np.ndarray | None,
-    reverse_order: bool,
-) -> None:
-    factors = angles if shear is None else shear
-    assert factors is not None, "dalify bug: neither shear nor angles"
-    fill_shears(out, x, reverse_order, factors, shear is None, center)
-
-
 @shear.gpu
 def _(
-    out: torch.Tensor,
-    x: torch.Tensor | None,
+    out: Any,
+    x: Any,
     *,
     angles: np.ndarray | None,
     center: np.ndarray | None,
@@ -89,5 +74,4 @@ def _(
     reverse_order: bool,
 ) -> None:
     factors = angles if shear is None else shear
-    assert factors is not None, "dalify bug: neither shear nor angles"
-    fill_on_device(out, x, reverse_order, lambda host: fill_shears(host, None, False, factors, shear is None, center))
+    fill_transforms(out, x, reverse_order, fill_shears, factors, shear is None, center)

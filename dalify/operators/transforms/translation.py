@@ -6,21 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.optional import torch
 from dalify.data.batch import Batch
-from dalify.kernels.images.affine import fill_on_device, fill_translations
+from dalify.kernels.images.affine import fill_transforms, fill_translations
 from dalify.kernels.images.affine_rules import matrix_spec, result_shape
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
 
 
 @operator
-def translation(
-    x: Spec | None = None,
-    /,
-    *,
-    offset: PerFrame[list[float]],
-    reverse_order: bool = False,
-) -> Spec:
+def translation(x: Spec | None = None, /, *, offset: PerFrame[list[float]], reverse_order: bool = False) -> Spec:
     """Create the transform that translates points.
 
     ``out = in + offset``.
@@ -50,10 +43,6 @@ def _(x: Batch | None, *, offset: Vectors) -> dict[str, Any]:
 
 
 @translation.cpu
-def _(out: np.ndarray, x: np.ndarray | None, *, offset: np.ndarray, reverse_order: bool) -> None:
-    fill_translations(out, x, reverse_order, offset)
-
-
 @translation.gpu
-def _(out: torch.Tensor, x: torch.Tensor | None, *, offset: np.ndarray, reverse_order: bool) -> None:
-    fill_on_device(out, x, reverse_order, lambda host: fill_translations(host, None, False, offset))
+def _(out: Any, x: Any, *, offset: np.ndarray, reverse_order: bool) -> None:
+    fill_transforms(out, x, reverse_order, fill_translations, offset)

@@ -72,7 +72,7 @@ def video(
         ArgumentValueError: mutually exclusive arguments, or values out of range.
 
     Example:
-        >>> clips, labels = fn.experimental.readers.video(file_root="films", sequence_length=16)  # doctest: +SKIP
+        >>> clips, labels = fn.experimental.readers.video(file_root="videos", sequence_length=16)  # doctest: +SKIP
     """
     del pad_mode, fill_value, file_list_include_end, uniform_sample
     if file_list_format not in _FORMATS:
@@ -124,11 +124,7 @@ def _(
 
 
 @video.read
-def _(
-    entry: VideoEntry,
-    *,
-    videos: VideoSequences,
-) -> tuple[np.ndarray[Any, Any], ...]:
+def _(entry: VideoEntry, *, videos: VideoSequences) -> tuple[np.ndarray[Any, Any], ...]:
     clip = entry.read()
     return clip_outputs(
         clip,
@@ -140,11 +136,7 @@ def _(
 
 
 @video.substitute
-def _(
-    entry: VideoEntry,
-    *,
-    videos: VideoSequences,
-) -> tuple[np.ndarray[Any, Any] | None, ...]:
+def _(entry: VideoEntry, *, videos: VideoSequences) -> tuple[np.ndarray[Any, Any] | None, ...]:
     return blank_outputs(
         entry,
         labeled=_has_labels(videos.file_root, videos.file_list, videos.labels),

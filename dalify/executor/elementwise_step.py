@@ -1,0 +1,149 @@
+"""The step of operators that compute each element by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalify.base.errors import DalifyError
+from dalify.base.narrow import is_array
+from dalify.base.recent import Recent
+from dalify.base.small_arrays import largest_row
+from dalify.data import Batch, Spec
+from dalify.data.batch import Ragged, places_in_block
+from dalify.executor.frame import Frame
+from dalify.executor.kernel_step import KernelStep, open_spec
+from dalify.executor.origins import origins_of
+from dalify.graph import Node
+
+if TYPE_CHECKING:
+    from dalify.kernels.random.philox import SampleDraws
+
+__all__ = ["ElementwiseStep"]
+
+_CACHE_LIMIT = 64
+# Gaps between samples are computed, too. If they are larger than the samples, this takes longer than it saves.
+_MAX_SPAN = 2
+# Copying larger samples of a list into a block would take longer than one call for each of them.
+_MAX_COPIED_BYTES = 1 << 20
+
+
+class ElementwiseStep(KernelStep):
+    """Calls a kernel once for all samples of a chunk, of any shapes, as one row of elements.
+
+    This requires that all inputs have samples of the same shapes at the same positions of their memory, or scalars.
+    Other inputs are computed in groups of samples of one shape.
+    """
+
+    def __init__(self, node: Node, *others: Any) -> None:
+        super().__init__(node, *others)
+        # Per-sample arguments and specs are those of a group.
+        self._takes_rows = not self._wanted and not any(name in self._arguments for name in self._kernel.names)
+        self._open_results: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
+
+    def _groupwise(
+        self,
+        frame: Frame,
+        inputs: list[Batch | None],
+        arguments: dict[str, Any],
+        draws: SampleDraws | None,
+        count: int,
+    ) -> list[Batch]:
+        if count > 1 and self._takes_rows and any(batch is not None and batch.dense is None for batch in inputs):
+            adjacent = [_in_block(batch, frame) for batch in inputs]
+            first = next((batch.ragged for batch in adjacent if batch is not None and batch.ragged), None)
+            rows = None if first is None else self._rows(adjacent, first)
+            if first is not None and rows is not None:
+                try:
+                    return [self._computed(frame, adjacent, first, rows)]
+                except DalifyError:  # an error is raised again for its sample
+                    pass
+        return super()._groupwise(frame, inputs, arguments, draws, count)
+
+    def _rows(self, inputs: list[Batch | None], first: Ragged) -> list[np.ndarray[Any, Any]] | None:
+        """Return each input as ``[1, elements]`` or ``[1]``; None if the samples differ in shape or position."""
+        shapes = first[2]
+        sizes = shapes.prod(1)
+        starts: np.ndarray[Any, Any] | None = None
+        for batch in inputs:
+            if batch is None:
+                return None
+            if batch.ragged is not None:
+                own = (batch.ragged[1] - batch.ragged[1][0]) // batch.dtype.numpy.itemsize
+                if starts is None:
+                    starts = own
+                other = batch.ragged[2]
+                if other.shape != shapes.shape or (other != shapes).any() or (own != starts).any():
+                    return None
+            elif batch.ndim or not is_array(batch.dense):
+                return None
+        assert starts is not None, "dalify bug: a ragged chunk without ragged inputs"
+        spans = np.diff(starts, append=starts[-1] + sizes[-1])
+        if (spans < sizes).any() or not 0 < spans.sum() <= _MAX_SPAN * sizes.sum():
+            return None
+        return [_row(batch, spans) for batch in inputs if batch is not None]
+
+    def _computed(
+        self, frame: Frame, inputs: list[Batch | None], first: Ragged, rows: list[np.ndarray[Any, Any]]
+    ) -> Batch:
+        shapes = first[2]
+        spec = self._open_result(inputs)
+        assert spec.dtype is not None, "dalify bug: an element-wise operator without an element type"
+        largest = largest_row(shapes)
+        self._check_size(tuple(shapes[largest].tolist()), spec, largest)
+        size, item_bytes = max(row.shape[-1] for row in rows), spec.dtype.numpy.itemsize
+        collector = frame.collectors.get(self.outputs[0])
+        given = inputs[0]
+        block: np.ndarray[Any, Any]
+        if self.overwrites and collector is None and given is not None and given.ragged and given.dtype == spec.dtype:
+            block, offsets, _ = given.ragged
+            row = rows[0]
+        else:
+            assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
+            allocate = frame.arena.empty if collector is None else collector.block
+            block = allocate((size * item_bytes,), np.dtype(np.uint8))
+            source = next(batch for batch in inputs if batch is not None and batch.ragged is first)
+            offsets = (first[1] - first[1][0]) // source.dtype.numpy.itemsize * item_bytes
+            row = block.view(spec.dtype.numpy)[None]
+        self._called([row], rows, dict(self._constants), 0, len(shapes))
+        batch = Batch(
+            None, None, spec.layout or "", self.device, origins_of(inputs), spec.dtype, (block, offsets, shapes)
+        )
+        batch.is_lasting = collector is not None
+        return batch
+
+    def _open_result(self, inputs: list[Batch | None]) -> Spec:
+        """Return the spec of the result without its shape."""
+        key = tuple(None if batch is None else (batch.dtype, batch.layout, batch.ndim) for batch in inputs)
+        opened = tuple(None if batch is None else open_spec(batch) for batch in inputs)
+        apply = self._operator.apply_rule
+        return self._open_results.get_or_make(key, lambda: apply(opened, self._rule_arguments))[0][0]
+
+
+def _in_block(batch: Batch | None, frame: Frame) -> Batch | None:
+    """Return a list of small samples as copies in one block, and any other batch as it is."""
+    if batch is None or batch.dense is not None or batch.ragged is not None:
+        return batch
+    shapes, dtype = batch.shape_array(), batch.dtype.numpy
+    offsets, size_bytes = places_in_block(shapes, dtype.itemsize)
+    if size_bytes > _MAX_COPIED_BYTES:
+        return batch
+    assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
+    block = frame.arena.empty((size_bytes,), np.dtype(np.uint8))
+    row = block.view(dtype)
+    for sample, start in zip(batch.samples, (offsets // dtype.itemsize).tolist(), strict=True):
+        row[start : start + sample.size] = sample.reshape(-1)
+    return Batch(None, None, batch.layout, batch.device, batch.origins, batch.dtype, (block, offsets, shapes))
+
+
+def _row(batch: Batch, spans: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return samples of any shapes as ``[1, elements]``; a scalar that is the same for all samples as ``[1]``."""
+    dtype = batch.dtype.numpy
+    if batch.ragged is not None:
+        block, offsets, _ = batch.ragged
+        start = int(offsets[0])
+        return block[start : start + int(spans.sum()) * dtype.itemsize].view(dtype)[None]
+    dense = batch.dense
+    assert is_array(dense), "dalify bug: scalars without an array"
+    return np.repeat(dense, spans)[None] if dense.strides[0] else dense[:1]
