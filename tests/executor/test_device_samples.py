@@ -178,6 +178,8 @@ RANDOM_OPERATIONS: dict[str, Operation] = {
         out_anchors_rel=[0.0, 0.0, 0.1, 0.2, 0.0, 0.0],
         dtype=types.UINT8,
     ),
+    "normalize, measured together": lambda x: fn.normalize(x, batch=True, axis_names="HW", ddof=1),
+    "normalize, measured together, given mean": lambda x: fn.normalize(x, batch=True, mean=90.0),
     "pad": lambda x: fn.pad(x, axes=[0, 1], fill_value=9),
     "pad with a value for each": lambda x: fn.pad(
         fn.cast(x, dtype=types.UINT16), shape=1, align=[7, 5, 4], fill_value=fn.random.uniform(range=[-9, 999], seed=4)
