@@ -8,7 +8,7 @@ from typing import Any, cast
 from dalify.base.errors import ArgumentTypeError
 from dalify.base.narrow import is_tuple
 from dalify.base.source_line import SourceLine
-from dalify.graph.expression import NewAxis
+from dalify.graph.expression import Expression, NewAxis
 
 __all__ = ["index_entries"]
 
@@ -37,7 +37,7 @@ def index_entries(index: Any, kind: type, wanted: str) -> tuple[tuple[tuple[Any,
             values.append(item)
             return ("node", len(values) - 1)
         try:
-            return python_operator.index(item)
+            return python_operator.index(item.as_argument() if isinstance(item, Expression) else item)
         except TypeError:
             raise ArgumentTypeError(
                 f"an index must be an integer, a slice, {wanted}; got {item!r} of type {type(item).__name__}.",

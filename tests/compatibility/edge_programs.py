@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tifffile
 
-from tests.compatibility.programs import Program, counted, on
+from tests.compatibility.programs import PHOTO, Program, counted, on
 
 __all__ = ["EDGES"]
 
@@ -52,6 +52,11 @@ def _tiff(channels: int, kind: str) -> Program:
     return on(np.stack([data, data]), None, function)
 
 
+def _by_constants(dali: Any, x: Any) -> Any:
+    constant = dali.types.Constant
+    return x[constant(1)], x[constant(-1).int8()], x[constant(1) : constant(4), constant(2)], x[:, constant(True)]
+
+
 _NARROW, _WIDE = {"crop": [4, 2]}, {"crop": [7, 2], "out_of_bounds_policy": "pad"}
 
 EDGES: dict[str, Program] = {
@@ -81,5 +86,6 @@ EDGES: dict[str, Program] = {
     ),
     "crop of a clip without layout": on(_CLIPS, None, lambda dali, x: dali.fn.crop(x, crop=[3, 3])),
     "crop of a volume without layout": on(_CLIPS, None, lambda dali, x: dali.fn.crop(x, crop=[1, 3, 3])),
+    "constants as indices": on(PHOTO, "HWC", _by_constants),
     "masks with layouts": on(np.int32([[1], [0]]), None, _selected_masks),
 }

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -27,6 +31,8 @@ IMAGES = [RANDOM.integers(0, 256, shape, dtype=np.uint8) for shape in ((15, 16, 
         {"crop": [10, 11]},
         {"crop": [10.9, 11.1], "rounding": "truncate"},
         {"crop_h": 10, "crop_w": 7, "crop_pos_x": 1.0, "crop_pos_y": 0.3},
+        {"crop": [10, 6], "crop_pos_x": 0.7, "crop_pos_y": 0.7},
+        {"crop": [5, 6], "crop_pos_x": 0.7, "crop_pos_y": 0.9, "rounding": "truncate"},
         {"crop": [3, 4], "crop_pos_x": Each(np.float32([0.1, 0.9]))},
         {"crop": Each(np.float32([[3, 4], [5, 6]])), "dtype": "FLOAT"},
         {"crop_w": Each(np.float32([3, 4])), "crop_h": Each(np.float32([8, 4]))},
@@ -47,6 +53,30 @@ def test_layouts(device, layout, dtype):
     assert_equals_dali("crop", data, layouts=layout, device=device, crop=[9, 4], crop_pos_x=Each(np.float32([0, 0.7])))
     if "D" in layout or "F" in layout:
         assert_equals_dali("crop", data, layouts=layout, device=device, crop=[3, 9, 4], crop_pos_z=0.2)
+
+
+@pytest.mark.parametrize("rounding", ["round", "truncate"])
+@pytest.mark.parametrize("operator", ["crop", "crop_mirror_normalize"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_positions_are_rounded_as_exact_products(operator, rounding, axis):
+    """0.7 as a float32 is slightly less than 0.7, so that 0.7 of 10 elements is slightly less than 7."""
+    room = range(100)
+    layout, argument = "DHWC", ("crop_pos_z", "crop_pos_y", "crop_pos_x")[axis]
+    shape, window = np.array([1, 1, 1, 1]), [1, 1, 1]
+    window[axis] = 3
+    data = []
+    for extent in room:
+        shape[axis] = extent + 3
+        data.append(np.arange(extent + 3, dtype=np.float32).reshape(shape))
+    options: dict[str, Any] = {"crop": window, "rounding": rounding}
+    if operator == "crop_mirror_normalize":
+        options["output_layout"] = layout
+    for position in (0.1, 0.3, 0.35, 0.5, 0.55, 0.7, 0.9):
+        exact = [Fraction(float(np.float32(position))) * extent for extent in room]
+        starts = [math.floor(product + (Fraction(1, 2) if rounding == "round" else 0)) for product in exact]
+        options[argument] = position
+        windows = run_dalify(operator, data, layouts=layout, **options)
+        assert [int(found.min()) for found in windows] == starts
 
 
 def test_mistakes():

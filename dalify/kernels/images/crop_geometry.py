@@ -182,8 +182,6 @@ def chunk_anchors(
     positions: Mapping[str, np.ndarray],
     rounding: str,
     policy: str,
-    *,
-    product: type[np.floating] = np.float32,
 ) -> np.ndarray:
     """Compute the positions of the windows of a chunk.
 
@@ -194,7 +192,6 @@ def chunk_anchors(
         positions: ``crop_pos_x`` and so on, [N] each, 0 (start) to 1 (end).
         rounding: ``round`` (halves away from zero) or ``truncate``.
         policy: with ``error``, windows must be inside.
-        product: precision of the product of a position: 0.7 of 5 pixels is 3.5 or slightly less.
 
     Returns:
         int64 [N, axes].
@@ -215,8 +212,9 @@ def chunk_anchors(
                 argument=name,
             )
         room = extents[:, axis] - windows[:, axis]
-        half = product(0) if rounding == "truncate" else np.where(room >= 0, product(0.5), product(-0.5))
-        anchors[:, axis] = np.trunc(position.astype(product) * room.astype(product) + half)
+        half = 0.0 if rounding == "truncate" else np.where(room >= 0, 0.5, -0.5)
+        # As in DALI, the position is a float32 and the product a float64: 0.7 of 10 pixels is slightly less than 7.
+        anchors[:, axis] = np.trunc(position.astype(np.float64) * room + half)
         if policy == "error" and (room < 0).any():
             sample = int((room < 0).argmax())
             window, source = (" x ".join(map(str, shape[sample].tolist())) for shape in (windows, extents))
