@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 PROJECT = Path(__file__).parent.parent
 PACKAGE = PROJECT / "dalify"
@@ -271,6 +272,28 @@ def test_functions_are_typed(path: Path) -> None:
 
 def test_import_loads_no_heavy_package() -> None:
     program = f"import sys, dalify; print(*[name for name in {HEAVY_PACKAGES} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=True)
+    assert result.stdout.split() == []
+
+
+def test_a_training_pipeline_loads_no_package_that_it_does_not_use(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    for number in range(2):
+        Image.new("RGB", (40, 30), (number, 90, 200)).save(tmp_path / "a" / f"{number}.jpg")
+    program = f"""
+import sys
+from dalify import fn, pipeline_def, types
+
+@pipeline_def(batch_size=2, num_threads=1, device_id=None)
+def training():
+    encoded, labels = fn.readers.file(file_root={str(tmp_path)!r}, random_shuffle=True)
+    images = fn.random_resized_crop(fn.decoders.image(encoded), size=[20, 20])
+    images = fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip(), mean=[1.0], std=[2.0], dtype=types.FLOAT)
+    return images, labels
+
+training().run()
+print(*[name for name in ("torch", "cv2", "asyncio") if name in sys.modules])
+"""
     result = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert result.stdout.split() == []
 
