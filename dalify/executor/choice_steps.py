@@ -14,6 +14,8 @@ from dalify.data.agreement import check_agreement, check_index
 from dalify.executor.frame import Frame
 from dalify.executor.steps import located
 from dalify.graph import Branch, Node
+from dalify.kernels.arrays.torch_unsigned import movable_torch
+from dalify.kernels.arrays.upload_torch import uploaded
 
 __all__ = ["ChosenStep", "JoinStep", "is_choice"]
 
@@ -106,7 +108,7 @@ def _joined(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], fra
         if first.device == "gpu":
             dense = torch.empty((count, *shape), dtype=blocks[0].dtype, device=blocks[0].device)
             for (rows, _), block in zip(places, blocks, strict=True):
-                dense[torch.as_tensor(rows, device=block.device)] = block
+                movable_torch(dense).index_copy_(0, uploaded(rows, block.device), movable_torch(block))
             return Batch(dense, None, first.layout, first.device, origins, first.dtype)
         collector = frame.collectors.get(slot)
         dense = collector.memory(frame.start, count, shape, blocks[0].dtype) if collector is not None else None

@@ -27,6 +27,8 @@ _CACHE_LIMIT = 64
 _MAX_SPAN = 2
 # Copying larger samples of a list into a block would take longer than one call for each of them.
 _MAX_COPIED_BYTES = 1 << 20
+# The same applies to repeating a scalar for each element of its sample.
+_MAX_REPEATED = 1 << 18
 
 
 class ElementwiseStep(KernelStep):
@@ -80,7 +82,10 @@ class ElementwiseStep(KernelStep):
                 return None
         assert starts is not None, "dalify bug: a ragged chunk without ragged inputs"
         spans = np.diff(starts, append=starts[-1] + sizes[-1])
-        if (spans < sizes).any() or not 0 < spans.sum() <= _MAX_SPAN * sizes.sum():
+        size = int(spans.sum())
+        if (spans < sizes).any() or not 0 < size <= _MAX_SPAN * sizes.sum():
+            return None
+        if size > _MAX_REPEATED and any(_differs(batch) for batch in inputs):
             return None
         return [_row(batch, spans) for batch in inputs if batch is not None]
 
@@ -137,6 +142,11 @@ def _in_block(batch: Batch | None, frame: Frame) -> Batch | None:
     return Batch(None, None, batch.layout, batch.device, batch.origins, batch.dtype, (block, offsets, shapes))
 
 
+def _differs(batch: Batch | None) -> bool:
+    """Return whether a batch has a scalar for each sample, other than a constant."""
+    return batch is not None and is_array(batch.dense) and bool(batch.dense.strides[0])
+
+
 def _row(batch: Batch, spans: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return samples of any shapes as ``[1, elements]``; a scalar that is the same for all samples as ``[1]``."""
     dtype = batch.dtype.numpy
@@ -146,4 +156,4 @@ def _row(batch: Batch, spans: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return block[start : start + int(spans.sum()) * dtype.itemsize].view(dtype)[None]
     dense = batch.dense
     assert is_array(dense), "dalify bug: scalars without an array"
-    return np.repeat(dense, spans)[None] if dense.strides[0] else dense[:1]
+    return np.repeat(dense, spans)[None] if _differs(batch) else dense[:1]

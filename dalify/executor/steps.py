@@ -22,6 +22,8 @@ from dalify.data import Batch, array_dtype
 from dalify.data.agreement import check_agreement
 from dalify.executor.frame import Frame
 from dalify.graph import Branch, Node
+from dalify.kernels.arrays.torch_unsigned import movable_torch
+from dalify.kernels.arrays.upload_torch import uploaded
 
 __all__ = [
     "Failure",
@@ -280,8 +282,10 @@ def _merged(mask: np.ndarray[Any, Any], one: Batch, other: Batch, frame: Frame, 
         shape = tuple(one.dense.shape[1:])
         if one.device == "gpu":
             dense = torch.empty((count, *shape), dtype=one.dense.dtype, device=one.dense.device)
-            where = torch.as_tensor(mask, device=one.dense.device)
-            dense[where], dense[~where] = one.dense, other.dense
+            # By positions: torch waits for the device to count what a mask selects.
+            for block, chosen in ((one.dense, mask), (other.dense, ~mask)):
+                rows = uploaded(np.flatnonzero(chosen), dense.device)
+                movable_torch(dense).index_copy_(0, rows, movable_torch(block))
             return Batch(dense, None, one.layout, one.device, origins, one.dtype)
         collector = frame.collectors.get(slot)
         dense = collector.memory(frame.start, count, shape, one.dense.dtype) if collector is not None else None

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, option_error_text
-from dalify.base.optional import torch
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.origin import source_info
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator
 
 _KEYS = ("source_info", "layout")
@@ -55,4 +55,5 @@ def _(x: Batch, *, key: str) -> Any:
 @get_property.gpu
 def _(x: Batch, *, key: str) -> Any:
     device = x.arrays[0].device
-    return [torch.tensor(value, device=device) for value in _encoded_values(x, key)]
+    values = _encoded_values(x, key)
+    return list(uploaded(np.concatenate(values), device).split([len(value) for value in values]))

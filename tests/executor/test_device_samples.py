@@ -18,6 +18,7 @@ from dalify.data.batch import places_in_block
 from dalify.data.device_samples import DeviceSamples
 from dalify.executor.device_samples_step import CompiledGroupStep, CompiledStep, DeviceSamplesStep, step_class
 from dalify.executor.kernel_step import KernelStep
+from dalify.executor.steps import MergeStep
 from dalify.registry.catalog import find
 
 Operation = Callable[[Any], Any]
@@ -177,6 +178,8 @@ RANDOM_OPERATIONS: dict[str, Operation] = {
         out_anchors_rel=[0.0, 0.0, 0.1, 0.2, 0.0, 0.0],
         dtype=types.UINT8,
     ),
+    "normalize, measured together": lambda x: fn.normalize(x, batch=True, axis_names="HW", ddof=1),
+    "normalize, measured together, given mean": lambda x: fn.normalize(x, batch=True, mean=90.0),
     "pad": lambda x: fn.pad(x, axes=[0, 1], fill_value=9),
     "pad with a value for each": lambda x: fn.pad(
         fn.cast(x, dtype=types.UINT16), shape=1, align=[7, 5, 4], fill_value=fn.random.uniform(range=[-9, 999], seed=4)
@@ -336,6 +339,33 @@ def test_launches_do_not_grow_with_regions_above_each_other(monkeypatch: pytest.
 def test_kernels_do_not_wait_for_the_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     names = launches(ALL_OPERATIONS[name], images(3), monkeypatch)
     assert not {"_local_scalar_dense", "nonzero", "item", "is_nonzero", "equal", "masked_select"} & {*names}
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "bool"])
+def test_branches_are_merged_without_waiting_for_the_device(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = list(np.random.default_rng(2).integers(0, 2, (7, 4, 5, 3)).astype(dtype))
+    flags = [np.array(number % 3 == 0) for number in range(7)]
+    names: list[str] = []
+    run = MergeStep.run
+
+    def noted(step: MergeStep, frame: Any) -> None:
+        with Launches() as mode:
+            run(step, frame)
+        names.extend(mode.names)
+
+    monkeypatch.setattr(MergeStep, "run", noted)
+
+    @pipeline_def(batch_size=7, num_threads=1, device_id=0)
+    def pipeline() -> Any:
+        data, flag = fn.external_source([given], layout="HWC").gpu(), fn.external_source([flags])
+        return fn.flip(data) if flag else fn.copy(data)
+
+    (output,) = pipeline().run()
+    for found, image, flag in zip(output, given, flags, strict=True):
+        np.testing.assert_array_equal(np.asarray(found.as_cpu()), image[:, ::-1] if flag else image)
+    assert names.count("index_copy_") == 2
+    assert not {"nonzero", "_local_scalar_dense", "masked_select", "index_put_"} & {*names}
 
 
 def test_samples_with_unused_elements_between_them() -> None:

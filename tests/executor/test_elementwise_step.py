@@ -106,6 +106,15 @@ def test_one_call_for_a_chunk(name: str, in_block: bool, monkeypatch: pytest.Mon
     assert calls == [1, 1]  # two batches
 
 
+def test_scalars_are_not_repeated_for_large_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elementwise_step, "_MAX_REPEATED", 100)
+    calls = counted(monkeypatch, "arithmetic")
+    define, expected = CASES["per sample"]
+    for found, image, number in zip(run(define), RAGGED, NUMBERS, strict=True):
+        np.testing.assert_array_equal(found, expected(image, number))
+    assert calls == [1] * 8  # two batches of four images with elements
+
+
 def test_large_samples_of_a_list_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(elementwise_step, "_MAX_COPIED_BYTES", 100)
     calls = counted(monkeypatch, "cast")

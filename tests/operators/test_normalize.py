@@ -52,6 +52,8 @@ def test_over_the_batch(device):
 
     assert_same_as_dali(graph, IMAGES, layouts="HWC", device=device, rtol=1e-4, atol=1e-5)
     assert_same_as_dali(graph, IMAGES[:2], layouts="HWC", device=device, rtol=1e-4, atol=1e-5)
+    without_pixels = [IMAGES[0], IMAGES[1][:0], IMAGES[2]]
+    assert_same_as_dali(graph, without_pixels, layouts="HWC", device=device, rtol=1e-4, atol=1e-5)
 
 
 def test_values_of_each_sample(device):

@@ -268,32 +268,46 @@ def batch_statistics(
         raise ShapeError(
             f"normalize with batch=True needs equal extents along the axes that are not reduced; got {sorted(shapes)}."
         )
-    groups = [batch.dense] if batch.dense is not None else [sample[None] for sample in batch.samples]
-    count = sum(len(group) * math.prod(group.shape[axis + 1] for axis in axes) for group in groups)
+    kept = math.prod(next(iter(shapes)))
+    count = sum(math.prod(shape) for shape in batch.shapes()) // max(kept, 1)
+    measure = _sums if batch.device == "cpu" else _sums_torch
     if center is None:
-        sums = 0.0
-        for group in groups:
-            means, _, each = _measured(group, axes, None)
-            sums = sums + (means * each).sum(axis=0)
-        center = np.asarray(sums).reshape(1, -1) / max(count, 1)
-    squares = 0.0
-    for group in groups:
-        repeated = np.repeat(center, len(group), axis=0)
-        squares = squares + _measured(group, axes, repeated)[1].sum(axis=0)
-    return center, np.asarray(squares).reshape(1, -1), count
+        center = measure(batch, axes, None, kept).reshape(1, -1) / max(count, 1)
+    return center, measure(batch, axes, center, kept).reshape(1, -1), count
 
 
-def _measured(group: Any, axes: Sequence[int], center: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return means and squared deviations as float64 [N, K], and the number of values of each."""
-    samples = len(group)
-    if isinstance(group, np.ndarray):
-        means, squares, count = deviations(group, axes, center)
-    else:
-        tensor = None if center is None else uploaded(center, group.device)
-        found = deviations_torch(group, axes, tensor)
-        means, squares, count = found[0].cpu().numpy(), found[1].cpu().numpy(), found[2]
-        assert isinstance(count, int), "dalify bug: samples of several shapes in a group"
-    return means.reshape(samples, -1), squares.reshape(samples, -1), count
+def _sums(batch: Batch, axes: Sequence[int], center: np.ndarray | None, kept: int) -> np.ndarray:
+    """Return sums over all samples, or with a center those of squared deviations, float64 [kept]."""
+    total = np.zeros(kept)
+    for group in [batch.dense] if batch.dense is not None else [sample[None] for sample in batch.samples]:
+        if not group.size:  # it has no mean
+            continue
+        repeated = None if center is None else np.repeat(center, len(group), axis=0)
+        means, squares, each = deviations(group, axes, repeated)
+        total += (means * each if center is None else squares).reshape(len(group), -1).sum(axis=0)
+    return total
+
+
+def _sums_torch(batch: Batch, axes: Sequence[int], center: np.ndarray | None, kept: int) -> np.ndarray:
+    """Return the same for samples on the device, measured together; the host waits for the result."""
+    x = DeviceSamples.of_batch(batch)
+    filled = np.flatnonzero(x.shapes.all(1))
+    if not len(filled):
+        return np.zeros(kept)
+    x = x if len(filled) == len(x) else x.take(filled)
+    out = DeviceSamples.empty(np.full((len(x), 1), kept, np.int64), torch.float64, x.device)
+    repeated = None if center is None else np.repeat(center, len(x), axis=0)
+    _sum_padded(out, x, axes=tuple(axes), center=repeated)
+    return out.stacked().dense.sum(0).cpu().numpy()
+
+
+@on_padded
+def _sum_padded(
+    out: torch.Tensor, x: torch.Tensor, *, axes: tuple[int, ...], center: np.ndarray | None, extents: np.ndarray
+) -> None:
+    given = None if center is None else uploaded(center, x.device)
+    means, squares, count = deviations_torch(x, axes, given, extents)
+    out.copy_((means * count if center is None else squares).reshape(out.shape))
 
 
 def check_parameter(values: np.ndarray | None, name: str, kept: tuple[int, ...]) -> None:
