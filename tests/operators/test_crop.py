@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
+import dalify
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
 from tests.helpers.one_operator import assert_equals_dali, run_dalify
 from tests.helpers.real_dali import Each
@@ -109,3 +112,25 @@ def test_every_type_can_be_asked_for(device, name, arguments):
         assert ours.dtype == np.dtype(dtype.lower())
         limits = np.iinfo(ours.dtype)
         np.testing.assert_array_equal(ours, np.trunc(floats).clip(limits.min, limits.max))
+
+
+@pytest.mark.parametrize("layout", ["DHW", "HW", "WHC", "HCWD"])
+def test_hints_about_layouts_can_be_followed(layout):
+    """Other layouts than those of images: the error says what to write, and that works."""
+    data = [RANDOM.integers(0, 256, (4, 5, 6, 7)[: len(layout)], dtype=np.uint8)] * 2
+
+    def run(change: Callable[[Any], Any]) -> Any:
+        @dalify.pipeline_def(batch_size=2, num_threads=1, device_id=None)
+        def pipeline() -> Any:
+            return dalify.fn.crop(change(dalify.fn.external_source(source=lambda: data, layout=layout)), crop=[2, 2])
+
+        return pipeline().run()[0]
+
+    with pytest.raises(LayoutError) as caught:
+        run(lambda x: x)
+    written = re.search(r"first: (fn\..*\))\.", str(caught.value))
+    assert written is not None
+    result = run(lambda x: eval(written[1], {"fn": dalify.fn, "x": x}))
+    assert sorted(result.layout()) == sorted({*layout, "C"})
+    options = re.findall(r"[A-Z]+", str(caught.value).partition("supports")[2].partition(".")[0])
+    assert len(options) == len(set(options))

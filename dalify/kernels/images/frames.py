@@ -36,11 +36,11 @@ def visual_layout(spec: Spec, allowed: Sequence[str]) -> str:
     given = spec.layout or ""
     if given in allowed:
         return given
-    options = ", ".join(allowed)
+    options = ", ".join(dict.fromkeys(allowed))
     if given:
         raise LayoutError(
             f"the input has layout {given!r}; this operator supports {options}.",
-            hint="Transpose first, for example fn.transpose(x, perm=[1, 2, 0]), or set the layout with fn.reshape.",
+            hint=_to_allowed_layout(given, allowed),
         )
     for layout in allowed:
         if len(layout) == spec.ndim:
@@ -50,6 +50,16 @@ def visual_layout(spec: Spec, allowed: Sequence[str]) -> str:
     if spec.ndim == 1 and spec.dtype is DALIDataType.UINT8:
         hint = "Decode images first: fn.decoders.image(...)."
     raise LayoutError(f"the input has {dimensions} and no layout; this operator supports {options}.", hint=hint)
+
+
+def _to_allowed_layout(given: str, allowed: Sequence[str]) -> str:
+    """Return what to write so that data of a layout that is not allowed can be used."""
+    if f"{given}C" in allowed:
+        return f"Add an axis of channels first: fn.expand_dims(x, axes=[{len(given)}], new_axis_names='C')."
+    for layout in allowed:
+        if sorted(layout) == sorted(given):
+            return f"Transpose first: fn.transpose(x, perm={[given.index(letter) for letter in layout]})."
+    return f"If the axes have another meaning, set the layout, for example fn.reshape(x, layout={allowed[0]!r})."
 
 
 def default_layout(spec: Spec) -> str:
