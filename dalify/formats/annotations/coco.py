@@ -285,6 +285,9 @@ class _Collector:
                 raise _ProblemError(f"the image {number} has no string 'file_name'")
             if not wanted and self._options.skip_empty:
                 return
+            if wanted and self._options.ratio and 0 in extents:
+                height, width = extents
+                raise _ProblemError(f"ratio=True divides boxes by the size of the image, which is {width} x {height}")
             for index, (item, box) in enumerate(wanted):
                 self._add_object(index, item, box)
         except _ProblemError as problem:
@@ -350,7 +353,7 @@ class _Collector:
             boxes[:, 2:] += boxes[:, :2]
         vertices = np.array(self._coordinates, np.float32).reshape(-1, 2)
         if self._options.ratio:
-            scales = np.maximum(extents[:, ::-1], 1).astype(np.float32)
+            scales = np.maximum(extents[:, ::-1], 1).astype(np.float32)  # images with a problem have none
             boxes /= np.repeat(np.tile(scales, 2), np.diff(box_firsts), axis=0)
             vertices /= np.repeat(scales, np.diff(vertex_firsts), axis=0)
         return Annotations(

@@ -326,6 +326,15 @@ def test_the_error_names_the_annotation(data: Path):
         read(dalify, data, polygon_masks=True)
 
 
+@pytest.mark.parametrize("changes", [{"width": 0}, {"height": 0}, {"width": 0, "height": 0}], ids=str)
+def test_fractions_of_an_image_without_extents(data: Path, changes: dict[str, int]):
+    name = one_damaged(data, "images", **changes)
+    read(dalify, data)  # pixels need no extents
+    with pytest.raises(ReaderError, match=r"ratio=True divides boxes by the size of the image") as caught:
+        read(dalify, data, ratio=True)
+    assert name in str(caught.value)
+
+
 def test_annotations_of_no_image_are_left_out(data: Path):
     damaged = document()
     damaged["annotations"].append({"id": 1, "image_id": "none", "category_id": 1, "bbox": [0, 0, 1, 1]})
