@@ -10,7 +10,7 @@ from dalify.base.errors import DalifyError
 from dalify.base.narrow import is_array
 from dalify.base.recent import Recent
 from dalify.base.small_arrays import largest_row
-from dalify.data import Batch, Spec
+from dalify.data import Array, Batch, Spec
 from dalify.data.batch import Ragged, places_in_block
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep, open_spec
@@ -36,10 +36,17 @@ class ElementwiseStep(KernelStep):
 
     This requires that all inputs have samples of the same shapes at the same positions of their memory, or scalars.
     Other inputs are computed in groups of samples of one shape.
+
+    Attributes:
+        last: the last of the steps that may write their results over that of this step; set by the planner. If it
+            computes an output of the stage, all of them write to the memory of that output.
     """
 
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)
+        self.last = self
+        # Results of the last chunk: most chunks have the same.
+        self._result: tuple[tuple[int, ...], np.dtype[Any]] | None = None
         # Per-sample arguments and specs are those of a group.
         self._takes_rows = not self._wanted and not any(name in self._arguments for name in self._kernel.names)
         self._open_results: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
@@ -61,7 +68,16 @@ class ElementwiseStep(KernelStep):
                     return [self._computed(frame, adjacent, first, rows)]
                 except DalifyError:  # an error is raised again for its sample
                     pass
-        return super()._groupwise(frame, inputs, arguments, draws, count)
+        results = super()._groupwise(frame, inputs, arguments, draws, count)
+        dense = results[0].dense
+        self._result = (dense.shape[1:], dense.dtype) if is_array(dense) else None
+        return results
+
+    def _allocate(self, frame: Frame, output: int, start: int, count: int, spec: Spec) -> Array:
+        last = self.last
+        if last is self or spec.dtype is None or (spec.shape, spec.dtype.numpy) != last._result:
+            return super()._allocate(frame, output, start, count, spec)
+        return last._allocate(frame, output, start, count, spec)
 
     def _rows(self, inputs: list[Batch | None], first: Ragged) -> list[np.ndarray[Any, Any]] | None:
         """Return each input as ``[1, elements]`` or ``[1]``; None if the samples differ in shape or position."""

@@ -333,6 +333,14 @@ class _Planner:
                 home.publishes[self._slot(edge)] = None
             elif edge.node in self._stage_of:
                 self._stages[self._stage_of[edge.node]].publishes[self._slot(edge)] = edge.node.branch
+        for stage in self._stages:
+            elementwise: dict[int | None, ElementwiseStep] = {
+                step.outputs[0]: step for step in stage.steps if isinstance(step, ElementwiseStep)
+            }
+            for step in reversed(elementwise.values()):
+                overwritten = elementwise.get(step.inputs[0]) if step.overwrites else None
+                if overwritten is not None:
+                    overwritten.last = step.last
         return Plan(
             self._stages,
             len(self._slots),

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dalify import fn, pipeline_def
+from dalify import fn, pipeline_def, types
+from dalify.executor.arena import Arena
 from dalify.executor.kernel_step import KernelStep
 from dalify.pipeline.pipeline import parts_of
 
@@ -89,6 +90,50 @@ def test_results_are_those_of_numpy(samples: list[np.ndarray], expression: Calla
     for sample, original in zip(samples, before, strict=True):
         np.testing.assert_array_equal(sample, original)
     assert steps == STEPS[expression]
+
+
+def test_all_steps_compute_in_the_memory_of_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    scratch: list[tuple[int, ...]] = []
+    empty = Arena.empty
+    monkeypatch.setattr(Arena, "empty", lambda arena, shape, dtype: scratch.append(shape) or empty(arena, shape, dtype))
+
+    @pipeline_def(batch_size=len(UNIFORM), num_threads=1, prefetch_queue_depth=1)
+    def pipeline():
+        x = fn.external_source(source=lambda: UNIFORM, ndim=2, dtype=np.float32)
+        return chain(x)
+
+    with pipeline() as pipe:
+        pipe.run()
+        pipe.run()
+        scratch.clear()
+        (output,) = pipe.run()
+    assert not scratch
+    np.testing.assert_array_equal(np.array(output.as_tensor()), np.stack([chain(sample)[0] for sample in UNIFORM]))
+
+
+def test_shapes_and_types_of_results_change_from_batch_to_batch() -> None:
+    shapes = [(4, 5), (4, 5), (2, 3), (4, 5), None, None, (4, 5), (1, 5), (4, 5), (4, 5)]
+    batches = [RAGGED if shape is None else [np.full(shape, 100 + i, np.float32) for i in range(6)] for shape in shapes]
+
+    @pipeline_def(batch_size=6, num_threads=2, prefetch_queue_depth=1)
+    def pipeline():
+        x = fn.external_source(source=lambda: next(items), ndim=2, dtype=np.float32)
+        row = fn.external_source(source=lambda: [ROW] * 6, ndim=1, dtype=np.float32)
+        return (
+            (x * 2.0 + 1.0) * 0.5,
+            fn.cast(x * 2.0 + 1.0, dtype=types.UINT8) + 0.5,
+            fn.cast(row * 2.0, dtype=types.FLOAT16),
+        )
+
+    items = iter(batches)
+    with pipeline() as pipe:
+        for batch in batches:
+            halves, casts, rows = pipe.run()
+            for sample, half, wrapped, wide in zip(batch, halves, casts, rows, strict=True):
+                np.testing.assert_array_equal(half, (sample * 2 + 1) * np.float32(0.5))
+                expected = np.clip(np.sign(sample * 2 + 1) * np.floor(np.abs(sample * 2 + 1) + 0.5), 0, 255)
+                np.testing.assert_array_equal(wrapped, expected.astype(np.uint8) + np.float32(0.5))
+                np.testing.assert_array_equal(wide, (ROW * 2).astype(np.float16))
 
 
 def test_branches_read_the_same_memory() -> None:
