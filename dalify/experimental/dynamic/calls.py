@@ -97,7 +97,7 @@ class Call:
         with self._lock:
             if self._outputs is None:
                 try:
-                    with SourceLine.standing_in(self.line):
+                    with SourceLine.captured_as(self.line):
                         self._outputs, _ = _computed(self.operator, self.inputs, self.arguments, self.place)
                 except DalifyError as error:
                     locate_error(error, self.line, self.operator.public_name)

@@ -110,7 +110,7 @@ class CompiledGraph:
         try:
             with self._lock:
                 try:
-                    self._engine.set_off(iteration, given)
+                    self._engine.start_iteration(iteration, given)
                     results = self._engine.collect()
                 finally:
                     self._engine.discard()  # drop batches after Ctrl-C

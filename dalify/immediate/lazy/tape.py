@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from dalify.api.functions import to_user_outputs
+from dalify.base.first_error import FirstError
 from dalify.base.fork_lock import ForkLock
-from dalify.base.held_error import HeldError
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
@@ -116,13 +116,13 @@ class Tape:
             with suppress(Exception):
                 self._compute(wanted)
                 return
-            failure = HeldError()
+            failure = FirstError()
             for call, output in wanted:
                 try:
                     self._compute([(call, output)])
                 except Exception as error:
-                    failure.hold(error)
-            failure.release()
+                    failure.record(error)
+            failure.raise_first()
 
     def _compute(self, wanted: Iterable[_Output]) -> None:
         groups: dict[int, list[_Output]] = {}
