@@ -39,7 +39,7 @@ class ChosenStep:
         """Select the samples; the first split of a branch determines them for all."""
         branch = self._branch
         outer = frame.positions(branch.parent)
-        if not frame.knows(branch):
+        if not frame.has_positions(branch):
             index = frame.values[self.inputs[1] or 0]
             frame.set_positions(
                 branch, outer[_numbers(index, self.node) == branch.taken] if index is not None else outer[:0]

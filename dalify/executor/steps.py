@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dalify.base.doubts import doubt
+from dalify.base.bad_data import report_bad_data
 from dalify.base.errors import ConditionError, DalifyError, DecodeError, DeviceError, OperatorError, ReaderError
 from dalify.base.failure_context import failure_context
 from dalify.base.fork_gate import working
@@ -33,9 +33,9 @@ __all__ = [
     "Step",
     "cause",
     "described",
-    "exhausted",
     "is_foreign",
     "located",
+    "out_of_memory_error",
     "run_steps",
     "walk",
     "with_substitutes",
@@ -86,7 +86,7 @@ def located(error: Exception, node: Node, sample: int | None, origin: str | None
         is_dropped = False
         if isinstance(error, (DecodeError, ReaderError)):
             # A reader's index has no origin: the message names the file.
-            note, is_dropped = doubt(error.origin or origin or error.message)
+            note, is_dropped = report_bad_data(error.origin or origin or error.message)
             error.hint = " ".join(filter(None, (error.hint, note)))
         failure = Failure(node, sample, origin, is_dropped)
         failure_context(error).failure = failure
@@ -112,7 +112,7 @@ def is_foreign(error: Exception, node: Node) -> bool:
     )
 
 
-def exhausted(error: Exception, node: Node) -> Exception | None:
+def out_of_memory_error(error: Exception, node: Node) -> Exception | None:
     """Return the error to raise where the device had no memory left for a step; None for other errors."""
     if not is_loaded("torch") or not isinstance(error, torch.OutOfMemoryError):
         return None
@@ -212,7 +212,7 @@ class SplitStep:
         """Select the samples; the first split of a branch determines them for all."""
         branch = self._branch
         outer = frame.positions(branch.parent)
-        if not frame.knows(branch):
+        if not frame.has_positions(branch):
             predicate = frame.values[self.inputs[1] or 0]
             mask = np.zeros(0, bool) if predicate is None else _truth(predicate, self.node)
             for taken in (True, False):

@@ -23,6 +23,7 @@ from dalify.kernels.arrays.convert import saturate_cast_samples
 from dalify.kernels.arrays.frozen import broadcast_to
 from dalify.kernels.arrays.simd import (
     blend_four_pixels,
+    filter_four_values,
     weighted_sum_of_four,
     weighted_sum_of_four_taps,
     weighted_sum_of_six_taps,
@@ -304,14 +305,6 @@ def _blend_slices(out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, e
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, no_cpython_wrapper=True)
 def _filter_row(row, blended, first, weights, channels):
     """Filter one row of any number of channels horizontally."""
-    if channels == 1:  # grayscale images and most volumes; unsigned places need no test for negative ones
-        taps = np.uintp(weights.shape[1])
-        for i in range(first.size):
-            at, w, total = np.uintp(first[i]), weights[i], np.float32(0)
-            for k in range(np.uintp(0), taps):
-                total += w[k] * blended[at + k]
-            row[i] = total
-        return
     for i in range(first.size):
         for c in range(channels):
             total = np.float32(0)
@@ -363,6 +356,33 @@ def _filter_pixels(scratch_address, weights_address, row_address, first_column, 
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _filter_values(row_address, scratch_address, offsets_address, blocks_address, width, pairs):
+    """Filter one row with one channel horizontally; at least four columns."""
+    block_bytes = pairs * np.uintp(2 * _LANES * _FLOAT_BYTES)
+    for block in range((width + 3) // 4):
+        j = np.uintp(4 * block if 4 * block < width - 4 else width - 4)
+        filter_four_values(  # pyright: ignore[reportCallIssue] -- the typing context is numba's to give
+            scratch_address,
+            offsets_address + j * np.uintp(8),
+            blocks_address + np.uintp(block) * block_bytes,
+            pairs,
+            row_address + j * np.uintp(_FLOAT_BYTES),
+        )
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _transpose_weights(blocks, weights):
+    """Fill [blocks of four columns, taps, 4 columns] with weights [columns, taps]; the last block may overlap."""
+    columns, at = weights.shape[0], 0
+    for block in range(0, columns, 4):
+        first = block if block < columns - 4 else columns - 4
+        for k in range(weights.shape[1]):
+            for p in range(4):
+                blocks[at] = weights[first + p, k]
+                at += 1
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _repeat_weights(blocks, weights, taps):
     """Fill [blocks of four pixels, taps, 4 pixels, 4 equal] with weights [pixels, taps]; the last block may overlap."""
     pixels, at = weights.shape[0], 0
@@ -403,7 +423,7 @@ def separable(
     """
     row_weights = column_weights = np.empty((0, 0), np.float32)
     first_row = first_column = offsets = np.empty(0, np.int64)
-    scratch = np.empty(0, np.float32)
+    scratch = blocks = np.empty(0, np.float32)
     taps = left = columns = np.int64(0)  # not literals, for which numba compiles callees again
     for n in range(len(out_at)):
         height, width, channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2]
@@ -450,6 +470,10 @@ def separable(
             scratch = np.empty((columns + 1) * channels + _LANES, np.float32)
             for j in range(columns * channels, scratch.size):
                 scratch[j] = 0
+            if is_general is not None:  # noqa: SIM102 -- alone: what numba leaves out is decided by None only
+                if channels == 1 and width >= _LANES:
+                    blocks = np.empty((width + 3) // 4 * 4 * column_weights.shape[1], np.float32)
+                    _transpose_weights(blocks, column_weights)
         blended = scratch[: columns * channels]
         if is_general is None:
             blocks = np.empty((width + 3) // 4 * taps * 16, np.float32)
@@ -462,10 +486,13 @@ def separable(
             step, pairs = np.uintp(channels * _FLOAT_BYTES), np.uintp(column_weights.shape[1] // 2)
             scratch_address, row_address = np.uintp(scratch.ctypes.data), np.uintp(row.ctypes.data)
             weights_address = np.uintp(column_weights.ctypes.data)
+            offsets_address, blocks_address = np.uintp(offsets.ctypes.data), np.uintp(blocks.ctypes.data)
             for i in range(height):
                 _blend(blended, x, first_row[i], row_weights[i], left * channels)
                 if channels == 3 or channels == 4:
                     _filter_pixels(scratch_address, weights_address, row_address, first_column, pairs, step)
+                elif channels == 1 and width >= _LANES:  # grayscale images and most volumes
+                    _filter_values(row_address, scratch_address, offsets_address, blocks_address, width, pairs)
                 else:
                     _filter_row(row, scratch, first_column, column_weights, channels)
                 _store(out[i], row)

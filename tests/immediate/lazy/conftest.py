@@ -12,7 +12,7 @@ from PIL import Image
 
 from dalify import lazy
 from dalify.deferred import Statistics
-from dalify.immediate.lazy import recipe
+from dalify.immediate.lazy import compiled_graph
 
 
 class Counted:
@@ -37,7 +37,7 @@ def nothing_waits() -> None:
 @pytest.fixture
 def counted(nothing_waits: None) -> Counted:
     """Counts of the test alone, which begins without plans."""
-    recipe.PLANS.clear()
+    compiled_graph.PLANS.clear()
     return Counted()
 
 
