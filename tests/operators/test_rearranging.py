@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dalify import fn, pipeline_def, types
 from tests.helpers.both import assert_same_as_dali, run_here
 
 RNG = np.random.default_rng(0)
@@ -101,6 +102,25 @@ def test_joining(device):
         ]
 
     assert_same_as_dali(graph, RAGGED, RAGGED[::-1], layouts="HWC", device=device)
+
+
+@pytest.mark.parametrize("rows", [(4, 2, 5, 3), (4, 2, 2, 5), (4, 0, 5, 3), (0, 5, 0, 2), (4, 3000, 5, 3)])
+def test_joined_samples_of_different_shapes(rows):
+    images = [RNG.integers(0, 200, (count, 6, 4), dtype=np.uint8) for count in rows]
+
+    @pipeline_def(batch_size=len(images), num_threads=1, device_id=None)
+    def graph():
+        x = fn.external_source(source=lambda: images, layout="HWC")
+        joined = fn.cat(x, x, axis=1)
+        return joined, fn.cast(joined, dtype=types.INT32) + 1, fn.transpose(fn.stack(x, x), perm=[3, 0, 1, 2])
+
+    pipeline = graph()
+    for _ in range(2):
+        for image, *found in zip(images, *(list(output) for output in pipeline.run()), strict=True):
+            wide = np.concatenate([image, image], 1) if image.size else image  # fn.cat skips empty samples
+            expected = wide, wide.astype(np.int32) + 1, np.stack([image, image]).transpose(3, 0, 1, 2)
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(np.asarray(one), other, strict=True)
 
 
 def test_joining_numbers(device):
