@@ -24,6 +24,7 @@ from dalify.executor.listed_step import ListedStep
 from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.steps import LiteralStep, Step
+from dalify.executor.view_step import ViewStep
 from dalify.graph import Branch, Edge, Graph, Node
 from dalify.kernels.dispatch import reason_against
 from dalify.registry import RANDOM_STATE, Role
@@ -284,6 +285,8 @@ class _Planner:
             step = RaggedStep if operator.is_ragged else ListedStep
         elif operator.is_elementwise and node.device == "cpu":
             step = ElementwiseStep
+        elif operator.is_view and node.device == "cpu":
+            step = ViewStep
         step = step_class(operator, node.device, emulated()) or step
         return step(node, inputs, outputs, slots, node.device, seed, stream)
 

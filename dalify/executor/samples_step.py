@@ -16,7 +16,7 @@ from dalify.executor.frame import Frame
 from dalify.executor.grouping import Wanted
 from dalify.executor.kernel_step import KernelStep, open_spec
 from dalify.executor.origins import origins_of
-from dalify.executor.shape_trace import TracedShapes, trace_shapes, varying_axes
+from dalify.executor.shape_trace import ShapeTrace
 from dalify.graph import Node
 
 __all__ = ["SamplesStep"]
@@ -46,7 +46,7 @@ class SamplesStep(KernelStep):
         )
         self._known_preparations: Recent[dict[str, Any]] = Recent(_CACHE_LIMIT)
         self._known_results: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
-        self._traced: Recent[list[TracedShapes | None]] = Recent(_CACHE_LIMIT)
+        self._trace = ShapeTrace(lambda specs: operator.apply_rule(specs, self._rule_arguments))
 
     def _groupwise(
         self,
@@ -160,15 +160,17 @@ class SamplesStep(KernelStep):
         if not columns and not self._varying:
             specs = self._run_specs(inputs, {}, wanted, 0)[1]
             return specs, [spec.shape for spec in specs]
-        if shapes is None and not self._varying and (traced := self._traced_shapes(inputs, xs, layout)) is not None:
-            found_shapes = traced.shapes([None if x is None else x.shapes for x in xs], count)
-            for spec, each_shape in zip(traced.specs, found_shapes, strict=True):
+        given = [None if x is None else x.shapes for x in xs]
+        if shapes is None and not self._varying and (traced := self._trace.of(inputs, given)) is not None:
+            found_shapes = traced.shapes(given, count)
+            traced_specs = wanted.applied(traced.specs, None)
+            for spec, each_shape in zip(traced_specs, found_shapes, strict=True):
                 if is_array(each_shape):
                     largest = largest_row(each_shape)
                     self._check_size(tuple(each_shape[largest].tolist()), spec, largest)
                 else:
                     self._check_size(each_shape, spec, 0)
-            return traced.specs, found_shapes
+            return traced_specs, found_shapes
         varying = {name: arguments[name] for name in self._varying}
         columns += [values if isinstance(values, list) else values.tolist() for values in varying.values()]
         kinds = tuple(None if batch is None else (batch.dtype, batch.layout) for batch in inputs)
@@ -185,21 +187,6 @@ class SamplesStep(KernelStep):
         return found[0], [
             shapes[0] if shapes.count(shapes[0]) == count else np.array(shapes, np.int64) for shapes in each
         ]
-
-    def _traced_shapes(
-        self, inputs: list[Batch | None], xs: list[Samples | None], layout: str | None
-    ) -> TracedShapes | None:
-        """Return the shapes of the results by the shapes of the inputs; None if the rule computes with extents."""
-        extents = tuple(None if x is None else varying_axes(x.shapes) for x in xs)
-        kinds = tuple(None if batch is None else (batch.dtype, batch.layout) for batch in inputs)
-
-        def trace() -> list[TracedShapes | None]:
-            opened = [None if batch is None else open_spec(batch) for batch in inputs]
-            wanted = Wanted(None, layout)
-            apply = self._operator.apply_rule
-            return [trace_shapes(lambda s: wanted.applied(apply(s, self._rule_arguments), None), opened, extents)]
-
-        return self._traced.get_or_make((kinds, extents, layout), trace)[0][0]
 
     def _open_specs(self, inputs: list[Batch | None], layout: str | None) -> tuple[Spec, ...]:
         """Return the specs of the results without their shapes."""

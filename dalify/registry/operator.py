@@ -133,6 +133,7 @@ class Operator:
         whole_batch: function of the constant arguments and ``on_error`` that returns whether a groupwise operator
             must receive the whole batch in one chunk.
         is_allocating: kernels return their results instead of filling output arrays.
+        is_view: kernels return views of their first input; see ``view``.
         is_listed: kernels take all samples in one call, as a list per input.
         is_ragged: kernels take samples with different first extents in one call, as ``Rows``.
         is_random: draws random numbers; takes ``seed``.
@@ -188,6 +189,7 @@ class Operator:
         self.is_batchwise = batchwise
         self.whole_batch = whole_batch
         self.is_allocating = allocating
+        self.is_view = False
         self.is_listed = listed
         self.is_ragged = ragged
         self.is_random = random
@@ -305,6 +307,7 @@ class Operator:
 
     def view(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach one kernel for all devices, of an allocating operator that returns views of its input."""
+        self.is_view = True
         self.cpu(function)
         return self.gpu(function)
 
