@@ -60,7 +60,8 @@ class ElementwiseStep(KernelStep):
         count: int,
     ) -> list[Batch]:
         if count > 1 and self._takes_rows and any(batch is not None and batch.dense is None for batch in inputs):
-            adjacent = [_in_block(batch, frame) for batch in inputs]
+            has_gaps = any(batch is not None and batch.dense is None and batch.rows is None for batch in inputs)
+            adjacent = [_in_block(batch, frame, has_gaps) for batch in inputs]
             first = next((batch.ragged for batch in adjacent if batch is not None and batch.ragged), None)
             rows = None if first is None else self._rows(adjacent, first)
             if first is not None and rows is not None:
@@ -142,9 +143,16 @@ class ElementwiseStep(KernelStep):
         return self._open_results.get_or_make(key, lambda: apply(opened, self._rule_arguments))[0][0]
 
 
-def _in_block(batch: Batch | None, frame: Frame) -> Batch | None:
-    """Return a list of small samples as copies in one block, and any other batch as it is."""
-    if batch is None or batch.dense is not None or batch.ragged is not None:
+def _in_block(batch: Batch | None, frame: Frame, has_gaps: bool) -> Batch | None:
+    """Return a list of small samples as copies in one block, and any other batch as it is.
+
+    Rows, which have no gaps between samples, are copied like a list if another input has gaps.
+    """
+    if (
+        batch is None
+        or batch.dense is not None
+        or (batch.ragged is not None and not (has_gaps and batch.rows is not None))
+    ):
         return batch
     shapes, dtype = batch.shape_array(), batch.dtype.numpy
     offsets, size_bytes = places_in_block(shapes, dtype.itemsize)

@@ -1,6 +1,6 @@
 """The step of operators that process samples of different lengths in one call: boxes, points, labels.
 
-It concatenates the samples and splits the results; see ``dalify.data.rows``.
+It concatenates the samples; see ``dalify.data.rows``. Results stay concatenated for the next such step.
 """
 
 from __future__ import annotations
@@ -107,6 +107,10 @@ class RaggedStep(KernelStep):
                 batch = Batch(dense, None, layout, self.device, origins, spec.dtype)
                 batch.is_lasting = self._operator.is_allocating and self.device == "cpu"
                 return batch
+            if self.device == "cpu" and isinstance(parts[0], Rows):
+                batch = Batch.of_rows(parts[0], layout, origins, spec.dtype)
+                batch.is_lasting = is_fresh
+                return batch
         samples: list[Array] = []
         for part in parts:
             samples += part.split() if isinstance(part, Rows) else [part[n, ...] for n in range(len(part))]
@@ -117,7 +121,7 @@ class RaggedStep(KernelStep):
 
 def _row_shapes(inputs: list[Batch | None]) -> Any:
     """Return, for a list of samples, the properties that must be equal for samples in one array."""
-    listed = [batch for batch in inputs if batch is not None and batch.dense is None]
+    listed = [batch for batch in inputs if batch is not None and batch.dense is None and batch.rows is None]
     if not listed:
         return None
     columns = [batch.shapes() for batch in listed]
@@ -138,6 +142,8 @@ def _without_rows(sample: int) -> ShapeError:
 
 
 def _rows_of(batch: Batch, start: int, stop: int) -> Rows:
+    if batch.rows is not None and stop - start == len(batch):
+        return Rows(batch.rows.values, batch.rows.starts)
     if batch.dense is None:
         samples = batch.samples[start:stop]
         rows = Rows.of_samples(samples)

@@ -199,6 +199,7 @@ def _batch_of(column: Any, layout: str, origins: Origins | None) -> Batch:
         column = column.samples
     if isinstance(column, Batch):
         batch = Batch(None, None, layout, "cpu", origins, column.dtype, column.ragged)
+        batch.rows = column.rows
         # Files of equal size may become one array at the output.
         batch.is_lasting = not batch.is_uniform
         return batch
