@@ -25,7 +25,7 @@ from dalify.executor.meter import Meter
 from dalify.executor.packages import check_packages, check_remote_package
 from dalify.executor.plan import Plan, make_plan
 from dalify.executor.plan_split import SplitPlan, split_plan
-from dalify.executor.process_stages import ProcessOptions, ProcessStages
+from dalify.executor.process_stages import ProcessStages
 from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.recovery import Recovery
@@ -214,14 +214,7 @@ def _threads_per_worker(resources: Resources) -> int:
 def _remote_stages(parts: RemoteParts, resources: Resources) -> RemoteStages:
     if resources.service is not None:
         return resources.service.stages(parts)
-    options = ProcessOptions(
-        count=resources.processes,
-        in_progress=resources.in_progress,
-        start_method=resources.start_method,
-        callback_pickler=resources.callback_pickler,
-        timeout_s=resources.callback_timeout_s,
-    )
-    return ProcessStages(parts, options)
+    return ProcessStages(parts, resources.processes, resources.in_progress, resources.start_method)
 
 
 def _check_parts(parts: SplitPlan, indices: Mapping[Node, Any]) -> None:

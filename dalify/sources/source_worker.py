@@ -19,7 +19,16 @@ from dalify.sources.external import split_outputs
 from dalify.sources.shared_memory import Slot, aligned
 from dalify.sources.worker_process import Calls, Failure, Task, failure_of, trace_of
 
-__all__ = ["IN_PLACE", "Chunk", "Expected", "Piece", "SourceOutcome", "SourceSettings", "uniform_starts"]
+__all__ = [
+    "IN_PLACE",
+    "Chunk",
+    "Expected",
+    "Piece",
+    "SourceOutcome",
+    "SourceRunner",
+    "SourceSettings",
+    "uniform_starts",
+]
 
 # Frames of these files start every traceback and are not useful to the user.
 _OWN_FILES = (ItemIterator.take.__code__.co_filename, __file__)
@@ -105,10 +114,6 @@ class SourceSettings:
     skipped_items: int = 0
     generation: int = 0
 
-    def make(self) -> _Source:
-        """Return the work of the source in a worker process."""
-        return _Source(self)
-
 
 def uniform_starts(expected: Expected, batch_size: int) -> list[int]:
     """Return the offset in a slot of the samples of each expected output."""
@@ -122,7 +127,7 @@ def uniform_starts(expected: Expected, batch_size: int) -> list[int]:
     return starts
 
 
-class _Source:
+class SourceRunner:
     """A source in a worker process."""
 
     def __init__(self, settings: SourceSettings) -> None:

@@ -19,7 +19,7 @@ from contextlib import suppress
 from multiprocessing import connection, resource_tracker
 from multiprocessing import process as multiprocessing_process
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,11 @@ from dalify.base.errors import ArgumentValueError, PipelineStateError, WorkerErr
 from dalify.base.fork_hook import Owner, at_fork
 from dalify.base.interrupts import deferred_interrupts, was_interrupted
 from dalify.sources.pickling import CallbackPickler
-from dalify.sources.receiver import Receiver
 from dalify.sources.shared_memory import Slot
 from dalify.sources.worker_death import WorkerDeath
-from dalify.sources.worker_process import READING, STARTING, Result, Task, progress_in, run_worker
+from dalify.sources.worker_process import READING, STARTING, Result, RunnerFactory, Task, progress_in, run_worker
 
-__all__ = ["WorkerPool"]
+__all__ = ["Receiver", "WorkerPool"]
 
 # A pipe holds 64 KiB, which is 900 tasks: below that, submitting a task never blocks.
 _MAX_TASKS_OUT = 512
@@ -49,6 +48,36 @@ _POLL_S = 0.0005
 _OVERDUE_FACTOR, _OVERDUE_S = 2.0, 1.0
 # Reported by multiprocessing if the fork server does not know the exit code.
 _NO_EXIT_CODE = 255
+
+
+class Receiver(Protocol):
+    """The owner of tasks of the workers."""
+
+    def runner_factory(self) -> RunnerFactory:
+        """Return the function that creates the task runner of a worker process that is started now."""
+        ...
+
+    def is_wanted(self, token: Any) -> bool:
+        """Return whether a pending task is still needed; otherwise it is dropped."""
+        ...
+
+    def receive(self, token: Any, outcome: Any) -> None:
+        """Receive the outcome of a task.
+
+        Args:
+            token: the value passed to ``submit`` with the task.
+            outcome: outcome of the task, see ``Result``.
+        """
+        ...
+
+    def task_lost(self, token: Any, death: WorkerDeath) -> None:
+        """Record that a task is lost because its worker died.
+
+        Args:
+            token: the value passed to ``submit`` with the task.
+            death: how the worker died.
+        """
+        ...
 
 
 class _Job(NamedTuple):
@@ -141,6 +170,7 @@ class WorkerPool:
         self._submitting = threading.RLock()
         self._wake_out, self._wake_in = multiprocessing.Pipe(duplex=False)
         self._pending: tuple[Connection, ...] = ()
+        self._collector: threading.Thread | None = None
         _POOLS.add(self)
         self._finalizer = weakref.finalize(self, _finish, weakref.ref(self), self._workers, self._owner)
 
@@ -197,14 +227,14 @@ class WorkerPool:
         life_out, life = context.Pipe(duplex=False)
         os.set_blocking(own_out.fileno(), False)
         self._progress[number] = STARTING, -1
-        makers = [receiver.maker() for receiver in self._receivers]
+        factories = [receiver.runner_factory() for receiver in self._receivers]
         # Known before the fork, so that the child closes its copies of this end: see _close_in_child.
         self._pending = (own_tasks, results, life)
         process = context.Process(
             target=run_worker,
             args=(
                 number,
-                makers,
+                factories,
                 self._shared_out,
                 own_out,
                 results_in,
@@ -333,6 +363,18 @@ class WorkerPool:
                             self._remove_dead(worker)
                 with self._submitting:
                     self._assign_tasks()
+
+    def collect_in_background(self) -> None:
+        """Deliver results in a thread until the pool is closed, so that full pipes do not block the workers."""
+        if self._collector is None:
+            self.start()  # the workers must be forked before the thread exists
+            self._collector = threading.Thread(target=self._collect_all, name="dalify-collect", daemon=True)
+            self._collector.start()
+
+    def _collect_all(self) -> None:
+        with suppress(PipelineStateError, WorkerError):  # the pool was closed
+            while True:
+                self.collect(lambda: False)
 
     def _end_overdue(self, workers: list[_Worker]) -> None:
         """End workers that are at one call for so long that they can be stopped only, for instance by SIGSTOP."""

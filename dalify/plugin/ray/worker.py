@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import dalify
-from dalify.executor.batch_source import Request
+from dalify.executor.batch_source import Reply, Request
 from dalify.executor.batch_worker import BatchWorker, WorkerSetup
-from dalify.executor.shared_batches import SharedReply, SlotMemory, new_slot, write_reply
+from dalify.executor.shared_batches import SlotMemory, new_slot, write_reply
 from dalify.plugin.ray.package import ray
 from dalify.sources.shared_memory import REGION_BYTES
 from dalify.sources.worker_process import Failure, failure_of, trace_of
@@ -84,7 +84,7 @@ class RayWorker:
 
     def compute(
         self, key: str, setup: Sequence[Any], request: Request
-    ) -> tuple[SharedReply | Failure, np.ndarray[Any, Any] | None]:
+    ) -> tuple[Reply | Failure, np.ndarray[Any, Any] | None]:
         """Compute a batch.
 
         Args:
