@@ -215,10 +215,7 @@ class ExternalFeed:
             make = self.node.operator.feed_function
             if make is not None:
                 # Used once: the data are not copied and need not match previous data.
-                converted = BatchConverter(
-                    dtype=None, ndim=None, layout="", batch_size=self._batch_size, copy=False, allocate=np.empty
-                )
-                samples = converted(data).samples
+                samples = BatchConverter(batch_size=self._batch_size, copy=False)(data).samples
                 self._fed.extend(make(samples, batch_size=self._batch_size, **rule_arguments(self.node)))
                 return
             (batch,) = self._converted([data])

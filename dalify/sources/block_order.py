@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.data.blocks import Blocks
+from dalify.data.entries import Blocks
 from dalify.sources.permutation import mixed_key, permute
 
 __all__ = ["BlockOrder"]

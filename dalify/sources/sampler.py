@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, CheckpointError, DalifyError
-from dalify.data.blocks import Blocks
+from dalify.data.entries import Blocks
 from dalify.sources.block_order import BlockOrder
 from dalify.sources.permutation import mixed_key, permute
 from dalify.sources.remainder import MAX_SHARDS, Remainder, Split
