@@ -19,8 +19,7 @@ from dalify.executor.batch_source import RemoteStages
 from dalify.executor.batch_worker import WorkerSetup
 from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine
-from dalify.executor.feeding import Feeds
-from dalify.executor.feeds import ExternalFeed, ReaderFeed
+from dalify.executor.feeds import ExternalFeed, Feeds, ReaderFeed
 from dalify.executor.meter import Meter
 from dalify.executor.packages import check_packages, check_remote_package
 from dalify.executor.plan import Plan, make_plan

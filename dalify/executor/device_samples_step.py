@@ -101,37 +101,18 @@ class MixedStep(DeviceSamplesStep):
 class _Compiled(KernelStep):
     """Computes with kernels of the CPU for tensors of torch's CPU device, without a copy."""
 
-    def __init__(
-        self,
-        node: Node,
-        inputs: tuple[int | None, ...],
-        outputs: tuple[int, ...],
-        argument_slots: Any,
-        device: str,
-        seed: int | None,
-        stream: int,
-    ) -> None:
-        super().__init__(node, inputs, outputs, argument_slots, "cpu", seed, stream)
+    def __init__(self, node: Node, inputs: Any, outputs: Any, slots: Any, device: str, *others: Any) -> None:
+        super().__init__(node, inputs, outputs, slots, "cpu", *others)
         self._pool = BufferPool()
 
     def _groupwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         arrays = [None if batch is None else _with_arrays(batch) for batch in inputs]
         return [_with_tensors(batch) for batch in super()._groupwise(frame, arrays, arguments, draws, count)]
 
     def _batchwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         arrays = [None if batch is None else _with_arrays(batch) for batch in inputs]
         return [_with_tensors(batch) for batch in super()._batchwise(frame, arrays, arguments, draws, count)]

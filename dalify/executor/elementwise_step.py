@@ -52,12 +52,7 @@ class ElementwiseStep(KernelStep):
         self._open_results: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
 
     def _groupwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         if count > 1 and self._takes_rows and any(batch is not None and batch.dense is None for batch in inputs):
             adjacent = [_in_block(batch, frame) for batch in inputs]

@@ -58,8 +58,7 @@ from dalify.executor.arena import arena_of_thread
 from dalify.executor.batch_source import RemoteStages
 from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
 from dalify.executor.device_steps import PendingCopies, device_stream, share_fed, synchronize_consumer
-from dalify.executor.feeding import Feeds
-from dalify.executor.feeds import common_size
+from dalify.executor.feeds import Feeds, common_size
 from dalify.executor.frame import Collector
 from dalify.executor.iteration import Iteration
 from dalify.executor.meter import Meter

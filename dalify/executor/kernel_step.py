@@ -214,12 +214,7 @@ class KernelStep:
     # ---------------------------------------------------------------------------------------------------
 
     def _batchwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         first = next((batch for batch in inputs if batch is not None), None)
         spec = None if first is None else open_spec(first)
@@ -254,12 +249,7 @@ class KernelStep:
     # ----------------------------------------------------------------------------------------------------------
 
     def _groupwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         known, planned = self._last_plan
         if known != count:
@@ -283,9 +273,7 @@ class KernelStep:
                 None if batch is None else take_group(batch, start, stop, self._operator.is_elementwise)
                 for batch in inputs
             ]
-            named = self._group_arguments(arrays, in_specs, out_specs, start, stop, count)
-            if draws is not None and "draws" in self._wanted:
-                named["draws"] = draws if size == count else philox.SampleDraws(draws.draws, draws.samples[start:stop])
+            named = self._group_arguments(arrays, in_specs, out_specs, draws, start, stop, count)
             filled: list[Array] = []
             if not self._operator.is_allocating:
                 for output in outputs:
@@ -330,6 +318,7 @@ class KernelStep:
         arrays: Mapping[str, Any],
         in_specs: tuple[Spec | None, ...],
         out_specs: tuple[Spec, ...],
+        draws: SampleDraws | None,
         start: int,
         stop: int,
         count: int,
@@ -354,6 +343,9 @@ class KernelStep:
             named["out_specs"] = out_specs
         if "count" in wanted:
             named["count"] = stop - start
+        if draws is not None and "draws" in wanted:
+            is_all = stop - start == count
+            named["draws"] = draws if is_all else philox.SampleDraws(draws.draws, draws.samples[start:stop])
         return named
 
     def _joined(self, whole: Array | None, parts: list[Array], spec: Spec, origins: Any, count: int) -> Batch:

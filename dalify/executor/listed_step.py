@@ -31,12 +31,7 @@ class ListedStep(KernelStep):
     """Calls the kernel of a listed operator: once for all samples of a chunk."""
 
     def _groupwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         extra = self._prepared(inputs, arguments, draws, count)
         wanted = Wanted(extra.pop("out_shapes", None), extra.pop("out_layout", None))

@@ -7,13 +7,12 @@ device have separate stages.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dalify.executor.branch_steps import MergeStep, SplitStep
-from dalify.executor.cache_groups import cached_nodes
 from dalify.executor.cache_step import AloneStep, CacheStep
 from dalify.executor.cached_mixed_step import CachedMixedStep
 from dalify.executor.device_samples_step import CompiledGroupStep, CompiledStep, DeviceSamplesStep, step_class
@@ -118,7 +117,7 @@ def make_plan(
         indices: results of the ``index`` functions of readers.
         on_error: handling of bad samples for nodes that do not specify it.
     """
-    homes = cached_nodes(graph, lambda node: _can_be_cached(node, on_error))
+    homes = _cached_nodes(graph, on_error)
     keys: dict[Node, tuple[int, int]] = {}
     nodes = graph.nodes()
     uses = Counter([*graph.outputs, *(edge for node in nodes for edge in node.edges())])
@@ -372,6 +371,34 @@ def _kind_of(node: Node, on_error: str) -> StageKind:
 def _is_serial(node: Node) -> bool:
     """Return whether a node gets one batch after the other; users can declare functions that do not need this."""
     return node.operator.is_serial and not node.arguments.get("parallel")
+
+
+def _cached_nodes(graph: Graph, on_error: str) -> dict[Node, Node]:
+    """Return the innermost cache that is the only consumer of a node, by node. They do not run for cached samples."""
+    nodes = graph.nodes()
+    users: defaultdict[Node, set[Node]] = defaultdict(set)
+    for node in nodes:
+        for edge in node.edges():
+            users[edge.node].add(node)
+        branch = node.branch
+        while branch is not None:
+            users[branch.condition.node].add(node)
+            branch = branch.parent
+    # A function that depends only on its inputs has no side effects that would require a call.
+    called = {node for node in graph.sinks if not node.arguments.get("deterministic")}
+    kept = {edge.node for edge in graph.outputs} | called
+    found: dict[Node, Node] = {}
+    # From the last cache to the first: nodes that only an earlier cache needs belong to the earlier one.
+    for cache in [node for node in reversed(nodes) if node.role is Role.CACHE]:
+        in_front = Graph(tuple(cache.edges())).nodes()
+        if not any(node.operator.is_reader for node in in_front):
+            continue  # of constant data: nothing is cached
+        own = {cache}
+        for node in reversed(in_front):
+            if node not in kept and _can_be_cached(node, on_error) and users[node] <= own:
+                own.add(node)
+                found[node] = cache
+    return found
 
 
 def _can_be_cached(node: Node, on_error: str) -> bool:

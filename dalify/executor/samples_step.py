@@ -49,12 +49,7 @@ class SamplesStep(KernelStep):
         self._traced: Recent[list[TracedShapes | None]] = Recent(_CACHE_LIMIT)
 
     def _groupwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         extra = self._extended(self._preparation(inputs, arguments, draws, count), frame, inputs, count)
         xs = [None if batch is None else self._samples(batch) for batch in inputs]
