@@ -26,7 +26,7 @@ from dalify.executor.reader_step import ReaderStep
 from dalify.executor.steps import Step, run_steps, walk
 from dalify.graph import Branch, Graph, Node, rule_arguments
 
-__all__ = ["AloneStep", "CacheStep"]
+__all__ = ["CacheStep", "SerialStep"]
 
 _Place = tuple[str, str]  # key and state of a sample
 
@@ -52,7 +52,7 @@ class _RecordingAgreement(Agreement):
         self.kinds[slot] = kind, is_blank
 
 
-class AloneStep:
+class SerialStep:
     """Runs another step, one chunk at a time, because user functions may not be thread-safe.
 
     Args:
@@ -123,7 +123,7 @@ class CacheStep:
         self._is_closed = False
         self.store: SampleStore | None = None
         self._shares = 1
-        self._told = (0, 0)
+        self._reported = (0, 0)
         self._elsewhere: dict[int, int] = {}  # bytes in other processes
         if self._most_bytes and self.steps:
             digest = digest_of([edge for edge in node.inputs if edge is not None], node)
@@ -279,7 +279,7 @@ class CacheStep:
     # -- if worker processes compute the batches
 
     def divide(self, count: int) -> None:
-        """Make this one of several processes that cache samples in their own memory, with one common limit."""
+        """Divide the memory limit among processes that cache samples in their own memory."""
         self._shares = count
         if self.store is not None and not self._folder:
             self.store = self._memory_of(self._most_bytes // count)
@@ -287,7 +287,7 @@ class CacheStep:
     def progress(self) -> tuple[int, int, int]:
         """Return hits and misses since the last call, and the bytes in use."""
         with self._lock:
-            (hits, misses), self._told = self._told, (self.hits, self.misses)
+            (hits, misses), self._reported = self._reported, (self.hits, self.misses)
             return self.hits - hits, self.misses - misses, 0 if self.store is None else self.store.size_bytes
 
     def add(self, process: int, hits: int, misses: int, size_bytes: int) -> None:

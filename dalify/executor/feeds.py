@@ -73,7 +73,7 @@ class ExternalFeed:
         self._batch_size = batch_size
         self._last: list[Batch] | None = None
         self._repeat_last: bool = arguments.get("repeat_last", False)
-        self._is_asking = False
+        self._is_calling = False
         self._taken_back: list[Batch] | None = None
         self._state_before: Any = None
         self.source: Any = None
@@ -125,13 +125,13 @@ class ExternalFeed:
         if self._taken_back is not None:
             batches, self._taken_back = self._taken_back, None
             return batches
-        if self._is_asking:
+        if self._is_calling:
             raise PipelineStateError(
                 "the source runs the pipeline that is calling it.",
                 line=self.node.line,
                 hint="A source cannot wait for outputs of its own pipeline; use a second pipeline.",
             )
-        self._is_asking = True
+        self._is_calling = True
         try:
             data = self.source.next_batch()
             return self._converted(data)
@@ -140,7 +140,7 @@ class ExternalFeed:
         except Exception as error:
             raise located(error, self.node, None, None) from cause(error, self.node)
         finally:
-            self._is_asking = False
+            self._is_calling = False
 
     def take_back(self, batches: list[Batch], state: Any) -> None:
         """Cancel the last batches; the next call returns them again.
@@ -293,7 +293,7 @@ class ExternalFeed:
 
     def reset_in_child(self, state: dict[str, Any] | None) -> None:
         """In a forked child: allow a new call of the source that a thread of the parent was calling."""
-        self._is_asking = False
+        self._is_calling = False
         if self.source is not None and not self.has_unrepeatable_items and not self.is_iterated_by_workers:
             self.restore(state)
 

@@ -361,7 +361,7 @@ class KernelStep:
     def _overwritten(
         self, frame: Frame, inputs: list[Batch | None], output: int, count: int, spec: Spec
     ) -> Array | None:
-        """Return the first input if its memory can become that of the output: it is in the cache of the processor."""
+        """Return the first input if the output can be written over it, because it is in the CPU cache."""
         if not self.overwrites or spec.dtype is None or self.outputs[output] in frame.collectors:
             return None
         dense = None if inputs[0] is None else inputs[0].dense

@@ -69,12 +69,12 @@ class ListedStep(KernelStep):
             return error
 
         chunk = (frame.start, frame.start + frame.count)
-        way_out = "dtype=types.FLOAT converts, for instance. " if "dtype" in self._operator.parameters else ""
+        conversion_hint = "dtype=types.FLOAT converts, for instance. " if "dtype" in self._operator.parameters else ""
 
         def is_blank(index: int) -> bool:
             return int(positions[index]) in substitutes
 
-        return list(agreed_samples(samples, slot, chunk, frame.agreement, is_blank, refuse, way_out))
+        return list(agreed_samples(samples, slot, chunk, frame.agreement, is_blank, refuse, conversion_hint))
 
     def _spec_of(self, batch: Batch, sample: int) -> Spec:
         return open_spec(batch)

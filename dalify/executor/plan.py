@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dalify.executor.branch_steps import MergeStep, SplitStep
-from dalify.executor.cache_step import AloneStep, CacheStep
+from dalify.executor.cache_step import CacheStep, SerialStep
 from dalify.executor.cached_mixed_step import CachedMixedStep
 from dalify.executor.device_samples_step import CompiledGroupStep, CompiledStep, DeviceSamplesStep, step_class
 from dalify.executor.device_steps import TransferStep, emulated
@@ -172,7 +172,7 @@ class _Planner:
     ) -> None:
         self._homes = homes
         self._uses = uses
-        self._held: dict[Node, list[Step]] = {cache: [] for cache in homes.values()}
+        self._cache_inputs: dict[Node, list[Step]] = {cache: [] for cache in homes.values()}
         self._caches: list[CacheStep] = []
         self._device_caches: list[CachedMixedStep] = []
         self._seeds = seeds
@@ -198,7 +198,7 @@ class _Planner:
         step = self._step(node, inputs, outputs)
         home = self._homes.get(node)
         if home is not None:  # it runs in the step of a cache
-            self._held[home].append(AloneStep(step) if _is_serial(node) else step)
+            self._cache_inputs[home].append(SerialStep(step) if _is_serial(node) else step)
             return
         edges = list(self._read_from_outside(node))
         index = self._place(node, edges)
@@ -307,7 +307,7 @@ class _Planner:
             node,
             tuple(self._slot(edge) for edge in node.edges()),
             outputs,
-            self._held.get(node, []),
+            self._cache_inputs.get(node, []),
             {self._slot(edge): edge.node.branch for edge in read},
             readers,
         )
@@ -361,7 +361,7 @@ def _kind_of(node: Node, on_error: str) -> StageKind:
         policy = node.arguments.get("on_error") or on_error
         if operator.whole_batch({**node.arguments, "on_error": policy}):
             return "batch"
-    if RANDOM_STATE.name in node.arguments:  # that of the first sample is for all
+    if RANDOM_STATE.name in node.arguments:  # the value of the first sample applies to all
         return "batch"
     if operator.is_batchwise or _is_serial(node) or (not node.inputs and not _has_argument_nodes(node)):
         return "batch"

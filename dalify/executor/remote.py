@@ -57,7 +57,7 @@ class BatchService(Protocol):
 
     @property
     def count(self) -> int:
-        """Most workers."""
+        """Maximum number of workers."""
         ...
 
     @property
@@ -135,7 +135,7 @@ class Replies:
         """
         step = self._parts.plan.remote.readers[slot]
         origin = step.node.operator.origin_function
-        assert origin is not None, "dalify bug: a sample without origin that has one"
+        assert origin is not None, "dalify bug: origins of a reader without them"
         return Origins(self._parts.setup.indices[self._places[step.node]], origin, numbers)
 
 

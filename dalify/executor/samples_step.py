@@ -111,7 +111,7 @@ class SamplesStep(KernelStep):
         return count if name == "count" else draws
 
     def _extended(self, extra: dict[str, Any], frame: Frame, inputs: list[Batch | None], count: int) -> dict[str, Any]:
-        """Return the result of `prepare` with what else the kernel gets; the given one must not change."""
+        """Return the result of `prepare` with further arguments of the kernel. Do not modify the given dictionary."""
         return extra
 
     def _preparation(
@@ -212,11 +212,11 @@ class SamplesStep(KernelStep):
         """Return a batch to fill, for samples of one shape (a tuple) or different shapes (an array).
 
         Args:
-            frame: of the chunk.
-            output: number of the output.
-            spec: its type and layout.
-            shapes: its shapes.
-            origins: of the samples.
+            frame: frame of the chunk.
+            output: index of the output.
+            spec: element type and layout of the output.
+            shapes: shapes of the output.
+            origins: origins of the samples.
             count: number of samples.
             like: the samples of the first input, or None.
         """

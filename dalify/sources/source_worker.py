@@ -158,7 +158,7 @@ class SourceRunner:
                 self._skipped_items = 0
             self._generation = task.generation
             try:
-                self._ask(self._callback, chunk, items, calls)
+                self._call_source(self._callback, chunk, items, calls)
             finally:
                 calls.end()
             data = items[0] if settings.batch else items
@@ -182,7 +182,7 @@ class SourceRunner:
     def _taken(self) -> int:
         return 0 if self._iterator is None else self._iterator.taken
 
-    def _ask(self, callback: Callback, chunk: Chunk, items: list[Any], calls: Calls) -> None:
+    def _call_source(self, callback: Callback, chunk: Chunk, items: list[Any], calls: Calls) -> None:
         settings = self._settings
         if self._iterator is not None:
             try:

@@ -377,8 +377,8 @@ class WorkerPool:
                 self.collect(lambda: False)
 
     def _end_overdue(self, workers: list[_Worker]) -> None:
-        """End workers that are at one call for so long that they can be stopped only, for instance by SIGSTOP."""
-        if self._timeout_s is None or self._closed:  # by this thread, which may have taken a batch that nobody awaits
+        """End workers whose call takes so long that they must have been stopped, for instance by SIGSTOP."""
+        if self._timeout_s is None or self._closed:  # collect() continues after this thread closed the pool
             return
         now = time.monotonic()
         for worker in workers:
@@ -394,7 +394,7 @@ class WorkerPool:
             result: Result = pickle.loads(worker.results.recv_bytes())
         except (EOFError, OSError):  # killed, possibly in the middle of a message
             return False
-        worker.call = None  # it may have waited long for somebody to read this
+        worker.call = None  # it may have been blocked until this was read
         with self._submitting:
             job = self._out.pop(result.number)
         self._receivers[job.task.receiver].receive(job.token, result.outcome)
@@ -412,7 +412,7 @@ class WorkerPool:
         """Remove a dead worker. Its current task is lost; its other tasks are submitted again."""
         self._terminate_orphan(worker)
         self._take_results(worker)
-        worker.process.join(_TERMINATION_S)  # a fork server reaps a process before it tells the exit code
+        worker.process.join(_TERMINATION_S)  # a fork server reaps a process before it reports the exit code
         with self._submitting:
             state, call = self._progress[worker.number].tolist()
             code: int | None = worker.process.exitcode
@@ -505,9 +505,9 @@ class WorkerPool:
 def _finish(reference: weakref.ref[WorkerPool], workers: list[_Worker | None], owner: Owner) -> None:
     """End the workers of a deleted pool, or of one that the end of the program finds in use."""
     pool = reference()
-    if pool is None or was_interrupted():  # nothing else uses the workers, or nobody waits for who does
+    if pool is None or was_interrupted():  # no other thread uses the workers, or the program was interrupted
         _end(workers, owner)
-    else:  # a thread that waits for results would bury the workers that are being ended
+    else:  # a thread that waits for results would treat the ended workers as dead and replace them
         pool.close()
 
 

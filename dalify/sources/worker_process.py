@@ -97,7 +97,7 @@ class Failure(NamedTuple):
     Attributes:
         pickled: the exception, or None if it cannot be pickled.
         text: its type and message.
-        trace: the traceback in the worker; "" where it tells nothing.
+        trace: the traceback in the worker; "" if it contains no useful information.
     """
 
     pickled: bytes | None
