@@ -450,8 +450,7 @@ class KernelStep:
     def _spec_of(self, batch: Batch, sample: int) -> Spec:
         return batch.spec_of(sample)
 
-    @staticmethod
-    def _check_size(shape: tuple[int, ...] | None, spec: Spec, start: int) -> None:
+    def _check_size(self, shape: tuple[int, ...] | None, spec: Spec, start: int) -> None:
         if shape is None:
             return
         if len(shape) > _MAX_DIMENSIONS:
@@ -460,6 +459,10 @@ class KernelStep:
             check_shape(shape, 1 if spec.dtype is None else spec.dtype.numpy.itemsize, "a result")
         except LimitError as error:
             failure_context(error).sample = start
+            # Of two joined operators, the last one with such an argument determines the shape.
+            error.argument = next(
+                (name for name in reversed(self._operator.shaping) if name in self.node.arguments), None
+            )
             raise
 
     def _named(self, kernel: Kernel, values: Mapping[str, Any]) -> dict[str, Any]:

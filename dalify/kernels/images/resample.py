@@ -58,8 +58,8 @@ def resample(
     Args:
         out: N samples [h, w, C] or [d, h, w, C], output, any numeric dtype; integers are rounded half away from zero
             and saturated.
-        x: N samples [H, W, C] or [D, H, W, C], any numeric dtype, no axis empty. uint8 and float32 are fast; others
-            are converted to float32.
+        x: N samples [H, W, C] or [D, H, W, C], any numeric dtype, no axis empty; may be windows with strides. uint8 and
+            float32 are fast; others are converted to float32.
         start: float [N, 2] or [N, 3], finite: start of the window in pixel edges, in the order of the axes.
         end: like `start`: end of the window. An end before the start mirrors that axis.
         min_filter: DALIInterpType, or int array [N] of them, for axes that shrink.
@@ -85,7 +85,7 @@ def resample(
     if out.dtype == x.dtype:
         nearest: Any = (minify == _NEAREST) & (magnify == _NEAREST)
         if nearest.all():
-            _gather_nearest(out, x, begin, stop)
+            _gather_nearest(out, x.contiguous(), begin, stop)
             return
         if nearest.any():
             for some in (nearest, np.logical_not(nearest)):
@@ -136,6 +136,7 @@ def _resample_images(
         separable(
             *target.compiled,
             *source.compiled,
+            source.shapes[:, 1] * source.shapes[:, 2] if source.strides is None else source.strides[:, 0],
             start[some],
             end[some],
             min_filter[some],
@@ -162,6 +163,7 @@ def _resample_volumes(
             continue
         source = x.take(some)
         if not is_whole[some[0]]:
+            source = source.contiguous()
             blended = Samples.empty(np.column_stack([depth[some], source.shapes[:, 1:]]), np.dtype(np.float32))
             _blend_slices(
                 *blended.compiled, *source.compiled,
@@ -414,9 +416,23 @@ def _filter_bytes(out, blended, offsets, blocks, taps):
 
 @njit(nogil=True, cache=True)
 def separable(
-    out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, end, min_filter, mag_filter, antialias, is_general
+    out_at,
+    out_shapes,
+    out_like,
+    x_at,
+    x_shapes,
+    x_like,
+    x_pitches,
+    start,
+    end,
+    min_filter,
+    mag_filter,
+    antialias,
+    is_general,
 ):
     """Resample images [H, W, C] into [h, w, C].
+
+    `x_pitches` contains the numbers of elements from one row of `x` to the next.
 
     `is_general` is True, or None where `out` is RGB of uint8, at least four pixels wide. numba omits the code that None
     excludes: a quarter of the compile time.
@@ -428,7 +444,8 @@ def separable(
     for n in range(len(out_at)):
         height, width, channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2]
         out = array_at(out_at[n], (height, width * channels), out_like)
-        x = array_at(x_at[n], (x_shapes[n, 0], x_shapes[n, 1] * channels), x_like)
+        # The last row may be shorter; only the columns of the image are read.
+        x = array_at(x_at[n], (x_shapes[n, 0], x_pitches[n]), x_like)
         is_new = True
         # Slices of a volume, and frames of a video, differ in nothing.
         if is_general is not None:  # noqa: SIM102 -- alone: what numba leaves out is decided by None only
