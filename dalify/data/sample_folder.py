@@ -212,7 +212,10 @@ class SampleFolder:
             names = [entry.path for entry in entries if _OWN_FOLDER.fullmatch(entry.name)]
         for name in names:
             folder = Path(name)
-            graphs.append((_time_of(folder / _USED_NAME), sum(self._sizes_in(folder)), folder))
+            used = 0.0
+            with suppress(OSError):
+                used = (folder / _USED_NAME).lstat().st_mtime
+            graphs.append((used, sum(self._sizes_in(folder)), folder))
         total = sum(taken for _, taken, _ in graphs)
         for used, taken, folder in sorted(graphs):
             if total + size <= self._most_bytes:
@@ -283,13 +286,6 @@ def _size_of(path: Path) -> int:
         return path.lstat().st_size
     except OSError:
         return 0
-
-
-def _time_of(path: Path) -> float:
-    try:
-        return path.lstat().st_mtime
-    except OSError:
-        return 0.0
 
 
 def _is_left(path: Path) -> bool:

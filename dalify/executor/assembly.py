@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from dalify.base.errors import ArgumentValueError, DalifyError, GraphError, PipelineStateError, ReaderError
@@ -33,7 +32,6 @@ from dalify.executor.steps import described, is_foreign, located
 from dalify.graph import Graph, Node, rule_arguments
 from dalify.graph.packing import pack
 from dalify.registry import READER_PARAMETERS
-from dalify.sources.parallel import ParallelSource
 from dalify.sources.reader_processes import ReaderProcesses
 from dalify.sources.sampler import Sampler
 from dalify.sources.sampler_options import SamplerOptions
@@ -128,8 +126,7 @@ def assemble(
             resources.num_workers, resources.start_method, resources.callback_pickler, resources.callback_timeout_s
         )
     externals = [
-        ExternalFeed(node, slots, resources.batch_size, pool, torch_device, partial(_parallel_source, workers))
-        for node, slots in plan.externals
+        ExternalFeed(node, slots, resources.batch_size, pool, torch_device, workers) for node, slots in plan.externals
     ]
     count = resources.processes if resources.service is None else resources.service.count
     has_processes = count or workers is not None or any(map(_process_count, indices.values()))
@@ -281,21 +278,6 @@ def _start_processes(step: ReaderStep, index: Any, resources: Resources, seed: i
         step.ahead = ReadAhead(index, read, processes)
 
 
-def _parallel_source(workers: WorkerPool | None, node: Node, batch_size: int) -> ParallelSource:
-    assert workers is not None, "dalify bug: a parallel source without workers"
-    arguments = node.arguments
-    return ParallelSource(
-        workers,
-        arguments["source"],
-        arguments.get("num_outputs"),
-        cycle=arguments.get("cycle"),
-        batch=arguments.get("batch", True),
-        batch_info=arguments.get("batch_info", False),
-        batch_size=batch_size,
-        prefetch_queue_depth=arguments.get("prefetch_queue_depth", 1),
-    )
-
-
 def node_seeds(graph: Graph, seed: int) -> dict[Node, tuple[int, int]]:
     """Return seed and stream number of every random node and reader.
 
@@ -335,8 +317,8 @@ def _index(node: Node) -> Any:
     except Exception as error:
         if is_foreign(error, node):  # raised by a library, without the name of the file
             message = f"the data cannot be opened: {_places(node)} ({described(error)})."
-            raise located(ReaderError(message), node, None, None) from error
-        raise located(error, node, None, None) from error.__cause__
+            raise located(ReaderError(message), node) from error
+        raise located(error, node) from error.__cause__
     if getattr(index, "is_remote", False):
         check_remote_package(node)
     if not len(index):

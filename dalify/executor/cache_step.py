@@ -130,9 +130,7 @@ class CacheStep:
             if self._folder:
                 self.store = SampleFolder(self._folder, digest, self._most_bytes)
             else:
-                keeps_largest = given["cache_type"] == "largest"
-                options = keeps_largest, (self._threshold_bytes,)
-                self._memory_of = partial(_memory_within, digest, options)
+                self._memory_key = digest, given["cache_type"] == "largest", (self._threshold_bytes,)
                 self.store = self._memory_of(self._most_bytes)
         inner = [step for step in self.steps if isinstance(step, ReaderStep)]
         if self.store is not None and len(self._readers) == 1 and inner and inner[0].ahead is not None:
@@ -155,7 +153,12 @@ class CacheStep:
             NotDecided: the decision depends on another chunk.
         """
         places = self._places(frame)
-        allocate = _scratch(frame)
+        arena = frame.arena
+        assert arena is not None, "dalify bug: CPU data without scratch memory"
+
+        def allocate(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+            return arena.empty((size,), np.dtype(np.uint8))
+
         found = [None if place is None else store.get(*place, allocate) for place in places]
         hits = sum(sample is not None for sample in found)
         with self._lock:
@@ -284,6 +287,10 @@ class CacheStep:
         if self.store is not None and not self._folder:
             self.store = self._memory_of(self._most_bytes // count)
 
+    def _memory_of(self, max_bytes: int) -> SampleMemory:
+        digest, keeps_largest, options = self._memory_key
+        return shared_memory_of(digest, max_bytes, keeps_largest, options)
+
     def progress(self) -> tuple[int, int, int]:
         """Return hits and misses since the last call, and the bytes in use."""
         with self._lock:
@@ -322,10 +329,6 @@ class CacheStep:
         )
 
 
-def _memory_within(digest: str, options: tuple[bool, tuple[Any, ...]], max_bytes: int) -> SampleMemory:
-    return shared_memory_of(digest, max_bytes, *options)
-
-
 def _agree(kinds: Mapping[int, dict[int, tuple[Kind, bool]]], frame: Frame) -> bool:
     """Return whether samples may be in one batch, and record their element types and dimensions.
 
@@ -347,16 +350,6 @@ def _agree(kinds: Mapping[int, dict[int, tuple[Kind, bool]]], frame: Frame) -> b
         for slot, parts in by_slot.items():
             agreement.note(slot, chunk, parts[0][0], is_blank=all(is_blank for _, is_blank in parts))
     return True
-
-
-def _scratch(frame: Frame) -> Any:
-    arena = frame.arena
-    assert arena is not None, "dalify bug: CPU data without scratch memory"
-
-    def empty(size: int) -> np.ndarray[Any, Any]:
-        return arena.empty((size,), np.dtype(np.uint8))
-
-    return empty
 
 
 def _gaps(found: Sequence[StoredSample | None]) -> Iterator[tuple[int, int]]:

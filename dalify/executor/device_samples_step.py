@@ -143,10 +143,7 @@ def _with_arrays(batch: Batch) -> Batch:
         block, offsets, shapes = batch.ragged
         ragged = block.numpy(), offsets, shapes
         return Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, ragged)
-    if batch.dense is not None:
-        return Batch(array_of(batch.dense, batch.dtype), None, batch.layout, "cpu", batch.origins, batch.dtype)
-    samples = [array_of(sample, batch.dtype) for sample in batch.samples]
-    return Batch(None, samples, batch.layout, "cpu", batch.origins, batch.dtype)
+    return batch.map(lambda tensor: array_of(tensor, batch.dtype), device="cpu")
 
 
 def _with_tensors(batch: Batch) -> Batch:
@@ -157,10 +154,7 @@ def _with_tensors(batch: Batch) -> Batch:
         tensor = tensor_of(block) if len(block) else torch.empty(0, dtype=torch.uint8)
         ragged = tensor, offsets, shapes
         return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
-    if batch.dense is None:
-        samples = [_tensor(sample) for sample in batch.samples]
-        return Batch(None, samples, batch.layout, "gpu", batch.origins, batch.dtype)
-    return Batch(_tensor(batch.dense), None, batch.layout, "gpu", batch.origins, batch.dtype)
+    return batch.map(_tensor, device="gpu")
 
 
 def _tensor(array: np.ndarray[Any, Any]) -> Any:

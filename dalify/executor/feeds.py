@@ -33,10 +33,9 @@ from dalify.sources.declaration import declarations
 from dalify.sources.external import ExternalSource
 from dalify.sources.parallel import ParallelSource
 from dalify.sources.sampler import Sampler
+from dalify.sources.worker_pool import WorkerPool
 
 __all__ = ["ExternalFeed", "Feeds", "ReaderFeed", "common_size"]
-
-ParallelFactory = Callable[[Node, int], Any]
 
 
 class ExternalFeed:
@@ -48,7 +47,7 @@ class ExternalFeed:
         batch_size: maximum number of samples in a batch.
         pool: memory for the copies.
         torch_device: device for data of GPU nodes; None without a device.
-        parallel: creates a source with worker processes, for ``parallel=True``.
+        workers: processes that call the source, for ``parallel=True``; None if the pipeline has none.
 
     Attributes:
         place: index of its state among those of all feeds.
@@ -61,7 +60,7 @@ class ExternalFeed:
         batch_size: int,
         pool: BufferPool,
         torch_device: str | None,
-        parallel: ParallelFactory,
+        workers: WorkerPool | None,
     ) -> None:
         arguments = node.arguments
         self.node = node
@@ -80,17 +79,20 @@ class ExternalFeed:
         num_outputs = arguments.get("num_outputs")
         try:
             if arguments.get("source") is not None:
+                options: dict[str, Any] = {
+                    "cycle": arguments.get("cycle"),
+                    "batch": arguments.get("batch", True),
+                    "batch_info": arguments.get("batch_info", False),
+                    "batch_size": batch_size,
+                }
                 if arguments.get("parallel"):
-                    self.source = parallel(node, batch_size)
-                else:
-                    self.source = ExternalSource(
-                        arguments["source"],
-                        num_outputs,
-                        cycle=arguments.get("cycle"),
-                        batch=arguments.get("batch", True),
-                        batch_info=arguments.get("batch_info", False),
-                        batch_size=batch_size,
+                    assert workers is not None, "dalify bug: a parallel source without workers"
+                    depth: int = arguments.get("prefetch_queue_depth", 1)
+                    self.source = ParallelSource(
+                        workers, arguments["source"], num_outputs, **options, prefetch_queue_depth=depth
                     )
+                else:
+                    self.source = ExternalSource(arguments["source"], num_outputs, **options)
             declared = declarations(
                 num_outputs,
                 dtype=arguments.get("dtype"),
@@ -110,7 +112,7 @@ class ExternalFeed:
                 for each in declared
             ]
         except Exception as error:
-            raise located(error, node, None, None) from cause(error, node)
+            raise located(error, node) from cause(error, node)
 
     def next_batch(self) -> list[Batch]:
         """Return the next batch of each output.
@@ -138,7 +140,7 @@ class ExternalFeed:
         except StopIteration:
             raise
         except Exception as error:
-            raise located(error, self.node, None, None) from cause(error, self.node)
+            raise located(error, self.node) from cause(error, self.node)
         finally:
             self._is_calling = False
 
@@ -187,7 +189,7 @@ class ExternalFeed:
                 for spec, data in zip(specs, make(), strict=True)
             ]
         except Exception as error:
-            raise located(error, self.node, None, None) from cause(error, self.node)
+            raise located(error, self.node) from cause(error, self.node)
 
     def _nothing_fed(self) -> NoDataError:
         kind = self.node.operator.public_name.removeprefix("fn.")
@@ -231,7 +233,7 @@ class ExternalFeed:
             if layout and len(layout) != batch.ndim:
                 raise LayoutError(f"the layout {layout!r} cannot describe samples of shape {batch.shapes()[0]}.")
         except Exception as error:
-            raise located(error, self.node, None, None) from cause(error, self.node)
+            raise located(error, self.node) from cause(error, self.node)
         self._fed.append([batch.with_layout(layout) if layout else batch])
 
     @property
@@ -289,7 +291,7 @@ class ExternalFeed:
             try:
                 self.source.restore(state or {})
             except Exception as error:
-                raise located(error, self.node, None, None) from cause(error, self.node)
+                raise located(error, self.node) from cause(error, self.node)
 
     def reset_in_child(self, state: dict[str, Any] | None) -> None:
         """In a forked child: allow a new call of the source that a thread of the parent was calling."""

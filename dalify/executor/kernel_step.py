@@ -150,7 +150,7 @@ class KernelStep:
                     "does not support this.",
                     hint=f"Specify one value per sample, or remove the layout: {name}=fn.reshape(value, layout='').",
                 )
-                raise located(refusal, self.node, None, None) from error
+                raise located(refusal, self.node) from error
 
     def _raise_of_sample(self, frame: Frame, inputs: list[Batch | None], count: int) -> None:
         """Compute the samples of a chunk one by one, and raise the error of the first that fails.
@@ -162,7 +162,8 @@ class KernelStep:
         positions = frame.positions(self.node.branch)
         arguments = self._values(frame, count)
         for sample in range(count):
-            alone = frame.of_sample(int(positions[sample]))
+            place = int(positions[sample]) - frame.start
+            alone = frame.part(place, place + 1, None)
             xs = [None if batch is None else batch.slice(sample, sample + 1) for batch in inputs]
             one = {
                 name: value if value is None or isinstance(value, str) else value[sample : sample + 1]
@@ -446,6 +447,21 @@ class KernelStep:
                 self._check_size(spec.shape, spec, start)
             self._specs.put(key, out_specs)
         return in_specs, out_specs
+
+    def _open_specs(self, inputs: list[Batch | None], layout: str | None = None) -> tuple[Spec, ...]:
+        """Return the specs of the results without their shapes.
+
+        Args:
+            inputs: inputs of the step.
+            layout: layout that ``prepare`` specifies; None for that of the rule.
+        """
+        key = (layout, *(None if batch is None else (batch.dtype, batch.layout, batch.ndim) for batch in inputs))
+        specs = self._specs.get(key)
+        if specs is None:
+            opened = tuple(None if batch is None else open_spec(batch) for batch in inputs)
+            specs = Wanted(None, layout).applied(self._operator.apply_rule(opened, self._rule_arguments), None)
+            self._specs.put(key, specs)
+        return specs
 
     def _spec_of(self, batch: Batch, sample: int) -> Spec:
         return batch.spec_of(sample)

@@ -39,4 +39,4 @@ def _check(package: LazyModule, node: Node) -> None:
     try:
         require(package)
     except ImportError as error:
-        raise located(error, node, None, None) from cause(error, node)
+        raise located(error, node) from cause(error, node)

@@ -22,7 +22,6 @@ from dalify.executor.iteration import Iteration
 from dalify.executor.remote import RemoteParts, Replies, pickled_setup
 from dalify.executor.shared_batches import (
     SlotMemory,
-    new_slot,
     read_reply,
     read_request,
     write_reply,
@@ -74,7 +73,7 @@ class ProcessStages:
         self._start_method = start_method
         self._replies = Replies(parts)
         max_slots = max(_MAX_SLOTS, 2 * count)
-        self._slots = [new_slot() for _ in range(min(in_progress + _SLOTS_IN_USE, max_slots))]
+        self._slots = [Slot() for _ in range(min(in_progress + _SLOTS_IN_USE, max_slots))]
         # Acquiring and releasing are single C calls, because consumers release memory in any thread at any time.
         self._free: deque[int] = deque(range(len(self._slots)))
         self._waiting: deque[_Order] = deque()

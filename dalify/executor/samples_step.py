@@ -196,16 +196,6 @@ class SamplesStep(KernelStep):
 
         return self._traced.get_or_make((kinds, extents, layout), trace)[0][0]
 
-    def _open_specs(self, inputs: list[Batch | None], layout: str | None) -> tuple[Spec, ...]:
-        """Return the specs of the results without their shapes."""
-        key = (layout, *(None if batch is None else (batch.dtype, batch.layout, batch.ndim) for batch in inputs))
-        specs = self._known_results.get(key)
-        if specs is None:
-            opened = tuple(None if batch is None else open_spec(batch) for batch in inputs)
-            specs = Wanted(None, layout).applied(self._operator.apply_rule(opened, self._rule_arguments), None)
-            self._known_results.put(key, specs)
-        return specs
-
     def _memory_of(
         self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
     ) -> Batch:

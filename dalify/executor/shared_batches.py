@@ -26,7 +26,6 @@ from dalify.sources.shared_memory import REGION_BYTES, Slot, aligned
 __all__ = [
     "OriginsOf",
     "SlotMemory",
-    "new_slot",
     "read_reply",
     "read_request",
     "write_reply",
@@ -34,7 +33,7 @@ __all__ = [
 ]
 
 _HEADER_BYTES = 1 << 24
-# Without chunks, a slot has two regions: one for each direction.
+# A `Slot()` without chunks has two regions: one for each direction.
 _WORKERS_START, _END = REGION_BYTES, 2 * REGION_BYTES
 
 # From the slot of a reader's output and numbers of entries to the origins of samples.
@@ -59,11 +58,6 @@ class _Places(NamedTuple):
     dtype: str
     layout: str
     origins: Any
-
-
-def new_slot() -> Slot:
-    """Return shared memory for one batch."""
-    return Slot(0)
 
 
 class SlotMemory(BufferPool):

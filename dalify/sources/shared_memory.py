@@ -50,11 +50,11 @@ class Slot:
     Can be passed to a new process with any start method.
 
     Args:
-        chunks: number of chunks that are written independently.
+        chunks: number of chunks that are written independently; 0 if the first two regions suffice.
         file: descriptor of an existing slot; None creates a new one.
     """
 
-    def __init__(self, chunks: int, file: int | None = None) -> None:
+    def __init__(self, chunks: int = 0, file: int | None = None) -> None:
         self.chunks = chunks
         self._size_bytes = (chunks + 2) * REGION_BYTES
         self._file = _unnamed_file(self._size_bytes) if file is None else file

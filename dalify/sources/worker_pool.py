@@ -207,7 +207,7 @@ class WorkerPool:
         with self._submitting:
             if self._workers:
                 return
-            self._control = Slot(0)
+            self._control = Slot()
             self._generations, self._progress = progress_in(self._control, len(self._receivers), self.num_workers)
             self._shared_out, self._shared_tasks = multiprocessing.Pipe(duplex=False)
             os.set_blocking(self._shared_out.fileno(), False)
