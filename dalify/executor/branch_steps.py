@@ -82,7 +82,7 @@ class MergeStep:
             for _, side in present[1:]:
                 check_agreement(_any_shape(first), _any_shape(side), self._variable, self._lines, self._names)
         except DalifyError as error:
-            raise located(error, self.node, None, None) from None
+            raise located(error, self.node) from None
         if numbers is None:
             numbers = ~_truth(index, self.node)  # 0 is the true branch
         frame.values[slot] = _merged(numbers, present, frame, slot)
@@ -95,7 +95,7 @@ class MergeStep:
                 f"the index that chooses one of {count} branches is {numbers[wrong[0]]}; "
                 f"it must be between 0 and {count - 1}."
             )
-            raise located(error, self.node, int(frame.positions(self.node.branch)[wrong[0]]), None)
+            raise located(error, self.node, int(frame.positions(self.node.branch)[wrong[0]]))
         return numbers
 
 
@@ -169,6 +169,6 @@ def _numbers(index: Batch, node: Node) -> np.ndarray[Any, Any]:
     try:
         check_index(index.spec_of(0))
     except DalifyError as error:
-        raise located(error, node, None, None) from None
+        raise located(error, node) from None
     stacked: Any = dense if dense is not None else stack_samples(index.samples)
     return np.asarray(stacked).reshape(len(index))

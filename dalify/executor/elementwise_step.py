@@ -8,12 +8,11 @@ import numpy as np
 
 from dalify.base.errors import DalifyError
 from dalify.base.narrow import is_array
-from dalify.base.recent import Recent
 from dalify.base.small_arrays import largest_row
 from dalify.data import Array, Batch, Spec
 from dalify.data.batch import Ragged, places_in_block
 from dalify.executor.frame import Frame
-from dalify.executor.kernel_step import KernelStep, open_spec
+from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
 from dalify.graph import Node
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ElementwiseStep"]
 
-_CACHE_LIMIT = 64
 # Gaps between samples are computed, too. If they are larger than the samples, this takes longer than it saves.
 _MAX_SPAN = 2
 # Copying larger samples of a list into a block would take longer than one call for each of them.
@@ -49,15 +47,9 @@ class ElementwiseStep(KernelStep):
         self._result: tuple[tuple[int, ...], np.dtype[Any]] | None = None
         # Per-sample arguments and specs are those of a group.
         self._takes_rows = not self._wanted and not any(name in self._arguments for name in self._kernel.names)
-        self._open_results: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
 
     def _groupwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         if count > 1 and self._takes_rows and any(batch is not None and batch.dense is None for batch in inputs):
             has_gaps = any(batch is not None and batch.dense is None and batch.rows is None for batch in inputs)
@@ -110,7 +102,7 @@ class ElementwiseStep(KernelStep):
         self, frame: Frame, inputs: list[Batch | None], first: Ragged, rows: list[np.ndarray[Any, Any]]
     ) -> Batch:
         shapes = first[2]
-        spec = self._open_result(inputs)
+        spec = self._open_specs(inputs)[0]
         assert spec.dtype is not None, "dalify bug: an element-wise operator without an element type"
         largest = largest_row(shapes)
         self._check_size(tuple(shapes[largest].tolist()), spec, largest)
@@ -134,13 +126,6 @@ class ElementwiseStep(KernelStep):
         )
         batch.is_lasting = collector is not None
         return batch
-
-    def _open_result(self, inputs: list[Batch | None]) -> Spec:
-        """Return the spec of the result without its shape."""
-        key = tuple(None if batch is None else (batch.dtype, batch.layout, batch.ndim) for batch in inputs)
-        opened = tuple(None if batch is None else open_spec(batch) for batch in inputs)
-        apply = self._operator.apply_rule
-        return self._open_results.get_or_make(key, lambda: apply(opened, self._rule_arguments))[0][0]
 
 
 def _in_block(batch: Batch | None, frame: Frame, has_gaps: bool) -> Batch | None:

@@ -150,7 +150,7 @@ class KernelStep:
                     "does not support this.",
                     hint=f"Specify one value per sample, or remove the layout: {name}=fn.reshape(value, layout='').",
                 )
-                raise located(refusal, self.node, None, None) from error
+                raise located(refusal, self.node) from error
 
     def _raise_of_sample(self, frame: Frame, inputs: list[Batch | None], count: int) -> None:
         """Compute the samples of a chunk one by one, and raise the error of the first that fails.
@@ -162,7 +162,8 @@ class KernelStep:
         positions = frame.positions(self.node.branch)
         arguments = self._values(frame, count)
         for sample in range(count):
-            alone = frame.of_sample(int(positions[sample]))
+            place = int(positions[sample]) - frame.start
+            alone = frame.part(place, place + 1, None)
             xs = [None if batch is None else batch.slice(sample, sample + 1) for batch in inputs]
             one = {
                 name: value if value is None or isinstance(value, str) else value[sample : sample + 1]
@@ -214,12 +215,7 @@ class KernelStep:
     # ---------------------------------------------------------------------------------------------------
 
     def _batchwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         first = next((batch for batch in inputs if batch is not None), None)
         spec = None if first is None else open_spec(first)
@@ -254,12 +250,7 @@ class KernelStep:
     # ----------------------------------------------------------------------------------------------------------
 
     def _groupwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         known, planned = self._last_plan
         if known != count:
@@ -283,9 +274,7 @@ class KernelStep:
                 None if batch is None else take_group(batch, start, stop, self._operator.is_elementwise)
                 for batch in inputs
             ]
-            named = self._group_arguments(arrays, in_specs, out_specs, start, stop, count)
-            if draws is not None and "draws" in self._wanted:
-                named["draws"] = draws if size == count else philox.SampleDraws(draws.draws, draws.samples[start:stop])
+            named = self._group_arguments(arrays, in_specs, out_specs, draws, start, stop, count)
             filled: list[Array] = []
             if not self._operator.is_allocating:
                 for output in outputs:
@@ -330,6 +319,7 @@ class KernelStep:
         arrays: Mapping[str, Any],
         in_specs: tuple[Spec | None, ...],
         out_specs: tuple[Spec, ...],
+        draws: SampleDraws | None,
         start: int,
         stop: int,
         count: int,
@@ -354,6 +344,9 @@ class KernelStep:
             named["out_specs"] = out_specs
         if "count" in wanted:
             named["count"] = stop - start
+        if draws is not None and "draws" in wanted:
+            is_all = stop - start == count
+            named["draws"] = draws if is_all else philox.SampleDraws(draws.draws, draws.samples[start:stop])
         return named
 
     def _joined(self, whole: Array | None, parts: list[Array], spec: Spec, origins: Any, count: int) -> Batch:
@@ -369,7 +362,7 @@ class KernelStep:
     def _overwritten(
         self, frame: Frame, inputs: list[Batch | None], output: int, count: int, spec: Spec
     ) -> Array | None:
-        """Return the first input if its memory can become that of the output: it is in the cache of the processor."""
+        """Return the first input if the output can be written over it, because it is in the CPU cache."""
         if not self.overwrites or spec.dtype is None or self.outputs[output] in frame.collectors:
             return None
         dense = None if inputs[0] is None else inputs[0].dense
@@ -454,6 +447,21 @@ class KernelStep:
                 self._check_size(spec.shape, spec, start)
             self._specs.put(key, out_specs)
         return in_specs, out_specs
+
+    def _open_specs(self, inputs: list[Batch | None], layout: str | None = None) -> tuple[Spec, ...]:
+        """Return the specs of the results without their shapes.
+
+        Args:
+            inputs: inputs of the step.
+            layout: layout that ``prepare`` specifies; None for that of the rule.
+        """
+        key = (layout, *(None if batch is None else (batch.dtype, batch.layout, batch.ndim) for batch in inputs))
+        specs = self._specs.get(key)
+        if specs is None:
+            opened = tuple(None if batch is None else open_spec(batch) for batch in inputs)
+            specs = Wanted(None, layout).applied(self._operator.apply_rule(opened, self._rule_arguments), None)
+            self._specs.put(key, specs)
+        return specs
 
     def _spec_of(self, batch: Batch, sample: int) -> Spec:
         return batch.spec_of(sample)

@@ -31,12 +31,7 @@ class ListedStep(KernelStep):
     """Calls the kernel of a listed operator: once for all samples of a chunk."""
 
     def _groupwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         extra = self._prepared(inputs, arguments, draws, count)
         wanted = Wanted(extra.pop("out_shapes", None), extra.pop("out_layout", None))
@@ -74,12 +69,12 @@ class ListedStep(KernelStep):
             return error
 
         chunk = (frame.start, frame.start + frame.count)
-        way_out = "dtype=types.FLOAT converts, for instance. " if "dtype" in self._operator.parameters else ""
+        conversion_hint = "dtype=types.FLOAT converts, for instance. " if "dtype" in self._operator.parameters else ""
 
         def is_blank(index: int) -> bool:
             return int(positions[index]) in substitutes
 
-        return list(agreed_samples(samples, slot, chunk, frame.agreement, is_blank, refuse, way_out))
+        return list(agreed_samples(samples, slot, chunk, frame.agreement, is_blank, refuse, conversion_hint))
 
     def _spec_of(self, batch: Batch, sample: int) -> Spec:
         return open_spec(batch)

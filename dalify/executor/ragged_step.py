@@ -12,7 +12,7 @@ import numpy as np
 from dalify.base.errors import ShapeError
 from dalify.base.failure_context import failure_context
 from dalify.base.narrow import is_tuple
-from dalify.base.optional import LazyModule, torch
+from dalify.base.optional import torch
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.rows import Rows, starts_of
 from dalify.executor.frame import Frame
@@ -23,22 +23,14 @@ from dalify.executor.origins import origins_of
 __all__ = ["RaggedStep"]
 
 if TYPE_CHECKING:
-    from dalify.kernels.random import philox
     from dalify.kernels.random.philox import SampleDraws
-else:
-    philox = LazyModule("dalify.kernels.random.philox", "drawing random numbers")
 
 
 class RaggedStep(KernelStep):
     """Calls the kernel of a ragged operator: once for all samples of a chunk whose other extents agree."""
 
     def _groupwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         arrays = {name: value for name, value in arguments.items() if name in self._kernel.names}
         parts: list[list[Any]] = [[] for _ in self.outputs]
@@ -49,10 +41,7 @@ class RaggedStep(KernelStep):
             in_specs, samples = self._sample_specs(inputs, start, stop)
             specs = samples[0]
             xs = [None if batch is None else _rows_of(batch, start, stop) for batch in inputs]
-            named = self._group_arguments(arrays, in_specs, specs, start, stop, count)
-            if draws is not None and "draws" in self._wanted:
-                whole = stop - start == count
-                named["draws"] = draws if whole else philox.SampleDraws(draws.draws, draws.samples[start:stop])
+            named = self._group_arguments(arrays, in_specs, specs, draws, start, stop, count)
             if self._operator.is_allocating:
                 results = self._called([], xs, named, start, stop - start)
                 filled: list[Any] = list(results) if is_tuple(results) else [results]

@@ -153,7 +153,7 @@ class ReaderStep:
             given = {name: argument.array(frame, frame.count) for name, argument in self._arguments.items()}
         except Exception as error:
             sample: int | None = failure_context(error).sample
-            raise located(error, self.node, sample, None) from cause(error, self.node)
+            raise located(error, self.node, sample) from cause(error, self.node)
         varying = {name: values for name, values in given.items() if values is not None}
         named = {**self._constants, **given}
         for offset, number in enumerate(numbers):

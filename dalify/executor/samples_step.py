@@ -49,12 +49,7 @@ class SamplesStep(KernelStep):
         self._trace = ShapeTrace(lambda specs: operator.apply_rule(specs, self._rule_arguments))
 
     def _groupwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         extra = self._extended(self._preparation(inputs, arguments, draws, count), frame, inputs, count)
         xs = [None if batch is None else self._samples(batch) for batch in inputs]
@@ -116,7 +111,7 @@ class SamplesStep(KernelStep):
         return count if name == "count" else draws
 
     def _extended(self, extra: dict[str, Any], frame: Frame, inputs: list[Batch | None], count: int) -> dict[str, Any]:
-        """Return the result of `prepare` with what else the kernel gets; the given one must not change."""
+        """Return the result of `prepare` with further arguments of the kernel. Do not modify the given dictionary."""
         return extra
 
     def _preparation(
@@ -188,27 +183,17 @@ class SamplesStep(KernelStep):
             shapes[0] if shapes.count(shapes[0]) == count else np.array(shapes, np.int64) for shapes in each
         ]
 
-    def _open_specs(self, inputs: list[Batch | None], layout: str | None) -> tuple[Spec, ...]:
-        """Return the specs of the results without their shapes."""
-        key = (layout, *(None if batch is None else (batch.dtype, batch.layout, batch.ndim) for batch in inputs))
-        specs = self._known_results.get(key)
-        if specs is None:
-            opened = tuple(None if batch is None else open_spec(batch) for batch in inputs)
-            specs = Wanted(None, layout).applied(self._operator.apply_rule(opened, self._rule_arguments), None)
-            self._known_results.put(key, specs)
-        return specs
-
     def _memory_of(
         self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
     ) -> Batch:
         """Return a batch to fill, for samples of one shape (a tuple) or different shapes (an array).
 
         Args:
-            frame: of the chunk.
-            output: number of the output.
-            spec: its type and layout.
-            shapes: its shapes.
-            origins: of the samples.
+            frame: frame of the chunk.
+            output: index of the output.
+            spec: element type and layout of the output.
+            shapes: shapes of the output.
+            origins: origins of the samples.
             count: number of samples.
             like: the samples of the first input, or None.
         """

@@ -1,7 +1,7 @@
 """Computes the shapes of the results of samples of different shapes by one call of the rule.
 
 Most rules copy extents from their inputs, or set constants. Such a rule is called once, with placeholders for the
-extents that differ between samples. The placeholders in its result tell where each extent comes from.
+extents that differ between samples. The placeholders in its result identify the source of each extent.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.data.blocks import Blocks
+from dalify.data.entries import Blocks
 from dalify.sources.permutation import mixed_key, permute
 
 __all__ = ["BlockOrder"]
@@ -99,12 +99,12 @@ class BlockOrder:
     def _windows(self, sizes: list[int], size_bytes: list[int]) -> Numbers:
         """Return the ends of windows, in entries."""
         ends: list[int] = []
-        total = held = held_bytes = 0
+        total = window = window_bytes = 0
         for size, taken in zip(sizes, size_bytes, strict=True):
-            if held and (held >= self._min_entries or held_bytes + taken > self._most_bytes):
+            if window and (window >= self._min_entries or window_bytes + taken > self._most_bytes):
                 ends.append(total)
-                held = held_bytes = 0
+                window = window_bytes = 0
             total += size
-            held += size
-            held_bytes += taken
+            window += size
+            window_bytes += taken
         return np.array([*ends, total], np.int64)

@@ -34,7 +34,7 @@ def aligned(size_bytes: int) -> int:
     return -(-size_bytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
 
 
-def _nameless_file(size_bytes: int) -> int:
+def _unnamed_file(size_bytes: int) -> int:
     if hasattr(os, "memfd_create"):
         file = os.memfd_create("dalify", os.MFD_CLOEXEC)
     else:
@@ -50,14 +50,14 @@ class Slot:
     Can be passed to a new process with any start method.
 
     Args:
-        chunks: number of chunks that are written independently.
+        chunks: number of chunks that are written independently; 0 if the first two regions suffice.
         file: descriptor of an existing slot; None creates a new one.
     """
 
-    def __init__(self, chunks: int, file: int | None = None) -> None:
+    def __init__(self, chunks: int = 0, file: int | None = None) -> None:
         self.chunks = chunks
         self._size_bytes = (chunks + 2) * REGION_BYTES
-        self._file = _nameless_file(self._size_bytes) if file is None else file
+        self._file = _unnamed_file(self._size_bytes) if file is None else file
         self._memory: NDArray[np.uint8] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -161,5 +161,5 @@ class SlotReference(CallAtEnd):
         return self
 
     def memory(self) -> NDArray[np.uint8]:
-        """Return all bytes of the slot; arrays that view them keep this lease alive."""
+        """Return all bytes of the slot; arrays that view them keep the slot reserved."""
         return np.asarray(self)

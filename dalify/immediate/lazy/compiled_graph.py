@@ -19,7 +19,7 @@ from dalify.base.recent import Recent
 from dalify.data import Batch, BufferPool
 from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine
-from dalify.executor.feeding import Feeds
+from dalify.executor.feeds import Feeds
 from dalify.executor.iteration import Iteration
 from dalify.executor.packages import check_packages
 from dalify.executor.plan import make_plan

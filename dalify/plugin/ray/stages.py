@@ -22,9 +22,10 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, PipelineStateError, WorkerError
 from dalify.base.interrupts import CallAtEnd
+from dalify.executor.batch_source import Reply
 from dalify.executor.iteration import Iteration
 from dalify.executor.remote import RemoteParts, Replies, pickled_setup
-from dalify.executor.shared_batches import SharedReply, read_reply
+from dalify.executor.shared_batches import read_reply
 from dalify.plugin.ray.package import ray
 from dalify.plugin.ray.pool import RayPool
 from dalify.plugin.ray.worker_group import Member, WorkerGroup, watch
@@ -71,7 +72,7 @@ class _Order:
         self.deaths = 0
         self.timeouts = 0
         self.references: tuple[Any, Any] | None = None
-        self.reply: SharedReply | None = None
+        self.reply: Reply | None = None
 
 
 class RayStages:
@@ -292,7 +293,7 @@ class RayStages:
         member: Member,
         order: _Order,
         attempt: int,
-        reply: SharedReply | Failure | None,
+        reply: Reply | Failure | None,
         error: BaseException | None,
     ) -> None:
         """Handle the reply of a worker for a batch; its values are fetched next."""
@@ -309,7 +310,7 @@ class RayStages:
         member.batches += 1
         member.is_slow = False
         member.began = member.idle_since = now
-        if isinstance(reply, SharedReply) and self._is_wanted(order):
+        if isinstance(reply, Reply) and self._is_wanted(order):
             assert order.references is not None, "dalify bug: a reply without a request"
             order.reply = reply
             self._fetching[order.references[1]] = order, member
