@@ -63,12 +63,7 @@ class _Splitter:
             index = self._reduced(index, branch, node)
             parts = [self._reduced(edge, self._side(index, k, branch, node.line), node) for k, edge in enumerate(sides)]
             return replace(node, inputs=(index, *parts), branch=branch)
-        inputs = tuple(None if edge is None else self._reduced(edge, branch, node) for edge in node.inputs)
-        arguments = {
-            name: self._reduced(value, branch, node) if isinstance(value, Edge) else value
-            for name, value in node.arguments.items()
-        }
-        return replace(node, inputs=inputs, arguments=arguments, branch=branch)
+        return node.with_edges(lambda edge: self._reduced(edge, branch, node), branch)
 
     def _canonical(self, branch: Branch | None) -> Branch | None:
         """Return one representative of all branches with the same condition and side."""
