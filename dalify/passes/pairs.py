@@ -24,7 +24,7 @@ def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, kind: PairKi
     """
     uses = Counter(edge for node in graph.nodes() for edge in node.edges())
     uses.update(graph.outputs)
-    # By number and operator: a node that stands in for another one can have the number of its consumer.
+    # By number and operator: a node that replaces another one can have the number of its consumer.
     firsts: dict[tuple[int, str], tuple[Pair, Node]] = {}
     seconds: dict[tuple[int, str], Pair] = {}
     for node in graph.nodes():

@@ -154,9 +154,9 @@ class Checkpoints:
             try:
                 engine.restore(state)
             except DalifyError as error:
-                builder.refusal = copy.copy(error)
+                builder.restore_error = copy.copy(error)
                 raise
-            builder.refusal = None
+            builder.restore_error = None
             return
         # Seeds are part of the built graph, and processes cannot rewind an iterable.
         if engine.feeds.have_unrepeatable_items:

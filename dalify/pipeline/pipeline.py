@@ -120,15 +120,15 @@ class Pipeline:
         return Parts.of(self, options, line)
 
     def copy(self, **options: Any) -> Pipeline:
-        """Return a new pipeline with the graph of this one; neither has begun what the other has.
+        """Return a new pipeline with the graph of this one. Their runs are independent.
 
         Args:
             options: of the new one; the others are those of this one.
         """
         graph = self._parts.builder.graph()
-        made = Pipeline(**{**self._parts.options.given(), **options})
-        made._parts.definition.take(graph)
-        return made
+        result = Pipeline(**{**self._parts.options.given(), **options})
+        result._parts.definition.take(graph)
+        return result
 
     def __repr__(self) -> str:
         """Return batch size and number of threads."""
