@@ -102,9 +102,8 @@ class EngineBuilder:
                 "the pipeline has been closed.", line=self._line, hint="Create a new pipeline to run it again."
             )
         if self.restore_error is not None:
-            raise copy.copy(
-                self.restore_error
-            )  # a copy, because a raised exception keeps the frames of its caller alive
+            # A copy, because a raised exception keeps the frames of its caller alive.
+            raise copy.copy(self.restore_error)
         if self.built is None:
             self._pipeline().build()
         assert self.built is not None, "dalify bug: build did not build"
