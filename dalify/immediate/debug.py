@@ -142,16 +142,14 @@ class Interpreter(Evaluator):
 
     def _merge(self, node: Node) -> None:
         """Merge the two sides of a condition, or the branches of a choice."""
-        is_choice = node.role is Role.JOIN
         predicate, *sides = (edge for edge in node.inputs if edge is not None)
         positions = self._positions_of(node.branch)
         decision = self._value_in(predicate, node.branch)
         values: list[Batch | None] = [None] * (1 + len(sides))
         if decision is not None:
-            taken = _scalars(decision, not is_choice)
-            keys: Sequence[Any] = range(len(sides)) if is_choice else (True, False)
-            parts = [self._samples_at(edge, positions[taken == key]) for key, edge in zip(keys, sides, strict=True)]
-            values = [decision, *parts]
+            taken = _scalars(decision, node.role is Role.MERGE)
+            pairs = zip(sides, node.role.sides(len(sides)), strict=True)
+            values = [decision, *(self._samples_at(edge, positions[taken == side]) for edge, side in pairs)]
         slots = tuple(range(len(values)))
         step = MergeStep(node, slots, (len(slots),))
         frame = Frame(
