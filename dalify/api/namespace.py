@@ -99,7 +99,7 @@ class Namespace(ModuleType):
                 del self.__dict__[name]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel by name, as modules do: functions that are pickled by value name ``fn`` among their globals."""
+        """Pickle by name, like modules: functions that are pickled by value have ``fn`` among their globals."""
         return importlib.import_module, (self.__name__,)
 
     def __dir__(self) -> list[str]:

@@ -120,8 +120,8 @@ class Conditional:
         merged: list[Any] = []
         for (name, *lines), one, other in zip(self._variables, *self._after, strict=True):
             is_untouched = one[0] is other[0]
-            shown = RESULT_NAME if name.startswith("_dalify_") else name
-            value = one[0] if is_untouched else self._merger.merged(shown, (one[1], other[1]), (lines[0], lines[1]))
+            label = RESULT_NAME if name.startswith("_dalify_") else name
+            value = one[0] if is_untouched else self._merger.merged(label, (one[1], other[1]), (lines[0], lines[1]))
             merged.append(value)
         merge_stores(self._merger, self._stores[0], self._stores[1])
         self.values = self._assignable(merged)

@@ -22,7 +22,7 @@ __all__ = [
     "check_item",
     "check_mutation",
     "is_mutation",
-    "needs_watch",
+    "needs_values",
     "refuse",
     "refuse_builtin",
     "refuse_jump",
@@ -136,7 +136,7 @@ def refuse_builtin(function: Any, arguments: Iterable[Any]) -> None:
             )
 
 
-def needs_watch(function: Any) -> bool:
+def needs_values(function: Any) -> bool:
     """Return whether `refuse_builtin` must check the arguments of a callable."""
     return isinstance(function, (types.BuiltinFunctionType, type)) and function in _BUILTINS
 

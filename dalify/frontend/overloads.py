@@ -23,7 +23,7 @@ from dalify.frontend.fence import (
     check_item,
     check_mutation,
     is_mutation,
-    needs_watch,
+    needs_values,
     refuse,
     refuse_builtin,
     refuse_jump,
@@ -210,22 +210,22 @@ class Overloads:
         else:
             note(self._function.__globals__, name, is_item=True)
 
-    def _calling_back(self, function: Any, callback: Any, *rest: Any) -> Any:
+    def _call_with_callback(self, function: Any, callback: Any, *rest: Any) -> Any:
         return function(callback and self._convert(callback), *rest)
 
     def call(self, function: Any) -> Any:
         """Return what to call in place of ``function``; the call itself stays in the user's frame."""
         read(function)
-        if needs_watch(function):
-            return functools.partial(_watched, function)
+        if needs_values(function):
+            return functools.partial(_check_and_call, function)
         if isinstance(function, (type, BuiltinFunctionType)) and function in _CALLING_BACK:
-            return functools.partial(self._calling_back, function)
+            return functools.partial(self._call_with_callback, function)
         if is_mutation(function):
-            return functools.partial(_changing, function)
+            return functools.partial(_mutate, function)
         return self._convert(function)
 
 
-def _changing(function: Any, *arguments: Any, **named: Any) -> Any:
+def _mutate(function: Any, *arguments: Any, **named: Any) -> Any:
     check_mutation(function, [*arguments, *named.values()])
     return function(*arguments, **named)
 
@@ -256,7 +256,7 @@ class _Items:
         del self._owner[key]
 
 
-def _watched(function: Any, *arguments: Any, **keywords: Any) -> Any:
+def _check_and_call(function: Any, *arguments: Any, **keywords: Any) -> Any:
     refuse_builtin(function, arguments)
     return function(*arguments, **keywords)
 

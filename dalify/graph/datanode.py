@@ -12,7 +12,7 @@ from dalify.data.dtypes import DALIDataType
 from dalify.graph.branch import Branch, entered
 from dalify.graph.evaluator import current_evaluator
 from dalify.graph.expression import Expression, TracedValue
-from dalify.graph.node import Edge
+from dalify.graph.node import Edge, new_edge
 from dalify.graph.specs import edge_spec
 from dalify.graph.subscript import index_entries
 from dalify.graph.trace import (
@@ -20,7 +20,7 @@ from dalify.graph.trace import (
     followed_branch,
     is_promotable,
     make_node,
-    merged_edge,
+    on_one_device,
     transferred_edge,
 )
 from dalify.registry import Operator, catalog
@@ -284,7 +284,10 @@ def merge(
         name: name of the variable, for messages.
         lines: where the two values were assigned.
     """
-    return DataNode(merged_edge(condition.edge, (if_true.edge, if_false.edge), name, lines))
+    edges, device = on_one_device([if_true.edge, if_false.edge])
+    inputs, arguments = (condition.edge, *edges), {"variable": name, "lines": lines}
+    branch = followed_branch([condition.edge])
+    return DataNode(new_edge("_conditional.merge", inputs, arguments, device, branch=branch, line=SourceLine.capture()))
 
 
 def logical_not(node: DataNode) -> DataNode:

@@ -37,7 +37,7 @@ __all__ = [
     "followed_branch",
     "is_promotable",
     "make_node",
-    "merged_edge",
+    "on_one_device",
     "transferred_edge",
 ]
 
@@ -315,20 +315,11 @@ def transferred_edge(edge: Edge, device: str) -> Edge:
     return new_edge("_transfer", (edge,), {}, where, branch=current_branch(), line=SourceLine.capture())
 
 
-def merged_edge(
-    condition: Edge, sides: Sequence[Edge], name: str, lines: tuple[SourceLine | None, SourceLine | None]
-) -> Edge:
-    """Return the edge that is the first or the second side, by a condition; see ``graph.merge``."""
-    sides = list(sides)
-    if sides[0].device != sides[1].device:
-        for index, side in enumerate(sides):
-            with entered(side.node.branch):  # outside its branch a value exists only for some samples
-                sides[index] = transferred_edge(side, "gpu")
-    return new_edge(
-        "_conditional.merge",
-        (condition, *sides),
-        {"variable": name, "lines": lines},
-        sides[0].device,
-        branch=followed_branch([condition]),
-        line=SourceLine.capture(),
-    )
+def on_one_device(edges: Sequence[Edge]) -> tuple[list[Edge], str]:
+    """Return edges of several branches on the same device, the GPU if one of them is there; and the device."""
+    device = "gpu" if any(edge.device == "gpu" for edge in edges) else "cpu"
+    copies: list[Edge] = []
+    for edge in edges:
+        with entered(edge.node.branch):  # outside its branch a value exists only for some samples
+            copies.append(transferred_edge(edge, device))
+    return copies, device

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
-from dalify.graph import Branch, Edge, Graph, Node
+from dalify.graph import Edge, Graph, Node
+from dalify.graph.graph import branch_mapping
 from dalify.passes.report import Report
 from dalify.registry import Role
 
@@ -49,7 +49,7 @@ def _shared(graph: Graph, cache: Node, report: Report) -> Graph:
     reads_anyway = any(edge.node in readers and edge in used_behind for edge in used_in_front) or any(
         readers & set(Graph(tuple(other.edges())).nodes())
         for other in other_caches
-        if cache not in _all_in_front(other)
+        if cache not in Graph(tuple(other.edges())).nodes()
     )
     if reads_anyway:
         beside = []
@@ -64,10 +64,6 @@ def _shared(graph: Graph, cache: Node, report: Report) -> Graph:
     return _redirected(graph, behind, table)
 
 
-def _all_in_front(node: Node) -> set[Node]:
-    return set(Graph(tuple(node.edges())).nodes())
-
-
 def _read_by(node: Node) -> Iterator[Edge]:
     yield from node.edges()
     branch = node.branch
@@ -79,28 +75,12 @@ def _read_by(node: Node) -> Iterator[Edge]:
 def _redirected(graph: Graph, behind: list[Node], table: dict[Edge, Edge]) -> Graph:
     """Return the graph in which the nodes ``behind``, in topological order, read the edges of ``table``."""
     nodes: dict[Node, Node] = {}
-    branches: dict[Branch, Branch] = {}
 
     def new_edge(edge: Edge) -> Edge:
         found = table.get(edge)
         return found if found is not None else Edge(nodes.get(edge.node, edge.node), edge.output)
 
-    def new_branch(branch: Branch | None) -> Branch | None:
-        if branch is None:
-            return None
-        if branch not in branches:
-            condition, parent = new_edge(branch.condition), new_branch(branch.parent)
-            is_same = condition == branch.condition and parent is branch.parent
-            branches[branch] = branch if is_same else Branch(condition, branch.taken, parent, branch.line)
-        return branches[branch]
-
+    new_branch = branch_mapping(new_edge)
     for node in behind:
-        inputs = tuple(None if edge is None else new_edge(edge) for edge in node.inputs)
-        arguments: dict[str, Any] = {
-            name: new_edge(value) if isinstance(value, Edge) else value for name, value in node.arguments.items()
-        }
-        branch = new_branch(node.branch)
-        is_same = inputs == node.inputs and branch is node.branch
-        is_same = is_same and all(arguments[name] is value for name, value in node.arguments.items())
-        nodes[node] = node if is_same else replace(node, inputs=inputs, arguments=arguments, branch=branch)
+        nodes[node] = node.with_edges(new_edge, new_branch(node.branch))
     return Graph(tuple(map(new_edge, graph.outputs)), tuple(nodes.get(node, node) for node in graph.sinks))

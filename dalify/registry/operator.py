@@ -127,7 +127,7 @@ class Operator:
         kernels: by device.
         mixed_applies: whether the kernel for ``mixed`` is used, see ``mixed_samples``; None without one.
         checked_by: name of the operator that checks samples before that kernel, see ``mixed_samples``.
-        pairs: what the operator becomes in front of other operators, by their names and kind; see ``before``.
+        pairs: how the operator is changed before other operators, by their names and kind; see ``before``.
         outputs: number of outputs, or a function of the constant arguments that returns it.
         is_batchwise: kernels take and return whole batches.
         whole_batch: function of the constant arguments and ``on_error`` that returns whether a groupwise operator
@@ -292,7 +292,7 @@ class Operator:
         Args:
             applies: function of the constant arguments that returns whether the kernel is used, and
                 what it uses or why not, for ``explain()``. Otherwise the CPU kernel is used, and results are copied.
-            checked_by: name of an operator that returns its input, and raises for samples that the CPU kernel refuses.
+            checked_by: name of an operator that returns its input, and raises for samples that the CPU kernel rejects.
                 It runs on the CPU before the kernel for ``on_error="skip"``, which needs a sample of the reader instead
                 of a bad one. It takes arguments of the same names.
         """
@@ -376,7 +376,7 @@ class Operator:
     def before(
         self, consumer: str, kind: PairKind, *, into: str, takes: Sequence[str], keeps: Sequence[str] | None = None
     ) -> Callable[[PairCondition], PairCondition]:
-        """Attach the condition under which the operator, in front of another one, becomes a third one; see `Pair`.
+        """Attach the condition under which the operator, before another one, is replaced by a third one; see `Pair`.
 
         Args:
             consumer: name of the operator that reads the result.

@@ -55,12 +55,10 @@ VARIES: Any = _Varies()
 VARIES_BY_FRAME: Any = _Varies()
 NO_DEFAULT: Any = object()
 
-# DALI makes True of every string but the empty one. These are the strings with which it means what it says.
+# DALI converts every string but the empty one to True. Only these strings are accepted.
 _BOOLEANS = {"": False, "1": True, "true": True, "yes": True, "on": True}
 
 Kind = Literal["static", "per_sample", "shaping"]
-
-
 _COLLECTIONS: Any = (Sequence, set, frozenset)
 
 
@@ -105,7 +103,7 @@ class Parameter:
         """Return the value in its canonical form: int, float, bool, str, enum, or a tuple of these.
 
         Values are converted as DALI converts them: with ``int``, ``float`` or ``str``, and first with ``item`` if they
-        have it. Conversions that lose what was meant are refused: ``"False"`` to True, 0.5 to 0, fractions to booleans,
+        have it. Conversions that change the meaning are errors: ``"False"`` to True, 0.5 to 0, fractions to booleans,
         booleans to enumerations, lists and objects to booleans or strings.
 
         Raises:
@@ -149,11 +147,11 @@ class Parameter:
             self._check_range(value, operator)
         if kind is float and is_number:
             return float(value)
-        if kind is bool and is_number and value == value // 1:  # a fraction was meant as a probability
+        if kind is bool and is_number and value == value // 1:  # a fraction is a probability
             return bool(value)
         if kind is int and isinstance(value, int):
             return int(value)
-        if kind is int and is_number and math.isfinite(value) and (int(value) or not value):  # 0.5 is not meant as 0
+        if kind is int and is_number and math.isfinite(value) and (int(value) or not value):  # 0.5 is not 0
             return int(value)
         if isinstance(value, kind):
             return value
