@@ -54,7 +54,8 @@ def _tiff(channels: int, kind: str) -> Program:
 
 def _by_constants(dali: Any, x: Any) -> Any:
     constant = dali.types.Constant
-    return x[constant(1)], x[constant(-1).int8()], x[constant(1) : constant(4), constant(2)], x[:, constant(True)]
+    integers = x[constant(1)], x[constant(-1).int8()], x[constant(1) : constant(4), constant(2)], x[:, constant(True)]
+    return *integers, x[constant(1.9)], x[constant(-1.9)], x[constant(0.9) : constant(-0.9)], x[constant(-0.5)]
 
 
 _NARROW, _WIDE = {"crop": [4, 2]}, {"crop": [7, 2], "out_of_bounds_policy": "pad"}
