@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import pickle
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from dalify.base.errors import (
 from dalify.executor import recovery
 from dalify.pipeline import Pipeline, pipeline_def
 from dalify.plugin.pytorch import DALIGenericIterator
-from tests.helpers.photos import drawn_photo
+from tests.helpers.photos import drawn_photo, encode_image
 
 COUNT = 24
 BAD = (3, 11, 17)
@@ -326,7 +325,7 @@ def test_nothing_but_bad_samples(tmp_path: Path) -> None:
 
 def test_replace_without_reader() -> None:
     good = drawn_photo(16, 16, 0)
-    encoded = np.frombuffer(_png(good), np.uint8)
+    encoded = np.frombuffer(encode_image(good), np.uint8)
 
     @pipeline_def(batch_size=3, num_threads=2, on_error="replace")
     def pipe():
@@ -338,12 +337,6 @@ def test_replace_without_reader() -> None:
     assert made.valid.tolist() == [True, False, True]
     assert made.bad_samples()[0].source == ""
     assert "sample 1 of batch 0" in str(made.bad_samples()[0])
-
-
-def _png(image: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(image).save(file, "png")
-    return file.getvalue()
 
 
 def test_padding_is_not_valid(folder: Path) -> None:
