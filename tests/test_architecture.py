@@ -204,7 +204,7 @@ def test_nothing_is_unfinished(path: Path) -> None:
 def changes_of(tree: ast.Module, name: str) -> list[str]:
     """Return the statements that assign attributes of objects called `name`, or change the containers in them."""
     of_attribute = re.compile(rf"(\w+\.)*{name}\.\w+(\[.*\])?")
-    changing = re.compile(rf"(\w+\.)*{name}\.\w+(\[.*\]|\..+)?\.(append|extend|add|update|pop|clear|setdefault|hold)")
+    changing = re.compile(rf"(\w+\.)*{name}\.\w+(\[.*\]|\..+)?\.(append|extend|add|update|pop|clear|setdefault|record)")
     changes: list[ast.expr] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
@@ -225,7 +225,7 @@ def changes_of(tree: ast.Module, name: str) -> list[str]:
         "del iteration.values[0]",
         "iteration.bad.append(1)",
         "iteration.substitutes.setdefault(node, set()).add(position)",
-        "order.iteration.error.hold(error)",
+        "order.iteration.error.record(error)",
     ],
 )
 def test_changes_are_found(statement: str) -> None:

@@ -147,7 +147,7 @@ def _allow_opencv_threads(state: _State) -> None:
         sys.modules["cv2"].setNumThreads(count)
 
 
-def _go_on() -> None:
+def _continue_in_parent() -> None:
     """Continue in the parent after the fork."""
     state = _state
     _allow_opencv_threads(state)
@@ -193,4 +193,4 @@ def _begin_child() -> None:
             own.release()
 
 
-at_fork(_begin_child, before=_before_fork, in_parent=_go_on)
+at_fork(_begin_child, before=_before_fork, in_parent=_continue_in_parent)

@@ -53,7 +53,7 @@ class SourceLine:
 
     @classmethod
     @contextmanager
-    def standing_in(cls, line: SourceLine | None) -> Generator[None]:
+    def captured_as(cls, line: SourceLine | None) -> Generator[None]:
         """Make `capture` return a line inside the ``with`` block, for calls that were recorded earlier.
 
         Args:

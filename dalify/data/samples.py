@@ -21,28 +21,39 @@ Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Samples:
-    """N arrays of one element type and number of dimensions, C-contiguous.
+    """N arrays of one element type and number of dimensions, C-contiguous unless there are strides.
 
     Args:
         addresses: address of the first element of each sample, int64 ``[N]``.
         shapes: shapes, int64 ``[N, ndim]``.
         dtype: element type.
         batch: owner of the memory.
+        strides: of windows of larger arrays: elements from one index of an axis to the next, int64 ``[N, ndim]``; only
+            the functions for such windows support it.
 
     Attributes:
         addresses: see above.
         shapes: see above.
         dtype: see above.
+        strides: see above; None for contiguous samples.
         like: an empty array, which carries the element type for compiled code.
         dense: the samples as one array ``[N, ...]`` if they are contiguous, otherwise None.
     """
 
-    __slots__ = ("_batch", "_is_uniform", "addresses", "dense", "dtype", "like", "shapes")
+    __slots__ = ("_batch", "_is_uniform", "addresses", "dense", "dtype", "like", "shapes", "strides")
 
-    def __init__(self, addresses: Integers, shapes: Integers, dtype: np.dtype[Any], batch: Any) -> None:
+    def __init__(
+        self,
+        addresses: Integers,
+        shapes: Integers,
+        dtype: np.dtype[Any],
+        batch: Any,
+        strides: Integers | None = None,
+    ) -> None:
         self.addresses = addresses
         self.shapes = shapes
         self.dtype = dtype
+        self.strides = strides
         self.like = _like(dtype)
         self._batch = batch
         self._is_uniform: bool | None = None
@@ -129,6 +140,22 @@ class Samples:
         """Return the same elements with other shapes, int64 ``[N, ...]``."""
         return Samples(self.addresses, shapes, self.dtype, self._batch)
 
+    def window(self, begin: Integers, extents: Integers) -> Samples:
+        """Return a window of each sample, without a copy.
+
+        Args:
+            begin: start of the windows, int64 ``[N, ndim]``.
+            extents: extents of the windows, int64 ``[N, ndim]``; they are inside the samples.
+        """
+        strides = np.ones_like(self.shapes)
+        np.cumprod(self.shapes[:, :0:-1], 1, out=strides[:, -2::-1])
+        addresses = self.addresses + (begin * strides).sum(1) * self.dtype.itemsize
+        return Samples(addresses, extents, self.dtype, self._batch, strides)
+
+    def contiguous(self) -> Samples:
+        """Return the same samples without strides."""
+        return self if self.strides is None else self.converted(self.dtype)
+
     def with_axis(self, axis: int) -> Samples:
         """Return the same elements with a new axis of extent 1 at the given position."""
         shapes = np.ones((len(self), self.ndim + 1), np.int64)
@@ -149,21 +176,35 @@ class Samples:
         if axes == 0:
             return self, None
         counts = self.shapes[:, :axes].prod(1)
-        size_bytes = self.shapes[:, axes:].prod(1) * self.dtype.itemsize
+        strides = None
+        if self.strides is None:
+            size_bytes = self.shapes[:, axes:].prod(1) * self.dtype.itemsize
+        else:
+            assert axes == 1, "dalify bug: windows have one folded axis"
+            size_bytes = self.strides[:, 0] * self.dtype.itemsize
         owner = np.repeat(counting(len(self)), counts)
         first = np.repeat(np.cumsum(counts) - counts, counts)
         part = counting(len(owner)) - first
         addresses = self.addresses[owner] + part * size_bytes[owner]
-        return Samples(addresses, rows_at(self.shapes[:, axes:], owner), self.dtype, self._batch), owner
+        if self.strides is not None:
+            strides = rows_at(self.strides[:, axes:], owner)
+        return Samples(addresses, rows_at(self.shapes[:, axes:], owner), self.dtype, self._batch, strides), owner
 
     def take(self, indices: Integers) -> Samples:
         """Return some of the samples, without a copy."""
-        return Samples(self.addresses[indices], rows_at(self.shapes, indices), self.dtype, self._batch)
+        strides = None if self.strides is None else rows_at(self.strides, indices)
+        return Samples(self.addresses[indices], rows_at(self.shapes, indices), self.dtype, self._batch, strides)
 
     def arrays(self) -> Iterator[np.ndarray[Any, Any]]:
         """Yield the samples as arrays, for code that is not compiled. They are valid as long as the memory."""
-        for address, shape in zip(self.addresses.tolist(), self.shapes.tolist(), strict=True):
-            yield _array_at(address, tuple(shape), self.dtype)
+        for n, (address, shape) in enumerate(zip(self.addresses.tolist(), self.shapes.tolist(), strict=True)):
+            if self.strides is None or 0 in shape:
+                yield _array_at(address, tuple(shape), self.dtype)
+                continue
+            strides = self.strides[n]
+            span = int(((self.shapes[n] - 1) * strides).sum()) + 1
+            steps = (strides * self.dtype.itemsize).tolist()
+            yield np.lib.stride_tricks.as_strided(_array_at(address, (span,), self.dtype), shape, steps)
 
     def __repr__(self) -> str:
         """Return counts and types without data."""

@@ -29,7 +29,7 @@ from dalify.executor.process_stages import ProcessOptions, ProcessStages
 from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.recovery import Recovery
-from dalify.executor.remote import Elsewhere, RemoteParts
+from dalify.executor.remote import BatchService, RemoteParts
 from dalify.executor.steps import described, is_foreign, located
 from dalify.graph import Graph, Node, rule_arguments
 from dalify.graph.packing import pack
@@ -63,8 +63,8 @@ class Resources:
         limits: limits of the pipeline; None: those of the process.
         seed: seed of the pipeline.
         processes: number of processes that compute batches; 0: this process computes them.
-        elsewhere: computes batches instead of worker processes; None: no such service.
-        under_way: maximum number of batches in progress if other processes compute them.
+        service: computes batches instead of worker processes; None: no such service.
+        in_progress: maximum number of batches in progress if other processes compute them.
         measures: whether to measure the bytes of the outputs of operators.
     """
 
@@ -81,8 +81,8 @@ class Resources:
     limits: Limits | None = None
     seed: int = 0
     processes: int = 0
-    elsewhere: Elsewhere | None = None
-    under_way: int = 1
+    service: BatchService | None = None
+    in_progress: int = 1
     measures: bool = False
 
 
@@ -132,7 +132,7 @@ def assemble(
         ExternalFeed(node, slots, resources.batch_size, pool, torch_device, partial(_parallel_source, workers))
         for node, slots in plan.externals
     ]
-    count = resources.processes if resources.elsewhere is None else resources.elsewhere.count
+    count = resources.processes if resources.service is None else resources.service.count
     has_processes = count or workers is not None or any(map(_process_count, indices.values()))
     _check_timeout(resources, bool(has_processes))
     here = plan
@@ -140,7 +140,7 @@ def assemble(
     if count:
         parts = split_plan(plan)
         _check_parts(parts, indices)
-        here = parts.here
+        here = parts.local
         for cache in plan.caches:
             cache.divide(count)
     for step in here.readers.values():
@@ -155,7 +155,7 @@ def assemble(
         feeds.restore(state["sources"])
     if workers is not None:
         workers.start()  # before dalify starts threads: a fork copies the locks that threads hold
-    meter = Meter(here, None if parts is None else parts.elsewhere) if resources.measures else None
+    meter = Meter(here, None if parts is None else parts.remote) if resources.measures else None
     remote = None
     if parts is not None:
         places = [feed.place for feed in sorted(readers.values(), key=lambda feed: feed.place)]
@@ -199,24 +199,24 @@ def assemble(
         limits=resources.limits,
         remote=remote,
     )
-    engine.elsewhere = None if parts is None else parts.elsewhere
+    engine.remote_plan = None if parts is None else parts.remote
     engine.meter = meter
     engine.next_number = 0 if state is None else state["number"]
     return engine
 
 
 def _threads_per_worker(resources: Resources) -> int:
-    if resources.elsewhere is not None:
-        return resources.elsewhere.threads
+    if resources.service is not None:
+        return resources.service.threads
     return max(1, round(resources.num_threads / resources.processes))
 
 
 def _remote_stages(parts: RemoteParts, resources: Resources) -> RemoteStages:
-    if resources.elsewhere is not None:
-        return resources.elsewhere.stages(parts)
+    if resources.service is not None:
+        return resources.service.stages(parts)
     options = ProcessOptions(
         count=resources.processes,
-        under_way=resources.under_way,
+        in_progress=resources.in_progress,
         start_method=resources.start_method,
         callback_pickler=resources.callback_pickler,
         timeout_s=resources.callback_timeout_s,
@@ -226,7 +226,7 @@ def _remote_stages(parts: RemoteParts, resources: Resources) -> RemoteStages:
 
 def _check_parts(parts: SplitPlan, indices: Mapping[Node, Any]) -> None:
     """Raise an error for graphs that other processes cannot compute."""
-    for step in parts.elsewhere.readers.values():
+    for step in parts.remote.readers.values():
         if _process_count(indices[step.node]):
             raise ArgumentValueError(
                 "the reader and the pipeline both have processes=.",
@@ -234,8 +234,8 @@ def _check_parts(parts: SplitPlan, indices: Mapping[Node, Any]) -> None:
                 operator=step.node.operator.public_name,
                 hint="Omit it in the reader: the processes of the pipeline also read.",
             )
-    if not parts.elsewhere.stages:
-        first = next((step.node for stage in parts.here.stages for step in stage.steps if stage.is_serial), None)
+    if not parts.remote.stages:
+        first = next((step.node for stage in parts.local.stages for step in stage.steps if stage.is_serial), None)
         raise GraphError(
             "nothing in this pipeline can be computed by its processes: all operators need the device, or are Python "
             "functions that are called for one batch after the other.",

@@ -79,7 +79,7 @@ class RemoteStages(Protocol):
         """Drop batches whose computation has not started; they are no longer needed."""
         ...
 
-    def again(self) -> Self:
+    def renewed(self) -> Self:
         """Return an equal object for a process that was forked from this one."""
         ...
 

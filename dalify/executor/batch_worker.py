@@ -90,7 +90,7 @@ class BatchWorker:
             slot: ReaderFeed(step.node, setup.samplers[self._places[step.node]]) for slot, step in plan.readers.items()
         }
         recovery = Recovery(plan, readers, setup.on_error, None)
-        self._plan = split_plan(plan).elsewhere
+        self._plan = split_plan(plan).remote
         self._meter = Meter(self._plan) if setup.measures else None
         self._branches = {branch: place for place, branch in enumerate(branches_of(graph))}
         self._seed = setup.seed
@@ -133,7 +133,7 @@ class BatchWorker:
         for slot, step in self._plan.readers.items():
             if step.ahead is not None:
                 step.ahead.begin(request.number, iteration.entries[slot])
-        self._engine.set_off(iteration, list(request.inputs.items()))
+        self._engine.start_iteration(iteration, list(request.inputs.items()))
         self._engine.finished()
         return Reply(
             {slot: iteration.values[slot] for slot in self._plan.outputs},

@@ -31,7 +31,7 @@ __all__ = ["AloneStep", "CacheStep"]
 _Place = tuple[str, str]  # key and state of a sample
 
 
-class _Noted(Agreement):
+class _RecordingAgreement(Agreement):
     """Records the element types found in a part of a chunk; decisions of the batch apply to it.
 
     Args:
@@ -164,7 +164,7 @@ class CacheStep:
         computed: dict[int, list[Batch]] = {}  # by index of the first sample
         kinds = {place: self._kinds_of(sample) for place, sample in enumerate(found) if sample is not None}
         for start, stop in _gaps(found):
-            noted = _Noted(frame.agreement)
+            noted = _RecordingAgreement(frame.agreement)
             computed[start] = self._computed(store, frame, places, start, stop, noted)
             kinds[start] = noted.kinds
         if not _agree(kinds, frame):
@@ -204,7 +204,7 @@ class CacheStep:
         places: Sequence[_Place | None],
         start: int,
         stop: int,
-        noted: _Noted,
+        noted: _RecordingAgreement,
     ) -> list[Batch]:
         """Compute some samples of a chunk and add them to the cache."""
         part = frame.part(start, stop, noted)

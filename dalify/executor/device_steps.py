@@ -20,11 +20,19 @@ from dalify.data import Array, Batch, BufferPool
 from dalify.data.batch import Ragged, array_of, places_in_block, tensor_of
 from dalify.data.pool import pinned
 from dalify.executor.frame import Frame
-from dalify.executor.steps import exhausted
+from dalify.executor.steps import out_of_memory_error
 from dalify.graph import Node
 from dalify.registry import Role
 
-__all__ = ["PendingCopies", "TransferStep", "device_stream", "emulated", "find_device", "hand_over", "share_fed"]
+__all__ = [
+    "PendingCopies",
+    "TransferStep",
+    "device_stream",
+    "emulated",
+    "find_device",
+    "share_fed",
+    "synchronize_consumer",
+]
 
 _VARIABLE = "DALIFY_DEVICE"
 
@@ -52,7 +60,7 @@ def find_device(device_id: int | None, node: Node) -> str:
         found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
         if found is None:
             raise DeviceError(
-                f"the GPU was asked for, but torch finds no accelerator on this machine{_why_none()}.",
+                f"the GPU was asked for, but torch finds no accelerator on this machine{_reason_for_no_device()}.",
                 line=node.line,
                 operator=operator,
                 hint=f"Use device='cpu', or set the environment variable {_VARIABLE}=cpu to run GPU pipelines on "
@@ -80,7 +88,7 @@ def find_device(device_id: int | None, node: Node) -> str:
     return device
 
 
-def _why_none() -> str:
+def _reason_for_no_device() -> str:
     """Return why torch finds no accelerator, as the end of a sentence; "" if it does not say."""
     if torch.version.cuda is None and torch.version.hip is None:
         return " (this torch is built without CUDA and ROCm)"
@@ -119,7 +127,7 @@ def share_fed(batches: list[Batch], stream: Any) -> Any:
     return torch.cuda.current_stream(stream.device).record_event()
 
 
-def hand_over(batches: list[Batch | None], event: Any, device: str | None) -> None:
+def synchronize_consumer(batches: list[Batch | None], event: Any, device: str | None) -> None:
     """Let the caller's stream wait for results, and let their memory wait for the caller's stream.
 
     Without the second, torch gives the memory of a tensor that was let go to the pipeline's next batch while the
@@ -168,7 +176,7 @@ class TransferStep:
             try:
                 result = self._sent(batch, frame) if self.node.output_device == "gpu" else self._to_host(batch)
             except Exception as error:
-                refusal = exhausted(error, self.node)
+                refusal = out_of_memory_error(error, self.node)
                 if refusal is None:
                     raise
                 raise refusal from error

@@ -7,7 +7,7 @@ later iterations continue.
 
 The states of an iteration, and the methods between them::
 
-    schedule, set_off              in the caller's thread
+    schedule, start_iteration      in the caller's thread
         |
         v
     (remote) --> _enter_stage <----------------------------------------------------+
@@ -57,7 +57,7 @@ from dalify.executor.agreement import NotDecided
 from dalify.executor.arena import arena_of_thread
 from dalify.executor.batch_source import RemoteStages
 from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
-from dalify.executor.device_steps import PendingCopies, device_stream, hand_over, share_fed
+from dalify.executor.device_steps import PendingCopies, device_stream, share_fed, synchronize_consumer
 from dalify.executor.feeding import Feeds
 from dalify.executor.feeds import common_size
 from dalify.executor.frame import Collector
@@ -105,7 +105,7 @@ class Engine:
 
     Attributes:
         meter: sizes of the outputs of operators; None if not requested.
-        elsewhere: the part of the plan that ``remote`` computes; None without it.
+        remote_plan: the part of the plan that ``remote`` computes; None without it.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Engine:
         self._batch_size = batch_size
         self.feeds = feeds
         self.meter: Meter | None = None
-        self.elsewhere: Plan | None = None
+        self.remote_plan: Plan | None = None
         self.recovery = recovery
         self.valid = valid_samples(0, 0, ())
         self.torch_device = torch_device
@@ -168,7 +168,7 @@ class Engine:
     @property
     def scheduled(self) -> int:
         """Number of iterations that were scheduled and not collected."""
-        self._revive_after_fork()
+        self._reset_after_fork()
         return len(self._scheduled)
 
     def depth_for_threads(self, depth: int) -> int:
@@ -177,7 +177,7 @@ class Engine:
         It is larger only where that cannot be noticed except by the memory: on the CPU, in this process and without
         external sources, which would be called earlier.
         """
-        is_here = self._remote is None and self.elsewhere is None and not self.feeds.externals
+        is_here = self._remote is None and self.remote_plan is None and not self.feeds.externals
         if not is_here or any(stage.kind == "device" for stage in self.plan.stages):
             return depth
         seconds = sum(stage.cpu_seconds_per_sample or 0.0 for stage in self.plan.stages)
@@ -192,7 +192,7 @@ class Engine:
         Raises:
             StopIteration: a source has ended.
         """
-        self._revive_after_fork()
+        self._reset_after_fork()
         before = self._asked = self._sources_state()
         with applied(self._limits):
             fed, failure = self.feeds.next_batches(before["sources"])
@@ -202,7 +202,7 @@ class Engine:
                 try:
                     size = common_size([(feed.node, batches[0]) for feed, batches in fed], size)
                 except DalifyError as error:
-                    failure.hold(error)
+                    failure.record(error)
             number, self.next_number = self.next_number, self.next_number + 1
             rows, self.next_rows = self.next_rows, None
             entries: dict[int, Any] = {}
@@ -214,9 +214,11 @@ class Engine:
                 number, size, self.plan.slot_count,
                 before=before, error=failure, entries=entries, padded=padded, rows=rows,
             )  # fmt: skip
-            self.set_off(iteration, [pair for feed, batches in fed for pair in zip(feed.slots, batches, strict=True)])
+            self.start_iteration(
+                iteration, [pair for feed, batches in fed for pair in zip(feed.slots, batches, strict=True)]
+            )
 
-    def set_off(self, iteration: Iteration, given: Sequence[tuple[int, Batch]]) -> None:
+    def start_iteration(self, iteration: Iteration, given: Sequence[tuple[int, Batch]]) -> None:
         """Schedule a batch with known inputs: values by slot."""
         event = None if self._stream is None else share_fed([batch for _, batch in given], self._stream)
         iteration.begin(self._started, given, event)
@@ -236,10 +238,12 @@ class Engine:
             Exception: the iteration's error; the next call returns the next iteration.
         """
         iteration = self.finished()
-        self.recovery.settle(iteration)
+        self.recovery.record_bad_samples(iteration)
         self.valid = valid_samples(iteration.size, iteration.padded, iteration.bad)
         if iteration.event is not None:
-            hand_over([iteration.values[slot] for slot in self.plan.outputs], iteration.event, self.torch_device)
+            synchronize_consumer(
+                [iteration.values[slot] for slot in self.plan.outputs], iteration.event, self.torch_device
+            )
         return iteration.take_outputs(self.plan.outputs)
 
     def finished(self) -> Iteration:
@@ -256,7 +260,7 @@ class Engine:
         if iteration.discarded:
             raise PipelineStateError("another thread closed the pipeline while this thread waited for a batch.")
         self._scheduled.popleft()
-        iteration.error.release()
+        iteration.error.raise_first()
         return iteration
 
     def discard(self) -> None:
@@ -290,7 +294,7 @@ class Engine:
         self.discard()
         self.next_number = state["number"]
         self.feeds.restore(state["sources"])
-        self.recovery.forget()
+        self.recovery.clear_record()
 
     def start_epoch(self, epoch: int, *, is_next: bool = True) -> None:
         """Drop batches in progress. Start an epoch of all readers, and the next one of all external sources.
@@ -306,7 +310,7 @@ class Engine:
     def close(self, *, wait: bool = True) -> None:
         """End the threads and the sources' workers."""
         self.discard()
-        self.feeds.abandon()
+        self.feeds.release_waiting()
         if self._remote is not None:
             self._remote.close()
         if self._owner.is_this_process:
@@ -317,7 +321,7 @@ class Engine:
             cache.close()
         self.feeds.close()
 
-    def _revive_after_fork(self) -> None:
+    def _reset_after_fork(self) -> None:
         """Restart in a child process: threads do not survive a fork. Batches in progress are computed again."""
         if self._owner.is_this_process:
             return
@@ -328,18 +332,18 @@ class Engine:
             )
         self._owner.take_over()
         self._threads = ThreadPool(self._num_threads, self._name)
-        self._remote = None if self._remote is None else self._remote.again()
+        self._remote = None if self._remote is None else self._remote.renewed()
         self._lock = threading.Lock()
         if self._asked is not None:  # by a thread of the parent
             self.next_number = self._asked["number"]
-            self.feeds.revive(self._asked["sources"])
-        under_way = list(self._scheduled)
+            self.feeds.reset_in_child(self._asked["sources"])
+        in_progress = list(self._scheduled)
         self._scheduled.clear()
         self._turns = [self._started] * len(self.plan.stages)
         self._parked = [{} for _ in self.plan.stages]
-        for old in under_way:
+        for old in in_progress:
             kept = [(slot, old.values[slot]) for feed in self.feeds.externals for slot in feed.slots]
-            self.set_off(old.again(), [(slot, batch) for slot, batch in kept if batch is not None])
+            self.start_iteration(old.renewed(), [(slot, batch) for slot, batch in kept if batch is not None])
 
     # -- in the worker threads
 
@@ -424,7 +428,7 @@ class Engine:
                     else:
                         self._recovering(iteration, partial(self._run_on_batch, iteration, stage))
             except BaseException as error:
-                iteration.hold_error(error, start)
+                iteration.record_error(error, start)
             else:
                 iteration.add_time(time.perf_counter() - began, time.thread_time() - cpu_began)
         return iteration.end_chunk()
@@ -438,7 +442,7 @@ class Engine:
             except NotDecided:  # it is computed again after all chunks
                 return
             except Exception as error:
-                if not self.recovery.absolve(iteration, error):
+                if not self.recovery.replace_bad_sample(iteration, error):
                     raise
 
     def _run_on_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
@@ -504,7 +508,7 @@ class Engine:
                 else:
                     stage.ragged.discard(slot)
         except BaseException as error:
-            iteration.hold_error(error)
+            iteration.record_error(error)
         is_uneven = self._uneven[iteration.stage]
         stage.seconds_per_sample = _updated(stage.seconds_per_sample, iteration.seconds_per_sample, is_uneven)
         stage.cpu_seconds_per_sample = _updated(

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dalify.base.errors import CheckpointError
-from dalify.base.held_error import HeldError
+from dalify.base.first_error import FirstError
 from dalify.data import Batch
 from dalify.executor.feeds import ExternalFeed, ReaderFeed
 
@@ -32,7 +32,7 @@ class Feeds:
         for place, feed in enumerate(self._in_order):
             feed.place = place
 
-    def next_batches(self, states: Sequence[Any]) -> tuple[list[tuple[ExternalFeed, list[Batch]]], HeldError]:
+    def next_batches(self, states: Sequence[Any]) -> tuple[list[tuple[ExternalFeed, list[Batch]]], FirstError]:
         """Call every external source, even if one fails; return the batches and the first error.
 
         Args:
@@ -42,18 +42,18 @@ class Feeds:
             StopIteration: a source has ended.
         """
         fed: list[tuple[ExternalFeed, list[Batch]]] = []
-        failure = HeldError()
+        failure = FirstError()
         for feed in self.externals:
             try:
                 fed.append((feed, feed.next_batch()))
             except StopIteration:
                 raise
             except Exception as error:
-                failure.hold(error)
+                failure.record(error)
             except BaseException:  # Ctrl-C: cancel all, so that no source is ahead of others
                 for earlier, batches in fed:
                     earlier.take_back(batches, states[earlier.place])
-                if not feed.is_spent and not feed.is_walked_elsewhere:
+                if not feed.has_unrepeatable_items and not feed.is_iterated_by_workers:
                     feed.restore(states[feed.place])
                 raise
         return fed, failure
@@ -81,15 +81,15 @@ class Feeds:
             if isinstance(feed, ReaderFeed):
                 feed.restore(state)
 
-    def revive(self, states: Sequence[Any]) -> None:
+    def reset_in_child(self, states: Sequence[Any]) -> None:
         """In a child that was forked while the feeds were called: restore their state before the call."""
         for feed, state in zip(self._in_order, states, strict=True):
-            feed.revive(state)
+            feed.reset_in_child(state)
 
     @property
     def can_restore(self) -> bool:
         """Whether ``restore`` works with the existing sources; otherwise all must be created again."""
-        return not any(feed.is_walked_elsewhere for feed in self.externals)
+        return not any(feed.is_iterated_by_workers for feed in self.externals)
 
     @property
     def shared_bytes(self) -> list[int]:
@@ -97,9 +97,9 @@ class Feeds:
         return [size for feed in self.externals for size in feed.shared_bytes]
 
     @property
-    def are_spent(self) -> bool:
+    def have_unrepeatable_items(self) -> bool:
         """Whether a source has returned items that it cannot repeat, for instance a generator."""
-        return any(feed.is_spent for feed in self.externals)
+        return any(feed.has_unrepeatable_items for feed in self.externals)
 
     def start_epoch(self, epoch: int, is_next: bool) -> None:
         """Start an epoch of all readers, and the next one of all external sources, at its first sample.
@@ -113,10 +113,10 @@ class Feeds:
         for feed in self.externals:
             feed.restart(is_next)
 
-    def abandon(self) -> None:
+    def release_waiting(self) -> None:
         """Release threads that wait for samples from other machines or processes."""
         for reader in self.readers.values():
-            reader.abandon()
+            reader.release_waiting()
 
     def close(self) -> None:
         """End generators; release the resources of sources."""

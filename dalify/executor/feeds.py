@@ -234,7 +234,7 @@ class ExternalFeed:
         return self._repeat_last and self._last is not None
 
     @property
-    def is_walked_elsewhere(self) -> bool:
+    def is_iterated_by_workers(self) -> bool:
         """Whether worker processes iterate over the source, so that it cannot be set back."""
         return isinstance(self.source, ParallelSource) and not self.source.resumes_exactly
 
@@ -244,9 +244,9 @@ class ExternalFeed:
         return self.source.shared_bytes if isinstance(self.source, ParallelSource) else []
 
     @property
-    def is_spent(self) -> bool:
+    def has_unrepeatable_items(self) -> bool:
         """Whether the source has returned items that it cannot repeat."""
-        return isinstance(self.source, ExternalSource) and self.source.spent > 0
+        return isinstance(self.source, ExternalSource) and self.source.unrepeatable_count > 0
 
     @property
     def fed_count(self) -> int:
@@ -285,10 +285,10 @@ class ExternalFeed:
             except Exception as error:
                 raise located(error, self.node, None, None) from cause(error, self.node)
 
-    def revive(self, state: dict[str, Any] | None) -> None:
+    def reset_in_child(self, state: dict[str, Any] | None) -> None:
         """In a forked child: allow a new call of the source that a thread of the parent was calling."""
         self._is_asking = False
-        if self.source is not None and not self.is_spent and not self.is_walked_elsewhere:
+        if self.source is not None and not self.has_unrepeatable_items and not self.is_iterated_by_workers:
             self.restore(state)
 
     def close(self) -> None:
@@ -338,14 +338,14 @@ class ReaderFeed:
             self.node.locate(error)
             raise
 
-    def revive(self, state: dict[str, Any]) -> None:
-        """In a forked child: see ``ExternalFeed.revive``."""
+    def reset_in_child(self, state: dict[str, Any]) -> None:
+        """In a forked child: see ``ExternalFeed.reset_in_child``."""
         self.restore(state)
 
-    def abandon(self) -> None:
+    def release_waiting(self) -> None:
         """Release threads that wait for samples from other machines or processes."""
         if self._ahead is not None:
-            self._ahead.abandon()
+            self._ahead.release_waiting()
 
     def close(self) -> None:
         """End processes that read."""

@@ -36,14 +36,14 @@ class Collector:
         pool: memory for outputs of the stage.
     """
 
-    __slots__ = ("_dense", "_lent", "_lock", "_parts", "_pool", "_size", "_uniform")
+    __slots__ = ("_dense", "_kernel_memory", "_lock", "_parts", "_pool", "_size", "_uniform")
 
     def __init__(self, size: int | None, pool: BufferPool) -> None:
         self._size = size
         self._pool = pool
         self._dense: np.ndarray[Any, Any] | None = None
         self._parts: dict[int, Batch] = {}
-        self._lent: dict[int, np.ndarray[Any, Any]] = {}  # by first sample: memory passed to the kernel
+        self._kernel_memory: dict[int, np.ndarray[Any, Any]] = {}  # by first sample: memory passed to the kernel
         self._uniform = True
         self._lock = threading.Lock()
 
@@ -60,7 +60,7 @@ class Collector:
             rows = self._pool.empty((1, *shape), dtype)
             self._uniform = False
         if rows is not None:
-            self._lent[start] = rows
+            self._kernel_memory[start] = rows
         return rows
 
     def block(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -107,7 +107,7 @@ class Collector:
         """Copy samples to their rows of the dense buffer; None if they do not fit, or some are already there."""
         first = samples[0]
         shape, dtype = first.shape, first.dtype
-        if any(start + row in self._lent for row in range(len(samples))):
+        if any(start + row in self._kernel_memory for row in range(len(samples))):
             return None
         if any(sample.shape != shape or sample.dtype != dtype for sample in samples):
             return None
@@ -116,15 +116,15 @@ class Collector:
 
     def _kept(self, start: int, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return the same samples in permanent memory."""
-        lent = self._lent.get(start)
-        if lent is not None and (lent is array or _is_same(lent, array)):
+        passed = self._kernel_memory.get(start)
+        if passed is not None and (passed is array or _is_same(passed, array)):
             return array
         rows = self._rows(start, len(array), array.shape[1:], array.dtype)
         if rows is None:
             rows = self._pool.empty(array.shape, array.dtype)
             self._uniform = False
         # Without memory passed to the kernel, results cannot be there already.
-        if not (self._lent and _is_same(rows, array)):
+        if not (self._kernel_memory and _is_same(rows, array)):
             rows[...] = array
         return rows
 
@@ -302,7 +302,7 @@ class Frame:
             found = self._positions[None] = counting(self.count) + self.start
         return found
 
-    def knows(self, branch: Branch | None) -> bool:
+    def has_positions(self, branch: Branch | None) -> bool:
         """Return whether the positions of a branch are known."""
         return branch is None or branch in self._positions
 

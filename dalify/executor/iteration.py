@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DalifyError
-from dalify.base.held_error import HeldError
+from dalify.base.first_error import FirstError
 from dalify.base.interrupts import Completion
 from dalify.data import Batch, BufferPool
 from dalify.executor.agreement import Agreement
@@ -61,7 +61,7 @@ class Iteration:
         slot_count: int,
         *,
         before: dict[str, Any],
-        error: HeldError | None = None,
+        error: FirstError | None = None,
         entries: dict[int, Any] | None = None,
         padded: int = 0,
         drawing: Mapping[int, tuple[int, int, int]] | None = None,
@@ -84,7 +84,7 @@ class Iteration:
         self.fetched_again: set[int] = set()
         self.stage = 0
         self._pending_chunks = 0
-        self.error = HeldError() if error is None else error  # one without an error is false
+        self.error = FirstError() if error is None else error  # one without an error is false
         self.collectors: dict[int, Collector] = {}
         self._parts: dict[int, dict[Branch | None, np.ndarray[Any, Any]]] = {}
         self.agreement = Agreement()
@@ -129,10 +129,10 @@ class Iteration:
         """Compute some chunks of the current stage again."""
         self._pending_chunks = chunk_count
 
-    def hold_error(self, error: BaseException, start: int = 0) -> None:
+    def record_error(self, error: BaseException, start: int = 0) -> None:
         """Keep an error, unless there is one of an earlier sample; ``start`` is the first sample of the chunk."""
         with self.lock:
-            self.error.hold(error, start)
+            self.error.record(error, start)
 
     def add_time(self, seconds: float, cpu_seconds: float) -> None:
         """Add the time in which a chunk was computed, and the CPU time of its thread."""
@@ -266,7 +266,7 @@ class Iteration:
         self.discarded = True
         self.ready.set()
 
-    def again(self) -> Iteration:
+    def renewed(self) -> Iteration:
         """Return the same batch before its first stage. It has new locks: lost threads may hold the old ones."""
         fresh = Iteration(
             self.number, self.size, len(self.values), before=self.before, error=self.error, entries=self.entries,

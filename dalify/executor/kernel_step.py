@@ -22,7 +22,7 @@ from dalify.data.batch import places_in_block
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
 from dalify.executor.origins import origins_of
-from dalify.executor.steps import cause, exhausted, is_foreign, located, with_substitutes
+from dalify.executor.steps import cause, is_foreign, located, out_of_memory_error, with_substitutes
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
 from dalify.registry import RANDOM_STATE, Kernel, Operator
@@ -129,7 +129,7 @@ class KernelStep:
         except Exception as error:
             if isinstance(error, DalifyError) and failure_context(error).failure is None:
                 _note_sample(error, 0, None)  # of an argument: counted from the start of the chunk
-            refusal = exhausted(error, self.node) if self.device == "gpu" else None
+            refusal = out_of_memory_error(error, self.node) if self.device == "gpu" else None
             if refusal is not None:
                 raise refusal from error
             if is_foreign(error, self.node):
@@ -458,8 +458,7 @@ class KernelStep:
     def _spec_of(self, batch: Batch, sample: int) -> Spec:
         return batch.spec_of(sample)
 
-    @staticmethod
-    def _check_size(shape: tuple[int, ...] | None, spec: Spec, start: int) -> None:
+    def _check_size(self, shape: tuple[int, ...] | None, spec: Spec, start: int) -> None:
         if shape is None:
             return
         if len(shape) > _MAX_DIMENSIONS:
@@ -468,6 +467,10 @@ class KernelStep:
             check_shape(shape, 1 if spec.dtype is None else spec.dtype.numpy.itemsize, "a result")
         except LimitError as error:
             failure_context(error).sample = start
+            # Of two joined operators, the last one with such an argument determines the shape.
+            error.argument = next(
+                (name for name in reversed(self._operator.shaping) if name in self.node.arguments), None
+            )
             raise
 
     def _named(self, kernel: Kernel, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,10 +25,10 @@ class Meter:
 
     Args:
         plan: the plan whose steps are measured.
-        elsewhere: the part that other processes compute and measure; see ``add``.
+        remote_plan: the part that other processes compute and measure; see ``add``.
     """
 
-    def __init__(self, plan: Plan, elsewhere: Plan | None = None) -> None:
+    def __init__(self, plan: Plan, remote_plan: Plan | None = None) -> None:
         self._lock = threading.Lock()
         self._owners: dict[int, tuple[Node, int]] = {}  # by slot, the node and the index of its output
         self._chunks: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)  # by batch and slot, the chunks' bytes
@@ -37,7 +37,7 @@ class Meter:
         self._fed = {slot for _, slots in plan.externals for slot in slots}
         for node, slots in plan.externals:
             self._owners.update({slot: (node, output) for output, slot in enumerate(slots)})
-        for stage in (*plan.stages, *(() if elsewhere is None else elsewhere.stages)):
+        for stage in (*plan.stages, *(() if remote_plan is None else remote_plan.stages)):
             for step in walk(stage.steps):
                 self._owners.update({slot: (step.node, output) for output, slot in enumerate(step.outputs)})
                 step.run = partial(self._run, step, step.run)  # pyright: ignore[reportAttributeAccessIssue]

@@ -25,20 +25,20 @@ class SplitPlan(NamedTuple):
     """A plan in two parts with common slots.
 
     Attributes:
-        elsewhere: the part that other processes compute; its outputs are the slots that they return.
-        here: the part that this process computes afterwards.
+        remote: the part that other processes compute; its outputs are the slots that they return.
+        local: the part that this process computes afterwards.
         inputs: slots of external sources that are sent with the number of a batch.
     """
 
-    elsewhere: Plan
-    here: Plan
+    remote: Plan
+    local: Plan
     inputs: tuple[int, ...]
 
 
 def split_plan(plan: Plan) -> SplitPlan:
     """Divide a plan in two."""
     own: list[Stage] = []
-    remote: list[Stage] = []
+    others: list[Stage] = []
     own_slots: set[int] = set()
     own_branches: set[Branch] = set()
     for stage in plan.stages:
@@ -48,25 +48,25 @@ def split_plan(plan: Plan) -> SplitPlan:
             or not own_slots.isdisjoint(stage.reads)
             or not own_branches.isdisjoint(_branches(stage))
         )
-        (own if is_own else remote).append(stage)
+        (own if is_own else others).append(stage)
         if is_own:
             own_slots.update(slot for step in stage.steps for slot in step.outputs)
-            known = {branch for other in remote for branch in _split_in(other)}
+            known = {branch for other in others for branch in _split_in(other)}
             own_branches.update(branch for branch in _split_in(stage) if branch not in known)
-    published = {slot for stage in remote for slot in stage.publishes}
+    published = {slot for stage in others for slot in stage.publishes}
     wanted = {*plan.outputs, *(slot for stage in own for slot in stage.reads)}
     externals = {slot for _, slots in plan.externals for slot in slots}
-    read = {slot for stage in remote for slot in stage.reads}
-    elsewhere = replace(
+    read = {slot for stage in others for slot in stage.reads}
+    remote = replace(
         plan,
-        stages=remote,
+        stages=others,
         outputs=tuple(sorted(wanted & published)),
-        readers=_readers_in(plan, remote),
+        readers=_readers_in(plan, others),
         externals=[],
         pinned=frozenset(),
     )
-    here = replace(plan, stages=own, readers=_readers_in(plan, own))
-    return SplitPlan(elsewhere, here, tuple(sorted(externals & read)))
+    local = replace(plan, stages=own, readers=_readers_in(plan, own))
+    return SplitPlan(remote, local, tuple(sorted(externals & read)))
 
 
 def _branches(stage: Stage) -> Iterator[Branch]:

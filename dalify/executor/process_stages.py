@@ -30,15 +30,15 @@ from dalify.executor.shared_batches import (
     write_request,
 )
 from dalify.sources.reader_processes import collect_always
-from dalify.sources.shared_memory import Lease, Slot
-from dalify.sources.worker_death import Death
+from dalify.sources.shared_memory import Slot, SlotReference
+from dalify.sources.worker_death import WorkerDeath
 from dalify.sources.worker_pool import WorkerPool
 from dalify.sources.worker_process import Calls, Failure, Task, error_of, failure_of, trace_of
 
 __all__ = ["ProcessOptions", "ProcessStages"]
 
 # Batches that consumers may hold without a copy, in addition to those in progress.
-_LENT_SLOTS = 4
+_SLOTS_IN_USE = 4
 # Each needs a file descriptor and address space. With more batches in progress, finished ones are copied.
 _MAX_SLOTS = 64
 # A batch during which so many workers died is an error. A batch that exceeds the time limit is tried once more.
@@ -52,14 +52,14 @@ class ProcessOptions:
 
     Attributes:
         count: number of workers.
-        under_way: maximum number of batches in progress.
+        in_progress: maximum number of batches in progress.
         start_method: ``fork``, ``spawn`` or ``forkserver``.
         callback_pickler: pickles Python functions for workers that are not forked.
         timeout_s: maximum time for a batch; None: no limit.
     """
 
     count: int
-    under_way: int
+    in_progress: int
     start_method: str
     callback_pickler: Any
     timeout_s: float | None
@@ -91,7 +91,7 @@ class ProcessStages:
         self._options = options
         self._replies = Replies(parts)
         max_slots = max(_MAX_SLOTS, 2 * options.count)
-        self._slots = [new_slot() for _ in range(min(options.under_way + _LENT_SLOTS, max_slots))]
+        self._slots = [new_slot() for _ in range(min(options.in_progress + _SLOTS_IN_USE, max_slots))]
         # Acquiring and releasing are single C calls, because consumers release memory in any thread at any time.
         self._free: deque[int] = deque(range(len(self._slots)))
         self._waiting: deque[_Order] = deque()
@@ -108,7 +108,7 @@ class ProcessStages:
         pool.register(self)
         return pool
 
-    def again(self) -> Self:
+    def renewed(self) -> Self:
         """Return new stages for a process that was forked from this one, because its workers belong to the parent."""
         return type(self)(self._parts, self._options)
 
@@ -138,9 +138,9 @@ class ProcessStages:
             )
             self._collector.start()
         self._waiting.append(_Order(iteration, done, self._generation))
-        self._give_out()
+        self._send_requests()
 
-    def _give_out(self) -> None:
+    def _send_requests(self) -> None:
         """Write requests into free slots. Several threads may call this; one of them gets each order."""
         while self._waiting:
             try:
@@ -198,13 +198,13 @@ class ProcessStages:
         iteration = token.iteration
         if isinstance(outcome, SharedReply) and not iteration.discarded:
             self._take(token, outcome)
-            self._go_on(token)
+            self._finish_order(token)
             return
         if isinstance(outcome, Failure):
-            iteration.hold_error(error_of(outcome, f"batch {iteration.number}"))
+            iteration.record_error(error_of(outcome, f"batch {iteration.number}"))
         self._finish(token)
 
-    def lose(self, token: _Order, death: Death) -> None:
+    def task_lost(self, token: _Order, death: WorkerDeath) -> None:
         """Request a batch again whose worker died; see ``Receiver``."""
         token.deaths += 1
         number = token.iteration.number
@@ -222,26 +222,26 @@ class ProcessStages:
         self._fail(token, death.error("the pipeline", tries, None, ""))
 
     def _fail(self, order: _Order, error: Exception) -> None:
-        order.iteration.hold_error(error)
+        order.iteration.record_error(error)
         self._finish(order)
 
     def _finish(self, order: _Order) -> None:
         """Release the slot of a batch without a result."""
         slot = self._computing.pop(order)
         self._free.append(slot)
-        self._go_on(order)
+        self._finish_order(order)
 
-    def _go_on(self, order: _Order) -> None:
+    def _finish_order(self, order: _Order) -> None:
         order.done(order.iteration)
-        self._give_out()
+        self._send_requests()
 
     def _take(self, order: _Order, reply: SharedReply) -> None:
         """Pass the slot of a batch to its consumer, or copy the batch and release the slot."""
         slot = self._computing.pop(order)
-        memory = Lease(self._free, slot, self._slots[slot]).memory()
+        memory = SlotReference(self._free, slot, self._slots[slot]).memory()
         # Consumers may hold any number of batches and release them at any time. So a batch is copied if its slot is
         # needed for waiting batches: for each worker, one slot is always free or in progress.
-        is_copied = len(self._free) + len(self._computing) < min(self._options.count, self._options.under_way)
+        is_copied = len(self._free) + len(self._computing) < min(self._options.count, self._options.in_progress)
         replies = self._replies
         replies.fill(order.iteration, read_reply(memory, reply, replies.origins_of), is_copied=is_copied)
 
@@ -291,10 +291,10 @@ class _Worker:
             finally:
                 calls.end()
         except Exception as error:
-            return failure_of(error, "" if _says_all(error) else trace_of(error, __file__))
+            return failure_of(error, "" if _needs_no_traceback(error) else trace_of(error, __file__))
 
 
-def _says_all(error: Exception) -> bool:
+def _needs_no_traceback(error: Exception) -> bool:
     """Return whether an error needs no traceback: dalify raised it, without user code or another error as its cause."""
     if not isinstance(error, DalifyError) or error.__cause__ is not None:
         return False

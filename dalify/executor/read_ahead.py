@@ -94,12 +94,12 @@ class ReadAhead:
         try:
             if self._processes is not None and (future is None or began != entry):
                 began, future = entry, self._processes.submit(number, place, entry)
-                batch[place] = began, future  # seen by abandon()
+                batch[place] = began, future  # seen by release_waiting()
             return future.result() if future is not None and began == entry else None
         finally:
             batch.pop(place, None)
 
-    def abandon(self) -> None:
+    def release_waiting(self) -> None:
         """Release threads that wait for storage or a process: the samples are no longer needed."""
         if not self._owner.is_this_process:
             return

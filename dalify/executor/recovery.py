@@ -136,7 +136,7 @@ class Recovery:
                 **place,
             )
 
-    def forget(self) -> None:
+    def clear_record(self) -> None:
         """Clear the record: the run continues from another position."""
         self._given = self.bad_count = 0
         self.bad_samples = []
@@ -149,7 +149,7 @@ class Recovery:
             if number >= epoch:
                 del self._per_epoch[slot, number]
 
-    def absolve(self, iteration: Iteration, error: BaseException) -> bool:
+    def replace_bad_sample(self, iteration: Iteration, error: BaseException) -> bool:
         """Replace a bad sample.
 
         Args:
@@ -192,7 +192,7 @@ class Recovery:
                 iteration.retry(position, attempt, entries)
         return True
 
-    def settle(self, iteration: Iteration) -> None:
+    def record_bad_samples(self, iteration: Iteration) -> None:
         """Record the bad samples of a finished batch.
 
         Raises:

@@ -19,7 +19,7 @@ from dalify.graph import Graph
 from dalify.graph.packing import branches_of, pack
 from dalify.sources.pickling import CallbackPickler
 
-__all__ = ["Elsewhere", "RemoteParts", "Replies", "pickled_setup"]
+__all__ = ["BatchService", "RemoteParts", "Replies", "pickled_setup"]
 
 
 class RemoteParts(NamedTuple):
@@ -46,13 +46,13 @@ class RemoteParts(NamedTuple):
     callback_pickler: Any
 
 
-class Elsewhere(Protocol):
+class BatchService(Protocol):
     """A service whose workers compute batches.
 
     Attributes:
         count: maximum number of workers.
         threads: number of threads per worker.
-        under_way: number of batches that workers should have at the same time.
+        in_progress: number of batches that workers should have at the same time.
     """
 
     @property
@@ -66,7 +66,7 @@ class Elsewhere(Protocol):
         ...
 
     @property
-    def under_way(self) -> int:
+    def in_progress(self) -> int:
         """Number of batches that workers should have at the same time."""
         ...
 
@@ -103,7 +103,7 @@ class Replies:
         parts = self._parts
         if parts.meter is not None:
             parts.meter.add(reply.sizes)
-        for cache, progress in zip(parts.plan.elsewhere.caches, reply.kept, strict=True):
+        for cache, progress in zip(parts.plan.remote.caches, reply.kept, strict=True):
             cache.add(*progress)
         iteration.take_results(
             {
@@ -130,7 +130,7 @@ class Replies:
             slot: slot of the reader's output.
             numbers: numbers of entries.
         """
-        step = self._parts.plan.elsewhere.readers[slot]
+        step = self._parts.plan.remote.readers[slot]
         origin = step.node.operator.origin_function
         assert origin is not None, "dalify bug: a sample without origin that has one"
         return Origins(self._parts.setup.indices[self._places[step.node]], origin, numbers)

@@ -25,7 +25,7 @@ from dalify.data import Batch
 from dalify.data.tensor import check_layout
 from dalify.graph import Expression, Node, current_evaluator
 from dalify.immediate.generator import GENERATOR, STREAM
-from dalify.immediate.user_data import Deferred, Kind, Value, is_batch, is_value, shown, value_of
+from dalify.immediate.user_data import Deferred, Kind, Value, is_batch, is_value, to_user_data, value_of
 from dalify.registry import Operator
 
 if TYPE_CHECKING:
@@ -36,26 +36,26 @@ else:
     prepared = LazyModule("dalify.immediate.prepared", "computing immediately")
 
 __all__ = [
-    "Use",
+    "BoundCall",
+    "bind_call",
+    "cache_key",
+    "call_operator",
     "column_hint",
-    "computed",
+    "compute_now",
+    "compute_outputs",
     "kind_key",
     "make_eager",
-    "outcome",
-    "understood",
-    "use",
-    "use_key",
 ]
 
 _CACHE_LIMIT = 1024
 _LARGEST_KEY_BYTES = 4096
 _cache: Recent[prepared.Prepared] = Recent(_CACHE_LIMIT)
-_Use = TypeVar("_Use", bound="Use")
-_UNKNOWN: Any = object()  # a constant that cannot be compared with others
+_BoundCall = TypeVar("_BoundCall", bound="BoundCall")
+_NOT_COMPARABLE: Any = object()  # a constant that cannot be compared with others
 
 
 @dataclass(slots=True, eq=False)
-class Use:
+class BoundCall:
     """A call with its inputs and arguments sorted by kind.
 
     Attributes:
@@ -78,14 +78,14 @@ class Use:
     drawing: tuple[int, int]
     number: int
 
-    def made_node(self) -> Node:
-        """Return a node for this call; see ``prepared.made_node``."""
+    def node_of_kinds(self) -> Node:
+        """Return a node for this call; see ``prepared.node_of_kinds``."""
         kinds = [None if item is None else item.batch for item in self.data]
         named = {name: value.batch for name, value in self.values.items()}
-        return prepared.made_node(self.operator, kinds, named, self.arguments)
+        return prepared.node_of_kinds(self.operator, kinds, named, self.arguments)
 
 
-def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
+def call_operator(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
     """Call an operator as the active evaluator decides: immediately, or later in lazy mode.
 
     Args:
@@ -100,46 +100,46 @@ def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> 
         DalifyError: the operator does not accept the data or arguments; with the user's line.
     """
     try:
-        return current_evaluator().call(operator, inputs, given, computed)
+        return current_evaluator().call(operator, inputs, given, compute_now)
     except DalifyError as error:
         error.locate(line=SourceLine.capture(), operator=operator.public_name)
         raise
 
 
-def computed(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
-    """Compute an operator immediately; see ``use``."""
-    use = understood(operator, inputs, given)
-    return to_user_outputs(operator, [shown(result, use.kind) for result in outcome(use)], given)
+def compute_now(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
+    """Compute an operator immediately; see ``call_operator``."""
+    call = bind_call(operator, inputs, given)
+    return to_user_outputs(operator, [to_user_data(result, call.kind) for result in compute_outputs(call)], given)
 
 
-def outcome(use: Use, threads: Threads | None = None) -> list[Batch]:
+def compute_outputs(call: BoundCall, threads: Threads | None = None) -> list[Batch]:
     """Return the outputs of a call.
 
     Args:
-        use: the call.
+        call: the call.
         threads: threads that share its samples; None for the caller's only.
 
     Raises:
         DalifyError: the operator does not accept the data or arguments.
     """
-    batches = [value.repeated(use.count) for value in (*use.data, *use.values.values()) if value is not None]
+    batches = [value.repeated(call.count) for value in (*call.data, *call.values.values()) if value is not None]
     try:
-        return _prepared(use).compute(batches, use.count, use.number, threads=threads)
+        return _prepared(call).compute(batches, call.count, call.number, threads=threads)
     except DalifyError as error:
-        if use.kind != "batch":
+        if call.kind != "batch":
             error.sample = None
         elif not error.hint:
-            error.hint = column_hint(use)
+            error.hint = column_hint(call)
         raise
 
 
-def understood(
+def bind_call(
     operator: Operator,
     inputs: Sequence[Any],
     given: Mapping[str, Any],
     read: Callable[[Any], Value] = value_of,
-    record: Callable[..., _Use] = Use,
-) -> _Use:
+    record: Callable[..., _BoundCall] = BoundCall,
+) -> _BoundCall:
     """Sort the inputs and arguments of a call by kind.
 
     Args:
@@ -147,7 +147,7 @@ def understood(
         inputs: inputs of the user.
         given: keyword arguments of the user.
         read: converts a user's object to a `Value`.
-        record: makes the result from the fields of `Use`.
+        record: makes the result from the fields of `BoundCall`.
 
     Raises:
         DalifyError: invalid data or arguments, batches of different sizes.
@@ -162,7 +162,7 @@ def understood(
     values = _values(operator, arguments, read)
     for name in values:
         del arguments[name]
-    kind, count = _form(data, values, size)
+    kind, count = _kind_and_count(data, values, size)
     if arguments.get("device") in ("gpu", "mixed"):
         data = [item and item.moved(arguments["device"]) for item in data]
     drawing, number = _drawing(operator, arguments)
@@ -171,16 +171,16 @@ def understood(
     return record(operator, data, values, arguments, kind, count, drawing, number)
 
 
-def _prepared(use: Use) -> prepared.Prepared:
+def _prepared(call: BoundCall) -> prepared.Prepared:
     """Return the `Prepared` of a call, from a cache if its key is known."""
-    key = use_key(use, use.drawing)
-    return _cache.get_or_make(key, lambda: prepared.Prepared(use.made_node(), use.drawing))[0]
+    key = cache_key(call, call.drawing)
+    return _cache.get_or_make(key, lambda: prepared.Prepared(call.node_of_kinds(), call.drawing))[0]
 
 
-def column_hint(use: Use) -> str:
+def column_hint(call: BoundCall) -> str:
     """Return a hint about values per sample if an argument is a list with as many values as samples, or ""."""
-    for name, argument in use.arguments.items():
-        if isinstance(argument, (list, tuple)) and len(argument) == use.count > 1:
+    for name, argument in call.arguments.items():
+        if isinstance(argument, (list, tuple)) and len(argument) == call.count > 1:
             return f"A list is one value for all samples. For one value per sample, use {name}=eager.batch([...])."
     return ""
 
@@ -222,7 +222,7 @@ def _set_layout(data: Sequence[Value | None], layout: Any) -> None:
             item.batch = item.batch.with_layout(layout)
 
 
-def _form(data: Sequence[Value | None], values: Mapping[str, Value], size: Any) -> tuple[Kind, int]:
+def _kind_and_count(data: Sequence[Value | None], values: Mapping[str, Value], size: Any) -> tuple[Kind, int]:
     """Return the kind of the results and the number of samples."""
     if size is not None and (isinstance(size, bool) or not hasattr(size, "__index__") or int(size) < 1):
         raise ArgumentValueError(f"batch_size must be a positive integer; got {size!r}.")
@@ -267,23 +267,23 @@ def _with_surplus(operator: Operator, surplus: Sequence[Any], arguments: Mapping
     return {**arguments, **dict(zip(positional, surplus, strict=False))}
 
 
-def use_key(use: Use, drawing: tuple[int, int] | None) -> Any:
+def cache_key(call: BoundCall, drawing: tuple[int, int] | None) -> Any:
     """Return the cache key of a prepared call; None if a constant cannot be compared.
 
     Args:
-        use: the call.
+        call: the call.
         drawing: seed and stream, if they are part of the key.
     """
-    parts: list[Any] = [use.operator, drawing]
-    for item in use.data:
+    parts: list[Any] = [call.operator, drawing]
+    for item in call.data:
         parts.append(None if item is None else kind_key(item.batch))
-    for name, value in use.values.items():
+    for name, value in call.values.items():
         parts += (name, kind_key(value.batch))
-    for name, argument in use.arguments.items():
-        frozen = _frozen(argument)
-        if frozen is _UNKNOWN:
+    for name, argument in call.arguments.items():
+        hashable = _hashable(argument)
+        if hashable is _NOT_COMPARABLE:
             return None
-        parts += (name, frozen)
+        parts += (name, hashable)
     return tuple(parts)
 
 
@@ -292,20 +292,20 @@ def kind_key(batch: Batch) -> tuple[Any, ...]:
     return (batch.dtype, batch.ndim, batch.layout, batch.device)
 
 
-def _frozen(value: Any) -> Any:
+def _hashable(value: Any) -> Any:
     kind = type(value)
     if kind is int or kind is bool or kind is str or value is None:
         return (kind, value)
     if kind is float:
         return (kind, value.hex())  # distinguishes 0.0 from -0.0
     if kind is list or kind is tuple:
-        items = tuple(_frozen(item) for item in value)
-        return _UNKNOWN if _UNKNOWN in items else (kind, items)
+        items = tuple(_hashable(item) for item in value)
+        return _NOT_COMPARABLE if _NOT_COMPARABLE in items else (kind, items)
     if isinstance(value, (Enum, np.dtype, type)):
         return (kind, value)
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biuf" and value.nbytes < _LARGEST_KEY_BYTES:
         return (kind, value.dtype, value.shape, value.tobytes())
-    return _UNKNOWN
+    return _NOT_COMPARABLE
 
 
 def make_eager(operator: Operator, public_name: str) -> Callable[..., Any]:
@@ -325,6 +325,6 @@ def make_eager(operator: Operator, public_name: str) -> Callable[..., Any]:
         )
 
     def function(*inputs: Any, **arguments: Any) -> Any:
-        return use(operator, inputs, arguments)
+        return call_operator(operator, inputs, arguments)
 
     return make_function(operator, public_name, function)

@@ -16,9 +16,9 @@ from dalify.base.errors import BatchSizeError, DivergentBranchesError
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, TensorListCPU, tensor_list
 from dalify.executor.arena import Arena
-from dalify.executor.choice_steps import JoinStep
+from dalify.executor.branch_steps import MergeStep
 from dalify.executor.frame import Frame
-from dalify.executor.steps import MergeStep, run_steps
+from dalify.executor.steps import run_steps
 from dalify.graph import Branch, Edge, Evaluator, Node, current_branch, is_within, new_edge, node_specs
 from dalify.immediate.prepared import Prepared, fed_node
 from dalify.registry import Role
@@ -74,7 +74,7 @@ class Interpreter(Evaluator):
         """Return the value for users: in a branch, the samples of the branch."""
         branch, home = current_branch(), edge.node.branch
         is_inside = home is None or (branch is not None and is_within(branch, home))
-        value = self._within(edge, branch) if is_inside else self._value(edge)
+        value = self._value_in(edge, branch) if is_inside else self._value(edge)
         return True, None if value is None else tensor_list(value)
 
     def source_of(self, samples: Sequence[Any]) -> Edge:
@@ -97,7 +97,7 @@ class Interpreter(Evaluator):
         Raises:
             DivergentBranchesError: it exists only for some samples.
         """
-        value = self._within(edge, None)
+        value = self._value_in(edge, None)
         assert value is not None, "dalify bug: an output without samples"
         return value
 
@@ -111,29 +111,29 @@ class Interpreter(Evaluator):
             batches = self._source(node, self._labels[node])
             if batches and len(batches[0]) != self._count:
                 raise OtherBatchSize(len(batches[0]))
-            self._keep(node, batches)
+            self._store(node, batches)
             return
         node_specs(node)
         if node.role is Role.MERGE:
-            self._end(node, lambda mask, side: mask == (side == 0))
+            self._merge(node, lambda mask, side: mask == (side == 0))
             return
         if node.role is Role.JOIN:
-            self._end(node, lambda index, side: index == side)
+            self._merge(node, lambda index, side: index == side)
             return
-        positions = self._places(node.branch)
+        positions = self._positions_of(node.branch)
         if not len(positions):
-            self._keep(node, [None] * node.output_count)
+            self._store(node, [None] * node.output_count)
         elif node.role is Role.LITERAL:
             value = node.arguments["value"]
             dense = np.broadcast_to(value, (self._count, *value.shape))
-            self._keep(node, [Batch(dense, None, node.arguments.get("layout", ""))])
+            self._store(node, [Batch(dense, None, node.arguments.get("layout", ""))])
         else:
-            batches = [self._within(edge, node.branch) for edge in node.edges()]
+            batches = [self._value_in(edge, node.branch) for edge in node.edges()]
             given = [batch for batch in batches if batch is not None]
             prepared = Prepared(fed_node(node, given), self._drawing(node))
-            self._keep(node, prepared.compute(given, len(positions), self._number, positions))
+            self._store(node, prepared.compute(given, len(positions), self._number, positions))
 
-    def _keep(self, node: Node, batches: Any) -> None:
+    def _store(self, node: Node, batches: Any) -> None:
         for output, batch in enumerate(batches):
             self._values[Edge(node, output)] = batch
 
@@ -143,41 +143,41 @@ class Interpreter(Evaluator):
             return node.seed, 0
         return self._seed, zlib.crc32(self._labels.get(node, "").encode())
 
-    def _end(self, node: Node, takes: Callable[[np.ndarray[Any, Any], int], np.ndarray[Any, Any]]) -> None:
+    def _merge(self, node: Node, is_from: Callable[[np.ndarray[Any, Any], int], np.ndarray[Any, Any]]) -> None:
         """Merge the sides of a condition."""
         predicate, *sides = (edge for edge in node.inputs if edge is not None)
-        positions = self._places(node.branch)
-        decision = self._within(predicate, node.branch)
+        positions = self._positions_of(node.branch)
+        decision = self._value_in(predicate, node.branch)
         values: list[Batch | None] = [decision]
         if decision is not None:
-            numbers = _numbers(decision, node.role is Role.MERGE)
-            values += [self._at(edge, positions[takes(numbers, side)]) for side, edge in enumerate(sides)]
+            numbers = _scalars(decision, node.role is Role.MERGE)
+            values += [self._samples_at(edge, positions[is_from(numbers, side)]) for side, edge in enumerate(sides)]
         else:
             values += [None] * len(sides)
         slots = tuple(range(len(values)))
-        step = (MergeStep if node.role is Role.MERGE else JoinStep)(node, slots, (len(slots),))
+        step = MergeStep(node, slots, (len(slots),))
         frame = Frame(
             [*values, None], start=0, count=len(positions), step=self._number, batch_size=self._count, arena=Arena(),
             collectors={}, entries={}, torch_device="", substitutes={},
         )  # fmt: skip
         frame.set_positions(node.branch, positions)
         run_steps([step], frame)
-        self._keep(node, [frame.values[-1]])
+        self._store(node, [frame.values[-1]])
 
-    def _places(self, branch: Branch | None) -> np.ndarray[Any, Any]:
+    def _positions_of(self, branch: Branch | None) -> np.ndarray[Any, Any]:
         """Return the positions of the samples of a branch in the batch."""
         found = self._positions.get(branch)
         if found is None:
             assert branch is not None, "dalify bug: a batch without positions"
-            outer = self._places(branch.parent)
-            decision = self._within(branch.condition, branch.parent)
+            outer = self._positions_of(branch.parent)
+            decision = self._value_in(branch.condition, branch.parent)
             found = outer[:0]
             if decision is not None:
-                found = outer[_numbers(decision, isinstance(branch.taken, bool)) == branch.taken]
+                found = outer[_scalars(decision, isinstance(branch.taken, bool)) == branch.taken]
             self._positions[branch] = found
         return found
 
-    def _within(self, edge: Edge, branch: Branch | None) -> Batch | None:
+    def _value_in(self, edge: Edge, branch: Branch | None) -> Batch | None:
         """Return a value for the samples of a branch.
 
         Raises:
@@ -192,17 +192,17 @@ class Interpreter(Evaluator):
                 operator=edge.node.operator.public_name,
                 hint="Assign it to a variable in both branches and use that variable afterwards.",
             )
-        return self._at(edge, self._places(branch))
+        return self._samples_at(edge, self._positions_of(branch))
 
-    def _at(self, edge: Edge, positions: np.ndarray[Any, Any]) -> Batch | None:
+    def _samples_at(self, edge: Edge, positions: np.ndarray[Any, Any]) -> Batch | None:
         value = self._value(edge)
-        home = self._places(edge.node.branch)
+        home = self._positions_of(edge.node.branch)
         if value is None or not len(positions):
             return None
         return value if len(home) == len(positions) else value.take(np.searchsorted(home, positions))
 
 
-def _numbers(decision: Batch, as_truth: bool) -> np.ndarray[Any, Any]:
+def _scalars(decision: Batch, as_truth: bool) -> np.ndarray[Any, Any]:
     """Return the values of a condition, or of the number of a branch: ``[N]``."""
     dense = decision.stacked()
     array = np.asarray(dense.cpu() if decision.device == "gpu" else dense)

@@ -29,7 +29,7 @@ from dalify.immediate.threads import Threads
 from dalify.passes import Report, place
 from dalify.registry import Operator, catalog
 
-__all__ = ["Prepared", "fed_node", "made_node", "placeholders", "rewired", "without_aliasing"]
+__all__ = ["Prepared", "fed_node", "node_of_kinds", "placeholders", "rewired", "without_aliasing"]
 
 _POOL_BYTES = 256 << 20
 _SECONDS_OF_A_PART = 0.001  # submitting a part to another thread takes a tenth of that
@@ -162,7 +162,7 @@ def _result(collector: Collector) -> Batch:
     return result
 
 
-def made_node(
+def node_of_kinds(
     operator: Operator, inputs: Sequence[Batch | None], values: Mapping[str, Batch], constants: Mapping[str, Any]
 ) -> Node:
     """Return a node for calls of one kind. It has no pipeline and no line, because many calls use it.

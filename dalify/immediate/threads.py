@@ -7,8 +7,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from dalify.base.first_error import FirstError
 from dalify.base.fork_hook import Owner
-from dalify.base.held_error import HeldError
 from dalify.base.interrupts import Completion
 from dalify.executor.threads import ThreadPool
 
@@ -20,7 +20,7 @@ class _Call:
 
     def __init__(self, count: int) -> None:
         self.lock = threading.Lock()
-        self.failure = HeldError()
+        self.failure = FirstError()
         self.ended = [Completion() for _ in range(count)]
 
     def run(self, number: int, task: Callable[[], None]) -> None:
@@ -29,7 +29,7 @@ class _Call:
             task()
         except BaseException as error:
             with self.lock:
-                self.failure.hold(error, number)
+                self.failure.record(error, number)
         finally:
             self.ended[number].set()
 
@@ -62,7 +62,7 @@ class Threads:
             tasks[0]()
         except Exception as error:
             with call.lock:
-                call.failure.hold(error)
+                call.failure.record(error)
         for ended in call.ended[1:]:
             ended.wait()
-        call.failure.release()
+        call.failure.raise_first()

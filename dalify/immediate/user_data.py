@@ -20,7 +20,7 @@ from dalify.graph.constants import constant_array
 from dalify.registry import Role
 from dalify.sources.convert import to_array, to_batch
 
-__all__ = ["Deferred", "Kind", "Source", "Value", "batch", "is_batch", "is_value", "shown", "tensor", "value_of"]
+__all__ = ["Deferred", "Kind", "Source", "Value", "batch", "is_batch", "is_value", "tensor", "to_user_data", "value_of"]
 
 Kind = Literal["numpy", "torch", "tensor", "batch"]
 
@@ -47,7 +47,7 @@ class Value:
         """Return an input on the device of the operator; inputs of ``mixed`` operators are on the CPU."""
         if device != "gpu" or self.batch.device == "gpu":
             return self
-        return Value(shown(self.batch, "batch")._as_gpu()._batch, self.kind, self.is_array)
+        return Value(to_user_data(self.batch, "batch")._as_gpu()._batch, self.kind, self.is_array)
 
     def repeated(self, count: int) -> Batch:
         """Return ``count`` samples: one sample repeated without copies, or the batch.
@@ -99,7 +99,7 @@ class Deferred:
         self.output = output
         self.is_exposed = False
 
-    def hold(self, data: Batch, is_exposed: bool = False) -> None:
+    def set_data(self, data: Batch, is_exposed: bool = False) -> None:
         """Store the data, and release the call."""
         self._batch, self.source, self.is_exposed = data, None, is_exposed
 
@@ -119,7 +119,7 @@ class Deferred:
 
     def get(self) -> Any:
         """Return the result of the call in eager mode: a tensor list, an array or a tensor."""
-        return shown(self.batch, self.kind)
+        return to_user_data(self.batch, self.kind)
 
 
 def value_of(item: Any) -> Value:
@@ -154,11 +154,11 @@ def value_of(item: Any) -> Value:
         return _constant(item)
     if isinstance(item, (bool, int, float, np.generic, list, tuple)):
         return Value(Batch(_numbers(item)[None]), "numpy", is_array=False)
-    if _holds_array(item):
+    if _has_array_interface(item):
         array = to_array(item)
         device = "cpu" if isinstance(array, np.ndarray) else "gpu"
         return Value(Batch((_owned(array) if device == "cpu" else array)[None], None, "", device), "numpy")
-    raise _unusable(item)
+    raise _not_data(item)
 
 
 def is_batch(item: object) -> bool:
@@ -190,7 +190,7 @@ def _constant(item: Expression) -> Value:
     return Value(Batch(array[None], None, node.arguments.get("layout", "")), "numpy", is_array=False)
 
 
-def _holds_array(item: object) -> bool:
+def _has_array_interface(item: object) -> bool:
     return any(hasattr(item, name) for name in ("__array__", "__array_interface__", "__dlpack__"))
 
 
@@ -209,7 +209,7 @@ def _is_sample(item: object) -> bool:
         return False
     if isinstance(item, (np.ndarray, TensorCPU, TensorGPU, bytes, bytearray, memoryview, str)):
         return True
-    return not isinstance(item, (list, tuple, Expression)) and _holds_array(item)
+    return not isinstance(item, (list, tuple, Expression)) and _has_array_interface(item)
 
 
 def _bytes(item: Any) -> np.ndarray[Any, Any]:
@@ -228,14 +228,14 @@ def _checked(data: Batch) -> Batch:
     return data
 
 
-def _unusable(item: object) -> ArgumentTypeError:
+def _not_data(item: object) -> ArgumentTypeError:
     return ArgumentTypeError(
         f"a value of type {type(item).__name__} cannot be used as data.",
         hint="Pass an array, a tensor, bytes, numbers, or a batch: eager.batch([...]).",
     )
 
 
-def shown(data: Batch, kind: Kind) -> Any:
+def to_user_data(data: Batch, kind: Kind) -> Any:
     """Convert a result to the kind of the inputs; a sample on the device becomes a torch tensor."""
     if kind == "batch":
         return tensor_list(data)

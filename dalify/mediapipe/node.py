@@ -158,7 +158,7 @@ class Lowering:
         values: dict[Edge, Value] = {}
         for node in Graph(tuple(outputs)).nodes():
             try:
-                with SourceLine.standing_in(node.line):
+                with SourceLine.captured_as(node.line):
                     result = node.operator.rule(self, *(values[edge] for edge in node.edges()), **node.arguments)
             except DalifyError as error:
                 node.locate(error)

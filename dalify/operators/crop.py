@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,13 @@ from dalify.kernels.images.crop_geometry import POLICIES
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
 from dalify.parameter_groups.crop import CropWindow, OutOfBounds
+from dalify.parameter_groups.resize import Filters, ResizeSize
 from dalify.registry import Spec, operator
 
 # Four dimensions without a layout are a volume, as in DALI.
 _LAYOUTS = ("HWC", "DHWC", *VISUAL_LAYOUTS)
+_OF_WINDOW = tuple(item.name for item in fields(CropWindow))
+_OF_RESIZE = (*(item.name for group in (Filters, ResizeSize) for item in fields(group)), "dtype")
 
 
 @operator(alphabetical=True)
@@ -68,3 +73,9 @@ def _(x: Batch, *, spec: Spec, window: CropWindow, bounds: OutOfBounds) -> dict[
 @crop.gpu_samples
 def _(out: Any, x: Any, *, out_spec: Spec, begin: np.ndarray, bounds: OutOfBounds) -> None:
     bounds.copy(out, x, begin, out_spec, out_spec.layout or "")
+
+
+@crop.before("resize", "merges", into="_crop_resize", takes=_OF_RESIZE, keeps=_OF_WINDOW)
+def _(crop: Mapping[str, Any], resize: Mapping[str, Any], source: Spec, device: str) -> bool:
+    """Return whether no other option prevents fusion. It is only for CPUs, where the copy takes most of the time."""
+    return device == "cpu" and set(crop) <= set(_OF_WINDOW) and set(resize) <= set(_OF_RESIZE)

@@ -1,7 +1,7 @@
-"""Run a resize or a random crop and the normalization after it as one operator.
+"""Run two operators as one: a resize and the normalization after it, or a crop and the resize after it.
 
-On a GPU, the resized image is not written to memory; on the CPU, chunks have one step less. The first operator declares
-what it fuses with.
+What the first one computes is not written to memory on a GPU, nor is a window that the CPU resizes. The first operator
+declares what it fuses with.
 """
 
 from __future__ import annotations

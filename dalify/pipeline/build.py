@@ -8,7 +8,7 @@ from typing import Any
 from dalify.base.limits import applied
 from dalify.executor.assembly import Resources, assemble, node_seeds
 from dalify.executor.engine import Engine
-from dalify.executor.remote import Elsewhere
+from dalify.executor.remote import BatchService
 from dalify.graph import Graph
 from dalify.passes import Report, optimize
 from dalify.pipeline.options import PRECISIONS, PipelineOptions
@@ -38,7 +38,7 @@ def build(
     seed: int,
     name: str,
     state: dict[str, Any] | None = None,
-    elsewhere: Elsewhere | None = None,
+    service: BatchService | None = None,
 ) -> Built:
     """Build a traced graph.
 
@@ -49,7 +49,7 @@ def build(
         seed: seed of the pipeline, 64 bits.
         name: prefix of the thread names.
         state: state of an engine of the same graph, to continue from.
-        elsewhere: computes batches in place of ``options.processes``; None where nothing does.
+        service: computes batches in place of ``options.processes``; None where nothing does.
 
     Raises:
         DalifyError: the graph cannot run; the message names the operator and the user's line.
@@ -73,8 +73,8 @@ def build(
         limits=options.limits,
         seed=seed,
         processes=options.processes,
-        elsewhere=elsewhere,
-        under_way=options.depth,
+        service=service,
+        in_progress=options.depth,
         measures=options.enable_memory_stats,
     )
     with applied(options.limits):  # readers build their indices here

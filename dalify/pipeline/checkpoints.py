@@ -159,7 +159,7 @@ class Checkpoints:
             builder.refusal = None
             return
         # Seeds are part of the built graph, and processes cannot rewind an iterable.
-        if engine.feeds.are_spent:
+        if engine.feeds.have_unrepeatable_items:
             raise CheckpointError(
                 "this checkpoint requires a source to restart, but it cannot return its previous items again.",
                 hint="Pass the checkpoint to the pipeline's constructor, or load it before the first batch.",

@@ -20,7 +20,7 @@ from dalify.pipeline.taps import Taps
 
 if TYPE_CHECKING:
     from dalify.executor.engine import Engine
-    from dalify.executor.remote import Elsewhere
+    from dalify.executor.remote import BatchService
     from dalify.pipeline import build as building
     from dalify.pipeline import state as saving
 else:
@@ -50,7 +50,7 @@ class EngineBuilder:
         built: the graph after all passes and the engine; None before the first use.
         initial_state: saved state at which the next engine starts; None: at the first batch.
         refusal: the error of a state that was restored in part, so that the engine cannot run; None otherwise.
-        elsewhere: where workers compute batches that are no processes of this machine; None: nowhere.
+        service: computes batches instead of worker processes; None if nothing does.
         is_closed: whether the pipeline was closed and cannot run.
     """
 
@@ -74,7 +74,7 @@ class EngineBuilder:
         self.built: building.Built | None = None
         self.initial_state: dict[str, Any] | None = None
         self.refusal: DalifyError | None = None
-        self.elsewhere: Elsewhere | None = None
+        self.service: BatchService | None = None
         self.is_closed = False
 
     @property
@@ -82,9 +82,9 @@ class EngineBuilder:
         """Number of batches in progress at the same time."""
         options = self._options
         # Without exec_async, one batch is requested at a time.
-        if self.elsewhere is None or not (options.exec_pipelined and options.exec_async):
+        if self.service is None or not (options.exec_pipelined and options.exec_async):
             return options.depth
-        return options.depth - 1 + self.elsewhere.under_way
+        return options.depth - 1 + self.service.in_progress
 
     def graph(self) -> Graph:
         """Return the graph as the user defined it."""
@@ -137,7 +137,7 @@ class EngineBuilder:
                 self.seed,
                 self.name,
                 self.initial_state,
-                self.elsewhere,
+                self.service,
             )
             self.initial_state = None
             weakref.finalize(self._pipeline(), self.built.engine.close, wait=False)

@@ -423,13 +423,13 @@ class Pipeline:
         readers = ReaderInformation(self._parts.builder.engine())
         return readers.meta() if name is None else readers.meta_of(name)
 
-    def left_of_epochs(self, name: str) -> dict[int, int]:
+    def remaining_of_epochs(self, name: str) -> dict[int, int]:
         """Return the number of samples of all shards that are left of epochs begun with another number of shards.
 
         Args:
             name: name of the reader.
         """
-        return ReaderInformation(self._parts.builder.engine()).left_of_epochs(name)
+        return ReaderInformation(self._parts.builder.engine()).remaining_of_epochs(name)
 
     def bad_samples(self, epoch: int | None = None) -> list[BadSample]:
         """Return the samples that could not be read or decoded, in the order of the batches that the user received.

@@ -42,7 +42,7 @@ class ReaderInformation:
             )
         return found[name]
 
-    def left_of_epochs(self, name: str) -> dict[int, int]:
+    def remaining_of_epochs(self, name: str) -> dict[int, int]:
         """Return the number of samples of all shards that are left of epochs begun with another number of shards."""
         for feed in self._engine.feeds.readers.values():
             if feed.node.label == name:

@@ -25,7 +25,7 @@ from dalify.base.errors import (
     PartialBatchError,
     option_error_text,
 )
-from dalify.base.held_error import HeldError
+from dalify.base.first_error import FirstError
 from dalify.data import TensorListCPU, TensorListGPU
 from dalify.pipeline import Pipeline
 from dalify.plugin.epochs import Epochs, LastBatchPolicy, OpenEpochs, ReaderEpochs, SizedEpochs
@@ -198,7 +198,7 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
 
     def _fetch_once(self) -> list[Outputs]:
         outputs: list[Outputs] = []
-        failure = HeldError()
+        failure = FirstError()
         for pipeline in self._pipelines:
             pipeline.next_epoch = self._epoch + 1
             try:
@@ -206,10 +206,10 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
             except StopIteration:
                 raise
             except Exception as error:
-                failure.hold(error)
+                failure.record(error)
         if failure:
             self._delivered += 1  # the batch is lost in all pipelines, so that they stay in lockstep
-            failure.release()
+            failure.raise_first()
         return outputs
 
     def _output_name(self, index: int) -> str:

@@ -101,7 +101,7 @@ class ResumableIterator:
                     stacklevel=4,
                 )
             return
-        left = self._pipelines[0].left_of_epochs(self._reader_name) if self._reader_name else {}
+        left = self._pipelines[0].remaining_of_epochs(self._reader_name) if self._reader_name else {}
         if left and counters["epochs"]["counts"] != self._epochs.state()["counts"]:
             self._epochs.divide(counters["epochs"], counters["delivered"], left)
         else:

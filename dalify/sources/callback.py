@@ -15,7 +15,7 @@ from typing import Any
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, SourceError
 from dalify.base.source_line import SourceLine
 
-__all__ = ["Callback", "Cycle", "SourceKind", "Walk", "epoch_of", "has_state", "parse_cycle"]
+__all__ = ["Callback", "Cycle", "ItemIterator", "SourceKind", "epoch_of", "has_state", "parse_cycle"]
 
 
 class SourceKind(Enum):
@@ -204,7 +204,7 @@ class Callback:
         return f"Callback({self.kind.value} {self.place})"
 
 
-class Walk:
+class ItemIterator:
     """Takes items from an iterable or generator function and restarts it according to ``cycle``.
 
     Args:

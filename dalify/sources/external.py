@@ -12,7 +12,7 @@ from typing import Any
 
 from dalify.base.errors import ArgumentValueError, CheckpointError, OutputCountError, SourceError
 from dalify.data.sample_info import BatchInfo, SampleInfo
-from dalify.sources.callback import Callback, Cycle, SourceKind, Walk, epoch_of, has_state
+from dalify.sources.callback import Callback, Cycle, ItemIterator, SourceKind, epoch_of, has_state
 
 __all__ = ["ExternalSource", "split_outputs"]
 
@@ -70,7 +70,7 @@ class ExternalSource:
         self.iteration = 0
         self._ended = False
         self._calls = 0  # number of calls of a callable without argument
-        self._walk: Walk | None = None
+        self._iterator: ItemIterator | None = None
 
     @property
     def resumes_exactly(self) -> bool:
@@ -92,7 +92,7 @@ class ExternalSource:
         items: list[Any] = []
         try:
             if self.callback.kind is not SourceKind.CALLABLE:
-                self._begun_walk().take(count, items)
+                self._item_iterator().take(count, items)
             elif self.callback.takes_info:
                 self._call_with_info(count, items.append)
             else:
@@ -120,10 +120,10 @@ class ExternalSource:
         else:
             append(source(BatchInfo(iteration, epoch) if self.batch_info else iteration))
 
-    def _begun_walk(self) -> Walk:
-        if self._walk is None:
-            self._walk = Walk(self.callback, counts_epochs=True)
-        return self._walk
+    def _item_iterator(self) -> ItemIterator:
+        if self._iterator is None:
+            self._iterator = ItemIterator(self.callback, counts_epochs=True)
+        return self._iterator
 
     def reset(self) -> None:
         """Start the next epoch: indices start at 0 again. Iterables continue at their position, as in DALI."""
@@ -139,9 +139,9 @@ class ExternalSource:
         """
         if self.callback.cycle is not Cycle.NO:
             epoch = epoch_of(self.callback.source)
-            if is_next and self._walk is not None and epoch is not None:
+            if is_next and self._iterator is not None and epoch is not None:
                 self.callback.source.set_epoch(epoch + 1)
-            self._walk = None
+            self._iterator = None
         self._begin(self.epoch + is_next)
 
     def _begin(self, epoch: int) -> None:
@@ -151,7 +151,7 @@ class ExternalSource:
 
     def close(self) -> None:
         """Close the iterator of the source, so that a generator's ``finally`` runs now."""
-        self._walk = None
+        self._iterator = None
         self._ended = True
 
     def state(self) -> dict[str, Any]:
@@ -159,22 +159,22 @@ class ExternalSource:
         state: dict[str, Any] = {
             "epoch": self.epoch,
             "iteration": self.iteration,
-            "items": self._calls if self._walk is None else self._walk.taken,
+            "items": self._calls if self._iterator is None else self._iterator.taken,
             "ended": int(self._ended),
         }
         stateful = self._stateful()
         source_epoch = epoch_of(self.callback.source)
         if source_epoch is not None:
             state["source_epoch"] = source_epoch
-        if self._walk is not None and self._walk.is_over:
+        if self._iterator is not None and self._iterator.is_over:
             state["over"] = 1  # a source that saves its position may have restarted already
         elif stateful is not None:
             state["own"] = copy.deepcopy(stateful.state_dict())  # it may return an object that it modifies later
         return state
 
     def _stateful(self) -> Any:
-        if self._walk is not None:
-            return self._walk.stateful
+        if self._iterator is not None:
+            return self._iterator.stateful
         # A callable with an index needs no state; if it is a method of a model, the model must not be copied.
         source = self.callback.source
         return source if has_state(source) and not self.callback.takes_info else None
@@ -200,9 +200,9 @@ class ExternalSource:
         if "source_epoch" in state and epoch_of(self.callback.source) is not None:
             self.callback.source.set_epoch(state["source_epoch"])
         if "over" in state:
-            self._walk = Walk(self.callback, counts_epochs=True)
-            self._walk.end()
-            self._walk.taken = int(state["items"])
+            self._iterator = ItemIterator(self.callback, counts_epochs=True)
+            self._iterator.end()
+            self._iterator.taken = int(state["items"])
         elif "own" in state:
             self._resume(state)
         else:
@@ -217,11 +217,11 @@ class ExternalSource:
             self.callback.source.load_state_dict(own)
             self._calls = items
             return
-        self._walk = Walk(self.callback, counts_epochs=True)
-        if self._walk.stateful is None:
+        self._iterator = ItemIterator(self.callback, counts_epochs=True)
+        if self._iterator.stateful is None:
             raise self._without_state()
-        self._walk.resume(own)
-        self._walk.taken = items
+        self._iterator.resume(own)
+        self._iterator.taken = items
 
     def _without_state(self) -> CheckpointError:
         return CheckpointError(
@@ -230,11 +230,11 @@ class ExternalSource:
         )
 
     @property
-    def spent(self) -> int:
+    def unrepeatable_count(self) -> int:
         """Number of items that were taken and cannot be requested again."""
         if self.callback.can_restart or self._stateful() is not None:
             return 0
-        return self._calls if self._walk is None else self._walk.taken
+        return self._calls if self._iterator is None else self._iterator.taken
 
     def _replay(self, items: int) -> None:
         if items and self.callback.takes_info:
@@ -242,7 +242,7 @@ class ExternalSource:
                 f"the checkpoint was made after {items} items of an iterable source, but {self.callback.place} takes "
                 "the index of the item."
             )
-        spent = self.spent
+        spent = self.unrepeatable_count
         if spent > items:
             raise CheckpointError(
                 f"the source {self.callback.place} has returned {spent} items and cannot go back to the {items} of the "
@@ -251,14 +251,14 @@ class ExternalSource:
                 "a list, a generator function, or a callable that takes the index of the batch.",
             )
         if self.callback.can_restart:
-            self._walk = None
+            self._iterator = None
         for number in range(spent, items):
             try:
                 if self.callback.kind is SourceKind.CALLABLE:
                     self.callback.source()
                     self._calls += 1
                 else:
-                    self._begun_walk().take(1, [])
+                    self._item_iterator().take(1, [])
             except StopIteration:
                 raise CheckpointError(
                     f"the checkpoint was made after {items} items of the source {self.callback.place}, "

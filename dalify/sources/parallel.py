@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, WorkerError
 from dalify.base.interrupts import deferred_interrupts
 from dalify.sources.callback import Callback, Cycle, SourceKind
-from dalify.sources.shared_memory import Lease, Slot, array_in
+from dalify.sources.shared_memory import Slot, SlotReference, array_in
 from dalify.sources.source_worker import (
     IN_PLACE,
     Chunk,
@@ -27,32 +27,32 @@ from dalify.sources.source_worker import (
     SourceSettings,
     uniform_starts,
 )
-from dalify.sources.worker_death import Death
+from dalify.sources.worker_death import WorkerDeath
 from dalify.sources.worker_pool import WorkerPool
 from dalify.sources.worker_process import Failure, error_of
 
 __all__ = ["ParallelSource"]
 
-# Number of batches that consumers may hold without a copy, in addition to those in flight.
-_LENT_SLOTS = 4
+# Number of batches that consumers may hold without a copy, in addition to those in progress.
+_SLOTS_IN_USE = 4
 # Chunks of a batch per worker: more than one, so that a worker that finishes early takes another.
 _CHUNKS_PER_WORKER = 2
 
 
-class _Flight:
-    """A batch in flight."""
+class _PendingBatch:
+    """A batch in progress."""
 
     def __init__(self, slot: int, chunks: int, generation: int, expected: Expected) -> None:
         self.slot = slot
         self.outcomes: list[SourceOutcome] = [SourceOutcome()] * chunks
         self.missing = chunks
-        self.death: Death | None = None  # of a worker while it processed a chunk of the batch
+        self.death: WorkerDeath | None = None  # of a worker while it processed a chunk of the batch
         self.is_dropped = False
         self.generation = generation
         self.expected = expected
 
     @property
-    def is_settled(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether its data or its error is complete: the other chunks of a lost batch are not awaited."""
         return not self.missing or self.death is not None
 
@@ -125,16 +125,16 @@ class ParallelSource:
         self._ended = False
         self._taken = 0
         self._items_per_batch = 1 if batch else batch_size
-        self._walked_items = 0  # items of an iterable up to the last received or lost batch
+        self._iterated_items = 0  # items of an iterable up to the last received or lost batch
         self._generation = 0
         self._scheduled = 0
-        self._flights: deque[_Flight] = deque()
-        self._by_slot: dict[int, _Flight] = {}
+        self._pending: deque[_PendingBatch] = deque()
+        self._by_slot: dict[int, _PendingBatch] = {}
         self._expected: Expected = ()
         pieces = 1 if batch or not self._is_callable else min(batch_size, pool.num_workers * _CHUNKS_PER_WORKER)
         edges = np.linspace(0, batch_size, pieces + 1).astype(int).tolist()
         self._chunks = [(first, stop - first) for first, stop in pairwise(edges)]
-        self._slots = [Slot(pieces) for _ in range(prefetch_queue_depth + _LENT_SLOTS)]
+        self._slots = [Slot(pieces) for _ in range(prefetch_queue_depth + _SLOTS_IN_USE)]
         self._free: deque[int] = deque(range(len(self._slots)))
         self._number = pool.register(self)
 
@@ -162,7 +162,7 @@ class ParallelSource:
             self.batch_info,
             self.batch_size,
             self._slots,
-            self._walked_items,
+            self._iterated_items,
             self._generation,
         )
 
@@ -172,52 +172,52 @@ class ParallelSource:
             self._prefetch()
 
     def _prefetch(self) -> None:
-        while len(self._flights) < self.prefetch_queue_depth and self._free:
+        while len(self._pending) < self.prefetch_queue_depth and self._free:
             slot = self._free.popleft()
-            flight = _Flight(slot, len(self._chunks), self._generation, self._expected)
+            pending = _PendingBatch(slot, len(self._chunks), self._generation, self._expected)
             self._slots[slot].write_header(pickle.dumps(self._expected))
-            self._by_slot[slot] = flight
-            self._flights.append(flight)
+            self._by_slot[slot] = pending
+            self._pending.append(pending)
             worker = None if self._is_callable else self._number
             for number, (first, count) in enumerate(self._chunks):
                 chunk = Chunk(slot, number, first, count, self._scheduled, self.epoch)
-                self._pool.submit(self._number, self._generation, chunk, (flight, number), worker)
+                self._pool.submit(self._number, self._generation, chunk, (pending, number), worker)
             self._scheduled += 1
 
-    def is_wanted(self, token: tuple[_Flight, int]) -> bool:
+    def is_wanted(self, token: tuple[_PendingBatch, int]) -> bool:
         """Every chunk is wanted, because the slot of its batch is released with it; see ``Receiver``."""
         return True
 
-    def receive(self, token: tuple[_Flight, int], outcome: SourceOutcome | Failure | None) -> None:
+    def receive(self, token: tuple[_PendingBatch, int], outcome: SourceOutcome | Failure | None) -> None:
         """Receive the outcome of a chunk; see ``Receiver``."""
-        flight, number = token
+        pending, number = token
         if not isinstance(outcome, SourceOutcome):
-            outcome = SourceOutcome(failure=outcome, taken=self._walked_items + self._items_per_batch)
-        if flight.generation == self._generation:
-            self._walked_items = outcome.taken
-        flight.outcomes[number] = outcome
-        self._settle(flight)
+            outcome = SourceOutcome(failure=outcome, taken=self._iterated_items + self._items_per_batch)
+        if pending.generation == self._generation:
+            self._iterated_items = outcome.taken
+        pending.outcomes[number] = outcome
+        self._chunk_done(pending)
 
-    def lose(self, token: tuple[_Flight, int], death: Death) -> None:
+    def task_lost(self, token: tuple[_PendingBatch, int], death: WorkerDeath) -> None:
         """Record that a worker died while it processed a chunk; see ``Receiver``."""
-        flight, _ = token
-        if flight.generation == self._generation:
-            self._walked_items += self._items_per_batch
-        flight.death = death
-        self._settle(flight)
+        pending, _ = token
+        if pending.generation == self._generation:
+            self._iterated_items += self._items_per_batch
+        pending.death = death
+        self._chunk_done(pending)
 
-    def _settle(self, flight: _Flight) -> None:
-        flight.missing -= 1
-        if not flight.missing:
-            del self._by_slot[flight.slot]
-            if flight.is_dropped:
-                self._free.appendleft(flight.slot)
+    def _chunk_done(self, pending: _PendingBatch) -> None:
+        pending.missing -= 1
+        if not pending.missing:
+            del self._by_slot[pending.slot]
+            if pending.is_dropped:
+                self._free.appendleft(pending.slot)
 
-    def _drop(self, flight: _Flight) -> None:
+    def _drop(self, pending: _PendingBatch) -> None:
         """Drop a batch; its slot is free once no worker writes into it."""
-        flight.is_dropped = True
-        if not flight.missing:
-            self._free.appendleft(flight.slot)
+        pending.is_dropped = True
+        if not pending.missing:
+            self._free.appendleft(pending.slot)
 
     def next_batch(self) -> list[Any]:
         """Return the next batch: for each output one array ``[N, ...]``, or a list of one array per sample.
@@ -235,35 +235,35 @@ class ParallelSource:
         if self._ended:
             raise StopIteration
         self.prefetch()
-        while not self._flights:  # all slots contain batches of an abandoned epoch
+        while not self._pending:  # all slots contain batches of an abandoned epoch
             self._pool.collect(lambda: bool(self._free))
             self.prefetch()
-        flight = self._flights[0]
-        while not flight.is_settled:
-            self._pool.collect(lambda: flight.is_settled)
-        self._flights.popleft()
+        pending = self._pending[0]
+        while not pending.is_complete:
+            self._pool.collect(lambda: pending.is_complete)
+        self._pending.popleft()
         self.iteration += 1
         try:
-            self._check(flight)
+            self._check(pending)
         except BaseException:
-            self._drop(flight)
+            self._drop(pending)
             raise
-        lent = len(self._slots) - len(self._free) - len(self._by_slot) - sum(not f.missing for f in self._flights)
-        memory = Lease(self._free, flight.slot, self._slots[flight.slot]).memory()
-        outputs = self._assembled(memory, flight)
-        if lent > _LENT_SLOTS:
+        in_use = len(self._slots) - len(self._free) - len(self._by_slot) - sum(not f.missing for f in self._pending)
+        memory = SlotReference(self._free, pending.slot, self._slots[pending.slot]).memory()
+        outputs = self._assembled(memory, pending)
+        if in_use > _SLOTS_IN_USE:
             outputs = [
                 each.copy() if isinstance(each, np.ndarray) else [one.copy() for one in each] for each in outputs
             ]
         self.prefetch()
         return outputs
 
-    def _check(self, flight: _Flight) -> None:
+    def _check(self, pending: _PendingBatch) -> None:
         """Raise the first error or end of data of a batch."""
-        if flight.death is not None:
+        if pending.death is not None:
             self._taken += self._items_per_batch
-            raise self._error_of_death(flight.death)
-        for outcome in flight.outcomes:
+            raise self._error_of_death(pending.death)
+        for outcome in pending.outcomes:
             self._taken = outcome.taken
             if outcome.ended:
                 self._ended = True
@@ -271,20 +271,20 @@ class ParallelSource:
             if outcome.failure is not None:
                 raise error_of(outcome.failure, f"the source {self.callback.name}", self.callback.line)
 
-    def _error_of_death(self, death: Death) -> WorkerError:
+    def _error_of_death(self, death: WorkerDeath) -> WorkerError:
         thing = f"batch {self.iteration - 1} of epoch {self.epoch}"
         if not self.batch and death.call is not None and death.call >= 0:
             thing = f"sample {death.call} of {thing}"
         callback = self.callback
         return death.error(f"the source {callback.name}", thing, callback.line, "fn.external_source")
 
-    def _assembled(self, memory: NDArray[np.uint8], flight: _Flight) -> list[Any]:
-        starts = uniform_starts(flight.expected, self.batch_size)
+    def _assembled(self, memory: NDArray[np.uint8], pending: _PendingBatch) -> list[Any]:
+        starts = uniform_starts(pending.expected, self.batch_size)
         outputs: list[Any] = []
         expected: list[tuple[str, tuple[int, ...]] | None] = []
-        columns = zip(*(outcome.outputs or () for outcome in flight.outcomes), strict=True)
+        columns = zip(*(outcome.outputs or () for outcome in pending.outcomes), strict=True)
         for index, parts in enumerate(columns):
-            form = flight.expected[index] if index < len(flight.expected) else None
+            form = pending.expected[index] if index < len(pending.expected) else None
             whole = None if form is None else array_in(memory, starts[index], form[0], (self.batch_size, *form[1]))
             if whole is not None and parts.count(IN_PLACE) == len(parts):
                 output: Any = whole
@@ -323,22 +323,22 @@ class ParallelSource:
         self.iteration = 0
         self.epoch = epoch
         if self._is_callable:
-            self._drop_flights()
+            self._drop_pending()
 
     def restart(self, is_next: bool = True) -> None:
         """Restart at the first item, in the middle of an epoch; see ``ExternalSource.restart``."""
         if self.callback.cycle is not Cycle.NO:
-            self._drop_flights()  # a worker that sees a new generation restarts its iteration
-            self._taken = self._walked_items = 0
+            self._drop_pending()  # a worker that sees a new generation restarts its iteration
+            self._taken = self._iterated_items = 0
         self._begin(self.epoch + is_next)
 
-    def _drop_flights(self) -> None:
-        # Batches in flight are dropped. Their slots are released with their results.
+    def _drop_pending(self) -> None:
+        # Batches in progress are dropped. Their slots are released with their results.
         self._generation += 1
         self._pool.skip_before(self._number, self._generation)
-        for flight in self._flights:
-            self._drop(flight)
-        self._flights.clear()
+        for pending in self._pending:
+            self._drop(pending)
+        self._pending.clear()
         self._scheduled = 0
 
     def close(self) -> None:
@@ -372,9 +372,9 @@ class ParallelSource:
                 hint="Restore before the first batch.",
             )
         self.epoch, self.iteration, self._ended = int(state["epoch"]), int(state["iteration"]), bool(state["ended"])
-        self._walked_items = self._taken = int(state["items"])
+        self._iterated_items = self._taken = int(state["items"])
         if self._is_callable:
-            self._drop_flights()
+            self._drop_pending()
             self._scheduled = self.iteration
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import is_loaded, torch
 from dalify.sources.permutation import mixed_key
-from dalify.sources.worker_death import Death
+from dalify.sources.worker_death import WorkerDeath
 from dalify.sources.worker_pool import WorkerPool
 from dalify.sources.worker_process import Calls, Failure, Task, error_of, failure_of, trace_of
 
@@ -122,7 +122,7 @@ class ReaderProcesses:
             else:
                 token.set_result(outcome)
 
-    def lose(self, token: Future[Any], death: Death) -> None:
+    def task_lost(self, token: Future[Any], death: WorkerDeath) -> None:
         """Record that a process died while it read a sample; see ``Receiver``."""
         with suppress(InvalidStateError):
             token.set_exception(death.error("the data set", "a sample", None, self._operator))

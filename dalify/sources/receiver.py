@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from dalify.sources.worker_death import Death
-from dalify.sources.worker_process import WorkMaker
+from dalify.sources.worker_death import WorkerDeath
+from dalify.sources.worker_process import TaskRunnerFactory
 
 __all__ = ["Receiver"]
 
@@ -13,7 +13,7 @@ __all__ = ["Receiver"]
 class Receiver(Protocol):
     """The owner of tasks of the workers."""
 
-    def maker(self) -> WorkMaker:
+    def maker(self) -> TaskRunnerFactory:
         """Return the work for a worker process that is started now."""
         ...
 
@@ -30,7 +30,7 @@ class Receiver(Protocol):
         """
         ...
 
-    def lose(self, token: Any, death: Death) -> None:
+    def task_lost(self, token: Any, death: WorkerDeath) -> None:
         """Record that a task is lost because its worker died.
 
         Args:

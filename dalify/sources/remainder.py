@@ -72,7 +72,7 @@ def _short(values: Sequence[int]) -> int | tuple[int, ...]:
     return values[0] if len(set(values)) == 1 else tuple(values)
 
 
-class _Alike:
+class _EqualWindows:
     """What is left of windows of which equally much was read: again windows of one size, by formula.
 
     Args:
@@ -115,10 +115,10 @@ class _Listed:
         return self._starts[windows] + positions - before[windows], windows
 
 
-def _windows(size: int, split: Split) -> _Alike | _Listed:
+def _windows(size: int, split: Split) -> _EqualWindows | _Listed:
     count, read = split.count, split.positions
     if isinstance(read, int) and read <= size // count and (size + 1) * count <= _MAX_PRODUCT:
-        return _Alike(size, count, read)
+        return _EqualWindows(size, count, read)
     return _Listed(size, count, np.full(count, read, np.int64))
 
 
@@ -134,7 +134,7 @@ class Remainder:
     def __init__(self, size: int, splits: Sequence[Split]) -> None:
         self.splits = tuple(splits)
         self._size = size
-        self._windows: list[_Alike | _Listed] = []
+        self._windows: list[_EqualWindows | _Listed] = []
         self.length = size
         for split in self.splits:
             self._windows.append(_windows(self.length, split))

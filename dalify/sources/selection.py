@@ -61,14 +61,14 @@ class Weighted:
             raise ArgumentValueError("weights must be finite and not negative, and not all 0.")
         size = _checked_size(self.num_samples, len(index))
         if self.replacement:
-            return _Drawn(size, np.cumsum(weights) / weights.sum(), self.seed)
+            return _WithReplacement(size, np.cumsum(weights) / weights.sum(), self.seed)
         possible = int(np.count_nonzero(weights))
         if size > possible:
             raise ArgumentValueError(
                 f"{size} samples cannot be drawn without replacement from {possible} entries with positive weights.",
                 hint="Use a smaller num_samples, or replacement=True.",
             )
-        return _DrawnOnce(size, weights, self.seed)
+        return _WithoutReplacement(size, weights, self.seed)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -217,7 +217,7 @@ class _Listed(_Bound):
         return self._indices[positions]
 
 
-class _Drawn(_Bound):
+class _WithReplacement(_Bound):
     def __init__(self, size: int, shares: NDArray[np.float64], seed: int) -> None:
         super().__init__(size)
         self._shares = shares
@@ -229,7 +229,7 @@ class _Drawn(_Bound):
         return np.minimum(found, len(self._shares) - 1)  # the last cumulative share may be rounded to below 1
 
 
-class _DrawnOnce(_Bound):
+class _WithoutReplacement(_Bound):
     """One order for each epoch: Efraimidis and Spirakis, Weighted random sampling with a reservoir, 2006."""
 
     def __init__(self, size: int, weights: NDArray[np.float64], seed: int) -> None:

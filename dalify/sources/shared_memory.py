@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import WorkerError
 from dalify.base.interrupts import CallAtEnd
 
-__all__ = ["Lease", "Slot", "aligned", "array_in"]
+__all__ = ["Slot", "SlotReference", "aligned", "array_in"]
 
 # Address space is the only cost; the result of one worker for one batch is always below 4 GiB.
 REGION_BYTES = 1 << 32
@@ -141,13 +141,13 @@ def _received(chunks: int, file: Any) -> Slot:
     return Slot(chunks, file.detach())
 
 
-class Lease(CallAtEnd):
+class SlotReference(CallAtEnd):
     """Reserves a slot while an array views it; releases the slot when it is destroyed."""
 
     __array_interface__: dict[str, Any]
     _memory: NDArray[np.uint8]
 
-    def __new__(cls, free: deque[int], number: int, slot: Slot) -> Lease:
+    def __new__(cls, free: deque[int], number: int, slot: Slot) -> SlotReference:
         """Reserve a slot.
 
         Args:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import DalifyError, SourceError
 from dalify.data.batch import Batch
 from dalify.data.sample_info import BatchInfo, SampleInfo
-from dalify.sources.callback import Callback, SourceKind, Walk
+from dalify.sources.callback import Callback, ItemIterator, SourceKind
 from dalify.sources.convert import to_batch
 from dalify.sources.external import split_outputs
 from dalify.sources.shared_memory import Slot, aligned
@@ -22,7 +22,7 @@ from dalify.sources.worker_process import Calls, Failure, Task, failure_of, trac
 __all__ = ["IN_PLACE", "Chunk", "Expected", "Piece", "SourceOutcome", "SourceSettings", "uniform_starts"]
 
 # Frames of these files start every traceback and are not useful to the user.
-_OWN_FILES = (Walk.take.__code__.co_filename, __file__)
+_OWN_FILES = (ItemIterator.take.__code__.co_filename, __file__)
 
 # Dtype and shape of the samples of an output that is expected to be uniform; None otherwise.
 Expected = tuple[tuple[str, tuple[int, ...]] | None, ...]
@@ -128,7 +128,7 @@ class _Source:
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
         self._callback: Callback | None = None
-        self._walk: Walk | None = None
+        self._iterator: ItemIterator | None = None
         self._skipped_items = settings.skipped_items
         self._generation = settings.generation
 
@@ -137,7 +137,7 @@ class _Source:
         source = settings.source if settings.load is None else settings.load(settings.source)
         callback = Callback(source, settings.cycle)
         if callback.kind is not SourceKind.CALLABLE:
-            self._walk = Walk(callback)
+            self._iterator = ItemIterator(callback)
         return callback
 
     def run(self, task: Task, calls: Calls) -> SourceOutcome:
@@ -148,8 +148,8 @@ class _Source:
         try:
             if self._callback is None:
                 self._callback = self._begin()
-            if self._walk is not None and task.generation > self._generation:
-                self._walk = Walk(self._callback)
+            if self._iterator is not None and task.generation > self._generation:
+                self._iterator = ItemIterator(self._callback)
                 self._skipped_items = 0
             self._generation = task.generation
             try:
@@ -175,19 +175,19 @@ class _Source:
         return SourceOutcome(outputs, taken=self._taken())
 
     def _taken(self) -> int:
-        return 0 if self._walk is None else self._walk.taken
+        return 0 if self._iterator is None else self._iterator.taken
 
     def _ask(self, callback: Callback, chunk: Chunk, items: list[Any], calls: Calls) -> None:
         settings = self._settings
-        if self._walk is not None:
+        if self._iterator is not None:
             try:
                 while self._skipped_items:
                     calls.begin(-1)
-                    self._walk.take(1, [])
+                    self._iterator.take(1, [])
                     self._skipped_items -= 1
                 for index in range(1 if settings.batch else chunk.size):
                     calls.begin(index)
-                    self._walk.take(1, items)
+                    self._iterator.take(1, items)
             except StopIteration:
                 self._skipped_items = 0
                 raise

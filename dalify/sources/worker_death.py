@@ -9,10 +9,10 @@ from typing import NamedTuple
 from dalify.base.errors import WorkerError
 from dalify.base.source_line import SourceLine
 
-__all__ = ["Death"]
+__all__ = ["WorkerDeath"]
 
 
-class Death(NamedTuple):
+class WorkerDeath(NamedTuple):
     """How a worker process ended.
 
     Attributes:

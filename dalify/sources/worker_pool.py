@@ -30,7 +30,7 @@ from dalify.base.interrupts import deferred_interrupts, was_interrupted
 from dalify.sources.pickling import CallbackPickler
 from dalify.sources.receiver import Receiver
 from dalify.sources.shared_memory import Slot
-from dalify.sources.worker_death import Death
+from dalify.sources.worker_death import WorkerDeath
 from dalify.sources.worker_process import READING, STARTING, Result, Task, progress_in, run_worker
 
 __all__ = ["WorkerPool"]
@@ -185,7 +185,7 @@ class WorkerPool:
                 for number in range(self.num_workers):
                     self._workers.append(self._started_worker(number))
             except BaseException as error:
-                self._shut()
+                self._discard_tasks()
                 if isinstance(error, OSError):
                     raise WorkerError(f"a worker process cannot be started: {error}.") from error
                 raise
@@ -198,7 +198,7 @@ class WorkerPool:
         os.set_blocking(own_out.fileno(), False)
         self._progress[number] = STARTING, -1
         makers = [receiver.maker() for receiver in self._receivers]
-        # Known before the fork, so that the child closes its copies of this end: see _disown.
+        # Known before the fork, so that the child closes its copies of this end: see _close_in_child.
         self._pending = (own_tasks, results, life)
         process = context.Process(
             target=run_worker,
@@ -261,9 +261,9 @@ class WorkerPool:
             task = Task(self._next_number, receiver, generation, details)
             self._next_number += 1
             self._waiting.append(_Job(task, None if worker is None else worker % self.num_workers, token))
-            self._give_out()
+            self._assign_tasks()
 
-    def _give_out(self) -> None:
+    def _assign_tasks(self) -> None:
         if self._waiting or self._out:
             self._replace_missing()
         while self._waiting and len(self._out) < self._most_tasks_out:
@@ -289,9 +289,9 @@ class WorkerPool:
                 try:
                     self._workers[number] = self._started_worker(number)
                 except OSError as error:  # no process, file or memory left
-                    self._take_back(self._reclaimed())
+                    self._take_back(self._unstarted_jobs())
                     if self._waiting:
-                        self._lose(self._waiting.popleft(), Death(0, None, None, reason=str(error)))
+                        self._report_lost(self._waiting.popleft(), WorkerDeath(0, None, None, reason=str(error)))
                     return
 
     def skip_before(self, receiver: int, generation: int) -> None:
@@ -330,9 +330,9 @@ class WorkerPool:
                 if not got_results or any(end in ready for end in ends):
                     for worker in workers:
                         if worker.has_ended:
-                            self._bury(worker)
+                            self._remove_dead(worker)
                 with self._submitting:
-                    self._give_out()
+                    self._assign_tasks()
 
     def _end_overdue(self, workers: list[_Worker]) -> None:
         """End workers that are at one call for so long that they can be stopped only, for instance by SIGSTOP."""
@@ -363,32 +363,32 @@ class WorkerPool:
             while worker.results.poll() and self._take_result(worker):
                 pass
 
-    def _lose(self, job: _Job, death: Death) -> None:
-        self._receivers[job.task.receiver].lose(job.token, death)
+    def _report_lost(self, job: _Job, death: WorkerDeath) -> None:
+        self._receivers[job.task.receiver].task_lost(job.token, death)
 
-    def _bury(self, worker: _Worker) -> None:
+    def _remove_dead(self, worker: _Worker) -> None:
         """Remove a dead worker. Its current task is lost; its other tasks are submitted again."""
-        self._end_orphan(worker)
+        self._terminate_orphan(worker)
         self._take_results(worker)
         worker.process.join(_TERMINATION_S)  # a fork server reaps a process before it tells the exit code
         with self._submitting:
             state, call = self._progress[worker.number].tolist()
             code: int | None = worker.process.exitcode
             timeout_s = self._timeout_s if code == -signal.SIGALRM or worker.is_overdue else None
-            death = Death(worker.process_id, code, None if state == STARTING else call, timeout_s)
+            death = WorkerDeath(worker.process_id, code, None if state == STARTING else call, timeout_s)
             self._workers[worker.number] = None
             worker.close()
             lost = self._out.pop(state, None)
             again = [job for job in self._out.values() if job.worker == worker.number]
             if state == READING or (state == STARTING and not again):
-                again += self._reclaimed()
+                again += self._unstarted_jobs()
             self._take_back(again)
             if state == STARTING and self._waiting:  # avoid restarting it forever
                 lost = self._waiting.popleft()
             if lost is not None:
-                self._lose(lost, death)
+                self._report_lost(lost, death)
 
-    def _end_orphan(self, worker: _Worker) -> None:
+    def _terminate_orphan(self, worker: _Worker) -> None:
         """End a worker whose fork server was killed: it is still running, although multiprocessing assumes its end."""
         if self.start_method == "forkserver" and worker.process.exitcode == _NO_EXIT_CODE:
             with suppress(ProcessLookupError, PermissionError):
@@ -402,7 +402,7 @@ class WorkerPool:
             del self._out[job.task.number]
         self._waiting.extendleft(reversed(jobs))
 
-    def _reclaimed(self) -> list[_Job]:
+    def _unstarted_jobs(self) -> list[_Job]:
         """Take back the shared tasks that no worker has started: those in the pipe, and those lost with a worker.
 
         A worker that was killed between taking a task and recording it leaves no trace of it, so these are the tasks
@@ -429,11 +429,11 @@ class WorkerPool:
         with suppress(OSError):
             self._wake_in.send_bytes(b"")  # a thread that waits for results releases the lock
         with self._collecting, self._submitting:
-            self._shut()
+            self._discard_tasks()
             self._wake_in.close()
             self._wake_out.close()
 
-    def _shut(self) -> None:
+    def _discard_tasks(self) -> None:
         self._waiting.clear()
         self._out.clear()
         _end(self._workers, self._owner)
@@ -446,7 +446,7 @@ class WorkerPool:
             self._control.close()
             self._control = None
 
-    def _disown(self) -> None:
+    def _close_in_child(self) -> None:
         """In a forked process: close this end of the pipes, so that the workers detect the end of their parent."""
         self._collecting, self._submitting = threading.RLock(), threading.RLock()  # the fork may copy them locked
         workers = [worker for worker in self._workers if worker is not None]
@@ -501,9 +501,9 @@ def _end(workers: list[_Worker | None], owner: Owner) -> None:
 _POOLS: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 
 
-def _disown_all() -> None:
+def _close_all_in_child() -> None:
     for pool in list(_POOLS):
-        pool._disown()
+        pool._close_in_child()
 
 
-at_fork(_disown_all)
+at_fork(_close_all_in_child)

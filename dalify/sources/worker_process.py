@@ -34,8 +34,8 @@ __all__ = [
     "Failure",
     "Result",
     "Task",
-    "Work",
-    "WorkMaker",
+    "TaskRunner",
+    "TaskRunnerFactory",
     "error_of",
     "failure_of",
     "progress_in",
@@ -112,7 +112,7 @@ class Result(NamedTuple):
 
     Attributes:
         number: number of the task.
-        outcome: result of ``Work.run``; None for a task that was skipped; a ``Failure`` if the result cannot be sent.
+        outcome: result of ``TaskRunner.run``; None for a skipped task; a ``Failure`` if the result cannot be sent.
     """
 
     number: int
@@ -144,7 +144,7 @@ class Calls:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-class Work(Protocol):
+class TaskRunner(Protocol):
     """Executes the tasks of one receiver in a worker process."""
 
     def run(self, task: Task, calls: Calls) -> Any:
@@ -152,10 +152,10 @@ class Work(Protocol):
         ...
 
 
-class WorkMaker(Protocol):
-    """Is sent to a worker process and creates a ``Work`` there."""
+class TaskRunnerFactory(Protocol):
+    """Is sent to a worker process and creates a ``TaskRunner`` there."""
 
-    def make(self) -> Work:
+    def make(self) -> TaskRunner:
         """Return the work. User objects are unpickled with the first task, so that errors belong to a batch."""
         ...
 
@@ -178,7 +178,7 @@ def progress_in(control: Slot, receivers: int, workers: int) -> tuple[NDArray[An
 
 def run_worker(
     number: int,
-    makers: list[WorkMaker],
+    makers: list[TaskRunnerFactory],
     shared_tasks: Connection,
     own_tasks: Connection,
     results: Connection,

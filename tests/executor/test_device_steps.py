@@ -14,7 +14,7 @@ from dalify.base import optional
 from dalify.base.errors import DeviceError
 from dalify.data import Batch, array_dtype
 from dalify.data.batch import places_in_block
-from dalify.executor.device_steps import PendingCopies, TransferStep, device_stream, hand_over, share_fed
+from dalify.executor.device_steps import PendingCopies, TransferStep, device_stream, share_fed, synchronize_consumer
 from dalify.executor.frame import Frame
 
 
@@ -60,7 +60,9 @@ def current(monkeypatch: pytest.MonkeyPatch) -> Stream:
 
 def test_memory_of_results_waits_for_the_stream_of_the_caller(current: Stream) -> None:
     tensors = [Tensor(), Tensor(), Tensor()]
-    hand_over([Batch(tensors[0], device="gpu"), None, Batch(None, tensors[1:], device="gpu")], "event", "cuda:0")
+    synchronize_consumer(
+        [Batch(tensors[0], device="gpu"), None, Batch(None, tensors[1:], device="gpu")], "event", "cuda:0"
+    )
     assert current.waits == ["event"]
     assert [tensor.streams for tensor in tensors] == [[current]] * 3
 

@@ -98,7 +98,7 @@ def test_work_waits_for_a_fork(gate: Any) -> None:
         time.sleep(0.1)
         order.append("fork")
     finally:
-        fork_gate._go_on()
+        fork_gate._continue_in_parent()
     thread.join(LIMIT_S)
     assert order == ["fork", "work"]
 

@@ -11,12 +11,18 @@ import numpy as np
 import pytest
 
 from dalify import Pipeline, fn, pipeline_def, types
-from dalify.base.errors import ArgumentValueError, DalifyError, LimitError, ShapeError
+from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, LimitError, ShapeError
 from tests.passes.test_push_crop_into_resize import names_in
 
 BATCH_SIZE = 24
 BAD = 17  # position of the bad sample in the batch
-JOINED = {"_random_resized_crop_normalize", "_resize_crop_mirror_normalize", "_decode_for_crop", "_decode_for_resize"}
+JOINED = {
+    "_crop_resize",
+    "_decode_for_crop",
+    "_decode_for_resize",
+    "_random_resized_crop_normalize",
+    "_resize_crop_mirror_normalize",
+}
 
 
 def varying(good: Any, bad: Any) -> Any:
@@ -122,6 +128,33 @@ def test_the_call_with_the_wrong_argument_is_named(
     sample: int | None,
 ) -> None:
     check(joined_pipeline(device, images, resize, normalize), kind, operator, sample)
+
+
+def cropped(image: Any) -> Any:
+    return fn.crop(image, crop=[30, 30])
+
+
+def cropped_to_varying_sizes(image: Any) -> Any:
+    return fn.crop(image, crop_h=varying(20, 60), crop_w=20)
+
+
+def cropped_at_varying_positions(image: Any) -> Any:
+    return fn.crop(image, crop=[30, 30], crop_pos_x=varying(0.5, np.nan))
+
+
+@pytest.mark.parametrize(
+    ("crop", "resize", "kind", "operator"),
+    [
+        (cropped_to_varying_sizes, resized, IndexingError, "fn.crop"),
+        (cropped_at_varying_positions, resized, ArgumentValueError, "fn.crop"),
+        (cropped, resized_to_nan, ArgumentValueError, "fn.resize"),
+        (cropped, resized_to_huge, LimitError, "fn.resize"),
+    ],
+)
+def test_crop_and_resize_have_their_own_errors(
+    crop: Callable[[Any], Any], resize: Callable[[Any], Any], kind: type[DalifyError], operator: str
+) -> None:
+    check(joined_pipeline("cpu", arrays, crop, resize), kind, operator, BAD)
 
 
 @pytest.mark.parametrize("resize", [cropped_beyond, cropped_at_nan])

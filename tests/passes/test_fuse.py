@@ -152,3 +152,62 @@ def test_the_wrong_number_of_means_is_an_error_of_the_normalization(photo_folder
     with pytest.raises(ShapeError, match=r"mean must be one number or one for each of the 3 channels; got 2") as caught:
         pipe.run()
     assert caught.value.operator == "fn.crop_mirror_normalize"
+
+
+def windows(
+    layout: str, dtype: type[np.generic], resize: Callable[[Any], Any], *after: Callable[[Any], Any]
+) -> Pipeline:
+    extents = {"D": 9, "F": 3, "H": 21, "W": 26}
+    random = np.random.default_rng(7)
+    samples = [
+        random.integers(0, 255, [n if axis == "C" else extents[axis] + n for axis in layout]).astype(dtype)
+        for n in (1, 3, 2, 4, 3, 5)
+    ]
+
+    @pipeline_def(batch_size=len(samples), num_threads=2, seed=5)
+    def pipeline() -> Any:
+        x = fn.external_source(source=lambda: samples, layout=layout, ndim=len(layout))
+        place = {f"crop_pos_{axis}": fn.random.uniform(range=[0.0, 1.0]) for axis in "xyz"}
+        result = resize(fn.crop(x, crop=[7, 16, 17] if "D" in layout else [16, 17], **place))
+        for step in after:
+            result = step(result)
+        return result
+
+    return pipeline()
+
+
+@pytest.mark.parametrize("layout", ["HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int16])
+@pytest.mark.parametrize(
+    "resize",
+    [
+        lambda x: fn.resize(x, size=11),
+        lambda x: fn.resize(x, resize_x=30, interp_type=types.INTERP_CUBIC, dtype=types.FLOAT),
+        lambda x: fn.resize(x, resize_y=-9, mode="stretch"),  # no axis but one changes
+        lambda x: fn.resize(x, size=11, interp_type=types.INTERP_NN),
+        lambda x: fn.resize(x, resize_shorter=fn.random.uniform(range=[5, 30])),
+    ],
+)
+def test_a_window_is_resized_without_a_copy(
+    monkeypatch: pytest.MonkeyPatch, layout: str, dtype: type[np.generic], resize: Callable[[Any], Any]
+) -> None:
+    merged = windows(layout, dtype, resize)
+    assert "_crop_resize" in names_in(merged)
+    assert not names_in(merged) & {"crop", "resize"}
+    with monkeypatch.context() as patch:
+        patch.setattr(passes, "PASSES", tuple(item for item in passes.PASSES if item[0] is not passes.fuse))
+        separate = windows(layout, dtype, resize)
+        assert {"crop", "resize"} <= names_in(separate)
+    for _ in range(2):
+        for found, wanted in zip(merged.run()[0], separate.run()[0], strict=True):
+            np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
+
+
+def test_each_operator_is_joined_with_one_other() -> None:
+    def normalize(image: Any) -> Any:
+        return fn.crop_mirror_normalize(image, mean=[1.0], std=[2.0])
+
+    pipe = windows("HWC", np.uint8, lambda x: fn.resize(x, size=11), normalize)
+    assert len(names_in(pipe) & {"_crop_resize", "_resize_crop_mirror_normalize"}) == 1
+    assert pipe.explain().count("run as one operator") == 1
+    pipe.run()

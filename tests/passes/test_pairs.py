@@ -17,6 +17,7 @@ DECLARED = [(name, pair) for name in catalog.names() for pair in catalog.find(na
 
 def test_declared_pairs_exist() -> None:
     assert {(name, *key) for name, (key, _) in DECLARED} == {
+        ("crop", "resize", "merges"),
         ("resize", "crop_mirror_normalize", "moves"),
         ("resize", "crop_mirror_normalize", "merges"),
         ("resize_crop_mirror", "crop_mirror_normalize", "merges"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dalify.base.errors import WorkerError
-from dalify.sources.shared_memory import REGION_BYTES, Lease, Slot, aligned
+from dalify.sources.shared_memory import REGION_BYTES, Slot, SlotReference, aligned
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="slots need Linux or macOS")
 
@@ -42,7 +42,7 @@ def test_results_must_fit_their_region():
 
 def test_a_lease_ends_with_the_last_view():
     slot, free = Slot(0), deque()
-    memory = Lease(free, 7, slot).memory()
+    memory = SlotReference(free, 7, slot).memory()
     view = memory[10:20].view(np.uint16)[1:]
     del memory
     gc.collect()
@@ -55,7 +55,7 @@ def test_a_lease_ends_with_the_last_view():
 
 def test_views_outlive_the_slot():
     slot, free = Slot(0), deque()
-    view = Lease(free, 0, slot).memory()[:100]
+    view = SlotReference(free, 0, slot).memory()[:100]
     view[:] = 9
     slot.close()
     del slot

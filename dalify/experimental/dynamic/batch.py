@@ -49,7 +49,7 @@ class Batch(Arithmetic):
         invocation_result: Any = None,
         copy: bool = False,
     ) -> None:
-        self.hold(*constructor_data(samples_of, tensors, dtype, device, layout, copy))
+        self.set_data(*constructor_data(samples_of, tensors, dtype, device, layout, copy))
 
     @staticmethod
     def broadcast(sample: Any, batch_size: int, device: Any = None, dtype: Any = None) -> Batch:

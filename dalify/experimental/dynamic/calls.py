@@ -26,7 +26,7 @@ from dalify.experimental.dynamic.modes import EvalMode
 from dalify.experimental.dynamic.rng import RNG, get_default_rng
 from dalify.experimental.dynamic.tensor_or_batch import TensorOrBatch
 from dalify.graph.constants import constant_array
-from dalify.immediate.calls import outcome, understood
+from dalify.immediate.calls import bind_call, compute_outputs
 from dalify.immediate.user_data import Value, is_batch, value_of
 from dalify.registry import Operator, catalog
 
@@ -97,7 +97,7 @@ class Call:
         with self._lock:
             if self._outputs is None:
                 try:
-                    with SourceLine.standing_in(self.line):
+                    with SourceLine.captured_as(self.line):
                         self._outputs, _ = _computed(self.operator, self.inputs, self.arguments, self.place)
                 except DalifyError as error:
                     locate_error(error, self.line, self.operator.public_name)
@@ -245,16 +245,16 @@ def _computed(
     operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any], place: int | None
 ) -> tuple[list[Batch], bool]:
     """Return the outputs of a call, and whether they are batches."""
-    meaning = understood(operator, inputs, arguments, to_value)
-    if not meaning.count:
+    call = bind_call(operator, inputs, arguments, to_value)
+    if not call.count:
         raise BatchSizeError("the batch is empty.", hint="Operators require at least one sample.")
     if place is not None:
-        meaning.number = place
+        call.number = place
     context = EvalContext.current()
     chosen = context.cuda_stream
-    threads = context.thread_pool if meaning.count > 1 else None
+    threads = context.thread_pool if call.count > 1 else None
     with nullcontext() if chosen is None else torch.cuda.stream(chosen.torch_stream):
-        return outcome(meaning, threads), meaning.kind == "batch"
+        return compute_outputs(call, threads), call.kind == "batch"
 
 
 def to_value(item: Any) -> Value:

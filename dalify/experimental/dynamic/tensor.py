@@ -57,7 +57,7 @@ class Tensor(Arithmetic, metaclass=NotIterable):
                     "a tensor is made of data, or of batch and index_in_batch.", line=SourceLine.capture()
                 )
             data = batch.select(index_in_batch)
-        self.hold(*constructor_data(sample_of, data, dtype, device, layout, copy))
+        self.set_data(*constructor_data(sample_of, data, dtype, device, layout, copy))
 
     @property
     def _array(self) -> Any:

@@ -30,7 +30,7 @@ class TensorOrBatch(Deferred):
     def from_data(cls, data: Batch, is_exposed: bool = False) -> Self:
         """Return an object with existing data: a batch, or for a tensor a batch of one sample."""
         made = cls.__new__(cls)
-        made.hold(data, is_exposed)
+        made.set_data(data, is_exposed)
         return made
 
     @classmethod

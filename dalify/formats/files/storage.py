@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dalify.base import limits
-from dalify.base.doubts import add_listener
+from dalify.base.bad_data import add_listener
 from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
 from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule, fsspec

@@ -18,7 +18,7 @@ from dalify.base.recent import Recent
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, Spec
 from dalify.graph import Node, node_specs
-from dalify.immediate.calls import Use, use_key
+from dalify.immediate.calls import BoundCall, cache_key
 from dalify.immediate.lazy.statistics import COUNTS
 from dalify.immediate.user_data import Deferred, Kind, Value
 
@@ -50,13 +50,13 @@ class Template:
 _templates: Recent[Template] = Recent(4096)
 
 
-class Call(Use):
+class Call(BoundCall):
     """One recorded call; its data and values are released when it is done.
 
     Args:
         tape: the tape that records it.
         line: the user's line.
-        fields: the fields of `Use`.
+        fields: the fields of `BoundCall`.
 
     Attributes:
         template: its node.
@@ -85,7 +85,7 @@ class Call(Use):
 
     def __init__(self, tape: Tape, line: SourceLine | None, *fields: Any) -> None:
         super().__init__(*fields)
-        self.template, _ = _templates.get_or_make(use_key(self, None), lambda: Template(self.made_node()))
+        self.template, _ = _templates.get_or_make(cache_key(self, None), lambda: Template(self.node_of_kinds()))
         self.line = line
         self.tape = tape
         self.place = next(_places)
@@ -122,11 +122,11 @@ class Call(Use):
             if item is not None:
                 yield item
 
-    def awaited(self) -> list[Result]:
+    def pending_inputs(self) -> list[Result]:
         """Return the inputs of the call that are not computed yet."""
-        return [source for source in self.sources() if isinstance(source, Result) and source.known() is None]
+        return [source for source in self.sources() if isinstance(source, Result) and source.data() is None]
 
-    def held(self) -> list[int]:
+    def live_outputs(self) -> list[int]:
         """Return the outputs that a user references and that were not computed."""
         pairs = enumerate(zip(self.lazy_values, self.results, strict=True))
         return [output for output, (value, result) in pairs if value() is not None and result is None]
@@ -147,12 +147,12 @@ class Call(Use):
         self.results[output] = result
         value = self.lazy_values[output]()
         if value is not None:
-            value.hold(result)
+            value.set_data(result)
         waiting = [self]
         while waiting:
             call = waiting.pop()
-            is_awaited = any(source.call is call for reader in call.readers for source in reader.awaited())
-            if not call.is_done and not is_awaited and not call.held():
+            is_awaited = any(source.call is call for reader in call.readers for source in reader.pending_inputs())
+            if not call.is_done and not is_awaited and not call.live_outputs():
                 waiting += [source.call for source in call.sources() if isinstance(source, Result)]
                 call.is_done = True
                 call.data, call.values = [], {}
@@ -174,7 +174,7 @@ class Result(Value):
         self.call = call
         self.output = output
 
-    def known(self) -> Batch | None:
+    def data(self) -> Batch | None:
         """Return the data, or None if not computed."""
         return self.call.results[self.output]
 

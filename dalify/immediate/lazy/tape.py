@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from dalify.api.functions import to_user_outputs
+from dalify.base.first_error import FirstError
 from dalify.base.fork_lock import ForkLock
-from dalify.base.held_error import HeldError
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
 from dalify.graph import Evaluator, Immediate, evaluating
 from dalify.graph.evaluator import Compute
-from dalify.immediate.calls import computed, kind_key, understood
+from dalify.immediate.calls import bind_call, compute_now, kind_key
 from dalify.immediate.lazy.calls import Call, Result, copied
 from dalify.immediate.lazy.statistics import COUNTS
 from dalify.immediate.lazy.values import LazyValue, lazy_value
@@ -28,15 +28,15 @@ from dalify.immediate.user_data import Value, value_of
 from dalify.registry import Operator
 
 if TYPE_CHECKING:
-    from dalify.immediate.lazy import recipe
+    from dalify.immediate.lazy import compiled_graph
     from dalify.passes import Report
 else:
     # Imported at first use: it imports the executor.
-    recipe = LazyModule("dalify.immediate.lazy.recipe", "computing what was recorded")
+    compiled_graph = LazyModule("dalify.immediate.lazy.compiled_graph", "computing what was recorded")
 
 __all__ = ["Recorder", "Tape"]
 
-_Wanted = tuple[Call, int]
+_Output = tuple[Call, int]
 
 
 class Tape:
@@ -66,10 +66,10 @@ class Tape:
         if operator.is_serial or operator.has_side_effect:
             # User functions run immediately, once per call.
             with evaluating(Immediate()):
-                return computed(operator, inputs, given)
+                return compute_now(operator, inputs, given)
         is_relabeled = bool(given.get("layout")) and "layout" not in operator.parameters
         read = self._read_data if is_relabeled else self._read
-        call = understood(operator, inputs, given, read, partial(Call, self, SourceLine.capture()))
+        call = bind_call(operator, inputs, given, read, partial(Call, self, SourceLine.capture()))
         self._calls.add(call)
         return to_user_outputs(operator, [lazy_value(call, output) for output in range(len(call.results))], given)
 
@@ -92,7 +92,7 @@ class Tape:
         with self._lock:
             if call.results[output] is not None:
                 return
-            wanted = _beside(call)
+            wanted = _outputs_sharing_work(call)
             if (call, output) not in wanted:
                 wanted.append((call, output))
             if len(wanted) > 1:
@@ -109,38 +109,40 @@ class Tape:
         """
         with self._lock:
             wanted = [
-                (call, output) for call in sorted(self._calls, key=lambda item: item.place) for output in call.held()
+                (call, output)
+                for call in sorted(self._calls, key=lambda item: item.place)
+                for output in call.live_outputs()
             ]
             with suppress(Exception):
                 self._compute(wanted)
                 return
-            failure = HeldError()
+            failure = FirstError()
             for call, output in wanted:
                 try:
                     self._compute([(call, output)])
                 except Exception as error:
-                    failure.hold(error)
-            failure.release()
+                    failure.record(error)
+            failure.raise_first()
 
-    def _compute(self, wanted: Iterable[_Wanted]) -> None:
-        groups: dict[int, list[_Wanted]] = {}
+    def _compute(self, wanted: Iterable[_Output]) -> None:
+        groups: dict[int, list[_Output]] = {}
         for call, output in wanted:
             if call.results[output] is None:
                 groups.setdefault(call.count, []).append((call, output))
         for count, group in groups.items():
             self._compute_group(group, count)
 
-    def _compute_group(self, wanted: list[_Wanted], count: int) -> None:
+    def _compute_group(self, wanted: list[_Output], count: int) -> None:
         """Compute outputs with the same number of samples."""
         wanted = [(call, output) for call, output in wanted if call.results[output] is None]
         found: set[Call] = set()
-        before: list[_Wanted] = []
+        before: list[_Output] = []
         waiting = [call for call, _ in wanted]
         while waiting:
             call = waiting.pop()
             if call not in found:
                 found.add(call)
-                for source in call.awaited():
+                for source in call.pending_inputs():
                     if source.call.count == count:
                         waiting.append(source.call)
                     else:  # a single sample that is broadcast to a batch
@@ -152,9 +154,9 @@ class Tape:
         feeds: list[Batch] = []
         structure = self._structure(calls, wanted, count, feeds)
         kinds = tuple(map(kind_key, feeds))
-        plan, was_there = recipe.PLANS.get_or_make(
+        plan, was_there = compiled_graph.PLANS.get_or_make(
             (structure, tuple(call.template for call in calls), kinds),
-            lambda: recipe.Recipe(calls, structure, feeds),
+            lambda: compiled_graph.CompiledGraph(calls, structure, feeds),
         )
         COUNTS.add("plans_reused" if was_there else "plans_made")
         self.report = plan.report
@@ -169,8 +171,8 @@ class Tape:
         self._calls.difference_update([call for call in calls if call.is_done])
 
     def _structure(
-        self, calls: Sequence[Call], wanted: Sequence[_Wanted], count: int, feeds: list[Batch]
-    ) -> recipe.Structure:
+        self, calls: Sequence[Call], wanted: Sequence[_Output], count: int, feeds: list[Batch]
+    ) -> compiled_graph.Structure:
         """Return the connections of calls; collect the data that they read."""
         places = {call: place for place, call in enumerate(calls)}
         numbers: dict[int, int] = {}  # indices of feeds by data, so that data read twice are one feed
@@ -179,7 +181,7 @@ class Tape:
         def read(source: Value) -> tuple[int, int]:
             nonlocal device
             if isinstance(source, Result):
-                result = source.known()
+                result = source.data()
                 if result is None:
                     return places[source.call], source.output
                 source = Value(result, source.kind)
@@ -193,7 +195,7 @@ class Tape:
 
         reads = tuple(tuple(read(source) for source in call.sources()) for call in calls)
         outputs = tuple((places[call], output) for call, output in wanted)
-        return recipe.Structure(reads, outputs, self.num_threads, device)
+        return compiled_graph.Structure(reads, outputs, self.num_threads, device)
 
 
 class Recorder(Evaluator):
@@ -216,7 +218,7 @@ class Recorder(Evaluator):
         return self._tape.record(operator, inputs, given)
 
 
-def _beside(call: Call) -> list[_Wanted]:
+def _outputs_sharing_work(call: Call) -> list[_Output]:
     """Return the outputs that are computed together with a call.
 
     These are live outputs that no other call reads and that share work with the call, because computing them later
@@ -229,7 +231,7 @@ def _beside(call: Call) -> list[_Wanted]:
         one = waiting.pop()
         if one not in found:
             found.add(one)
-            waiting += [source.call for source in one.awaited()]
+            waiting += [source.call for source in one.pending_inputs()]
     around = set(found)
     waiting = list(found)
     while waiting:
@@ -238,4 +240,4 @@ def _beside(call: Call) -> list[_Wanted]:
                 around.add(reader)
                 waiting.append(reader)
     ends = sorted((one for one in around if not one.waiting_readers()), key=lambda one: one.place)
-    return [(one, output) for one in ends if one.count == call.count for output in one.held()]
+    return [(one, output) for one in ends if one.count == call.count for output in one.live_outputs()]

@@ -18,9 +18,9 @@ from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
 from dalify.data import torch_dtype
 from dalify.graph import Expression
-from dalify.immediate.calls import use
+from dalify.immediate.calls import call_operator
 from dalify.immediate.lazy.calls import Call, copied, kind_of_result
-from dalify.immediate.user_data import Deferred, shown
+from dalify.immediate.user_data import Deferred, to_user_data
 from dalify.registry import catalog
 
 __all__ = ["LazyBatch", "LazySample", "LazyValue", "lazy_value"]
@@ -39,25 +39,25 @@ class LazyValue(Deferred):
         spec: what is known without computing.
     """
 
-    __slots__ = ("_shown", "call", "kind", "spec")
+    __slots__ = ("_user_data", "call", "kind", "spec")
 
     def __init__(self, call: Call, output: int) -> None:
         super().__init__(call, output)
         self.call = call
         self.kind = kind_of_result(call, output)
         self.spec = call.template.specs[output]
-        self._shown: Any = None
+        self._user_data: Any = None
         call.lazy_values.append(ref(self))
 
     def get(self) -> Any:
         """Return the result of eager mode: a tensor list, an array or a tensor."""
-        if self._shown is None:
+        if self._user_data is None:
             result = self.batch
             if self.call.waiting_readers():  # they read its current content
                 result = copied(result)
-            self._shown = shown(result, self.kind)
+            self._user_data = to_user_data(result, self.kind)
             self.is_exposed = True
-        return self._shown
+        return self._user_data
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return the data on the host, as one array; of a batch ``[N, ...]``.
@@ -107,10 +107,10 @@ class LazyValue(Deferred):
 
     def __reduce__(self) -> Any:
         """Copy and pickle the computed data."""
-        return _itself, (self.get(),)
+        return _identity, (self.get(),)
 
 
-def _itself(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
@@ -124,7 +124,7 @@ class LazyBatch(LazyValue, Expression):
     is_batch = True
 
     def _apply(self, function: str, *operands: Any) -> Any:
-        return use(catalog.find("arithmetic"), operands, {"function": function})
+        return call_operator(catalog.find("arithmetic"), operands, {"function": function})
 
     def node(self) -> NoReturn:
         """Raise an error: a lazy batch is not a graph value.
@@ -170,12 +170,12 @@ class LazyBatch(LazyValue, Expression):
         )
 
 
-def _both_ways(function: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _binary(function: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def method(self: LazyValue, other: Any) -> Any:
-        return function(self.get(), _now(other))
+        return function(self.get(), _data_of(other))
 
     def reflected(self: LazyValue, other: Any) -> Any:
-        return function(_now(other), self.get())
+        return function(_data_of(other), self.get())
 
     return method, reflected
 
@@ -187,7 +187,7 @@ def _unary(function: Callable[[Any], Any]) -> Callable[..., Any]:
     return method
 
 
-def _now(item: Any) -> Any:
+def _data_of(item: Any) -> Any:
     return item.get() if isinstance(item, Deferred) else item
 
 
@@ -199,30 +199,30 @@ class LazySample(LazyValue):
 
     __slots__ = ()
 
-    __add__, __radd__ = _both_ways(operator.add)
-    __sub__, __rsub__ = _both_ways(operator.sub)
-    __mul__, __rmul__ = _both_ways(operator.mul)
-    __truediv__, __rtruediv__ = _both_ways(operator.truediv)
-    __floordiv__, __rfloordiv__ = _both_ways(operator.floordiv)
-    __mod__, __rmod__ = _both_ways(operator.mod)
-    __pow__, __rpow__ = _both_ways(operator.pow)
-    __matmul__, __rmatmul__ = _both_ways(operator.matmul)
-    __lshift__, __rlshift__ = _both_ways(operator.lshift)
-    __rshift__, __rrshift__ = _both_ways(operator.rshift)
-    __and__, __rand__ = _both_ways(operator.and_)
-    __or__, __ror__ = _both_ways(operator.or_)
-    __xor__, __rxor__ = _both_ways(operator.xor)
-    __lt__, __gt__ = _both_ways(operator.lt)
-    __le__, __ge__ = _both_ways(operator.le)
-    __eq__ = _both_ways(operator.eq)[0]
-    __ne__ = _both_ways(operator.ne)[0]
+    __add__, __radd__ = _binary(operator.add)
+    __sub__, __rsub__ = _binary(operator.sub)
+    __mul__, __rmul__ = _binary(operator.mul)
+    __truediv__, __rtruediv__ = _binary(operator.truediv)
+    __floordiv__, __rfloordiv__ = _binary(operator.floordiv)
+    __mod__, __rmod__ = _binary(operator.mod)
+    __pow__, __rpow__ = _binary(operator.pow)
+    __matmul__, __rmatmul__ = _binary(operator.matmul)
+    __lshift__, __rlshift__ = _binary(operator.lshift)
+    __rshift__, __rrshift__ = _binary(operator.rshift)
+    __and__, __rand__ = _binary(operator.and_)
+    __or__, __ror__ = _binary(operator.or_)
+    __xor__, __rxor__ = _binary(operator.xor)
+    __lt__, __gt__ = _binary(operator.lt)
+    __le__, __ge__ = _binary(operator.le)
+    __eq__ = _binary(operator.eq)[0]
+    __ne__ = _binary(operator.ne)[0]
     # In place: the variable then refers to the array.
-    __iadd__ = _both_ways(operator.iadd)[0]
-    __isub__ = _both_ways(operator.isub)[0]
-    __imul__ = _both_ways(operator.imul)[0]
-    __itruediv__ = _both_ways(operator.itruediv)[0]
-    __iand__ = _both_ways(operator.iand)[0]
-    __ior__ = _both_ways(operator.ior)[0]
+    __iadd__ = _binary(operator.iadd)[0]
+    __isub__ = _binary(operator.isub)[0]
+    __imul__ = _binary(operator.imul)[0]
+    __itruediv__ = _binary(operator.itruediv)[0]
+    __iand__ = _binary(operator.iand)[0]
+    __ior__ = _binary(operator.ior)[0]
     __neg__ = _unary(operator.neg)
     __pos__ = _unary(operator.pos)
     __invert__ = _unary(operator.invert)
@@ -235,13 +235,15 @@ class LazySample(LazyValue):
     __hash__ = object.__hash__
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.get()[index] = _now(value)
+        self.get()[index] = _data_of(value)
 
     @classmethod
     def __torch_function__(cls, function: Any, _types: Any, given: Any = (), arguments: Any = None) -> Any:
         """Call a torch function with the data."""
-        positional = [[_now(one) for one in item] if isinstance(item, (list, tuple)) else _now(item) for item in given]
-        return function(*positional, **{name: _now(item) for name, item in (arguments or {}).items()})
+        positional = [
+            [_data_of(one) for one in item] if isinstance(item, (list, tuple)) else _data_of(item) for item in given
+        ]
+        return function(*positional, **{name: _data_of(item) for name, item in (arguments or {}).items()})
 
     @property
     def dtype(self) -> Any:

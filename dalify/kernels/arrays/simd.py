@@ -16,6 +16,7 @@ from numba.extending import intrinsic
 
 __all__ = [
     "blend_four_pixels",
+    "filter_four_values",
     "split_sixteen_mirrored_pixels",
     "split_sixteen_pixels",
     "weighted_sum_of_four",
@@ -138,6 +139,64 @@ def _generate_short_sum(
         source = builder.add(source, step)
     total = builder.fadd(*sums)
     builder.store(total, builder.inttoptr(target, lanes.as_pointer()), align=_FLOAT_BYTES)
+    return context.get_dummy_value()
+
+
+@intrinsic
+def filter_four_values(typing_context: Any, source: Any, offsets: Any, weights: Any, pairs: Any, target: Any) -> Any:
+    """Store four sums ``target[i] = sum over k of weights[k, i] * row[offsets[i] + k]``, in float32.
+
+    For use inside numba functions. All arguments are ``uintp``: `source`, the address of a row of float32; `offsets`,
+    of four ``uintp``: where the first value of each sum lies in that row, in bytes; `weights`, of float32 [taps, 4];
+    `pairs`, half the number of taps, at least 1; `target`, of four float32, to fill. Products are added in the order of
+    the taps.
+    """
+    address = types.uintp
+    return types.void(address, address, address, address, address), _generate_filter
+
+
+def _generate_filter(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
+    source, offsets, weights, pairs, target = arguments
+    float32, int32, index = ir.FloatType(), ir.IntType(32), source.type
+    lanes, pair = ir.VectorType(float32, _LANES), ir.VectorType(float32, 2)
+
+    def load(address: Any, kind: Any, align: int) -> Any:
+        return builder.load(builder.inttoptr(address, kind.as_pointer()), align=align)
+
+    def shuffle(left: Any, right: Any, places: list[int]) -> Any:
+        return builder.shuffle_vector(left, right, ir.Constant(ir.VectorType(int32, len(places)), places))
+
+    size = index.width // 8
+    starts = [
+        builder.add(source, load(builder.add(offsets, ir.Constant(index, size * i)), index, size)) for i in range(4)
+    ]
+    before = builder.block
+    loop = builder.append_basic_block("filter")
+    after = builder.append_basic_block("filter.end")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    count, step, weights_at, total = builder.phi(index), builder.phi(index), builder.phi(index), builder.phi(lanes)
+    a, b, c, d = (load(builder.add(at, step), pair, _FLOAT_BYTES) for at in starts)
+    left, right = shuffle(a, b, [0, 1, 2, 3]), shuffle(c, d, [0, 1, 2, 3])
+    sums = total
+    for tap in range(2):
+        values = shuffle(left, right, [tap, 2 + tap, 4 + tap, 6 + tap])
+        at = builder.add(weights_at, ir.Constant(index, tap * _LANES * _FLOAT_BYTES))
+        sums = _fused(builder.fadd, sums, _fused(builder.fmul, values, load(at, lanes, _FLOAT_BYTES)))
+    count_next = builder.sub(count, ir.Constant(index, 1))
+    step_next = builder.add(step, ir.Constant(index, 2 * _FLOAT_BYTES))
+    weights_next = builder.add(weights_at, ir.Constant(index, 2 * _LANES * _FLOAT_BYTES))
+    for phi, first, following in (
+        (count, pairs, count_next),
+        (step, ir.Constant(index, 0), step_next),
+        (weights_at, weights, weights_next),
+        (total, ir.Constant(lanes, [0.0] * _LANES), sums),
+    ):
+        phi.add_incoming(first, before)
+        phi.add_incoming(following, loop)
+    builder.cbranch(builder.icmp_unsigned("!=", count_next, ir.Constant(index, 0)), loop, after)
+    builder.position_at_end(after)
+    builder.store(sums, builder.inttoptr(target, lanes.as_pointer()), align=_FLOAT_BYTES)
     return context.get_dummy_value()
 
 

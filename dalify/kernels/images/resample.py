@@ -23,6 +23,7 @@ from dalify.kernels.arrays.convert import saturate_cast_samples
 from dalify.kernels.arrays.frozen import broadcast_to
 from dalify.kernels.arrays.simd import (
     blend_four_pixels,
+    filter_four_values,
     weighted_sum_of_four,
     weighted_sum_of_four_taps,
     weighted_sum_of_six_taps,
@@ -57,8 +58,8 @@ def resample(
     Args:
         out: N samples [h, w, C] or [d, h, w, C], output, any numeric dtype; integers are rounded half away from zero
             and saturated.
-        x: N samples [H, W, C] or [D, H, W, C], any numeric dtype, no axis empty. uint8 and float32 are fast; others
-            are converted to float32.
+        x: N samples [H, W, C] or [D, H, W, C], any numeric dtype, no axis empty; may be windows with strides. uint8 and
+            float32 are fast; others are converted to float32.
         start: float [N, 2] or [N, 3], finite: start of the window in pixel edges, in the order of the axes.
         end: like `start`: end of the window. An end before the start mirrors that axis.
         min_filter: DALIInterpType, or int array [N] of them, for axes that shrink.
@@ -84,7 +85,7 @@ def resample(
     if out.dtype == x.dtype:
         nearest: Any = (minify == _NEAREST) & (magnify == _NEAREST)
         if nearest.all():
-            _gather_nearest(out, x, begin, stop)
+            _gather_nearest(out, x.contiguous(), begin, stop)
             return
         if nearest.any():
             for some in (nearest, np.logical_not(nearest)):
@@ -135,6 +136,7 @@ def _resample_images(
         separable(
             *target.compiled,
             *source.compiled,
+            source.shapes[:, 1] * source.shapes[:, 2] if source.strides is None else source.strides[:, 0],
             start[some],
             end[some],
             min_filter[some],
@@ -161,6 +163,7 @@ def _resample_volumes(
             continue
         source = x.take(some)
         if not is_whole[some[0]]:
+            source = source.contiguous()
             blended = Samples.empty(np.column_stack([depth[some], source.shapes[:, 1:]]), np.dtype(np.float32))
             _blend_slices(
                 *blended.compiled, *source.compiled,
@@ -304,14 +307,6 @@ def _blend_slices(out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, e
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, no_cpython_wrapper=True)
 def _filter_row(row, blended, first, weights, channels):
     """Filter one row of any number of channels horizontally."""
-    if channels == 1:  # grayscale images and most volumes; unsigned places need no test for negative ones
-        taps = np.uintp(weights.shape[1])
-        for i in range(first.size):
-            at, w, total = np.uintp(first[i]), weights[i], np.float32(0)
-            for k in range(np.uintp(0), taps):
-                total += w[k] * blended[at + k]
-            row[i] = total
-        return
     for i in range(first.size):
         for c in range(channels):
             total = np.float32(0)
@@ -363,6 +358,33 @@ def _filter_pixels(scratch_address, weights_address, row_address, first_column, 
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _filter_values(row_address, scratch_address, offsets_address, blocks_address, width, pairs):
+    """Filter one row with one channel horizontally; at least four columns."""
+    block_bytes = pairs * np.uintp(2 * _LANES * _FLOAT_BYTES)
+    for block in range((width + 3) // 4):
+        j = np.uintp(4 * block if 4 * block < width - 4 else width - 4)
+        filter_four_values(  # pyright: ignore[reportCallIssue] -- the typing context is numba's to give
+            scratch_address,
+            offsets_address + j * np.uintp(8),
+            blocks_address + np.uintp(block) * block_bytes,
+            pairs,
+            row_address + j * np.uintp(_FLOAT_BYTES),
+        )
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _transpose_weights(blocks, weights):
+    """Fill [blocks of four columns, taps, 4 columns] with weights [columns, taps]; the last block may overlap."""
+    columns, at = weights.shape[0], 0
+    for block in range(0, columns, 4):
+        first = block if block < columns - 4 else columns - 4
+        for k in range(weights.shape[1]):
+            for p in range(4):
+                blocks[at] = weights[first + p, k]
+                at += 1
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _repeat_weights(blocks, weights, taps):
     """Fill [blocks of four pixels, taps, 4 pixels, 4 equal] with weights [pixels, taps]; the last block may overlap."""
     pixels, at = weights.shape[0], 0
@@ -394,21 +416,36 @@ def _filter_bytes(out, blended, offsets, blocks, taps):
 
 @njit(nogil=True, cache=True)
 def separable(
-    out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, end, min_filter, mag_filter, antialias, is_general
+    out_at,
+    out_shapes,
+    out_like,
+    x_at,
+    x_shapes,
+    x_like,
+    x_pitches,
+    start,
+    end,
+    min_filter,
+    mag_filter,
+    antialias,
+    is_general,
 ):
     """Resample images [H, W, C] into [h, w, C].
+
+    `x_pitches` contains the numbers of elements from one row of `x` to the next.
 
     `is_general` is True, or None where `out` is RGB of uint8, at least four pixels wide. numba omits the code that None
     excludes: a quarter of the compile time.
     """
     row_weights = column_weights = np.empty((0, 0), np.float32)
     first_row = first_column = offsets = np.empty(0, np.int64)
-    scratch = np.empty(0, np.float32)
+    scratch = blocks = np.empty(0, np.float32)
     taps = left = columns = np.int64(0)  # not literals, for which numba compiles callees again
     for n in range(len(out_at)):
         height, width, channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2]
         out = array_at(out_at[n], (height, width * channels), out_like)
-        x = array_at(x_at[n], (x_shapes[n, 0], x_shapes[n, 1] * channels), x_like)
+        # The last row may be shorter; only the columns of the image are read.
+        x = array_at(x_at[n], (x_shapes[n, 0], x_pitches[n]), x_like)
         is_new = True
         # Slices of a volume, and frames of a video, differ in nothing.
         if is_general is not None:  # noqa: SIM102 -- alone: what numba leaves out is decided by None only
@@ -450,6 +487,10 @@ def separable(
             scratch = np.empty((columns + 1) * channels + _LANES, np.float32)
             for j in range(columns * channels, scratch.size):
                 scratch[j] = 0
+            if is_general is not None:  # noqa: SIM102 -- alone: what numba leaves out is decided by None only
+                if channels == 1 and width >= _LANES:
+                    blocks = np.empty((width + 3) // 4 * 4 * column_weights.shape[1], np.float32)
+                    _transpose_weights(blocks, column_weights)
         blended = scratch[: columns * channels]
         if is_general is None:
             blocks = np.empty((width + 3) // 4 * taps * 16, np.float32)
@@ -462,10 +503,13 @@ def separable(
             step, pairs = np.uintp(channels * _FLOAT_BYTES), np.uintp(column_weights.shape[1] // 2)
             scratch_address, row_address = np.uintp(scratch.ctypes.data), np.uintp(row.ctypes.data)
             weights_address = np.uintp(column_weights.ctypes.data)
+            offsets_address, blocks_address = np.uintp(offsets.ctypes.data), np.uintp(blocks.ctypes.data)
             for i in range(height):
                 _blend(blended, x, first_row[i], row_weights[i], left * channels)
                 if channels == 3 or channels == 4:
                     _filter_pixels(scratch_address, weights_address, row_address, first_column, pairs, step)
+                elif channels == 1 and width >= _LANES:  # grayscale images and most volumes
+                    _filter_values(row_address, scratch_address, offsets_address, blocks_address, width, pairs)
                 else:
                     _filter_row(row, scratch, first_column, column_weights, channels)
                 _store(out[i], row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -65,6 +66,7 @@ def values_per_sample(out: Any) -> int:
     return math.prod(out.shape[1:])
 
 
+@functools.cache  # the name of a dtype takes 6 microseconds
 def precision(dtype: Any) -> type[np.floating]:
     """Return the float type for drawing numbers of a NumPy or torch dtype: float32 if its 24 bits suffice."""
     name = str(dtype).removeprefix("torch.")
@@ -94,8 +96,8 @@ def check_each(is_good: Any, message: str, values: Any) -> None:
         message: with ``{}`` for the value.
         values: per-sample values, for the message.
     """
-    good = np.atleast_1d(is_good)
-    if not good.all():
+    if not np.all(is_good):
+        good = np.atleast_1d(is_good)
         sample = int(np.argmin(good))
         rows = np.atleast_1d(np.asarray(values))
         shown = rows[sample] if len(rows) == len(good) else rows

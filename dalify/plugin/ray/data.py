@@ -172,14 +172,14 @@ def pipeline_datasource(pipe: Pipeline, outputs: Sequence[str], *, epoch: int = 
             f"the pipeline has {pipe.num_outputs} outputs, and outputs= names {len(outputs)}.", line=line
         )
     recorder = _Recorder()
-    parts_of(pipe).builder.elsewhere = recorder
+    parts_of(pipe).builder.service = recorder
     pipe.build()
     try:
         requests = list(_requests(pipe, recorder, epoch, line))
         parts = recorder.parts
         assert parts is not None, "dalify bug: a pipeline that was built without its stages"
-        if parts.plan.here.stages:
-            step = parts.plan.here.stages[0].steps[0]
+        if parts.plan.local.stages:
+            step = parts.plan.local.stages[0].steps[0]
             raise GraphError(
                 "this part of the pipeline can only run in the program's process.",
                 line=step.node.line,
@@ -190,7 +190,7 @@ def pipeline_datasource(pipe: Pipeline, outputs: Sequence[str], *, epoch: int = 
         pipe.close()
     pickler = CallbackPickler(parts.callback_pickler or ray.cloudpickle)
     setup = ray.put(pickled_setup(parts, pickler))
-    return _datasource(uuid.uuid4().hex, setup, parts.plan.here.outputs, list(outputs), requests)
+    return _datasource(uuid.uuid4().hex, setup, parts.plan.local.outputs, list(outputs), requests)
 
 
 class _Recorder:
@@ -198,7 +198,7 @@ class _Recorder:
 
     count = 1
     threads = 1
-    under_way = 1
+    in_progress = 1
 
     def __init__(self) -> None:
         self.parts: RemoteParts | None = None
@@ -222,7 +222,7 @@ class _Recorder:
     def discard(self) -> None:
         """Do nothing: recorded requests are kept."""
 
-    def again(self) -> Self:
+    def renewed(self) -> Self:
         """Return itself."""
         return self
 

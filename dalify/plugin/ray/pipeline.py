@@ -85,7 +85,7 @@ class RayPipeline(Pipeline):
         self._iter_setup = type(pipe).iter_setup
         self._ray_workers = _RayWorkers(pool or RayPool(**given, is_shared=False))
         parts.pipeline.point_to(self)
-        parts.builder.elsewhere = self._ray_workers
+        parts.builder.service = self._ray_workers
 
     def iter_setup(self) -> None:
         """Feed data for the next iteration, by ``iter_setup`` of the original pipeline."""
@@ -98,7 +98,7 @@ class RayPipeline(Pipeline):
 
 
 class _RayWorkers:
-    """The workers of a pipeline in Ray; see ``Elsewhere``."""
+    """The workers of a pipeline in Ray; see ``BatchService``."""
 
     def __init__(self, pool: RayPool) -> None:
         self._pool = pool
@@ -115,9 +115,9 @@ class _RayWorkers:
         return self._pool.threads
 
     @property
-    def under_way(self) -> int:
+    def in_progress(self) -> int:
         """Number of batches that workers should have at the same time: each computes one and has the next one."""
-        return 1 if self.current is None else self.current.under_way
+        return 1 if self.current is None else self.current.in_progress
 
     def stages(self, parts: RemoteParts) -> RayStages:
         """Return the stages that send batches to the workers."""

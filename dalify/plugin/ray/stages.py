@@ -105,7 +105,7 @@ class RayStages:
         self._process = os.getpid()
 
     @property
-    def under_way(self) -> int:
+    def in_progress(self) -> int:
         """Number of batches that workers should have at the same time."""
         return 2 * self._group.wanted
 
@@ -115,7 +115,7 @@ class RayStages:
         with self._lock:
             return [member.node_id for member in self._group.members.values() if member.is_ready]
 
-    def again(self) -> Self:
+    def renewed(self) -> Self:
         """Raise an error: Ray cannot run in a forked process."""
         raise PipelineStateError(
             "this process was forked from one that uses Ray, and Ray cannot run in it.",
@@ -152,7 +152,7 @@ class RayStages:
             done(iteration)
             return
         with self._lock:
-            self._group.note_demand(is_starved=self._outstanding >= self.under_way)
+            self._group.note_demand(is_starved=self._outstanding >= self.in_progress)
             self._group.retry_now()
             self._waiting.append(_Order(iteration, done, self._generation))
             self._outstanding += 1
@@ -207,7 +207,7 @@ class RayStages:
         watch(meta, partial(self._post, self._receive, member, order, order.attempt))
 
     def _fail(self, order: _Order, error: Exception) -> None:
-        order.iteration.hold_error(error)
+        order.iteration.record_error(error)
         self._finish(order)
 
     def _finish(self, order: _Order) -> None:
@@ -346,7 +346,7 @@ class RayStages:
         if reply is not None and self._is_wanted(order):
             # Consumers may hold any number of batches, but the object store is small.
             held = self._viewed - len(self._released)
-            is_copied = held >= self.under_way + _HELD_BATCHES
+            is_copied = held >= self.in_progress + _HELD_BATCHES
             if values.nbytes < _COPIED_BYTES:
                 memory = values.copy()
             else:
@@ -355,7 +355,7 @@ class RayStages:
             try:
                 replies.fill(order.iteration, read_reply(memory, reply, replies.origins_of), is_copied=is_copied)
             except Exception as error:
-                order.iteration.hold_error(error)
+                order.iteration.record_error(error)
         self._finish(order)
 
     def _check_all(self) -> None:
@@ -466,7 +466,7 @@ class _ObjectStoreView(CallAtEnd):
 
 def _data_paths(parts: RemoteParts) -> Iterator[str]:
     """Yield the arguments of readers that are existing paths; they must also exist on the nodes of the workers."""
-    for step in parts.plan.elsewhere.readers.values():
+    for step in parts.plan.remote.readers.values():
         for value in step.node.arguments.values():
             for item in value if isinstance(value, (tuple, list)) else (value,):
                 if isinstance(item, (str, Path)) and os.path.exists(item):  # noqa: PTH110 -- strings of users

@@ -160,16 +160,16 @@ def batches(
             yield from _until_the_end(pipeline, fit)
             return
         fed = _fed(inputs, pipeline.max_batch_size)
-        under_way = 0
+        in_progress = 0
         depth = max(1, pipeline.cpu_queue_size) if pipeline.exec_pipelined else 1
         while True:
-            for batch in itertools.islice(fed, depth - under_way):
+            for batch in itertools.islice(fed, depth - in_progress):
                 for name, data in batch.items():
                     pipeline.feed_input(name, data, inputs[name].layout)
-                under_way += 1
-            if not under_way:
+                in_progress += 1
+            if not in_progress:
                 return
-            under_way -= 1
+            in_progress -= 1
             try:
                 outputs = pipeline.run()
             except StopIteration:

@@ -9,7 +9,7 @@ import pytest
 
 from dalify import lazy
 from dalify.deferred import Statistics
-from dalify.immediate.lazy import recipe
+from dalify.immediate.lazy import compiled_graph
 
 
 class Counted:
@@ -34,5 +34,5 @@ def nothing_waits() -> None:
 @pytest.fixture
 def counted(nothing_waits: None) -> Counted:
     """Counts of the test alone, which begins without plans."""
-    recipe.PLANS.clear()
+    compiled_graph.PLANS.clear()
     return Counted()

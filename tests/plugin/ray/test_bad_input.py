@@ -136,7 +136,7 @@ def test_a_forked_child_is_refused(ray_cluster: RayCluster, photo_folder: Path) 
     stages = pipe._ray_workers.current
     assert stages is not None
     with pytest.raises(PipelineStateError, match="Ray cannot run in it"):
-        stages.again()
+        stages.renewed()
     pipe.close()
 
 

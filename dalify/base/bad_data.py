@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["add_listener", "doubt"]
+__all__ = ["add_listener", "report_bad_data"]
 
 _listeners: list[Callable[[str], tuple[str, bool]]] = []
 
@@ -14,12 +14,12 @@ def add_listener(listener: Callable[[str], tuple[str, bool]]) -> None:
 
     Args:
         listener: receives a string that identifies the data: their origin, or an error message. Returns the same as
-            ``doubt``.
+            ``report_bad_data``.
     """
     _listeners.append(listener)
 
 
-def doubt(text: str) -> tuple[str, bool]:
+def report_bad_data(text: str) -> tuple[str, bool]:
     """Notify all listeners about data that could not be used.
 
     Args:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from dalify.base.held_error import HeldError
+from dalify.base.first_error import FirstError
 
 
 class Marker:
@@ -23,16 +23,16 @@ def no_collector() -> Iterator[None]:
 
 
 def test_the_first_by_order_is_raised_once():
-    held = HeldError()
-    assert not held
-    held.release()
+    first_error = FirstError()
+    assert not first_error
+    first_error.raise_first()
     for order, error in [(3, KeyError("late")), (1, ValueError("first")), (1, TypeError("as early")), (2, OSError())]:
-        held.hold(error, order)
-    assert held
+        first_error.record(error, order)
+    assert first_error
     with pytest.raises(ValueError, match="first"):
-        held.release()
-    assert not held
-    held.release()
+        first_error.raise_first()
+    assert not first_error
+    first_error.raise_first()
 
 
 def outlives(work: Callable[[], None]) -> bool:
@@ -46,13 +46,13 @@ def outlives(work: Callable[[], None]) -> bool:
     return user()() is not None
 
 
-def held() -> None:
-    failure = HeldError()
+def first_error() -> None:
+    failure = FirstError()
     try:
         print(1 / 0)
     except ZeroDivisionError as error:
-        failure.hold(error)
-    failure.release()
+        failure.record(error)
+    failure.raise_first()
 
 
 def kept() -> None:
@@ -66,5 +66,5 @@ def kept() -> None:
 
 
 def test_what_callers_have_ends_with_the_error():
-    assert not outlives(held)
+    assert not outlives(first_error)
     assert outlives(kept)  # what the class is for

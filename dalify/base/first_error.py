@@ -1,15 +1,15 @@
 """Store an error and raise it after other work is done.
 
 An error in a local variable forms a reference cycle with the frames of its traceback, which keeps everything in these
-frames alive until the garbage collector runs. `HeldError` avoids the cycle.
+frames alive until the garbage collector runs. `FirstError` avoids the cycle.
 """
 
 from __future__ import annotations
 
-__all__ = ["HeldError"]
+__all__ = ["FirstError"]
 
 
-class HeldError:
+class FirstError:
     """The first error of several tasks, raised when all of them are done."""
 
     __slots__ = ("_error", "_order")
@@ -22,12 +22,12 @@ class HeldError:
         """Return whether there is an error."""
         return self._error is not None
 
-    def hold(self, error: BaseException, order: int = 0) -> None:
+    def record(self, error: BaseException, order: int = 0) -> None:
         """Store an error, unless there is one with the same or a lower order."""
         if self._error is None or order < self._order:
             self._error, self._order = error, order
 
-    def release(self) -> None:
+    def raise_first(self) -> None:
         """Raise the stored error, if any, and drop it."""
         error, self._error = self._error, None
         if error is not None:

@@ -33,7 +33,7 @@ from dalify.immediate.lazy.statistics import Fallback
 from dalify.immediate.prepared import placeholders, rewired, without_aliasing
 from dalify.passes import optimize
 
-__all__ = ["PLANS", "Recipe", "Structure"]
+__all__ = ["PLANS", "CompiledGraph", "Structure"]
 
 _POOL_BYTES = 256 << 20
 _pool = BufferPool(capacity_bytes=_POOL_BYTES)
@@ -58,7 +58,7 @@ class Structure(NamedTuple):
     device: str
 
 
-class Recipe:
+class CompiledGraph:
     """Computes graphs with one structure.
 
     Args:
@@ -79,7 +79,7 @@ class Recipe:
         self._places = {node.number: place for place, node in enumerate(nodes)}
         graph = Graph(tuple(Edge(nodes[place], output) for place, output in structure.outputs))
         graph, self.report = optimize(graph)
-        self._on_cpu = _sent_to_cpu(nodes, graph)
+        self._on_cpu = _moved_to_cpu(nodes, graph)
         check_packages(graph.nodes())
         plan = make_plan(graph, {node: (0, 0) for node in graph.nodes() if node.operator.is_random}, {})
         slots = {node.number: slots[0] for node, slots in plan.externals}
@@ -110,7 +110,7 @@ class Recipe:
         try:
             with self._lock:
                 try:
-                    self._engine.set_off(iteration, given)
+                    self._engine.start_iteration(iteration, given)
                     results = self._engine.collect()
                 finally:
                     self._engine.discard()  # drop batches after Ctrl-C
@@ -141,10 +141,10 @@ class Recipe:
         return error
 
 
-PLANS: Recent[Recipe] = Recent(256)
+PLANS: Recent[CompiledGraph] = Recent(256)
 
 
-def _sent_to_cpu(nodes: Sequence[Node], graph: Graph) -> list[int]:
+def _moved_to_cpu(nodes: Sequence[Node], graph: Graph) -> list[int]:
     """Return the indices of the nodes that should run on the GPU and run on the CPU."""
     placed = {node.number: node.device for node in graph.nodes()}
     asked = [node.inputs and node.device == "gpu" for node in nodes]
