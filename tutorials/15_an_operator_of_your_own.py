@@ -172,8 +172,8 @@ for attempt in attempts:
         print(f"{type(error).__name__}: {error}\n")
 
 # %% [markdown]
-"""[docs/custom_operators.md](../docs/custom_operators.md) describes the other features: shapes that depend on arguments or
-values, random numbers, several outputs, worker processes, serialization.
+"""[docs/custom_operators.md](../docs/custom_operators.md) describes the other features: shapes that depend on
+arguments or values, random numbers, several outputs, worker processes, serialization.
 
 Back to the list: [README](../README.md).
 """

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from weakref import ref
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from dalify import eager, fn, lazy, math, types
 from dalify.base.errors import (
@@ -16,6 +14,7 @@ from dalify.base.errors import (
     ConditionError,
 )
 from dalify.immediate.lazy.values import LazyBatch
+from tests.helpers.photos import encode_image
 
 
 def photos(count: int, seed: int = 0, height: int = 30) -> list[np.ndarray]:
@@ -141,9 +140,7 @@ def test_outputs_that_share_work_are_computed_together(counted):
 
 
 def _jpeg(seed: int) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(photos(1, seed)[0]).save(file, "jpeg")
-    return file.getvalue()
+    return encode_image(photos(1, seed)[0], "jpeg")
 
 
 def test_what_is_held_and_read_is_computed_again_when_asked_for(photo, counted):

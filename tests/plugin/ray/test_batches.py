@@ -30,16 +30,6 @@ from dalify.plugin.ray import RayPipeline, RayPool  # noqa: E402
 from tests.helpers.ray_cluster import RayCluster, eventually  # noqa: E402
 
 
-@pytest.fixture(scope="module")
-def expected(photo_folder: Path) -> list[Samples]:
-    """Two epochs of one process."""
-    pipe = photos(photo_folder)
-    try:
-        return batches(pipe, 2 * EPOCH)
-    finally:
-        pipe.close()
-
-
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_batches_are_those_of_one_process(
     ray_cluster: RayCluster, photo_folder: Path, expected: list[Samples], workers: int

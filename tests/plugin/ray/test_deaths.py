@@ -29,16 +29,6 @@ DEATHS = 20
 NODE_DEATHS = 3  # of these
 
 
-@pytest.fixture(scope="module")
-def expected(photo_folder: Path) -> list[Samples]:
-    """Two epochs of one process."""
-    pipe = photos(photo_folder)
-    try:
-        return batches(pipe, 2 * EPOCH)
-    finally:
-        pipe.close()
-
-
 def test_workers_and_nodes_that_are_killed_at_any_moment_cost_nothing(
     ray_cluster: RayCluster, photo_folder: Path, expected: list[Samples]
 ) -> None:
