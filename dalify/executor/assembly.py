@@ -87,7 +87,7 @@ def assemble(
     graph: Graph,
     seeds: Mapping[int, tuple[int, int]],
     resources: Resources,
-    asked: Node | None = None,
+    device_node: Node | None = None,
     state: dict[str, Any] | None = None,
 ) -> Engine:
     """Create the engine that runs a graph.
@@ -96,7 +96,7 @@ def assemble(
         graph: the graph after all passes.
         seeds: seed and stream by the number of a random node or reader.
         resources: threads, processes, device.
-        asked: the node that requested the device, for the error message if there is none.
+        device_node: the node that requested the device, for the error message if there is none.
         state: state of an engine of the same graph, to continue from.
 
     Raises:
@@ -106,7 +106,7 @@ def assemble(
     nodes = graph.nodes()
     check_packages(nodes)
     device_nodes = [node for node in nodes if node.output_device == "gpu"]
-    torch_device = find_device(resources.device_id, asked or device_nodes[0]) if device_nodes else None
+    torch_device = find_device(resources.device_id, device_node or device_nodes[0]) if device_nodes else None
     indices = {node: _index(node) for node in nodes if node.operator.is_reader}
     samplers = {node: _sampler(node, index, seeds[node.number][0]) for node, index in indices.items()}
     random_nodes = {node: seeds[node.number] for node in nodes if node.operator.is_random}

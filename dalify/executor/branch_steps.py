@@ -49,7 +49,7 @@ class SplitStep:
         if len(inner) == 0 or value is None:
             value = None
         elif len(inner) != len(outer):
-            value = _taken(value, np.searchsorted(outer, inner))
+            value = _take_samples(value, np.searchsorted(outer, inner))
         frame.values[self.outputs[0]] = value
 
 
@@ -134,7 +134,7 @@ def _merged(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], fra
     return Batch(None, samples, first.layout, first.device, origins, first.dtype)
 
 
-def _taken(value: Batch, rows: np.ndarray[Any, Any]) -> Batch:
+def _take_samples(value: Batch, rows: np.ndarray[Any, Any]) -> Batch:
     """Return some samples; adjacent samples and constants are not copied."""
     first, last = int(rows[0]), int(rows[-1])
     if is_array(value.dense) and value.dense.strides[0] == 0 and value.origins is None:

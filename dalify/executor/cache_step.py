@@ -140,13 +140,13 @@ class CacheStep:
         """Read the samples of the chunk from the cache, or compute them."""
         store = self.store
         with suppress(NotDecided):  # the whole chunk may decide it
-            if store is not None and frame.count and self._taken(store, frame):
+            if store is not None and frame.count and self._read_or_compute(store, frame):
                 return
         self._compute(frame, frame, 0, frame.count)
         for kept, slot in zip(self._kept, self.outputs, strict=True):
             frame.values[slot] = frame.values[kept]
 
-    def _taken(self, store: SampleStore, frame: Frame) -> bool:
+    def _read_or_compute(self, store: SampleStore, frame: Frame) -> bool:
         """Read cached samples and compute the others; return whether the samples can be in one batch.
 
         Raises:
@@ -168,7 +168,7 @@ class CacheStep:
         kinds = {place: self._kinds_of(sample) for place, sample in enumerate(found) if sample is not None}
         for start, stop in _gaps(found):
             noted = _RecordingAgreement(frame.agreement)
-            computed[start] = self._computed(store, frame, places, start, stop, noted)
+            computed[start] = self._compute_missing(store, frame, places, start, stop, noted)
             kinds[start] = noted.kinds
         if not _agree(kinds, frame):
             return False
@@ -200,7 +200,7 @@ class CacheStep:
                     frame.values[slot] = batch.slice(low, high)
         run_steps(self.steps, frame)
 
-    def _computed(
+    def _compute_missing(
         self,
         store: SampleStore,
         frame: Frame,

@@ -46,7 +46,7 @@ class CachedMixedStep(MixedStep):
         )
         self.hits = self.misses = 0
 
-    def _extended(self, extra: dict[str, Any], frame: Frame, inputs: list[Batch | None], count: int) -> dict[str, Any]:
+    def _add_cache(self, extra: dict[str, Any], frame: Frame, inputs: list[Batch | None], count: int) -> dict[str, Any]:
         store = self._store
         if store is None:
             return extra

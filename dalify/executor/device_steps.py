@@ -174,7 +174,7 @@ class TransferStep:
         result = None
         if batch is not None:
             try:
-                result = self._sent(batch, frame) if self.node.output_device == "gpu" else self._to_host(batch)
+                result = self._send(batch, frame) if self.node.output_device == "gpu" else self._to_host(batch)
             except Exception as error:
                 refusal = out_of_memory_error(error, self.node)
                 if refusal is None:
@@ -182,7 +182,7 @@ class TransferStep:
                 raise refusal from error
         frame.values[self.outputs[0]] = result
 
-    def _sent(self, batch: Batch, frame: Frame) -> Batch:
+    def _send(self, batch: Batch, frame: Frame) -> Batch:
         """Copy to the device on the stream for copies; only the stream of the kernels waits for it."""
         stream = frame.copy_stream
         if stream is None:
@@ -197,9 +197,9 @@ class TransferStep:
 
     def _to_device(self, batch: Batch, frame: Frame) -> Batch:
         if batch.dense is not None:
-            dense = _uploaded(batch.dense, frame.torch_device)
+            dense = _upload(batch.dense, frame.torch_device)
             return Batch(dense, None, batch.layout, "gpu", batch.origins, batch.dtype)
-        parts = (batch,) if batch.ragged is not None else batch.parts or (self._packed(batch, frame),)
+        parts = (batch,) if batch.ragged is not None else batch.parts or (self._pack(batch, frame),)
         size_bytes = sum(len(_ragged_of(part)[0]) for part in parts)
         block = torch.empty(size_bytes, dtype=torch.uint8, device=frame.torch_device)
         offsets: list[np.ndarray[Any, Any]] = []
@@ -212,7 +212,7 @@ class TransferStep:
         ragged = block, np.concatenate(offsets), batch.shape_array()
         return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
 
-    def _packed(self, batch: Batch, frame: Frame) -> Batch:
+    def _pack(self, batch: Batch, frame: Frame) -> Batch:
         """Copy separate samples to one block of staging memory, so that one copy transfers them."""
         shapes = batch.shape_array()
         offsets, size_bytes = places_in_block(shapes, batch.dtype.numpy.itemsize)
@@ -225,7 +225,7 @@ class TransferStep:
 
     def _to_host(self, batch: Batch) -> Batch:
         if batch.dense is not None:
-            dense = array_of(self._downloaded(batch.dense), batch.dtype)
+            dense = array_of(self._download(batch.dense), batch.dtype)
             return Batch(dense, None, batch.layout, "cpu", batch.origins, batch.dtype)
         if batch.ragged is not None:
             block, offsets, shapes = batch.ragged
@@ -234,10 +234,10 @@ class TransferStep:
             sizes = shapes.prod(1, dtype=np.int64) * batch.dtype.numpy.itemsize
             block = torch.cat([sample.reshape(-1) for sample in batch.samples]).view(torch.uint8)
             offsets = np.cumsum(sizes) - sizes
-        ragged = self._downloaded(block).numpy(), offsets, shapes
+        ragged = self._download(block).numpy(), offsets, shapes
         return Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, ragged)
 
-    def _downloaded(self, tensor: Any) -> Any:
+    def _download(self, tensor: Any) -> Any:
         """Return a copy on the CPU, in page-locked memory; waits only for the pipeline's stream."""
         tensor = tensor.detach()
         if tensor.device.type == "cpu":
@@ -257,7 +257,7 @@ def _ragged_of(batch: Batch) -> Ragged:
     return batch.ragged
 
 
-def _uploaded(array: Array, device: str) -> Array:
+def _upload(array: Array, device: str) -> Array:
     if not array.flags.c_contiguous or not array.flags.writeable:
         array = np.array(array, order="C")  # torch warns about read-only memory
     tensor = tensor_of(array)

@@ -58,7 +58,7 @@ class ElementwiseStep(KernelStep):
             rows = None if first is None else self._rows(adjacent, first)
             if first is not None and rows is not None:
                 try:
-                    return [self._computed(frame, adjacent, first, rows)]
+                    return [self._compute_rows(frame, adjacent, first, rows)]
                 except DalifyError:  # an error is raised again for its sample
                     pass
         results = super()._groupwise(frame, inputs, arguments, draws, count)
@@ -98,7 +98,7 @@ class ElementwiseStep(KernelStep):
             return None
         return [_row(batch, spans) for batch in inputs if batch is not None]
 
-    def _computed(
+    def _compute_rows(
         self, frame: Frame, inputs: list[Batch | None], first: Ragged, rows: list[np.ndarray[Any, Any]]
     ) -> Batch:
         shapes = first[2]
@@ -120,7 +120,7 @@ class ElementwiseStep(KernelStep):
             source = next(batch for batch in inputs if batch is not None and batch.ragged is first)
             offsets = (first[1] - first[1][0]) // source.dtype.numpy.itemsize * item_bytes
             row = block.view(spec.dtype.numpy)[None]
-        self._called([row], rows, dict(self._constants), 0, len(shapes))
+        self._call_kernel([row], rows, dict(self._constants), 0, len(shapes))
         batch = Batch(
             None, None, spec.layout or "", self.device, origins_of(inputs), spec.dtype, (block, offsets, shapes)
         )

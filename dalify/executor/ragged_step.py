@@ -43,7 +43,7 @@ class RaggedStep(KernelStep):
             xs = [None if batch is None else _rows_of(batch, start, stop) for batch in inputs]
             named = self._group_arguments(arrays, in_specs, specs, draws, start, stop, count)
             if self._operator.is_allocating:
-                results = self._called([], xs, named, start, stop - start)
+                results = self._call_kernel([], xs, named, start, stop - start)
                 filled: list[Any] = list(results) if is_tuple(results) else [results]
             else:
                 filled = [
@@ -51,7 +51,7 @@ class RaggedStep(KernelStep):
                     for output in range(len(self.outputs))
                 ]
                 if any(out.values.shape.count(0) == 0 for out in filled):
-                    self._called(filled, xs, named, start, stop - start)
+                    self._call_kernel(filled, xs, named, start, stop - start)
             for part, result in zip(parts, filled, strict=True):
                 part.append(result)
         origins = origins_of(inputs)

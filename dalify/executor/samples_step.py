@@ -51,10 +51,10 @@ class SamplesStep(KernelStep):
     def _groupwise(
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
-        extra = self._extended(self._preparation(inputs, arguments, draws, count), frame, inputs, count)
+        extra = self._add_cache(self._prepare_cached(inputs, arguments, draws, count), frame, inputs, count)
         xs = [None if batch is None else self._samples(batch) for batch in inputs]
         like = xs[0] if xs else None
-        specs, shapes = self._results(inputs, xs, arguments, extra, count)
+        specs, shapes = self._result_specs(inputs, xs, arguments, extra, count)
         origins = origins_of(inputs)
         batches: list[Batch] = []
         outs: list[Any] = []
@@ -76,14 +76,14 @@ class SamplesStep(KernelStep):
             xs = [None if x is None else x.take(kept) for x in xs]
             outs = [out.take(kept) for out in outs]
             per_sample = {*self._own_arguments, *extra}
-            named = {name: _taken(value, kept) if name in per_sample else value for name, value in named.items()}
+            named = {name: _take_values(value, kept) if name in per_sample else value for name, value in named.items()}
             if draws is not None:
                 draws = type(draws)(draws.draws, draws.samples[kept])
             count = len(kept)
         for name in self._wanted:
             named[name] = self._context(name, inputs, specs, draws, count)
         try:
-            self._called([*outs], xs, named, 0, count)
+            self._call_kernel([*outs], xs, named, 0, count)
         except Exception as error:
             sample: int | None = failure_context(error).sample
             if kept is not None and sample is not None:
@@ -110,22 +110,22 @@ class SamplesStep(KernelStep):
             return specs
         return count if name == "count" else draws
 
-    def _extended(self, extra: dict[str, Any], frame: Frame, inputs: list[Batch | None], count: int) -> dict[str, Any]:
-        """Return the result of `prepare` with further arguments of the kernel. Do not modify the given dictionary."""
+    def _add_cache(self, extra: dict[str, Any], frame: Frame, inputs: list[Batch | None], count: int) -> dict[str, Any]:
+        """Return the result of `prepare` with the cache of the step, if any. Do not modify the given dictionary."""
         return extra
 
-    def _preparation(
+    def _prepare_cached(
         self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> dict[str, Any]:
         """Return the result of `prepare`."""
         if self._operator.prepare_function is None:
             return {}
         if not self._prepares_once or any(batch is not None and batch.dense is None for batch in inputs):
-            return self._prepared(inputs, arguments, draws, count)
+            return self._prepare(inputs, arguments, draws, count)
         key = tuple(None if batch is None else (batch.dtype, batch.layout, _shape(batch)) for batch in inputs)
-        return self._known_preparations.get_or_make(key, lambda: self._prepared(inputs, arguments, draws, count))[0]
+        return self._known_preparations.get_or_make(key, lambda: self._prepare(inputs, arguments, draws, count))[0]
 
-    def _results(
+    def _result_specs(
         self,
         inputs: list[Batch | None],
         xs: list[Samples | None],
@@ -210,7 +210,7 @@ def _shape(batch: Batch) -> tuple[int, ...]:
     return tuple(batch.dense.shape)
 
 
-def _taken(value: Any, kept: np.ndarray[Any, Any]) -> Any:
+def _take_values(value: Any, kept: np.ndarray[Any, Any]) -> Any:
     """Return the values of some of the samples."""
     if is_array(value):
         return value[kept]

@@ -67,7 +67,7 @@ class BlockOrder:
         """
         plan = self._plans.get((start, stop, key))
         if plan is None:
-            plan = self._planned(start, stop, key)
+            plan = self._plan(start, stop, key)
             # A new dictionary, because other threads may be reading the old one.
             self._plans = {**dict(list(self._plans.items())[1 - _KEPT_PLANS :]), (start, stop, key): plan}
         places = positions - start
@@ -81,7 +81,7 @@ class BlockOrder:
         piece_starts = np.concatenate([np.zeros(1, np.int64), plan.piece_ends[:-1]])
         return plan.first_entries[pieces] + places - piece_starts[pieces]
 
-    def _planned(self, start: int, stop: int, key: int) -> _Plan:
+    def _plan(self, start: int, stop: int, key: int) -> _Plan:
         first, last = np.searchsorted(self._ends, [start, stop - 1], side="right").tolist()
         ends = self._ends[first : last + 1]
         starts = ends - self._sizes[first : last + 1]
