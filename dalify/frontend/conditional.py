@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Any
 
 from dalify.base.source_line import SourceLine
-from dalify.frontend.fence import check_condition
+from dalify.frontend.checks import check_condition
 from dalify.frontend.stores import BranchStores, merge_stores, traced
 from dalify.frontend.values import ABSENT, RESULT_NAME, Merger, Unusable, copied, never_assigned
 from dalify.graph import Branch, DataNode, current_branch

@@ -17,17 +17,17 @@ import numpy as np
 
 from dalify.base.errors import ConditionError
 from dalify.base.source_line import SourceLine
-from dalify.frontend.conditional import Conditional, Guard, trace_both
-from dalify.frontend.fence import (
+from dalify.frontend.checks import (
     check_in_place,
     check_item,
     check_mutation,
     is_mutation,
     needs_values,
-    refuse,
-    refuse_builtin,
-    refuse_jump,
+    reject,
+    reject_builtin,
+    reject_jump,
 )
+from dalify.frontend.conditional import Conditional, Guard, trace_both
 from dalify.frontend.stores import active, note
 from dalify.frontend.values import NO_RESULT, Unusable, read
 from dalify.graph import DataNode, logical_not
@@ -89,7 +89,7 @@ class Overloads:
         line = SourceLine.capture()
         construct = "elif" if line is not None and line.text.startswith("elif") else "if"
         if jump is not None:
-            refuse_jump(jump[0], self._line(jump[1]), line)
+            reject_jump(jump[0], self._line(jump[1]), line)
         known = tuple((name, self._line(first), self._line(second)) for name, first, second in variables)
         return Conditional(guard, test, known, construct, line, self._outer())
 
@@ -166,19 +166,19 @@ class Overloads:
     def contains(self, item: Any, container: Any, name: str) -> bool:
         """Evaluate ``item in container`` or ``not in``."""
         if isinstance(item, DataNode) or isinstance(container, DataNode):
-            refuse("in")
+            reject("in")
         return (item in container) == (name == "In")
 
     def plain(self, test: Any, construct: str) -> Any:
         """Return a Python value used as a test; raise for a graph value."""
         if isinstance(test, DataNode):
-            refuse(construct)
+            reject(construct)
         return test
 
     def not_in(self, conditionals: tuple[Conditional, ...], construct: str, value: Any = None) -> Any:
         """Return ``value``; raise if an enclosing ``if`` is traced."""
         if any(conditional.is_traced for conditional in conditionals):
-            refuse(construct)
+            reject(construct)
         return value
 
     def result(self, value: Any) -> Any:
@@ -257,7 +257,7 @@ class _Items:
 
 
 def _check_and_call(function: Any, *arguments: Any, **keywords: Any) -> Any:
-    refuse_builtin(function, arguments)
+    reject_builtin(function, arguments)
     return function(*arguments, **keywords)
 
 

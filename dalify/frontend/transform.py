@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from dalify.base.narrow import is_list
-from dalify.frontend.straighten import RESULT, straighten
+from dalify.frontend.remove_jumps import RESULT, remove_jumps
 from dalify.frontend.syntax import (
     OVERLOADS,
     bound_names,
@@ -52,7 +52,7 @@ def transformed(definition: Any, class_name: str) -> Any:
         definition.body = _Transformer([definition.body], definition.args, class_name).visit(definition.body)
         return definition
     is_generator = any(isinstance(node, (gast.Yield, gast.YieldFrom)) for node in own_nodes(definition.body))
-    body = straighten(definition.body, is_generator=is_generator)
+    body = remove_jumps(definition.body, is_generator=is_generator)
     transformer = _Transformer(body, definition.args, class_name)
     definition.body = transformer.block(body)
     return definition

@@ -180,11 +180,11 @@ def _graph(data: dict[str, Any]) -> Graph:
             )
         return branches[number]
 
-    made: list[int] = [item.get("made", position) for position, item in enumerate(data["nodes"])]
-    if sorted(made) != list(range(len(made))):
+    ranks: list[int] = [item.get("made", position) for position, item in enumerate(data["nodes"])]
+    if sorted(ranks) != list(range(len(ranks))):
         raise ValueError("the creation order of the nodes is missing")
-    numbers = fresh_numbers(len(made))
-    for rank, item in zip(made, data["nodes"], strict=True):
+    numbers = fresh_numbers(len(ranks))
+    for rank, item in zip(ranks, data["nodes"], strict=True):
         operator = catalog.find(str(item["operator"]))
         if item["device"] not in DEVICES:
             raise ValueError(f"unknown device {item['device']!r}")

@@ -46,7 +46,7 @@ def make_node(
     operator: Operator,
     inputs: Sequence[Any],
     arguments: Mapping[str, Any],
-    made: Callable[[Node], None] | None = None,
+    receive: Callable[[Node], None] | None = None,
 ) -> Node:
     """Return a new node for one call of an operator.
 
@@ -54,7 +54,7 @@ def make_node(
         operator: the operator.
         inputs: positional arguments: nodes, or numbers and arrays that become constants.
         arguments: keyword arguments of the user.
-        made: receives the node; its errors name the call, too.
+        receive: called with the node; its errors name the call, too.
 
     Raises:
         DalifyError: wrong number of inputs, unknown or unusable arguments; with the user's line.
@@ -62,8 +62,8 @@ def make_node(
     line = SourceLine.capture()
     try:
         node = _make_node(operator, inputs, arguments, line)
-        if made is not None:
-            made(node)
+        if receive is not None:
+            receive(node)
     except DalifyError as error:
         error.locate(line=line, operator=operator.public_name)
         raise
@@ -107,9 +107,14 @@ def followed_branch(read: Sequence[Edge]) -> Branch | None:
     """Return the branch of a node: the one that is currently traced, or an open one that it reads from."""
     branch = current_branch()
     for edge in read:
-        home = edge.node.branch
-        if home is not None and home.is_open and home is not branch and is_within(home, branch):
-            branch = home
+        source_branch = edge.node.branch
+        if (
+            source_branch is not None
+            and source_branch.is_open
+            and source_branch is not branch
+            and is_within(source_branch, branch)
+        ):
+            branch = source_branch
     return branch
 
 

@@ -62,7 +62,7 @@ class Interpreter(Evaluator):
         self._labels: dict[Node, str] = {}
         self._occurrences: Counter[str] = Counter()
 
-    def node_made(self, node: Node) -> None:
+    def receive_node(self, node: Node) -> None:
         """Compute a new node."""
         name = node.operator.name
         if node.operator.is_random or node.operator.is_source:
@@ -72,8 +72,8 @@ class Interpreter(Evaluator):
 
     def value(self, edge: Edge) -> tuple[bool, Any]:
         """Return the value for users: in a branch, the samples of the branch."""
-        branch, home = current_branch(), edge.node.branch
-        is_inside = home is None or (branch is not None and is_within(branch, home))
+        branch = current_branch()
+        is_inside = is_within(branch, edge.node.branch)
         value = self._value_in(edge, branch) if is_inside else self._value(edge)
         return True, None if value is None else tensor_list(value)
 
@@ -179,8 +179,7 @@ class Interpreter(Evaluator):
         Raises:
             DivergentBranchesError: it exists only for some of them.
         """
-        home = edge.node.branch
-        if home is not branch and (home is not None and (branch is None or not is_within(branch, home))):
+        if not is_within(branch, edge.node.branch):
             raise DivergentBranchesError(
                 "a value from inside a branch of a condition is used outside of it, where it exists only for some "
                 "samples.",
@@ -192,10 +191,10 @@ class Interpreter(Evaluator):
 
     def _samples_at(self, edge: Edge, positions: np.ndarray[Any, Any]) -> Batch | None:
         value = self._value(edge)
-        home = self._positions_of(edge.node.branch)
+        available = self._positions_of(edge.node.branch)
         if value is None or not len(positions):
             return None
-        return value if len(home) == len(positions) else value.take(np.searchsorted(home, positions))
+        return value if len(available) == len(positions) else value.take(np.searchsorted(available, positions))
 
 
 def _scalars(decision: Batch, as_truth: bool) -> np.ndarray[Any, Any]:

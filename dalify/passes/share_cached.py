@@ -33,35 +33,35 @@ def share_cached(graph: Graph, report: Report) -> Graph:
 
 
 def _shared(graph: Graph, cache: Node, report: Report) -> Graph:
-    in_front = set(Graph(tuple(cache.edges())).nodes())
-    used_in_front = {edge for node in in_front for edge in _read_by(node)}
-    behind = [node for node in graph.nodes() if node not in in_front and node is not cache]
-    used_behind = {edge for node in behind for edge in _read_by(node)} | set(graph.outputs)
+    upstream = set(Graph(tuple(cache.edges())).nodes())
+    read_upstream = {edge for node in upstream for edge in _read_by(node)}
+    downstream = [node for node in graph.nodes() if node not in upstream and node is not cache]
+    read_downstream = {edge for node in downstream for edge in _read_by(node)} | set(graph.outputs)
     inputs = [edge for edge in cache.inputs if edge is not None]
-    beside = [
+    shared = [
         edge
-        for edge in sorted(used_behind, key=lambda item: (item.node.number, item.output))
-        if edge.node in in_front and edge.node.operator.is_reader and edge not in inputs
+        for edge in sorted(read_downstream, key=lambda item: (item.node.number, item.output))
+        if edge.node in upstream and edge.node.operator.is_reader and edge not in inputs
     ]
-    other_caches = {node for node in behind if node.role is Role.CACHE}
-    readers = {edge.node for edge in beside}
+    other_caches = {node for node in downstream if node.role is Role.CACHE}
+    readers = {edge.node for edge in shared}
     # If the reader must read anyway, nothing is saved.
-    reads_anyway = any(edge.node in readers and edge in used_behind for edge in used_in_front) or any(
+    reads_anyway = any(edge.node in readers and edge in read_downstream for edge in read_upstream) or any(
         readers & set(Graph(tuple(other.edges())).nodes())
         for other in other_caches
         if cache not in Graph(tuple(other.edges())).nodes()
     )
     if reads_anyway:
-        beside = []
-    if not beside and not any(edge in used_behind for edge in inputs):
+        shared = []
+    if not shared and not any(edge in read_downstream for edge in inputs):
         return graph
-    for edge in beside:
+    for edge in shared:
         report.note("share_cached", f"{cache!r} also stores output {edge.output} of {edge.node!r}")
-    every = (*inputs, *beside)
-    made = replace(cache, inputs=every, output_count=len(every))
-    table = {edge: Edge(made, place) for place, edge in enumerate(every)}
-    table |= {Edge(cache, output): Edge(made, output) for output in range(cache.output_count)}
-    return _redirected(graph, behind, table)
+    stored = (*inputs, *shared)
+    new_cache = replace(cache, inputs=stored, output_count=len(stored))
+    table = {edge: Edge(new_cache, place) for place, edge in enumerate(stored)}
+    table |= {Edge(cache, output): Edge(new_cache, output) for output in range(cache.output_count)}
+    return _redirected(graph, downstream, table)
 
 
 def _read_by(node: Node) -> Iterator[Edge]:
@@ -72,8 +72,8 @@ def _read_by(node: Node) -> Iterator[Edge]:
         branch = branch.parent
 
 
-def _redirected(graph: Graph, behind: list[Node], table: dict[Edge, Edge]) -> Graph:
-    """Return the graph in which the nodes ``behind``, in topological order, read the edges of ``table``."""
+def _redirected(graph: Graph, downstream: list[Node], table: dict[Edge, Edge]) -> Graph:
+    """Return the graph in which the nodes ``downstream``, in topological order, read the edges of ``table``."""
     nodes: dict[Node, Node] = {}
 
     def new_edge(edge: Edge) -> Edge:
@@ -81,6 +81,6 @@ def _redirected(graph: Graph, behind: list[Node], table: dict[Edge, Edge]) -> Gr
         return found if found is not None else Edge(nodes.get(edge.node, edge.node), edge.output)
 
     new_branch = branch_mapping(new_edge)
-    for node in behind:
+    for node in downstream:
         nodes[node] = node.with_edges(new_edge, new_branch(node.branch))
     return Graph(tuple(map(new_edge, graph.outputs)), tuple(nodes.get(node, node) for node in graph.sinks))

@@ -81,10 +81,10 @@ class _Splitter:
 
     def _reduced(self, edge: Edge, branch: Branch | None, user: Node) -> Edge:
         """Return the edge reduced to the samples of a branch."""
-        home = edge.node.branch
-        if home is branch:
+        source_branch = edge.node.branch
+        if source_branch is branch:
             return edge
-        if branch is None or not is_within(branch, home):
+        if branch is None or not is_within(branch, source_branch):
             raise _leak(edge.node, user)
         found = self._splits.get((edge, branch))
         if found is None:

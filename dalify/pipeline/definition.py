@@ -68,7 +68,7 @@ def pipeline_def(
 
         @functools.wraps(function)
         def factory(*args: Any, **kwargs: Any) -> Pipeline:
-            _refuse_keywords(function)
+            _reject_keywords(function)
             try:
                 in_debug = debug if "debug" in own_names else bool(kwargs.pop("debug", debug))
                 own, given = _sorted_arguments(function, kwargs)
@@ -91,7 +91,7 @@ def pipeline_def(
     return decorate if fn is None else decorate(fn)
 
 
-def _refuse_keywords(function: Callable[..., Any]) -> None:
+def _reject_keywords(function: Callable[..., Any]) -> None:
     """Reject ``**keywords`` when a pipeline is created, so that modules with such a function can be imported."""
     for item in inspect.signature(function).parameters.values():
         if item.kind is inspect.Parameter.VAR_KEYWORD:
