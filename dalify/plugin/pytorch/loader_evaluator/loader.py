@@ -66,7 +66,7 @@ class LoaderEvaluator:
             PipelineStateError: in the mode ``replay``, no batches are cached.
         """
         if self.mode == "replay" and not self.cached_batches:
-            raise PipelineStateError("the loader gave no batch that could be given again.", line=SourceLine.capture())
+            raise PipelineStateError("the mode replay has no cached batches.", line=SourceLine.capture())
         if self.mode != "replay":
             return self._timed(iter(self.dataloader))
         return self._timed(itertools.islice(itertools.cycle(self.cached_batches), len(self.dataloader)))
