@@ -42,7 +42,7 @@ demo: $(READY) ## generate photographs and train a small network on them; images
 test: $(READY) ## all tests; ARGS='-k resize' selects some
 	@$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
-test-frameworks: $(READY) ## the plugins of JAX, TensorFlow, Paddle and Ray with the real packages, each in its own environment
+test-frameworks: $(READY) ## the plugins of JAX, TensorFlow, Paddle and Ray, and the Triton kernels, with the real packages, each in its own environment
 	@$(BIN)/python -m tests.helpers.framework_environments $(ARGS)
 
 check: stubs ## format, lint, types, import rules, spelling

@@ -1,7 +1,7 @@
-"""Measure an accelerator: pipelines beside torchvision, cost beside training, bandwidth of kernels, and copies.
+"""Measure an accelerator: pipelines compared with torchvision, cost during training, bandwidth of kernels, and copies.
 
 What has targets is measured first. A measurement that fails does not end the others, and what has been measured is
-printed beside the targets and saved also if the benchmark is interrupted.
+printed with the targets and saved also if the benchmark is interrupted.
 
 Without an accelerator everything runs emulated on the CPU. Then the figures show only that it works.
 """
@@ -366,7 +366,7 @@ def _shares(title: str, workload: _Workload, options: Options, device: str) -> d
     return found
 
 
-def _beside_training(title: str, workload: _Workload, options: Options, device: str) -> dict[str, float]:
+def _during_training(title: str, workload: _Workload, options: Options, device: str) -> dict[str, float]:
     """Print by how much the loader extends a training step of 20 ms, which the device computes on its own stream."""
     step_s, step_count = (0.002, 3) if options.is_smoke else (0.02, 100)
     work = _training_step(step_s, device)
@@ -395,7 +395,7 @@ def _beside_training(title: str, workload: _Workload, options: Options, device: 
         cost = statistics.median(loaded / alone - 1 for alone, loaded in rounds)
         alone = statistics.median(alone for alone, _ in rounds)
         found[where] = cost
-        print(f"{title}, {where} decoding: beside a training step of {alone * 1e3:.1f} ms the loader costs {cost:.1%}")
+        print(f"{title}, {where} decoding: during a training step of {alone * 1e3:.1f} ms the loader costs {cost:.1%}")
     return found
 
 
@@ -421,13 +421,13 @@ _TARGETS: tuple[tuple[str, tuple[str, ...], str, float, str], ...] = (
     ("crop_mirror_normalize", ("kernels", "crop_mirror_normalize"), ">=", 0.6, "of a copy"),
     ("resize, antialiased", ("kernels", "resize, antialiased"), ">=", 0.6, "of a copy"),
     (
-        "cost beside a training step of 20 ms, mixed decoding",
-        ("cost beside training", "mixed"),
+        "cost during a training step of 20 ms, mixed decoding",
+        ("cost during training", "mixed"),
         "<",
         0.03,
         "of the step",
     ),
-    ("cost beside a training step of 20 ms, host decoding", ("cost beside training", "host"), "<", 0.03, "of the step"),
+    ("cost during a training step of 20 ms, host decoding", ("cost during training", "host"), "<", 0.03, "of the step"),
 )
 
 
@@ -445,7 +445,7 @@ def _figure(figures: dict[str, Any], place: tuple[str, ...]) -> float | None:
 
 
 def print_targets(figures: dict[str, Any]) -> None:
-    """Print the targets beside the measured values.
+    """Print the targets compared with the measured values.
 
     Args:
         figures: what `main` saves as JSON.
@@ -504,7 +504,7 @@ def main(options: Options) -> None:
 
         measurements: dict[str, Callable[[], dict[str, Any]]] = {
             _TRAINING: partial(compared, _TRAINING),
-            "cost beside training": partial(_beside_training, _TRAINING, workloads[_TRAINING], options, device),
+            "cost during training": partial(_during_training, _TRAINING, workloads[_TRAINING], options, device),
             "kernels": partial(_bandwidths, options, device),
             "copies": partial(_copies, options, device),
             **{title: partial(compared, title) for title in workloads if title != _TRAINING},

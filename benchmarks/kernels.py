@@ -1,6 +1,6 @@
 """Are the kernels that libraries also have faster than these libraries, on one thread?
 
-Spectrograms beside SciPy and torch, CLAHE beside OpenCV, resizing beside Pillow. All contenders compute the same result
+Compare spectrograms with SciPy and torch, CLAHE with OpenCV, and resizing with Pillow. All compute the same result
 from the same arrays.
 """
 

@@ -11,7 +11,7 @@ from dalify.registry.schema import pascal_case
 from docs import pictures
 from docs.docstrings import documentation_of
 from docs.families import TASKS, families_of
-from docs.parity import shown, why_no_gpu, why_no_other, why_not_beside_dali
+from docs.parity import shown, why_no_gpu, why_no_other, why_not_compared_with_dali
 from docs.shared import COMMON, READERS
 from docs.signatures import default_text, public_names
 from tests.operators.battery.cases import CASES
@@ -150,7 +150,7 @@ def _parity_of(name: str, found: dict[str, Any] | None) -> str:
     text = "\n## Parity\n\nLargest differences; [parity](../parity.md) explains the figures.\n\n"
     text += "| compared with | difference |\n|---|---|\n"
     dali = f"{shown(found['dali'])}, over {found['dali']['variants']} variants" if "dali" in found else ""
-    text += f"| DALI | {dali or why_not_beside_dali(name)} |\n"
+    text += f"| DALI | {dali or why_not_compared_with_dali(name)} |\n"
     text += f"| CPU and GPU kernels | {shown(found.get('gpu')) or why_no_gpu(name)} |\n"
     other = f"{shown(found['other'])} ({found['other']['what']})" if "other" in found else why_no_other(name)
     text += f"| other reference | {other} |\n"

@@ -152,7 +152,7 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
 
 def promise(case: Case) -> str:
     """Return what the tests require of a case compared with DALI."""
-    if case.not_beside_dali:
+    if case.not_compared_with_dali:
         return ""
     parts = [f"{case.atol:g}"] if case.atol else []
     parts += [f"{case.rtol:g} of floats"] if case.rtol else []
@@ -173,9 +173,9 @@ def shown(figures: dict[str, Any] | None) -> str:
     return "=" if text == "=, = floats" else text.replace("= floats", "=") if len(parts) == 1 else text
 
 
-def why_not_beside_dali(name: str) -> str:
+def why_not_compared_with_dali(name: str) -> str:
     """Return why an operator is not compared with DALI."""
-    return CASES[name].not_beside_dali or "DALI's results depend on more than the data"
+    return CASES[name].not_compared_with_dali or "DALI's results depend on more than the data"
 
 
 def why_no_gpu(name: str) -> str:
@@ -208,7 +208,7 @@ def page(figures: dict[str, dict[str, Any]]) -> str:
             kernels,
             types,
             str(found.get("dali", found.get("gpu", {"variants": 1}))["variants"]),
-            shown(found.get("dali")) or why_not_beside_dali(name),
+            shown(found.get("dali")) or why_not_compared_with_dali(name),
             shown(found.get("gpu")) or why_no_gpu(name),
             f"{shown(found['other'])} ({found['other']['what']})" if "other" in found else why_no_other(name),
             found["promise"] or "–",

@@ -20,7 +20,7 @@ settings.register_profile("local", deadline=None, suppress_health_check=[HealthC
 settings.register_profile("ci", parent=settings.get_profile("local"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
-# Where torch's CPU device stands in for a GPU, tests run the kernels of the GPU.
+# Where torch's CPU device emulates a GPU, tests run the kernels of the GPU.
 os.environ.setdefault("DALIFY_EMULATED_KERNELS", "torch")
 
 PROJECT = Path(__file__).parent.parent
@@ -42,7 +42,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Exclude what a module of tests leaves, such as compiled functions, from garbage collection in the next ones."""
+    """Exclude what a test module leaves, such as compiled functions, from garbage collection in the next ones."""
     if nextitem is None or nextitem.path != item.path:
         gc.collect()
         gc.freeze()
@@ -98,7 +98,7 @@ def _runs_on_accelerator(item: pytest.Item) -> bool:
 
 @pytest.fixture(params=["cpu", "gpu"])
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both devices of an operator; without an accelerator, torch's CPU device carries the GPU kernels out."""
+    """Both devices of an operator; without an accelerator, torch's CPU device runs the GPU kernels."""
     if request.param == "gpu":
         _find_device(monkeypatch)
     return request.param

@@ -1,4 +1,4 @@
-"""dalify.math beside the real DALI, for every element type; and beside numpy."""
+"""dalify.math compared with the real DALI, for every element type and numpy."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_all_functions_are_there(oracle):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("dtype", TYPES)
-def test_functions_of_one_operand_beside_dali(oracle, dtype):
+def test_functions_of_one_operand_compared_with_dali(oracle, dtype):
     for name in UNARY:
         x = values_of(dtype)
         if name == "rsqrt":
@@ -121,7 +121,7 @@ def test_functions_of_one_operand_beside_dali(oracle, dtype):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("dtype", TYPES)
-def test_functions_of_two_operands_beside_dali(oracle, dtype):
+def test_functions_of_two_operands_compared_with_dali(oracle, dtype):
     x = values_of(dtype)
     for name in BINARY:
         for other in (np.float32, np.int16, dtype):
@@ -131,7 +131,7 @@ def test_functions_of_two_operands_beside_dali(oracle, dtype):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("dtype", TYPES)
-def test_clamp_beside_dali(oracle, dtype):
+def test_clamp_compared_with_dali(oracle, dtype):
     x = values_of(dtype)
     for low, high in ((1, 3), (0.5, 2.5)):
         constants = {"low": low, "high": high}

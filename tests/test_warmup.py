@@ -40,7 +40,7 @@ def test_what_was_compiled_is_not_compiled_again(tmp_path: Path) -> None:
         **os.environ,
         "PYTHONPATH": str(PROJECT),
         "NUMBA_CACHE_DIR": str(tmp_path / "kernels"),
-        "NUMBA_OPT": "1",  # other code than that which is kept beside the source
+        "NUMBA_OPT": "1",  # other code than that cached next to the source
     }
     counts = []
     for _ in range(2):

@@ -302,7 +302,7 @@ print(f"dalify, two threads:    {photos / seconds_of(iterator):5.0f} images/s")
 | `Dataset.__getitem__` transforms one sample in Python | operators on the whole batch, in threads |
 | `Sampler`, `shuffle=True` | `random_shuffle`, `shard_id`, `num_shards` of the reader |
 | `num_workers` processes | `num_threads` threads |
-| `collate_fn` | nothing: images of the same size are stacked automatically |
+| `collate_fn` | not needed: images of the same size are stacked automatically |
 | `drop_last` | `last_batch_policy` |
 | `for images, labels in loader` | `for batch in DALIGenericIterator(…)` |
 

@@ -1,9 +1,9 @@
 # %% [markdown]
 """# An operator of your own
 
-dalify has more than a hundred operators, and sooner or later one is missing. Here we write one: a *lens*, which
-magnifies a disk of each image. It becomes a member of `fn` like all others: documented, checked, fast, usable in
-conditions, without a pipeline and in worker processes.
+dalify has more than 160 operators. This tutorial adds one: a *lens*, which magnifies a disk of each image. It becomes
+a member of `fn` like the others: documented, checked, fast, and usable in conditions, without a pipeline and in worker
+processes.
 """
 
 # %%
@@ -25,8 +25,8 @@ FOLDER = make_photos(OUT / "photos", images_per_class=12, longest_side=400)
 """## 1. The definition
 
 The signature is the schema: inputs before `/`, arguments after `*`, with types and defaults. `PerSample` lets an
-argument vary from image to image. The docstring is the documentation. The body is the *rule*: it returns what the
-result will be. An image goes in, an image of the same type and shape comes out, so it returns its input.
+argument vary from image to image. The docstring is the documentation. The body is the *rule*: it returns the type and
+shape of the result. Here they are those of the input, so it returns its input.
 """
 
 
@@ -57,7 +57,7 @@ def lens(
 """## 2. The function
 
 It is called with groups of images of one shape: `images` and `out` are arrays `[N, H, W, C]`. Arguments that vary are
-arrays as well: `radius` is `[N]`, `center` is `[N, 2]`. So NumPy handles all images at once.
+arrays as well: `radius` is `[N]`, `center` is `[N, 2]`. So NumPy computes all images of a group in one call.
 """
 
 
@@ -96,8 +96,8 @@ print(inspect.getdoc(fn.optics.lens))
 # %% [markdown]
 """## 4. In a pipeline
 
-Graph values as arguments, a condition, several threads: nothing to add. `explain()` lists the operator with the line
-of its call.
+Graph values as arguments, conditions and several threads need no further code. `explain()` lists the operator with the
+line of its call.
 """
 
 
@@ -119,9 +119,8 @@ print(pipe.explain())
 # %% [markdown]
 """## 5. A function for the GPU
 
-`@lens.gpu` attaches the same for torch tensors. Without one, `device="gpu"` works, too: the operator then runs on the
-CPU, and `explain()` says so. This one is for a simpler operator, whose rule has something to say: the result is
-float.
+`@lens.gpu` attaches a function for torch tensors. Without one, `device="gpu"` also works: the operator then runs on
+the CPU, and `explain()` reports it. The example is a simpler operator, whose rule changes the element type to float.
 """
 
 
@@ -155,8 +154,8 @@ assert np.array_equal(brighter, photo * np.float32(2))
 # %% [markdown]
 """## 6. Errors
 
-They are those of all operators: a misspelled argument, a rule that refuses its input, a function that fails. All name
-the line of the call.
+A misspelled argument, a rule that rejects its input and a function that fails raise the same errors as for other
+operators. All name the line of the call.
 """
 
 # %%
@@ -173,8 +172,8 @@ for attempt in attempts:
         print(f"{type(error).__name__}: {error}\n")
 
 # %% [markdown]
-"""All that an operator can be is described in [docs/custom_operators.md](../docs/custom_operators.md): shapes that
-depend on arguments or values, random numbers, several outputs, worker processes, serialization.
+"""[docs/custom_operators.md](../docs/custom_operators.md) describes the other features: shapes that depend on arguments or
+values, random numbers, several outputs, worker processes, serialization.
 
 Back to the list: [README](../README.md).
 """

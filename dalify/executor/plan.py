@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from dalify.executor.branch_steps import MergeStep, SplitStep
 from dalify.executor.cache_groups import cached_nodes
 from dalify.executor.cache_step import AloneStep, CacheStep
 from dalify.executor.cached_mixed_step import CachedMixedStep
-from dalify.executor.choice_steps import ChosenStep, JoinStep, is_choice
 from dalify.executor.device_samples_step import CompiledGroupStep, CompiledStep, DeviceSamplesStep, step_class
 from dalify.executor.device_steps import TransferStep, emulated
 from dalify.executor.elementwise_step import ElementwiseStep
@@ -23,7 +23,7 @@ from dalify.executor.kernel_step import KernelStep
 from dalify.executor.listed_step import ListedStep
 from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.reader_step import ReaderStep
-from dalify.executor.steps import LiteralStep, MergeStep, SplitStep, Step
+from dalify.executor.steps import LiteralStep, Step
 from dalify.graph import Branch, Edge, Graph, Node
 from dalify.kernels.dispatch import reason_against
 from dalify.registry import RANDOM_STATE, Role
@@ -155,8 +155,9 @@ def _stage_key(node: Node, keys: Mapping[Node, tuple[int, int]], on_error: str) 
 
 
 _SIMPLE_STEPS: dict[Role, Callable[[Node, tuple[int | None, ...], tuple[int, ...]], Step]] = {
+    Role.SPLIT: SplitStep,
     Role.MERGE: MergeStep,
-    Role.JOIN: JoinStep,
+    Role.JOIN: MergeStep,
     Role.TRANSFER: TransferStep,
 }
 
@@ -263,8 +264,6 @@ class _Planner:
 
     def _step(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> Step:
         operator = node.operator
-        if node.role is Role.SPLIT:
-            return (ChosenStep if is_choice(node.branch) else SplitStep)(node, inputs, outputs)
         simple = _SIMPLE_STEPS.get(node.role)
         if simple is not None:
             return simple(node, inputs, outputs)

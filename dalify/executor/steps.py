@@ -1,4 +1,4 @@
-"""The steps of a plan, one per node: constants and conditions. Steps with kernels are in ``kernel_step``.
+"""The interface of the steps of a plan, one per node; constants; and the location of errors in steps.
 
 A step reads and writes the values of a frame by slot.
 """
@@ -12,24 +12,19 @@ from typing import Any, Protocol
 import numpy as np
 
 from dalify.base.bad_data import report_bad_data
-from dalify.base.errors import ConditionError, DalifyError, DecodeError, DeviceError, OperatorError, ReaderError
+from dalify.base.errors import DalifyError, DecodeError, DeviceError, OperatorError, ReaderError
 from dalify.base.failure_context import failure_context
 from dalify.base.fork_gate import working
 from dalify.base.interrupts import kept_interrupts
 from dalify.base.optional import is_loaded, torch
 from dalify.base.user_error import as_runtime_error
 from dalify.data import Batch, array_dtype
-from dalify.data.agreement import check_agreement
 from dalify.executor.frame import Frame
-from dalify.graph import Branch, Node
-from dalify.kernels.arrays.torch_unsigned import movable_torch
-from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.graph import Node
 
 __all__ = [
     "Failure",
     "LiteralStep",
-    "MergeStep",
-    "SplitStep",
     "Step",
     "cause",
     "described",
@@ -196,104 +191,3 @@ class LiteralStep:
             dense = np.broadcast_to(self._value, (frame.count, *self._value.shape))
             batch = self._batch = Batch(dense, None, self._layout, "cpu", None, self._dtype)
         frame.values[self.outputs[0]] = batch
-
-
-class SplitStep:
-    """Selects the samples of one side of a condition."""
-
-    def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
-        assert node.branch is not None, "dalify bug: a split outside all branches"
-        self.node = node
-        self.inputs = inputs
-        self.outputs = outputs
-        self._branch: Branch = node.branch
-
-    def run(self, frame: Frame) -> None:
-        """Select the samples; the first split of a branch determines them for all."""
-        branch = self._branch
-        outer = frame.positions(branch.parent)
-        if not frame.has_positions(branch):
-            predicate = frame.values[self.inputs[1] or 0]
-            mask = np.zeros(0, bool) if predicate is None else _truth(predicate, self.node)
-            for taken in (True, False):
-                if taken == branch.taken:
-                    frame.set_positions(branch, outer[mask if taken else ~mask])
-        inner = frame.positions(branch)
-        value = frame.values[self.inputs[0] or 0]
-        if len(inner) == 0 or value is None:
-            frame.values[self.outputs[0]] = None
-        elif len(inner) == len(outer):
-            frame.values[self.outputs[0]] = value
-        else:
-            frame.values[self.outputs[0]] = value.take(np.searchsorted(outer, inner))
-
-
-def _truth(predicate: Batch, node: Node) -> np.ndarray[Any, Any]:
-    """Return the predicate as booleans ``[N]``."""
-    if predicate.ndim:
-        raise ConditionError(
-            f"the condition has {predicate.ndim} dimension{'s' if predicate.ndim > 1 else ''} per sample; it "
-            "must be a single value.",
-            line=node.line,
-            hint="Reduce it first, for instance with fn.reductions.max(x).",
-        )
-    dense = predicate.stacked()
-    return np.asarray(dense) != 0
-
-
-class MergeStep:
-    """Merges the samples of two branches in their original order."""
-
-    def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
-        self.node = node
-        self.inputs = inputs
-        self.outputs = outputs
-        self._variable: str = node.arguments.get("variable", "")
-        self._lines: Any = node.arguments.get("lines")
-
-    def run(self, frame: Frame) -> None:
-        """Merge. Without samples on one side, the other side is the result."""
-        slot = self.outputs[0]
-        predicate, one, other = (frame.values[index or 0] for index in self.inputs)
-        if one is None or other is None:
-            frame.values[slot] = one if other is None else other
-            return
-        assert predicate is not None, "dalify bug: samples without a predicate"
-        try:
-            check_agreement(
-                one.spec_of(0).replace(shape=None), other.spec_of(0).replace(shape=None), self._variable, self._lines
-            )
-        except DalifyError as error:
-            raise located(error, self.node, None, None) from None
-        mask = _truth(predicate, self.node)
-        frame.values[slot] = _merged(mask, one, other, frame, slot)
-
-
-def _merged(mask: np.ndarray[Any, Any], one: Batch, other: Batch, frame: Frame, slot: int) -> Batch:
-    count = len(mask)
-    positions = np.empty(count, np.intp)
-    positions[mask] = np.arange(len(one))
-    positions[~mask] = np.arange(len(other))
-    origins: list[str | None] | None = None
-    if one.origins is not None and other.origins is not None:
-        sides = (other.origins, one.origins)
-        origins = [sides[side][index] for side, index in zip(mask.tolist(), positions.tolist(), strict=True)]
-    if one.dense is not None and other.dense is not None and one.dense.shape[1:] == other.dense.shape[1:]:
-        shape = tuple(one.dense.shape[1:])
-        if one.device == "gpu":
-            dense = torch.empty((count, *shape), dtype=one.dense.dtype, device=one.dense.device)
-            # By positions: torch waits for the device to count what a mask selects.
-            for block, chosen in ((one.dense, mask), (other.dense, ~mask)):
-                rows = uploaded(np.flatnonzero(chosen), dense.device)
-                movable_torch(dense).index_copy_(0, rows, movable_torch(block))
-            return Batch(dense, None, one.layout, one.device, origins, one.dtype)
-        collector = frame.collectors.get(slot)
-        dense = collector.memory(frame.start, count, shape, one.dense.dtype) if collector is not None else None
-        if dense is None:
-            assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
-            dense = frame.arena.empty((count, *shape), one.dense.dtype)
-        dense[mask], dense[~mask] = one.dense, other.dense
-        return Batch(dense, None, one.layout, one.device, origins, one.dtype)
-    sides = (other.samples, one.samples)
-    samples: list[Any] = [sides[side][index] for side, index in zip(mask.tolist(), positions.tolist(), strict=True)]
-    return Batch(None, samples, one.layout, one.device, origins, one.dtype)

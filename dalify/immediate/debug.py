@@ -16,9 +16,9 @@ from dalify.base.errors import BatchSizeError, DivergentBranchesError
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, TensorListCPU, tensor_list
 from dalify.executor.arena import Arena
-from dalify.executor.choice_steps import JoinStep
+from dalify.executor.branch_steps import MergeStep
 from dalify.executor.frame import Frame
-from dalify.executor.steps import MergeStep, run_steps
+from dalify.executor.steps import run_steps
 from dalify.graph import Branch, Edge, Evaluator, Node, current_branch, is_within, new_edge, node_specs
 from dalify.immediate.prepared import Prepared, fed_node
 from dalify.registry import Role
@@ -155,7 +155,7 @@ class Interpreter(Evaluator):
         else:
             values += [None] * len(sides)
         slots = tuple(range(len(values)))
-        step = (MergeStep if node.role is Role.MERGE else JoinStep)(node, slots, (len(slots),))
+        step = MergeStep(node, slots, (len(slots),))
         frame = Frame(
             [*values, None], start=0, count=len(positions), step=self._number, batch_size=self._count, arena=Arena(),
             collectors={}, entries={}, torch_device="", substitutes={},

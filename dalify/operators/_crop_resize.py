@@ -44,13 +44,16 @@ def _crop_resize(
     Returns:
         see ``resize``.
     """
-    x = x.replace(layout=visual_layout(x, _LAYOUTS), dtype=result_type(x, dtype))
-    if x.shape is None or x.layout is None:
+    layout = visual_layout(x, _LAYOUTS)
+    x = x.replace(layout=layout, dtype=result_type(x, dtype))
+    if x.shape is None:
         return x
-    letters = x.layout.replace("C", "")
-    x = x.with_extents(dict(zip(letters, window.extents(letters, [x.extent(axis) for axis in letters]), strict=True)))
-    first, last = spatial_axes(x.layout)
-    return x.replace(shape=(*x.shape[:first], *target.geometry(x.shape[first:last]).size, *x.shape[last:]))
+    letters = layout.replace("C", "")
+    extents = window.extents(letters, [x.extent(letter) for letter in letters])
+    x = x.with_extents(dict(zip(letters, extents, strict=True)))
+    first, last = spatial_axes(layout)
+    shape = x.shape or ()
+    return x.replace(shape=(*shape[:first], *target.geometry(shape[first:last]).size, *shape[last:]))
 
 
 @_crop_resize.geometry

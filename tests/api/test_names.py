@@ -1,4 +1,4 @@
-"""Old names of operators, names of classes, and import paths, beside DALI's."""
+"""Old names of operators, names of classes, and import paths, compared with DALI's."""
 
 from __future__ import annotations
 

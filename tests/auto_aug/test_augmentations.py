@@ -1,4 +1,4 @@
-"""Each augmentation beside the real DALI, and beside Pillow and formulas."""
+"""Each augmentation compared with the real DALI and Pillow and formulas."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def close(ours, theirs, tolerance=1):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_beside_dali(oracle, name):
+def test_compared_with_dali(oracle, name):
     theirs = importlib.import_module("nvidia.dali.auto_aug.augmentations")
     signs = (1, -1) if getattr(augmentations, name).randomly_negate else (1,)
     for sign in signs:
@@ -69,7 +69,7 @@ def test_beside_dali(oracle, name):
 
 
 @pytest.mark.parametrize("name", GEOMETRIC)
-def test_borders_beside_dali(oracle, name):
+def test_borders_compared_with_dali(oracle, name):
     theirs = importlib.import_module("nvidia.dali.auto_aug.augmentations")
     for options in ({"fill_value": None}, {"fill_value": 7}):
         use = call(name, level=6, **options)
@@ -175,7 +175,7 @@ def test_mistakes():
     assert augmented(lambda x: augmentations.invert(x, unused=fn.shapes), IMAGES)
 
 
-def test_parameters_beside_dali(oracle):
+def test_parameters_compared_with_dali(oracle):
     theirs = importlib.import_module("nvidia.dali.auto_aug.augmentations")
     for name in set(augmentations.__all__) - set(NAMES):
         for magnitude in (0, 0.3, 1, 2.5, 3.5, 4, 7.6, 8, 90):

@@ -287,7 +287,7 @@ class TestPolicy:
         assert policy.sub_policies == (((a.rotate, 0.5, 3), (a.invert, 0.2, None)), ((a.invert, 1, None),))
         assert "('rotate', 0.5, 3)" in repr(policy)
 
-    def test_equal_names_are_told_apart(self):
+    def test_equal_names_are_distinguished(self):
         weak = a.rotate.augmentation(mag_range=(0, 3))
         policy = Policy("mine", 11, [[(a.rotate, 0.5, 3), (weak, 0.5, 3)]])
         assert {name: item.mag_range for name, item in policy.augmentations.items()} == {

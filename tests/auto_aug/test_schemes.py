@@ -1,4 +1,4 @@
-"""AutoAugment, RandAugment and TrivialAugment: their tables beside the real DALI's, what is chosen how often."""
+"""AutoAugment, RandAugment and TrivialAugment: their tables compared with the real DALI's, what is chosen how often."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def marks(use, count=2000):
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 @pytest.mark.parametrize("name", [*POLICIES, "get_reduced_image_net_policy"])
-def test_policies_beside_dali(oracle, name, limits):
+def test_policies_compared_with_dali(oracle, name, limits):
     if name == "get_reduced_image_net_policy":
         limits = {}
     theirs = getattr(importlib.import_module("nvidia.dali.auto_aug.auto_augment"), name)(**limits)
@@ -68,7 +68,7 @@ def test_policies_beside_dali(oracle, name, limits):
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 @pytest.mark.parametrize(("module", "name"), SUITES, ids=lambda item: item if isinstance(item, str) else "")
-def test_suites_beside_dali(oracle, module, name, limits):
+def test_suites_compared_with_dali(oracle, module, name, limits):
     package = importlib.import_module(module.__name__.replace("dalify", "nvidia.dali"))
     theirs = getattr(package, name)(**limits)
     assert list(map(described, getattr(module, name)(**limits))) == list(map(described, theirs))

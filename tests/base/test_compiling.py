@@ -1,4 +1,4 @@
-"""The cache of compiled kernels: where it lies, what invalidates it, and what a process does that cannot write it."""
+"""The cache of compiled kernels: its folder, what invalidates it, and processes that cannot write to it."""
 
 from __future__ import annotations
 
@@ -317,7 +317,7 @@ def test_function_without_a_source_file_is_compiled() -> None:
 
 @pytest.fixture
 def folder_of_another_user() -> Iterator[Path]:
-    """A folder of user 65534; that of ``tmp_path`` lies in one that only this user can search."""
+    """A folder of user 65534; that of ``tmp_path`` is in one that only this user can search."""
     with tempfile.TemporaryDirectory() as folder:
         os.chown(folder, 65534, 65534)
         yield Path(folder)
@@ -345,7 +345,7 @@ def test_container_of_another_user(folder_of_another_user: Path) -> None:
         check=False,
     )
     if "Permission denied" in done.stderr and "dalify-65534" not in done.stderr and done.returncode:
-        pytest.skip("the project lies where other users cannot read")
+        pytest.skip("the project is in a folder that other users cannot read")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "(4, 4, 3) (2, 2, 3)\n"
     assert done.stderr.count("RuntimeWarning") == bool(saved(temporary)), kernels

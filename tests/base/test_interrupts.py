@@ -167,7 +167,7 @@ STATUS = """
 """
 
 
-def test_the_status_is_that_of_sigint_though_threads_run_texts() -> None:
+def test_the_status_is_that_of_sigint_though_threads_run_strings() -> None:
     """CPython forgets the KeyboardInterrupt then, and the status is 1."""
     program = STATUS.format(before="atexit.register(ends.set); atexit.register(time.sleep, 0.1)")
     for _ in range(3):
@@ -298,7 +298,7 @@ def test_a_handler_that_sets_another_one() -> None:
 
 @pytest.mark.parametrize("block", ["kept_interrupts", "deferred_interrupts"])
 def test_in_a_thread_while_the_main_thread_is_interrupted(block: str) -> None:
-    """The thread's block goes on; the main thread gets the KeyboardInterrupt at once."""
+    """The thread's block continues; the main thread gets the KeyboardInterrupt immediately."""
     program = f"""
         import os, signal, threading, time
         from dalify.base.interrupts import {block}

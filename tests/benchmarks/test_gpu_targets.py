@@ -33,14 +33,14 @@ def test_targets_are_compared_with_what_was_measured(
     figures = {
         "device": "cuda",
         TRAINING: {"dalify, host decoding, 16 threads": 9_500.0, "dalify, mixed decoding, 16 threads": rate},
-        "cost beside training": {"mixed": cost},
+        "cost during training": {"mixed": cost},
         "kernels": {"copy": 4000.0, "crop_mirror_normalize": {"triton": 2500.0, "torch": 100.0}},
     }
     found = lines(figures, capsys)
     assert found[f"{TRAINING}, mixed decoding"][-1] == verdicts[0]
     assert found[f"{TRAINING}, host decoding"][-2:] == ["9,500", "met"]
-    assert found["cost beside a training step of 20 ms, mixed decoding"][-1] == verdicts[1]
-    assert found["cost beside a training step of 20 ms, host decoding"][-2:] == ["not measured", ""]
+    assert found["cost during a training step of 20 ms, mixed decoding"][-1] == verdicts[1]
+    assert found["cost during a training step of 20 ms, host decoding"][-2:] == ["not measured", ""]
     assert found["crop_mirror_normalize"][-2:] == ["0.625", "met"]
     assert found["resize, antialiased"][-2] == "not measured"
     found = lines({**figures, "device": None}, capsys)

@@ -1,4 +1,4 @@
-"""Audio files that are decoded in compiled code, beside libsndfile."""
+"""Audio files that are decoded in compiled code, compared with libsndfile."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dalify.codecs.audio import decode_audio
 from dalify.codecs.audio_chunk import AudioFiles
 from dalify.data import Batch
 from dalify.data.samples import Samples
-from tests.helpers.sounds import noisy_tones
+from tests.helpers.recordings import noisy_tones
 
 soundfile = pytest.importorskip("soundfile", reason="the extra dalify[audio]")
 
 TYPES = [np.dtype(np.int16), np.dtype(np.int32), np.dtype(np.float32)]
 random = np.random.default_rng(5)
 TONES = np.stack([noisy_tones(9000, 1), noisy_tones(9000, 2)], 1)
-SOUNDS = {
+RECORDINGS = {
     "tones": TONES,
     "one channel": TONES[:, :1],
     "three channels": np.concatenate([TONES, TONES[:, :1]], 1),
@@ -40,9 +40,9 @@ SOUNDS = {
 }
 
 
-def encoded(sound: np.ndarray, kind: str, subtype: str, rate: int = 16000, **options: Any) -> np.ndarray:
+def encoded(audio: np.ndarray, kind: str, subtype: str, rate: int = 16000, **options: Any) -> np.ndarray:
     file = io.BytesIO()
-    soundfile.write(file, sound, rate, format=kind, subtype=subtype, **options)
+    soundfile.write(file, audio, rate, format=kind, subtype=subtype, **options)
     return np.frombuffer(file.getvalue(), np.uint8)
 
 
@@ -65,11 +65,11 @@ def check(data: np.ndarray) -> None:
         )
 
 
-@pytest.mark.parametrize("sound", SOUNDS.values(), ids=SOUNDS)
+@pytest.mark.parametrize("audio", RECORDINGS.values(), ids=RECORDINGS)
 @pytest.mark.parametrize("level", [0.0, 0.3, 0.6, 1.0])
 @pytest.mark.parametrize("subtype", ["PCM_S8", "PCM_16", "PCM_24"])
-def test_flac(sound, level, subtype):
-    check(encoded(sound, "FLAC", subtype, compression_level=level))
+def test_flac(audio, level, subtype):
+    check(encoded(audio, "FLAC", subtype, compression_level=level))
 
 
 @pytest.mark.parametrize("rate", [8000, 11025, 22050, 44100, 96000, 12345, 65535, 120000])
@@ -150,30 +150,30 @@ def test_wrong_frames_are_left_to_the_library():
         assert outcome(whole[:size], TYPES[0]) is None
 
 
-@pytest.mark.parametrize("sound", [TONES, TONES[:, :1], TONES[:0], TONES[:1], SOUNDS["noise"]], ids=len)
+@pytest.mark.parametrize("audio", [TONES, TONES[:, :1], TONES[:0], TONES[:1], RECORDINGS["noise"]], ids=len)
 @pytest.mark.parametrize("subtype", ["PCM_U8", "PCM_16", "PCM_24", "PCM_32"])
 @pytest.mark.parametrize("kind", ["WAV", "WAVEX"])
-def test_waves(sound, subtype, kind):
-    if len(sound):
-        check(encoded(sound, kind, subtype))
+def test_waves(audio, subtype, kind):
+    if len(audio):
+        check(encoded(audio, kind, subtype))
     else:
-        assert outcome(encoded(sound, kind, subtype), TYPES[0]) is None
+        assert outcome(encoded(audio, kind, subtype), TYPES[0]) is None
 
 
 @pytest.mark.parametrize("kind", ["WAV", "WAVEX"])
 def test_waves_of_floats(kind):
-    sound = np.concatenate([TONES.astype(np.float32), [[np.nan, -np.inf], [3.5, -0.0]]]).astype(np.float32)
-    data = encoded(sound, kind, "FLOAT")
+    audio = np.concatenate([TONES.astype(np.float32), [[np.nan, -np.inf], [3.5, -0.0]]]).astype(np.float32)
+    data = encoded(audio, kind, "FLOAT")
     found = outcome(data, TYPES[2])
     assert found is not None
-    np.testing.assert_array_equal(found.view(np.int32), sound.view(np.int32))
+    np.testing.assert_array_equal(found.view(np.int32), audio.view(np.int32))
     assert outcome(data, TYPES[0]) is None
     assert outcome(data, TYPES[2], downmix=True) is None
 
 
 @pytest.mark.parametrize(("kind", "subtype"), [("WAV", "PCM_16"), ("WAV", "PCM_24"), ("FLAC", "PCM_16")])
 def test_channels_are_mixed(kind, subtype):
-    data = encoded(SOUNDS["three channels"], kind, subtype)
+    data = encoded(RECORDINGS["three channels"], kind, subtype)
     each = soundfile.read(io.BytesIO(data.tobytes()), dtype="float32", always_2d=True)[0]
     found = outcome(data, TYPES[2], downmix=True)
     np.testing.assert_array_equal(found, ((each[:, 0] + each[:, 1] + each[:, 2]) / np.float32(3))[:, None])
@@ -231,7 +231,7 @@ def test_limits():
         assert outcome(data, TYPES[0]) is None
 
 
-def test_bytes_that_are_no_sound():
+def test_bytes_that_are_not_audio():
     for size in range(80):
         for first in (b"", b"RIFF", b"fLaC", b"RIFF\0\0\0\0WAVE", b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0", b"fLaC\0\0\0\x22"):
             data = np.frombuffer((first + bytes(size))[:size], np.uint8)

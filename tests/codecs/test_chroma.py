@@ -1,4 +1,4 @@
-"""The compiled conversion beside FFmpeg's converter, on planes of noise and of extremes."""
+"""The compiled conversion compared with FFmpeg's converter, on planes of noise and of extremes."""
 
 from __future__ import annotations
 

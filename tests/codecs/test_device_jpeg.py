@@ -1,4 +1,4 @@
-"""The calls that decoders of devices make, with stand-ins for what needs a GPU."""
+"""The calls of decoders on devices, with substitutes for the parts that need a GPU."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ PILLOW_NAMES = {
 
 
 @pytest.mark.parametrize(("name", "pillow_name"), PILLOW_NAMES.items())
-def test_formats_are_told_by_their_first_bytes(name: str, pillow_name: str) -> None:
+def test_formats_are_detected_by_their_first_bytes(name: str, pillow_name: str) -> None:
     file = io.BytesIO()
     Image.new("RGB", (8, 8)).save(file, pillow_name)
     assert image_format(as_bytes_array(file.getvalue())) == name

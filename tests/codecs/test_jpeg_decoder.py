@@ -32,7 +32,7 @@ def decoder() -> JpegDecoder:
     return found
 
 
-def picture(height: int, width: int, seed: int = 0) -> np.ndarray:
+def image(height: int, width: int, seed: int = 0) -> np.ndarray:
     """Return smooth colors with some noise, uint8 ``[height, width, 3]``."""
     random = np.random.default_rng(seed)
     coarse = random.integers(0, 256, (height // 8 + 2, width // 8 + 2, 3), np.uint8)
@@ -87,7 +87,7 @@ def windows(draw: st.DrawFn) -> tuple[int, int, tuple[int, int, int, int]]:
 )
 def test_pixels_of_the_library(decoder: JpegDecoder, place, subsampling, colors, quality, seed) -> None:
     height, width, (y, x, rows, columns) = place
-    file = encoded(picture(height, width, seed), subsampling, quality)
+    file = encoded(image(height, width, seed), subsampling, quality)
     found = decoded(decoder, file, colors, (y, x, rows, columns))
     assert found is not None
     expected = simplejpeg.decode_jpeg(file, colors)[y : y + rows, x : x + columns]
@@ -98,12 +98,12 @@ def test_pixels_of_the_library(decoder: JpegDecoder, place, subsampling, colors,
 @pytest.mark.parametrize("interval", [1, 2, 5, 100])
 def test_restart_intervals_and_optimized_tables(decoder: JpegDecoder, interval: int, is_optimized: bool) -> None:
     options = [cv2.IMWRITE_JPEG_RST_INTERVAL, interval, cv2.IMWRITE_JPEG_OPTIMIZE, int(is_optimized)]
-    file = cv2.imencode(".jpg", picture(150, 170), options)[1].tobytes()
+    file = cv2.imencode(".jpg", image(150, 170), options)[1].tobytes()
     np.testing.assert_array_equal(decoded(decoder, file), simplejpeg.decode_jpeg(file))
 
 
 def test_coefficients_beyond_what_16_bits_hold_are_left_to_the_library(decoder: JpegDecoder) -> None:
-    file = bytearray(encoded(picture(16, 16), quality=100))
+    file = bytearray(encoded(image(16, 16), quality=100))
     table = file.index(b"\xff\xdb") + 5
     file[table : table + 64] = b"\xff" * 64  # values of 1 become values of 255
     assert decoded(decoder, bytes(file)) is None
@@ -111,22 +111,22 @@ def test_coefficients_beyond_what_16_bits_hold_are_left_to_the_library(decoder: 
 
 @pytest.mark.parametrize("subsampling", OTHER_SUBSAMPLINGS)
 def test_other_subsampling_is_left_to_the_library(decoder: JpegDecoder, subsampling: str) -> None:
-    assert decoded(decoder, encoded(picture(40, 40), subsampling)) is None
+    assert decoded(decoder, encoded(image(40, 40), subsampling)) is None
 
 
 def test_progressive_files_are_left_to_the_library(decoder: JpegDecoder) -> None:
-    file = cv2.imencode(".jpg", picture(40, 40), [cv2.IMWRITE_JPEG_PROGRESSIVE, 1])[1].tobytes()
+    file = cv2.imencode(".jpg", image(40, 40), [cv2.IMWRITE_JPEG_PROGRESSIVE, 1])[1].tobytes()
     assert decoded(decoder, file) is None
 
 
 @pytest.mark.parametrize("subsampling", ["422", "420"])
 def test_images_too_narrow_for_the_filter_of_chroma_are_left_to_the_library(decoder, subsampling: str) -> None:
-    assert decoded(decoder, encoded(picture(20, 4), subsampling)) is None
+    assert decoded(decoder, encoded(image(20, 4), subsampling)) is None
 
 
 @pytest.mark.parametrize("window", [(-1, 0, 5, 5), (0, -1, 5, 5), (36, 0, 5, 5), (0, 36, 5, 5)])
 def test_windows_outside_of_the_image(decoder: JpegDecoder, window: tuple[int, int, int, int]) -> None:
-    assert decoded(decoder, encoded(picture(40, 40)), window=window) is None
+    assert decoded(decoder, encoded(image(40, 40)), window=window) is None
 
 
 @given(
@@ -138,7 +138,7 @@ def test_windows_outside_of_the_image(decoder: JpegDecoder, window: tuple[int, i
 def test_damaged_files_are_left_to_the_library_or_decoded_alike(
     decoder: JpegDecoder, place, change, amount, subsampling
 ) -> None:
-    file = bytearray(encoded(picture(33, 47), subsampling))
+    file = bytearray(encoded(image(33, 47), subsampling))
     at = int(place * len(file))
     if change == "flip":
         file[at] ^= amount
@@ -157,7 +157,7 @@ def test_damaged_files_are_left_to_the_library_or_decoded_alike(
 
 
 def test_a_window_above_the_damage(decoder: JpegDecoder) -> None:
-    file = encoded(picture(128, 96))
+    file = encoded(image(128, 96))
     expected = simplejpeg.decode_jpeg(file)[:20]
     cut = len(file) * 3 // 4
     assert decoded(decoder, file[:cut], window=(0, 0, 20, 96)) is None
@@ -170,7 +170,7 @@ def test_a_window_above_the_damage(decoder: JpegDecoder) -> None:
 
 @pytest.fixture
 def one_file() -> Iterator[tuple[Samples, Samples]]:
-    file = np.frombuffer(encoded(picture(20, 20)), np.uint8)
+    file = np.frombuffer(encoded(image(20, 20)), np.uint8)
     out = np.zeros((20, 20, 3), np.uint8)
     yield Samples.of_batch(Batch(None, [file])), Samples.of_batch(Batch(None, [out]))
     assert out.any()

@@ -1,4 +1,4 @@
-"""PNG of 16 bits, and what is read from the chunks, beside OpenCV and Pillow."""
+"""PNG of 16 bits, and what is read from the chunks, compared with OpenCV and Pillow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PNM beside Pillow and the arrays that were written."""
+"""PNM compared with Pillow and the arrays that were written."""
 
 from __future__ import annotations
 

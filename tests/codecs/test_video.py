@@ -102,7 +102,7 @@ def test_a_damaged_packet_spoils_its_own_frames_only(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["closed.mp4", "open.mkv", "open.ts", "mpeg4.avi", "vp9.webm"])
-def test_truncated_files_are_told_or_shorter(form, tmp_path):
+def test_truncated_files_are_errors_or_shorter(form, tmp_path):
     codec, options = FORMS[form]
     path = write_video(tmp_path / form, codec, **options)
     data = path.read_bytes()

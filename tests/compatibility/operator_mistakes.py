@@ -62,7 +62,9 @@ def operators() -> list[str]:
     return [
         name
         for name, case in CASES.items()
-        if not case.not_beside_dali and catalog.find(name) is not None and not name.startswith(("_", "external_source"))
+        if not case.not_compared_with_dali
+        and catalog.find(name) is not None
+        and not name.startswith(("_", "external_source"))
     ]
 
 

@@ -1,4 +1,4 @@
-"""Small programs for DALI that run in both libraries: each takes the library and gives outputs, texts or numbers.
+"""Small programs for DALI that run in both libraries: each takes the library and returns outputs, strings or numbers.
 
 They are what programs for DALI stumbled over in dalify. `test_programs.py` runs them.
 """
@@ -234,7 +234,7 @@ def equal_draws(dali):
 
 
 @program
-def texts(dali):
+def strings(dali):
     def pipeline():
         return (
             dali.fn.external_source(source=lambda: counted(2, 2, 3), layout="HW"),
@@ -253,7 +253,7 @@ def texts(dali):
 
 
 @program
-def texts_of_large_batches(dali):
+def strings_of_large_batches(dali):
     def pipeline():
         return (
             dali.fn.external_source(source=lambda: np.zeros((40, 20, 30), np.float32), layout="HW"),

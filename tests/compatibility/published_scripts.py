@@ -502,7 +502,7 @@ def read(function: Callable[[Any], Any], batch_size: int = 3, runs: int = 4, **o
     return made
 
 
-def _pictures(dali: Any, **options: Any) -> Any:
+def _images(dali: Any, **options: Any) -> Any:
     encoded, labels = dali.fn.readers.file(file_root=str(folder()), **options)
     return dali.fn.decoders.image(encoded), labels
 
@@ -532,22 +532,22 @@ def _decoded(**options: Any) -> Program:
 scripts(
     "reader",
     {
-        "folder": read(lambda d: _pictures(d, dir_filters=["class*"])),
-        "filters": read(lambda d: _pictures(d, dir_filters=["class1"], file_filters=["*.png"])),
+        "folder": read(lambda d: _images(d, dir_filters=["class*"])),
+        "filters": read(lambda d: _images(d, dir_filters=["class1"], file_filters=["*.png"])),
         "files": read(lambda d: d.fn.readers.file(files=sorted(map(str, folder().glob("class*/*.png"))))[1]),
         "files with labels": read(
             lambda d: d.fn.readers.file(files=[str(folder() / "class0" / "0.png")] * 4, labels=[4, 3, 2, 1])[1]
         ),
         "file list": read(_listed),
-        "shard": read(lambda d: _pictures(d, dir_filters=["class*"], shard_id=1, num_shards=3)[1]),
+        "shard": read(lambda d: _images(d, dir_filters=["class*"], shard_id=1, num_shards=3)[1]),
         "shard, stuck": read(
-            lambda d: _pictures(d, dir_filters=["class*"], shard_id=1, num_shards=3, stick_to_shard=True)[1], runs=6
+            lambda d: _images(d, dir_filters=["class*"], shard_id=1, num_shards=3, stick_to_shard=True)[1], runs=6
         ),
         "padded": read(
-            lambda d: _pictures(d, dir_filters=["class*"], shard_id=0, num_shards=4, pad_last_batch=True)[1], runs=5
+            lambda d: _images(d, dir_filters=["class*"], shard_id=0, num_shards=4, pad_last_batch=True)[1], runs=5
         ),
-        "skipped": read(lambda d: _pictures(d, dir_filters=["class*"], skip_cached_images=True)[1]),
-        "named": read(lambda d: _pictures(d, dir_filters=["class*"], name="Reader", prefetch_queue_depth=2)[1]),
+        "skipped": read(lambda d: _images(d, dir_filters=["class*"], skip_cached_images=True)[1]),
+        "named": read(lambda d: _images(d, dir_filters=["class*"], name="Reader", prefetch_queue_depth=2)[1]),
         "of ops": read(
             lambda d: d.ops.readers.File(file_root=str(folder()), dir_filters=["class*"], random_shuffle=False)()[1]
         ),
@@ -607,7 +607,7 @@ scripts(
 
 def meta(**options: Any) -> Program:
     def made(dali: Any) -> Any:
-        pipe = of(dali, lambda: _pictures(dali, dir_filters=["class*"], name="Reader", **options))
+        pipe = of(dali, lambda: _images(dali, dir_filters=["class*"], name="Reader", **options))
         found = pipe.reader_meta("Reader")
         return [sorted(found.items()), pipe.epoch_size("Reader"), sorted(pipe.reader_meta()), pipe.epoch_size()]
 
@@ -626,7 +626,7 @@ scripts(
 
 
 @script
-def sounds(dali):
+def recordings(dali):
     path = folder() / "sound.wav"
     with wave.open(str(path), "wb") as file:
         file.setnchannels(2)

@@ -16,7 +16,7 @@ from dalify.registry import catalog
 from tests.compatibility.operator_mistakes import CRASHED
 from tests.operators.battery.variants import EVERYTHING
 
-# One of so many mistakes with each operator is made, unless all variants are asked for: those take five minutes.
+# The step between the mistakes that are tested for each operator. All of them take five minutes.
 _STRIDE = 1 if EVERYTHING else 12
 
 # By patterns of the names of mistakes: why another class is raised.

@@ -194,7 +194,7 @@ def test_pickled_options():
 
 
 def test_statistics_of_all_values():
-    """Measured where it was asked for, for values that never leave a chunk, too."""
+    """Measured if it was requested, also for values that never leave a chunk."""
 
     def pipeline():
         x = dalify.fn.external_source(source=lambda: [np.zeros(size, np.uint8) for size in (2, 10)], name="source")

@@ -16,7 +16,7 @@ __all__ = ["USUAL"]
 USUAL: dict[str, Program] = {}
 _RANDOM = np.random.default_rng(0)
 IMAGES = _RANDOM.integers(0, 256, (4, 17, 23, 3), dtype=np.uint8)
-SOUNDS = (_RANDOM.random((4, 2000)) * 2 - 1).astype(np.float32)
+RECORDINGS = (_RANDOM.random((4, 2000)) * 2 - 1).astype(np.float32)
 BOXES = np.float32([[[0.1, 0.2, 0.5, 0.6], [0.3, 0.3, 0.9, 0.8]], [[0.2, 0.2, 0.4, 0.7], [0.1, 0.3, 0.6, 0.9]]])
 
 ON_IMAGES: dict[str, Any] = {
@@ -125,7 +125,7 @@ ON_IMAGES: dict[str, Any] = {
     ),
     "equalize": lambda d, x: d.fn.experimental.equalize(x),
 }
-ON_SOUNDS: dict[str, Any] = {
+ON_AUDIO: dict[str, Any] = {
     "spectrogram": lambda d, x: d.fn.spectrogram(x, nfft=64, window_length=50, window_step=20),
     "mel": lambda d, x: d.fn.mel_filter_bank(
         d.fn.spectrogram(x, nfft=128, window_length=128), sample_rate=8000.0, nfilter=20
@@ -142,8 +142,8 @@ ON_BOXES: dict[str, Any] = {
 }
 for _name, _function in ON_IMAGES.items():
     USUAL[f"images: {_name}"] = on(IMAGES, "HWC", _function)
-for _name, _function in ON_SOUNDS.items():
-    USUAL[f"sounds: {_name}"] = on(SOUNDS, None, _function)
+for _name, _function in ON_AUDIO.items():
+    USUAL[f"sounds: {_name}"] = on(RECORDINGS, None, _function)
 for _name, _function in ON_BOXES.items():
     USUAL[f"boxes: {_name}"] = on(BOXES, None, _function)
 for _type in ("uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32"):

@@ -66,7 +66,7 @@ def test_arrays_are_what_was_asked_for(shapes: list[tuple[int, int]], code: str)
         assert array.nbytes <= 1024 or array.ctypes.data % 64 == 0
         array[...] = number % 2
     for number, array in enumerate(arrays):
-        assert (array == number % 2).all()  # none lies over another
+        assert (array == number % 2).all()  # no two overlap
 
 
 def test_room_is_made_from_the_sizes_that_are_not_used() -> None:
@@ -148,7 +148,7 @@ def test_allocators() -> None:
 
 def test_sizes_of_the_past_make_room() -> None:
     pool = BufferPool(capacity_bytes=64 << 10)
-    for kilobytes in (16, 24, 40, 48):  # each is dropped at once, and does not fit beside those before
+    for kilobytes in (16, 24, 40, 48):  # each is freed immediately, and does not fit into earlier blocks
         pool.empty((kilobytes << 10,), np.dtype(np.uint8))
     gc.collect()
     before = pool.allocations

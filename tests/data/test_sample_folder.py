@@ -122,7 +122,7 @@ def test_bound(tmp_path: Path) -> None:
     assert _taken(tmp_path) <= 40_000
     assert folder.size_bytes == _taken(tmp_path)
     assert [_value(folder.get(str(number), "", _empty)) for number in kept] == kept
-    # What came first stays, and others are told soon that there is no room.
+    # The first samples stay, and for the others the cache is full.
     began = time.process_time()
     assert not any(folder.put(str(number), "", _sample(number)) for number in range(100, 1100))
     assert time.process_time() - began < 5.0
@@ -161,7 +161,7 @@ def test_damaged_count_is_counted_anew(tmp_path: Path) -> None:
         assert folder.size_bytes == _taken(tmp_path)
 
 
-def test_a_full_disk_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = SampleFolder(str(tmp_path), DIGEST, MOST)
     folder.put("a", "", _sample(1))
 

@@ -1,4 +1,4 @@
-"""Tensors and tensor lists: every method beside the real DALI's, exchange without copies, and lifetimes."""
+"""Tensors and tensor lists: every method compared with the real DALI's, exchange without copies, and lifetimes."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_messages() -> None:
         TensorCPU(CUBE).reinterpret(types.FLOAT64)
 
 
-def test_texts() -> None:
+def test_strings() -> None:
     assert repr(TensorCPU(CUBE, "HWC")) == (
         'TensorCPU(\n    dtype=DALIDataType.INT32,\n    layout="HWC",\n    device="cpu",\n    shape=(2, 3, 4))'
     )

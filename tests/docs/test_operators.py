@@ -73,7 +73,7 @@ def test_no_cell_of_parity_is_empty() -> None:
     assert not [row for row in rows if "|  |" in row or "| |" in row]
 
 
-# -- pictures --------------------------------------------------------------------------------------------------------
+# -- images --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", WITH_PICTURE)

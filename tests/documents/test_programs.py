@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 @pytest.fixture(autouse=True)
 def emulated_accelerator(monkeypatch: pytest.MonkeyPatch, photo_folder: Path) -> None:
-    """The programs ask for GPU 0; torch's CPU device stands in for it."""
+    """The programs ask for GPU 0; torch's CPU device emulates it."""
     monkeypatch.setenv("DALIFY_DEVICE", "cpu")
     monkeypatch.setattr(programs_002, "image_dir", str(photo_folder))
     monkeypatch.setattr(programs_004, "image_dir", str(photo_folder))

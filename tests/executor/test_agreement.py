@@ -52,7 +52,7 @@ def test_chunks_agree_in_any_order(seed: int) -> None:
             refused: list[int] = []
 
             def refuse(error: MixedBatchError, index: int) -> Exception:
-                refused.append(start + index)  # noqa: B023 -- called at once
+                refused.append(start + index)  # noqa: B023 -- called immediately
                 return error
 
             try:

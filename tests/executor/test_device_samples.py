@@ -16,9 +16,9 @@ from dalify.base.errors import ShapeError
 from dalify.data import Batch, DALIDataType
 from dalify.data.batch import places_in_block
 from dalify.data.device_samples import DeviceSamples
+from dalify.executor.branch_steps import MergeStep
 from dalify.executor.device_samples_step import CompiledGroupStep, CompiledStep, DeviceSamplesStep, step_class
 from dalify.executor.kernel_step import KernelStep
-from dalify.executor.steps import MergeStep
 from dalify.registry.catalog import find
 
 Operation = Callable[[Any], Any]

@@ -131,9 +131,9 @@ def test_a_fork_does_not_wait_forever(gate: Any, monkeypatch: pytest.MonkeyPatch
             pipe.run()
         except PipelineStateError as error:
             text = str(error)
-            is_grandchild_told = in_child(lambda: fork_gate.is_clean_fork()) == 0
+            is_grandchild_signaled = in_child(lambda: fork_gate.is_clean_fork()) == 0
             fine = counting().run()[0].as_array()[0, 0] == 1  # its own pipeline runs
-            return not ("was forked while another thread" in text and is_grandchild_told and fine)
+            return not ("was forked while another thread" in text and is_grandchild_signaled and fine)
         return 98
 
     assert in_child(child) == 0

@@ -1,4 +1,4 @@
-"""Kernels on padded samples: batches whose sizes are very different, without pixels, of one sample, and of sound."""
+"""Kernels on padded samples: batches whose sizes are very different, without pixels, of one sample, and of audio."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ PADDED += [
 ]
 
 
-def _spectra(sound: Any) -> Any:
-    return fn.spectrogram(sound, nfft=128, window_length=100, window_step=40)
+def _spectra(audio: Any) -> Any:
+    return fn.spectrogram(audio, nfft=128, window_length=100, window_step=40)
 
 
-def _mel(sound: Any) -> Any:
-    return fn.mel_filter_bank(_spectra(sound), nfilter=20, sample_rate=8000)
+def _mel(audio: Any) -> Any:
+    return fn.mel_filter_bank(_spectra(audio), nfilter=20, sample_rate=8000)
 
 
-SOUNDS: dict[str, Operation] = {
+RECORDINGS: dict[str, Operation] = {
     "spectrogram": _spectra,
     "spectrogram, padded with 0": lambda x: fn.spectrogram(
         x, window_length=64, window_step=30, reflect_padding=False, power=1, layout="tf"
@@ -88,7 +88,7 @@ def images(sizes: list[tuple[int, int]], dtype: str = "uint8") -> list[np.ndarra
     return [random.integers(0, 200, (*size, 3)).astype(dtype) for size in sizes]
 
 
-def sounds() -> list[np.ndarray[Any, Any]]:
+def recordings() -> list[np.ndarray[Any, Any]]:
     random = np.random.default_rng(1)
     return [random.normal(size=size).astype(np.float32) for size in (1000, 5000, 333, 7, 20000, 1)]
 
@@ -129,9 +129,9 @@ def test_samples_without_pixels(name: str) -> None:
 
 
 @pytest.mark.usefixtures("gpu")
-@pytest.mark.parametrize("name", SOUNDS)
-def test_sounds(name: str) -> None:
-    assert_same(SOUNDS[name], sounds(), "")
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_audio(name: str) -> None:
+    assert_same(RECORDINGS[name], recordings(), "")
 
 
 @pytest.mark.usefixtures("gpu")
@@ -205,13 +205,13 @@ def test_division_by_zero_names_the_sample() -> None:
 
 
 @pytest.mark.usefixtures("emulated_gpu")
-@pytest.mark.parametrize("name", [*SOUNDS, *NOISES])
+@pytest.mark.parametrize("name", [*RECORDINGS, *NOISES])
 def test_calls_do_not_grow_with_samples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name.startswith("shot"):
         pytest.skip("attempts are repeated until the values of all samples are accepted")
-    given: list[Any] = sounds()[:3] if name in SOUNDS else images([(9, 12), (40, 41), (3, 4)])
-    layout = "" if name in SOUNDS else "HWC"
-    few, many = (launches({**SOUNDS, **NOISES}[name], given * count, monkeypatch, layout) for count in (3, 8))
+    given: list[Any] = recordings()[:3] if name in RECORDINGS else images([(9, 12), (40, 41), (3, 4)])
+    layout = "" if name in RECORDINGS else "HWC"
+    few, many = (launches({**RECORDINGS, **NOISES}[name], given * count, monkeypatch, layout) for count in (3, 8))
     assert few
     assert sorted(few) == sorted(many)
 

@@ -97,7 +97,7 @@ def test_absent_number():
         parsed(b"", a=tfrecord.FixedLenFeature([], INT, 0))
 
 
-def test_several_texts():
+def test_several_strings():
     with pytest.raises(ReaderError, match="several strings"):
         parsed(example({"a": [b"x", b"y"]}), a=tfrecord.FixedLenFeature([], TEXT, ""))
 

@@ -151,7 +151,7 @@ class Campaign:
                 self._fuzz(warm, folder)
                 for finding in self.result.findings.values():
                     self._confirm(warm, folder, finding)
-            except KeyboardInterrupt:  # what was found until now is told, and is in the folder
+            except KeyboardInterrupt:  # the findings until now are reported, and are in the folder
                 for child in self._running:
                     self._take(child)
         finally:

@@ -1,4 +1,4 @@
-"""Batches of threads beside those of worker processes, as a table: ``python -m tests.fuzz.equality``.
+"""Compare batches of threads with those of worker processes, as a table: ``python -m tests.fuzz.equality``.
 
 For the pipelines whose scaling is measured: two epochs with ``processes=2``, with workers that are killed at random
 moments, and with states that one kind takes over from the other. Batches are compared byte by byte, by their digests.

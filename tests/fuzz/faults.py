@@ -316,12 +316,12 @@ def table(title: str, rows: dict[str, Row]) -> str:
 
 
 def _line(name: str, row: Row) -> str:
-    texts = [
+    strings = [
         ", ".join(f"{count} x {what}" for what, count in sorted(found.items())) for found in (row.wrong, row.notes)
     ]
     median, worst = (statistics.median(row.seconds), max(row.seconds)) if row.seconds else (0.0, 0.0)
     cpu = f"{max(row.cpu):.2f} s" if row.cpu else ""
-    return f"| {name} | {row.count} | {median:.3f} s | {worst:.3f} s | {cpu} | {texts[0] or 'none'} | {texts[1]} |"
+    return f"| {name} | {row.count} | {median:.3f} s | {worst:.3f} s | {cpu} | {strings[0] or 'none'} | {strings[1]} |"
 
 
 def main() -> int:

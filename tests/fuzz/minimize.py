@@ -82,17 +82,17 @@ class _Search:
             is_smaller = False
             number = 0
             while True:
-                texts = list(_simpler(json.loads(self.best[name]), number))
-                if not texts:
+                strings = list(_simpler(json.loads(self.best[name]), number))
+                if not strings:
                     break
-                if any(self._accepts(name, text.encode()) for text in texts):
+                if any(self._accepts(name, text.encode()) for text in strings):
                     is_smaller = True
                 else:
                     number += 1
 
 
 def _simpler(document: Any, number: int) -> Iterator[str]:
-    """Return the texts without the value of a number, counted from the outside, and with simpler ones in its place."""
+    """Return the strings without the value of a number, counted from the outside, or with simpler values."""
     places: list[tuple[Any, Any]] = []
     waiting = [document]
     for holder in waiting:

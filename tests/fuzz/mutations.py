@@ -1,4 +1,4 @@
-"""Changes to bytes, texts and JSON values: at random places, and at the fields that a format declares."""
+"""Changes to bytes, strings and JSON values: at random places, and at the fields that a format declares."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TEXT_NUMBERS += [
     "1e999999999",
 ]
 _TEXT_NUMBERS += ["nan", "inf", "-inf", "0.5", "-0.0", "1_0", "0x10", "", " ", "\u0661", "1.", "--1", "1" * 5000]
-_TEXTS = [
+_STRINGS = [
     "",
     "\0",
     "..",
@@ -38,7 +38,7 @@ _TEXTS = [
     "*",
     "-1",
 ]
-_TEXTS += ["file:///etc/hostname", "nan", "%s%n", "☃", "con", ".", "/", "\\", "a\0b"]
+_STRINGS += ["file:///etc/hostname", "nan", "%s%n", "☃", "con", ".", "/", "\\", "a\0b"]
 _LONGEST = 1 << 20
 
 
@@ -194,10 +194,10 @@ def hostile_value(rng: random.Random, like: Any = None) -> Any:
     numbers: list[Any] = [0, 1, -1, 2, 255, 2**31 - 1, 2**31, -(2**31) - 1, 2**63, 10**12, 10**30, 0.5, -0.0, 1e9]
     numbers += [1e308, float("nan"), float("inf"), -float("inf")]
     if isinstance(like, str) and rng.random() < 0.5:
-        return rng.choice([*_TEXTS, like[: rng.randrange(len(like) + 1)], like * 2, like.upper()])
+        return rng.choice([*_STRINGS, like[: rng.randrange(len(like) + 1)], like * 2, like.upper()])
     if isinstance(like, (int, float)) and rng.random() < 0.7:
         return rng.choice([*numbers, like + 1, like - 1, like * 2, -like, float(like), str(like)])
-    return rng.choice([None, True, False, [], {}, [[]], [None], {"": None}, *numbers, *_TEXTS, _deep(rng)])
+    return rng.choice([None, True, False, [], {}, [[]], [None], {"": None}, *numbers, *_STRINGS, _deep(rng)])
 
 
 def _deep(rng: random.Random) -> Any:
@@ -208,7 +208,7 @@ def _deep(rng: random.Random) -> Any:
 
 
 def mutated_json(text: bytes, other: bytes, rng: random.Random) -> bytes:
-    """Return a JSON text with one or a few values, keys or items changed; texts that are not JSON change as bytes."""
+    """Return a JSON text with one or a few values, keys or items changed; strings that are not JSON change as bytes."""
     try:
         document = json.loads(text)
         donor = json.loads(other)
@@ -258,7 +258,7 @@ def _changed_json(document: Any, donor: Any, rng: random.Random) -> Any:
             source, place = rng.choice(others)
             holder[key] = json.loads(json.dumps(source[place]))  # a copy: nothing may be changed twice
     elif isinstance(holder, dict):
-        new = rng.choice([*_TEXTS[:6], *map(str, holder)])
+        new = rng.choice([*_STRINGS[:6], *map(str, holder)])
         holder[new] = holder[key] if rng.random() < 0.5 else holder.pop(key)
     else:
         one, two = rng.randrange(len(holder)), rng.randrange(len(holder))

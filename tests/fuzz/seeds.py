@@ -155,7 +155,7 @@ IMAGES: dict[str, tuple[str, Callable[[], list[bytes]]]] = {
 """By name: the format of ``tests.fuzz.formats``, and a function that makes the files."""
 
 
-def _sound(form: str, subtype: str | None = None, channels: int = 1, rate: int = 16000, count: int = 900) -> bytes:
+def _audio(form: str, subtype: str | None = None, channels: int = 1, rate: int = 16000, count: int = 900) -> bytes:
     import soundfile
 
     time = np.arange(count)[:, None] / rate
@@ -169,19 +169,19 @@ AUDIO: dict[str, tuple[str, Callable[[], list[bytes]]]] = {
     "wav": (
         "riff",
         lambda: [
-            _sound("WAV", "PCM_16"),
-            _sound("WAV", "PCM_16", 2),
-            _sound("WAV", "PCM_24", 2),
-            _sound("WAV", "FLOAT", 1, 8000),
-            _sound("WAV", "PCM_U8", 2),
-            _sound("WAVEX", "PCM_16", 3),
-            _sound("WAV", "ULAW"),
-            _sound("WAV", "IMA_ADPCM"),
+            _audio("WAV", "PCM_16"),
+            _audio("WAV", "PCM_16", 2),
+            _audio("WAV", "PCM_24", 2),
+            _audio("WAV", "FLOAT", 1, 8000),
+            _audio("WAV", "PCM_U8", 2),
+            _audio("WAVEX", "PCM_16", 3),
+            _audio("WAV", "ULAW"),
+            _audio("WAV", "IMA_ADPCM"),
         ],
     ),
-    "flac": ("flac", lambda: [_sound("FLAC"), _sound("FLAC", "PCM_24", 2)]),
-    "ogg": ("ogg", lambda: [_sound("OGG"), _sound("OGG", "VORBIS", 2), _sound("OGG", "OPUS", 1, 48000)]),
-    "mp3": ("mp3", lambda: [_sound("MP3"), _sound("MP3", None, 2, 44100, 3000)]),
+    "flac": ("flac", lambda: [_audio("FLAC"), _audio("FLAC", "PCM_24", 2)]),
+    "ogg": ("ogg", lambda: [_audio("OGG"), _audio("OGG", "VORBIS", 2), _audio("OGG", "OPUS", 1, 48000)]),
+    "mp3": ("mp3", lambda: [_audio("MP3"), _audio("MP3", None, 2, 44100, 3000)]),
 }
 """By name, as ``IMAGES``."""
 

@@ -22,7 +22,7 @@ COUNTERS = (
     "size",  # of the packed input
     "is_ready",  # the target is prepared
     "is_done",
-    "request",  # in serving: number of the input that was asked for
+    "request",  # in serving: number of the requested input
     "response",  # and of the one that was answered
     "inputs",
     "past_tracing",

@@ -153,7 +153,7 @@ class Soak:
         return self.growth(show)
 
     def _end_of_threads(self) -> None:
-        """Wait until threads of closed pipelines, and processes that were told to end, are gone."""
+        """Wait until threads of closed pipelines, and terminated processes have ended."""
         end = time.monotonic() + 2
         known = min(self.values["threads"][-20:], default=0)
         while time.monotonic() < end and (_PROCESS.num_threads() > known or _children()):
@@ -290,7 +290,7 @@ class Soak:
             del pipe
 
     def call(self) -> None:
-        """Operators without a pipeline, at once and put off."""
+        """Operators without a pipeline, immediate and deferred."""
         photo = drawn_photo(30, 40, self._random.randrange(100))
         for _ in range(5):
             turned = eager.rotate(photo, angle=self._random.uniform(-90.0, 90.0))

@@ -70,7 +70,7 @@ def write_video(
         count: frames.
         size: height and width.
         gop: largest distance of key frames.
-        bframes: pictures in a row that refer to later ones.
+        bframes: images in a row that refer to later ones.
         pixels: FFmpeg's name of the pixel format.
         times_ms: of each frame, instead of 40 ms apart.
         options: of the encoder.
@@ -96,8 +96,8 @@ def write_video(
             context.max_b_frames = bframes
         if color is not None:
             context.colorspace, context.color_range = color
-        for picture, time_ms in zip(drawn_frames(len(times_ms), *size), times_ms, strict=True):
-            frame = av.VideoFrame.from_ndarray(picture, format="rgb24").reformat(format=pixels)
+        for image, time_ms in zip(drawn_frames(len(times_ms), *size), times_ms, strict=True):
+            frame = av.VideoFrame.from_ndarray(image, format="rgb24").reformat(format=pixels)
             frame.pts, frame.time_base = int(Fraction(time_ms, 1000) / unit), unit
             if color is not None:
                 frame.colorspace, frame.color_range = color

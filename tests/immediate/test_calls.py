@@ -1,4 +1,4 @@
-"""Calls that compute at once: samples, batches, arguments, errors, threads, forks."""
+"""Calls that compute immediately: samples, batches, arguments, errors, threads, forks."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def test_results_are_of_the_kind_that_was_given(photo):
 
 def test_array_of_many_dimensions_is_one_sample(photo):
     """An array is never taken for a batch; a batch is said to be one."""
-    film = np.stack([photo] * 5)
-    assert eager.flip(film, layout="FHWC").shape == film.shape
-    assert len(eager.flip(eager.batch(film))) == 5
-    assert eager.reductions.sum(film).shape == ()
+    video = np.stack([photo] * 5)
+    assert eager.flip(video, layout="FHWC").shape == video.shape
+    assert len(eager.flip(eager.batch(video))) == 5
+    assert eager.reductions.sum(video).shape == ()
 
 
 def test_list_of_numbers_is_one_array():
@@ -340,7 +340,7 @@ def test_generator_never_repeats_and_can_be_repeated():
     assert draw() == second
 
 
-# -- many at once ---------------------------------------------------------------------------------------------------
+# -- concurrent calls -----------------------------------------------------------------------------------------------
 
 
 def test_threads(photo):

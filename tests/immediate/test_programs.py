@@ -1,4 +1,4 @@
-"""Random programs compute the same at once as in a pipeline."""
+"""Random programs give the same results in eager mode as in a pipeline."""
 
 from __future__ import annotations
 

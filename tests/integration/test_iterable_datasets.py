@@ -16,7 +16,7 @@ from dalify import fn
 from dalify.base.errors import SourceError
 
 COUNT = 11
-PICTURE = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
+IMAGE = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
 
 
 class Items(IterableDataset):
@@ -67,8 +67,8 @@ def piped(source: Any, num_outputs: int | None, **options: Any) -> dalify.Pipeli
         (lambda n: [torch.full((n, 2), n), float(n)], lambda n: (np.full((n, 2), n), float(n))),
         (lambda n: {"x": n, "y": -n}, lambda n: (n, -n)),
         (lambda n: {"x": n, "y": -n} if n % 2 == 0 else {"y": -n, "x": n}, lambda n: (n, -n)),
-        (lambda n: (Image.fromarray(PICTURE), n), lambda n: (PICTURE, n)),
-        (lambda n: (Image.fromarray(PICTURE[..., 0]), n), lambda n: (PICTURE[..., 0], n)),
+        (lambda n: (Image.fromarray(IMAGE), n), lambda n: (IMAGE, n)),
+        (lambda n: (Image.fromarray(IMAGE[..., 0]), n), lambda n: (IMAGE[..., 0], n)),
         (
             lambda n: ("gr\u00fc" * n, b"ab" * n),
             lambda n: tuple(np.frombuffer(x, np.uint8) for x in (b"gr\xc3\xbc" * n, b"ab" * n)),
@@ -103,9 +103,9 @@ def test_a_batch_may_be_a_dictionary() -> None:
     pipe = dalify.Pipeline(batch_size=2, num_threads=1, device_id=None)
     with pipe:
         pipe.set_outputs(*fn.external_source(source=lambda: {"x": [1, 2], "y": ["a", "bc"]}, num_outputs=2))
-    numbers, texts = pipe.run()
+    numbers, strings = pipe.run()
     assert numbers.as_array().tolist() == [1, 2]
-    assert [np.array(texts.at(index)).tobytes() for index in range(2)] == [b"a", b"bc"]
+    assert [np.array(strings.at(index)).tobytes() for index in range(2)] == [b"a", b"bc"]
 
 
 def _resumed_at_every_step(make: Callable[[], Any], num_outputs: int | None, epochs: int = 2) -> None:

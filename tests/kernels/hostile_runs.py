@@ -124,7 +124,7 @@ def test_the_tests_would_find_it() -> None:
     process = os.fork()
     if process == 0:
         faulthandler.disable()
-        for _ in range(2):  # one of two begins beside a guard, the other one ends there
+        for _ in range(2):  # one of two begins at a guard page, the other one ends at one
             array = guarded(np.arange(4.0))
             ctypes.string_at(array.ctypes.data - 1, 1)
             ctypes.string_at(array.ctypes.data + array.nbytes, 1)

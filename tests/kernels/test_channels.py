@@ -1,4 +1,4 @@
-"""Limits, means and lines of channels beside numpy."""
+"""Limits, means and lines of channels compared with numpy."""
 
 from __future__ import annotations
 

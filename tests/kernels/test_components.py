@@ -1,4 +1,4 @@
-"""Objects of masks beside SciPy."""
+"""Objects of masks compared with SciPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Direct correlation beside sums in float64 over images that numpy pads, and beside SciPy."""
+"""Direct correlation compared with sums in float64 over images that numpy pads and SciPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Fourier transform of sixteen signals beside NumPy's, in float64."""
+"""The Fourier transform of sixteen signals compared with NumPy's, in float64."""
 
 from __future__ import annotations
 

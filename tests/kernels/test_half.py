@@ -1,4 +1,4 @@
-"""16-bit floats: every number there is, beside numpy's own conversion and torch's."""
+"""16-bit floats: every number there is, compared with numpy's own conversion and torch's."""
 
 from __future__ import annotations
 

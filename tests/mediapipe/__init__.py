@@ -9,7 +9,7 @@
 | `build`, `iter_init`, `run`, `StopIteration`, repeats, `close` | `test_pipes` |
 | outputs for NumPy, torch and DLPack | `test_iterators.test_other_packages_take_outputs` |
 | dimensions are counted from the fastest | `test_operators.test_dimensions_are_counted_from_the_fastest` |
-| types are texts | `test_pipes.test_types_are_texts` |
+| types are strings | `test_pipes.test_types_are_texts` |
 | slices, remainders, `valid` | `test_operators.test_slices_share_the_data_set`, `test_readers` |
 | partial batches | `test_programs.test_coco`, `test_iterators.test_the_last_batch` |
 | names of devices | `test_pipes.test_devices` |

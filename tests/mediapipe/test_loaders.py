@@ -1,4 +1,4 @@
-"""HabanaDataLoader and the chain of loaders beside torch's own."""
+"""HabanaDataLoader and the chain of loaders compared with torch's own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dalify.mediapipe.loaders import (
 )
 from tests.helpers.photos import drawn_photo
 from tests.helpers.torchvision_import import import_torchvision
-from tests.plugin.dropin.beside_torch import same
+from tests.plugin.dropin.torch_reference import same
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 MESSAGE = r"(?s)Failed to initialize Habana Dataloader, error: .*\nRunning with PyTorch Dataloader"
@@ -97,7 +97,7 @@ STEPS = ["RandomResizedCrop", "RandomHorizontalFlip", "Resize", "CenterCrop"]
 @pytest.mark.filterwarnings("ignore:This DataLoader will create 8 worker processes")
 @pytest.mark.parametrize("chosen", [names for count in range(3) for names in itertools.combinations(STEPS, count)])
 def test_what_gaudi_accelerates_is_accelerated(folder: Callable[..., Any], chosen: tuple[str, ...]) -> None:
-    """The arguments and transforms of its list of limits, to the letter."""
+    """Exactly the arguments and transforms of its list of limits."""
     transforms = import_torchvision("torchvision.transforms")
     sizes = {"RandomHorizontalFlip": {"p": 0.5}}
     first = [getattr(transforms, name)(**sizes.get(name, {"size": 32})) for name in chosen]

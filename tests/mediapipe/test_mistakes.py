@@ -106,7 +106,7 @@ IMAGE = {"output_format": imgtype.RGB_P, "resize": [8, 8]}
         (lambda: (given(FLOATS), (given(FLOATS),)), ArgumentTypeError, "got tuple of Node, tuple"),
     ],
 )
-def test_mistakes_are_told(make: Callable[[], Any], kind: type[Exception], text: str) -> None:
+def test_mistakes_are_reported(make: Callable[[], Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=f"(?s){text}") as caught:
         run(make)
     assert re.search(r"(test_mistakes|graphs)\.py:\d+ in", str(caught.value))

@@ -1,4 +1,4 @@
-"""Operators of MediaPipe beside NumPy: their formulas and their order of dimensions."""
+"""Operators of MediaPipe compared with NumPy: their formulas and their order of dimensions."""
 
 from __future__ import annotations
 

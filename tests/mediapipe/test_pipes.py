@@ -104,7 +104,7 @@ def test_what_was_not_finished_can_be_deleted() -> None:
     Unfinished.__new__(Unfinished).__del__()
 
 
-def test_types_are_texts() -> None:
+def test_types_are_strings() -> None:
     assert np.zeros(2, dtype=dt.UINT32).dtype == np.uint32
     assert dt.FLOAT32 == "float32"
     assert Pipe("cpu", 1, 2).run()[1].dtype == dt.UINT32
@@ -125,7 +125,7 @@ def test_long_chains_are_translated_without_recursion() -> None:
 
 
 def test_constants() -> None:
-    """The members that programs and documents use, with the numbers and letters that they tell."""
+    """The members that programs and documents use, with their documented values."""
     filters = [media_types.ftype.LANCZOS, media_types.ftype.NEAREST, media_types.ftype.BI_LINEAR]
     assert [*filters, media_types.ftype.BICUBIC, media_types.ftype.BOX] == [1, 2, 3, 4, 6]
     assert (layout.NHWC, layout.NCHW, layout.FHWC, layout.NA) == ("CWHN", "WHCN", "CWHC", "")

@@ -1,4 +1,4 @@
-"""The programs of `programs.py`, their numbers beside Pillow's and beside plain pipelines."""
+"""The programs of `programs.py`, their numbers compared with Pillow's and plain pipelines."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def test_queue(photo_list: Files) -> None:
 def test_an_accelerator_is_used_where_there_is_one(
     photo_folder: Path, photo_list: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DALIFY_DEVICE", "cpu")  # torch's CPU device stands in for it
+    monkeypatch.setenv("DALIFY_DEVICE", "cpu")  # torch's CPU device emulates it
     pipe = programs.ResnetPipe(str(photo_folder), is_training=False, batch_size=4, shuffle=False)
     pipe.build()
     images, labels = pipe.run()

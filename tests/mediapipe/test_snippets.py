@@ -66,7 +66,7 @@ class Snippets:
         device: of each operator.
         photos: class folders.
         annotations: of COCO's form, for them.
-        folder: with films in class folders, and volumes.
+        folder: with videos in class folders, and volumes.
     """
 
     def __init__(self, device: str, photos: Path, annotations: Path, folder: Path) -> None:
@@ -85,7 +85,7 @@ class Snippets:
     def number(self, value: float, dtype: str = dt.FLOAT32) -> Any:
         return self.op("Constant", constant=value, dtype=dtype)()
 
-    def film(self) -> Any:
+    def video(self) -> Any:
         return self.op("ReadVideoDatasetFromDir", dir=str(self.folder / "films"), frames_per_clip=2, shuffle=False)()
 
     def volumes(self) -> Any:
@@ -152,7 +152,7 @@ class Snippets:
             case "ReadNumpyDatasetFromDir":
                 return self.volumes()
             case "ReadVideoDatasetFromDir":
-                return self.film()[1:]
+                return self.video()[1:]
             case "CocoReader":
                 return self.boxes()[1:]
             case "ImageDecoder":
@@ -165,7 +165,7 @@ class Snippets:
                 window = op(name, resize_width=12, resize_height=10, seed=3)(files)
                 return op("ImageDecoder", resize=[12, 10])(files, window), window
             case "VideoDecoder":
-                files, _, frames, first = self.film()
+                files, _, frames, first = self.video()
                 return op(name, resize=[16, 12], frames_per_clip=2, max_frame_vid=2)(files, frames, first)
             case "Crop":
                 return op(name, crop_w=10, crop_h=8, crop_pos_x=0.5, crop_pos_y=1.0)(self.image())
@@ -225,7 +225,7 @@ class Pipe(MediaPipe):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Films in class folders, and volumes."""
+    """Videos in class folders, and volumes."""
     folder = tmp_path_factory.mktemp("snippets")
     draw = np.random.default_rng(0)
     for number in range(2):
@@ -248,7 +248,7 @@ def test_snippet(name: str, photo_folder: Path, coco: Path, folder: Path, monkey
 
     on_cpu = outputs("cpu", "cpu")
     assert all(array.size for array in on_cpu)
-    monkeypatch.setenv("DALIFY_DEVICE", "cpu")  # torch's CPU device stands in for the accelerator
+    monkeypatch.setenv("DALIFY_DEVICE", "cpu")  # torch's CPU device emulates the accelerator
     for found, expected in zip(outputs("hpu", "mixed"), on_cpu, strict=True):
         assert found.dtype == expected.dtype
         if name in ("Resize", "Normalize"):

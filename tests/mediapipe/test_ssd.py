@@ -1,4 +1,4 @@
-"""The operators of SSD beside their formulas: anchors, matching, windows, mirrors."""
+"""The operators of SSD compared with their formulas: anchors, matching, windows, mirrors."""
 
 from __future__ import annotations
 

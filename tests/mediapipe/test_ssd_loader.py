@@ -19,7 +19,7 @@ from dalify.mediapipe.habana_dataloader import HabanaDataLoader
 from tests.helpers.photos import drawn_photo
 from tests.helpers.torchvision_import import import_torchvision
 from tests.mediapipe.ssd_program import COCODetection, SSDTransformer
-from tests.plugin.dropin.beside_torch import same
+from tests.plugin.dropin.torch_reference import same
 
 IMAGES = 13
 
@@ -156,7 +156,7 @@ def test_what_is_not_known_is_left_to_torch(coco: tuple[str, str]) -> None:
 
 
 def test_a_broken_file_costs_no_draws(coco: tuple[str, str]) -> None:
-    """Behind the error, random numbers go on as torch's do."""
+    """Behind the error, random numbers continue as torch's do."""
     content = (Path(coco[0]) / f"{IMAGES - 1:012}.jpg").read_bytes()
     (Path(coco[0]) / "cut.jpg").write_bytes(content[: len(content) // 2])
 

@@ -1,4 +1,4 @@
-"""Readers and decoders of clips beside a plain decoder."""
+"""Readers and decoders of clips compared with a plain decoder."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ SIZE = (24, 32)
 
 
 @pytest.fixture(scope="module")
-def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Class folders of one film each, at 25 frames per second."""
-    folder = tmp_path_factory.mktemp("films")
+def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Class folders of one video each, at 25 frames per second."""
+    folder = tmp_path_factory.mktemp("videos")
     for name, count in LENGTHS.items():
         (folder / name).mkdir()
         write_video(folder / name / "film.mp4", "mpeg4", count=count, size=SIZE, gop=6)
     return folder
 
 
-def clips(films: Path, decoder: Any = None, epochs: Any = 1, **options: Any) -> list[Any]:
+def clips(videos: Path, decoder: Any = None, epochs: Any = 1, **options: Any) -> list[Any]:
     """Images, label, and numbers of the frames of each clip."""
 
     def make() -> Any:
-        reader = fn.ReadVideoDatasetFromDir(**{"dir": str(films), "shuffle": False, "label_dtype": dt.INT32, **options})
+        reader = fn.ReadVideoDatasetFromDir(
+            **{"dir": str(videos), "shuffle": False, "label_dtype": dt.INT32, **options}
+        )
         files, labels, frames, first = reader()
         decode = fn.VideoDecoder(**{"resize": [SIZE[1], SIZE[0]], "output_format": imgtype.RGB_I, **(decoder or {})})
         return decode(files, frames, first), labels, frames, first
@@ -48,14 +50,14 @@ def clips(films: Path, decoder: Any = None, epochs: Any = 1, **options: Any) -> 
 
 
 @pytest.fixture(scope="module")
-def pictures(films: Path) -> list[np.ndarray]:
-    """All frames of each film."""
-    return [plain_frames(films / name / "film.mp4") for name in LENGTHS]
+def pictures(videos: Path) -> list[np.ndarray]:
+    """All frames of each video."""
+    return [plain_frames(videos / name / "film.mp4") for name in LENGTHS]
 
 
-def test_clips_spread_evenly(films: Path, pictures: list[np.ndarray]) -> None:
+def test_clips_spread_evenly(videos: Path, pictures: list[np.ndarray]) -> None:
     options = {"frames_per_clip": 4, "clips_per_video": 2, "step_between_clips": 5}
-    found = clips(films, sampler=clipSampler.UNIFORM_SAMPLER, **options)
+    found = clips(videos, sampler=clipSampler.UNIFORM_SAMPLER, **options)
     assert [(label, frames[0], len(frames)) for _, label, frames in found] == [
         (0, 0, 4), (0, 15, 4), (1, 0, 4), (1, 10, 4), (2, 0, 4), (2, 5, 4),
     ]  # fmt: skip
@@ -63,20 +65,20 @@ def test_clips_spread_evenly(films: Path, pictures: list[np.ndarray]) -> None:
         np.testing.assert_array_equal(images, pictures[label][frames])
 
 
-def test_another_rate_leaves_frames_out(films: Path) -> None:
+def test_another_rate_leaves_frames_out(videos: Path) -> None:
     options = {"frames_per_clip": 3, "clips_per_video": 99, "sampler": clipSampler.UNIFORM_SAMPLER}
-    found = clips(films, target_frame_rate=10, step_between_clips=3, **options)
+    found = clips(videos, target_frame_rate=10, step_between_clips=3, **options)
     assert [frames for _, label, frames in found if label == 0] == [[0, 2, 5], [7, 10, 12]]
 
 
-def test_clips_at_one_place(films: Path) -> None:
-    found = clips(films, fixed_clip_mode=True, start_frame_index=6, frames_per_clip=3, clips_per_video=5)
+def test_clips_at_one_place(videos: Path) -> None:
+    found = clips(videos, fixed_clip_mode=True, start_frame_index=6, frames_per_clip=3, clips_per_video=5)
     assert [(label, frames) for _, label, frames in found] == [(label, [6, 7, 8]) for label in range(3)]
 
 
-def test_random_clips_differ_from_epoch_to_epoch(films: Path) -> None:
+def test_random_clips_differ_from_epoch_to_epoch(videos: Path) -> None:
     def epochs(**options: Any) -> list[Any]:
-        return [frames for _, _, frames in clips(films, epochs=2, frames_per_clip=2, clips_per_video=3, **options)]
+        return [frames for _, _, frames in clips(videos, epochs=2, frames_per_clip=2, clips_per_video=3, **options)]
 
     found = epochs(seed=3)
     assert found == epochs(seed=3)
@@ -85,25 +87,25 @@ def test_random_clips_differ_from_epoch_to_epoch(films: Path) -> None:
     assert sorted([*shared[0], *shared[1]]) == sorted(found)
 
 
-def test_parts_and_sizes(films: Path, pictures: list[np.ndarray]) -> None:
+def test_parts_and_sizes(videos: Path, pictures: list[np.ndarray]) -> None:
     options = {"fixed_clip_mode": True, "frames_per_clip": 3}
-    planes = clips(films, {"output_format": imgtype.RGB_P, "crop_after_resize": [2, 3, 20, 10]}, **options)
+    planes = clips(videos, {"output_format": imgtype.RGB_P, "crop_after_resize": [2, 3, 20, 10]}, **options)
     for images, label, _ in planes:
         np.testing.assert_array_equal(images, pictures[label][:3, 3:13, 2:22].transpose(0, 3, 1, 2))
     for images, label, _ in clips(
-        films, {"random_crop_type": randomCropType.CENTER_CROP, "resize": [24, 24]}, **options
+        videos, {"random_crop_type": randomCropType.CENTER_CROP, "resize": [24, 24]}, **options
     ):
         np.testing.assert_array_equal(images, pictures[label][:3, :, 4:28])
     random = {"random_crop_type": randomCropType.RANDOMIZED_AREA_AND_ASPECT_RATIO_CROP, "resize": [12, 12], "seed": 1}
-    parts = [images for images, _, _ in clips(films, random, **options)]
+    parts = [images for images, _, _ in clips(videos, random, **options)]
     assert [images.shape for images in parts] == [(3, 12, 12, 3)] * 4
-    again = [images for images, _, _ in clips(films, random, **options)]
+    again = [images for images, _, _ in clips(videos, random, **options)]
     np.testing.assert_array_equal(parts, again)
 
 
-def test_operators_of_images_take_clips(films: Path, pictures: list[np.ndarray]) -> None:
+def test_operators_of_images_take_clips(videos: Path, pictures: list[np.ndarray]) -> None:
     def make() -> Any:
-        files, _, frames, first = fn.ReadVideoDatasetFromDir(dir=str(films), shuffle=False, frames_per_clip=2)()
+        files, _, frames, first = fn.ReadVideoDatasetFromDir(dir=str(videos), shuffle=False, frames_per_clip=2)()
         clip = fn.VideoDecoder(resize=[SIZE[1], SIZE[0]])(files, first, frames)
         mean = fn.MediaConst(data=[10, 20, 30], shape=[1, 1, 3], dtype=dt.FLOAT32)()
         factor = fn.MediaConst(data=[2, 3, 4], shape=[1, 1, 3], dtype=dt.FLOAT32)()
@@ -117,17 +119,17 @@ def test_operators_of_images_take_clips(films: Path, pictures: list[np.ndarray])
         np.testing.assert_allclose(found[index], expected, rtol=1e-5)
 
 
-def test_a_decoder_alone_begins_with_the_film(films: Path, pictures: list[np.ndarray]) -> None:
+def test_a_decoder_alone_begins_with_the_video(videos: Path, pictures: list[np.ndarray]) -> None:
     def make() -> Any:
-        files, *_ = fn.ReadVideoDatasetFromDir(dir=str(films), shuffle=False)()
+        files, *_ = fn.ReadVideoDatasetFromDir(dir=str(videos), shuffle=False)()
         return fn.VideoDecoder(resize=[SIZE[1], SIZE[0]], output_format=imgtype.RGB_I, frames_per_clip=3)(files)
 
     (found,) = Graph(make).run()
     np.testing.assert_array_equal(found.as_nparray(), np.stack([pictures[index][:3] for index in range(BATCH)]))
 
 
-def test_mistakes(films: Path) -> None:
-    (films / "d" / "text.avi").write_text("no film")
+def test_mistakes(videos: Path) -> None:
+    (videos / "d" / "text.avi").write_text("no film")
     for options, kind, text in (
         ({"sampler": 9}, ArgumentValueError, r"clipSampler\.RANDOM_SAMPLER"),
         ({"frames_per_clip": 0}, ArgumentValueError, "at least 1"),
@@ -137,11 +139,11 @@ def test_mistakes(films: Path) -> None:
         ({"decoder": {"random_crop_type": 9}}, ArgumentValueError, "CENTER_CROP"),
     ):
         with pytest.raises(DalifyError, match=text) as caught:
-            clips(films, **options)
+            clips(videos, **options)
         assert isinstance(caught.value, kind)
 
     def make() -> Any:
-        files, _, frames, _ = fn.ReadVideoDatasetFromDir(dir=str(films))()
+        files, _, frames, _ = fn.ReadVideoDatasetFromDir(dir=str(videos))()
         return fn.VideoDecoder(resize=[8, 8])(files, frames)
 
     with pytest.raises(LayoutError, match="both results"):

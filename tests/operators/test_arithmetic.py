@@ -1,4 +1,4 @@
-"""Operators between graph values beside the real DALI, on both devices."""
+"""Operators between graph values compared with the real DALI, on both devices."""
 
 from __future__ import annotations
 

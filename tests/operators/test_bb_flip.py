@@ -1,4 +1,4 @@
-"""fn.bb_flip beside the real DALI."""
+"""fn.bb_flip compared with the real DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.bbox_paste beside the real DALI."""
+"""fn.bbox_paste compared with the real DALI."""
 
 from __future__ import annotations
 

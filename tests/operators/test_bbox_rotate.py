@@ -1,4 +1,4 @@
-"""fn.bbox_rotate beside the real DALI."""
+"""fn.bbox_rotate compared with the real DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.box_encoder beside the real DALI."""
+"""fn.box_encoder compared with the real DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.brightness beside the real DALI."""
+"""fn.brightness compared with the real DALI."""
 
 from __future__ import annotations
 

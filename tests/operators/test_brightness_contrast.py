@@ -1,4 +1,4 @@
-"""fn.brightness_contrast beside the real DALI."""
+"""fn.brightness_contrast compared with the real DALI."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def test_readers(name: str, in_folder: bool, tmp_path: Path) -> None:
 
 
 def test_labels_that_changed(photo_folder: Path, tmp_path: Path) -> None:
-    """Labels are kept with the images, and stand in a list that may change while the files do not."""
+    """Labels are cached with the images; they come from a list that may change while the files do not."""
     names = [str(path.relative_to(photo_folder)) for path in sorted(photo_folder.glob("*/*.jpg"))]
     found = []
     kept = []

@@ -1,4 +1,4 @@
-"""fn.clahe beside the real DALI."""
+"""fn.clahe compared with the real DALI."""
 
 from __future__ import annotations
 

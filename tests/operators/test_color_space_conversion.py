@@ -1,4 +1,4 @@
-"""fn.color_space_conversion beside the real DALI."""
+"""fn.color_space_conversion compared with the real DALI."""
 
 from __future__ import annotations
 

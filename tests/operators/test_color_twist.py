@@ -1,4 +1,4 @@
-"""fn.color_twist beside the real DALI."""
+"""fn.color_twist compared with the real DALI."""
 
 from __future__ import annotations
 

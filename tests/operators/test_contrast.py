@@ -1,4 +1,4 @@
-"""fn.contrast beside the real DALI."""
+"""fn.contrast compared with the real DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.coord_flip beside the real DALI."""
+"""fn.coord_flip compared with the real DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.coord_transform beside the real DALI."""
+"""fn.coord_transform compared with the real DALI."""
 
 from __future__ import annotations
 

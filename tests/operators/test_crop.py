@@ -1,4 +1,4 @@
-"""fn.crop beside the real DALI."""
+"""fn.crop compared with the real DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.crop_mirror_normalize beside the real DALI."""
+"""fn.crop_mirror_normalize compared with the real DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.debayer beside the real DALI, and beside images whose colors are known."""
+"""fn.debayer compared with the real DALI and images whose colors are known."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_one_color_comes_back(device, algorithm, position, shape):
 
 
 def test_bends_decide_on_green(device):
-    """A vertical edge: pixels of one column agree, and the mean beside would mix both sides."""
+    """A vertical edge: pixels of one column agree, and the mean across the edge would mix both sides."""
     image = np.where(np.arange(12) < 5, 20, 220) * np.ones((10, 1), np.int64)
     for dtype in (np.uint8, np.uint16):
         result = run_dalify(

@@ -1,4 +1,4 @@
-"""fn.equalize beside the real DALI."""
+"""fn.equalize compared with the real DALI."""
 
 from __future__ import annotations
 

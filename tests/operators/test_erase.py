@@ -1,4 +1,4 @@
-"""fn.erase beside the real DALI."""
+"""fn.erase compared with the real DALI."""
 
 from __future__ import annotations
 

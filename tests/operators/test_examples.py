@@ -31,18 +31,18 @@ def _jpeg() -> np.ndarray:
 
 PHOTO = drawn_photo(300, 320, 1)
 BOXES = np.array([[0.1, 0.2, 0.5, 0.6], [0.3, 0.3, 0.9, 0.8]], np.float32)
-SOUND = _RANDOM.normal(0, 0.1, 16000).astype(np.float32)
+AUDIO = _RANDOM.normal(0, 0.1, 16000).astype(np.float32)
 SPECTRUM = np.abs(_RANDOM.normal(1, 0.3, (257, 40))).astype(np.float32)
 MAP = _RANDOM.uniform(0, 299, (60, 80)).astype(np.float32)
 POLYGONS = np.array([[0, 0, 3], [1, 3, 7]], np.int32)
 
 NUMPY_FILE = io.BytesIO()
-np.save(NUMPY_FILE, SOUND)
+np.save(NUMPY_FILE, AUDIO)
 
 # What examples call their data, with the layout.
 DATA: dict[str, tuple[np.ndarray, str]] = {
     "after": (PHOTO, "HWC"),
-    "audio": (SOUND, ""),
+    "audio": (AUDIO, ""),
     "before": (PHOTO, "HWC"),
     "box": (np.array([20, 30, 280, 290], np.int64), ""),
     "boxes": (BOXES, ""),
@@ -51,7 +51,7 @@ DATA: dict[str, tuple[np.ndarray, str]] = {
     "contents": (np.frombuffer(NUMPY_FILE.getvalue(), np.uint8), ""),
     "encoded": (_jpeg(), ""),
     "files": (_jpeg(), ""),
-    "frames": (SOUND[:400], ""),
+    "frames": (AUDIO[:400], ""),
     "gray": (PHOTO[..., :1].copy(), "HWC"),
     "data": (np.zeros(9, np.uint8), ""),
     "images": (PHOTO, "HWC"),
@@ -74,7 +74,7 @@ DATA: dict[str, tuple[np.ndarray, str]] = {
     "shapes": (np.array([2, 2, 3], np.int32), ""),
     "sizes": (np.array([4, 5], np.int32), ""),
     "sigmas": (np.array([0.5, 1, 1.5, 2], np.float32), ""),
-    "sound": (SOUND, ""),
+    "sound": (AUDIO, ""),
     "spectrum": (SPECTRUM, "ft"),
     "vertices": (_RANDOM.uniform(0, 1, (7, 2)).astype(np.float32), ""),
     "video": (np.stack([PHOTO] * 4), "FHWC"),

@@ -1,4 +1,4 @@
-"""fn.filter beside the real DALI."""
+"""fn.filter compared with the real DALI."""
 
 from __future__ import annotations
 

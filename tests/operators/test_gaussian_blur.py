@@ -1,4 +1,4 @@
-"""fn.gaussian_blur beside the real DALI."""
+"""fn.gaussian_blur compared with the real DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.grid_mask beside the real DALI."""
+"""fn.grid_mask compared with the real DALI."""
 
 from __future__ import annotations
 

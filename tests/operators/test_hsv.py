@@ -1,4 +1,4 @@
-"""fn.hsv beside the real DALI."""
+"""fn.hsv compared with the real DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.hue beside the real DALI."""
+"""fn.hue compared with the real DALI."""
 
 from __future__ import annotations
 

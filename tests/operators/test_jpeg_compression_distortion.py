@@ -1,4 +1,4 @@
-"""fn.jpeg_compression_distortion beside the real DALI."""
+"""fn.jpeg_compression_distortion compared with the real DALI."""
 
 from __future__ import annotations
 

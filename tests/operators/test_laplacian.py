@@ -1,4 +1,4 @@
-"""fn.laplacian beside the real DALI."""
+"""fn.laplacian compared with the real DALI."""
 
 from __future__ import annotations
 

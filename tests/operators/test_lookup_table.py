@@ -1,4 +1,4 @@
-"""fn.lookup_table beside the real DALI."""
+"""fn.lookup_table compared with the real DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.mel_filter_bank beside the real DALI and the written-out triangles in float64, on both devices."""
+"""fn.mel_filter_bank compared with the real DALI and the written-out triangles in float64, on both devices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError
 from tests.helpers.one_operator import run_dalify
-from tests.helpers.sounds import assert_close, assert_sounds_like_dali
+from tests.helpers.recordings import assert_audio_like_dali, assert_close
 
 RANDOM = np.random.default_rng(0)
 SPECTRA = [np.abs(RANDOM.normal(0, 1, (65, frames))).astype(np.float32) for frames in (37, 37, 20)]
@@ -66,10 +66,10 @@ def test_formula(device, arguments):
 # DALI computes the corners in float32: with 128 narrow filters that is a difference of a hundred-thousandth.
 @pytest.mark.parametrize("arguments", ARGUMENTS, ids=str)
 def test_parity(device, arguments):
-    assert_sounds_like_dali("mel_filter_bank", SPECTRA, layouts="ft", device=device, rtol=2e-5, **arguments)
+    assert_audio_like_dali("mel_filter_bank", SPECTRA, layouts="ft", device=device, rtol=2e-5, **arguments)
     if arguments.get("freq_high", 0) < 22050:  # beyond the spectrum DALI sums up what lies behind it, in this layout
         turned = [spectrum.T for spectrum in SPECTRA]
-        assert_sounds_like_dali("mel_filter_bank", turned, layouts="tf", device=device, rtol=2e-5, **arguments)
+        assert_audio_like_dali("mel_filter_bank", turned, layouts="tf", device=device, rtol=2e-5, **arguments)
 
 
 @pytest.mark.parametrize(("shape", "layout"), [((65,), ""), ((65, 4), ""), ((3, 65, 4), ""), ((65, 6, 2), "ftC")])
@@ -79,7 +79,7 @@ def test_axes(device, shape, layout):
     axis = 0 if layout or len(shape) < 3 else 1
     expected = np.moveaxis(np.tensordot(triangles(65, nfilter=9), spectrum, axes=(1, axis)), 0, axis)
     assert_close(ours, expected, 2e-6)
-    assert_sounds_like_dali("mel_filter_bank", [spectrum], layouts=layout, device=device, rtol=2e-5, nfilter=9)
+    assert_audio_like_dali("mel_filter_bank", [spectrum], layouts=layout, device=device, rtol=2e-5, nfilter=9)
 
 
 @pytest.mark.parametrize("bins", [0, 1])

@@ -1,4 +1,4 @@
-"""fn.mfcc beside the real DALI and scipy.fft.dct, on both devices."""
+"""fn.mfcc compared with the real DALI and scipy.fft.dct, on both devices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import scipy.fft
 
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
 from tests.helpers.one_operator import run_dalify
-from tests.helpers.sounds import assert_close, assert_sounds_like_dali
+from tests.helpers.recordings import assert_audio_like_dali, assert_close
 
 RANDOM = np.random.default_rng(0)
 SPECTRA = [RANDOM.normal(0, 20, (65, frames)).astype(np.float32) for frames in (37, 200, 20)]
@@ -34,7 +34,7 @@ def test_scipy(device, dct_type, normalize, axis, count, lifter):
     for spectrum, ours in zip(SPECTRA, run_dalify("mfcc", SPECTRA, device=device, **arguments), strict=True):
         expected = coefficients(spectrum.astype(np.float64), axis, count, dct_type, normalize, lifter)
         assert_close(ours, expected, 2e-6)
-    assert_sounds_like_dali("mfcc", SPECTRA, device=device, rtol=1e-5, **arguments)
+    assert_audio_like_dali("mfcc", SPECTRA, device=device, rtol=1e-5, **arguments)
 
 
 def test_dimensions(device):

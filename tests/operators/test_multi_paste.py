@@ -1,4 +1,4 @@
-"""fn.multi_paste beside the real DALI."""
+"""fn.multi_paste compared with the real DALI."""
 
 from __future__ import annotations
 

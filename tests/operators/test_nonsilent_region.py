@@ -1,4 +1,4 @@
-"""fn.nonsilent_region beside the real DALI and exact sums, on both devices."""
+"""fn.nonsilent_region compared with the real DALI and exact sums, on both devices."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def regions(samples, run=run_dalify, **arguments):
     return [(int(one), int(other)) for one, other in zip(begin, length, strict=True)]
 
 
-def exact(sound, window, cutoff_db, reference_power=0.0):
+def exact(audio, window, cutoff_db, reference_power=0.0):
     """Return begin and length by the mean squares of all windows in float64."""
-    window = min(window, len(sound))
-    sums = np.concatenate([[0.0], np.cumsum(sound.astype(np.float64) ** 2)])
+    window = min(window, len(audio))
+    sums = np.concatenate([[0.0], np.cumsum(audio.astype(np.float64) ** 2)])
     powers = (sums[window:] - sums[:-window]) / window
     loud = np.flatnonzero(powers >= (reference_power or powers.max()) * 10 ** (cutoff_db / 10))
     return (int(loud[0]), int(loud[-1] - loud[0] + window)) if len(loud) else (0, 0)
@@ -47,8 +47,8 @@ def exact(sound, window, cutoff_db, reference_power=0.0):
 def test_exact_sums(device, arguments):
     samples = [SPEECH, SPEECH[3000:], SPEECH[:1500]]
     expected = [
-        exact(sound, arguments.get("window_length", 2048), arguments["cutoff_db"], arguments.get("reference_power", 0))
-        for sound in samples
+        exact(audio, arguments.get("window_length", 2048), arguments["cutoff_db"], arguments.get("reference_power", 0))
+        for audio in samples
     ]
     assert regions(samples, device=device, **arguments) == expected
 
@@ -69,10 +69,10 @@ def test_the_same_rounding_as_dali(seed, window, factor, cutoff_db):
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
 def test_integers(device, dtype):
     loudest = 100 if dtype.endswith("8") else 30000
-    sound = (SPEECH * loudest).clip(0 if dtype[0] == "u" else -127 * loudest, None).astype(dtype)
-    ours = regions([sound], device=device, cutoff_db=-20.0)
-    assert ours == [exact(sound, 2048, -20.0)]
-    assert ours == regions([sound], run=run_dali, cutoff_db=-20.0)
+    audio = (SPEECH * loudest).clip(0 if dtype[0] == "u" else -127 * loudest, None).astype(dtype)
+    ours = regions([audio], device=device, cutoff_db=-20.0)
+    assert ours == [exact(audio, 2048, -20.0)]
+    assert ours == regions([audio], run=run_dali, cutoff_db=-20.0)
 
 
 @pytest.mark.parametrize("place", [0, 1, 3, 4, 19, 36, 39])
@@ -85,12 +85,12 @@ def test_one_click(device, place):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_what_is_not_finite(device, value):
-    sound = SPEECH.copy()
-    sound[9000] = value
-    assert regions([sound], device=device) == regions([sound], run=run_dali)
+    audio = SPEECH.copy()
+    audio[9000] = value
+    assert regions([audio], device=device) == regions([audio], run=run_dali)
 
 
-def test_hardly_any_sound(device):
+def test_very_short_audio(device):
     silence, short = np.zeros(100, np.float32), np.ones(3, np.float32)
     assert regions([silence, short, short[:1]], device=device) == [(0, 100), (0, 3), (0, 1)]
     assert regions([silence], device=device, reference_power=1.0) == [(0, 0)]
@@ -114,7 +114,7 @@ def test_wrong_arguments(arguments, message):
         regions([SPEECH], **arguments)
 
 
-def test_wrong_sounds():
+def test_wrong_audio():
     with pytest.raises(DTypeError, match="FLOAT or integers"):
         regions([np.zeros(3000)])
     with pytest.raises(ShapeError, match="one axis"):

@@ -1,4 +1,4 @@
-"""fn.normalize beside the real DALI, on both devices."""
+"""fn.normalize compared with the real DALI, on both devices."""
 
 from __future__ import annotations
 

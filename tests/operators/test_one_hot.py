@@ -1,4 +1,4 @@
-"""fn.one_hot beside DALI where the samples of a batch are single numbers, like the labels of readers."""
+"""fn.one_hot compared with DALI where the samples of a batch are single numbers, like the labels of readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.pad beside the real DALI."""
+"""fn.pad compared with the real DALI."""
 
 from __future__ import annotations
 

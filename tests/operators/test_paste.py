@@ -1,4 +1,4 @@
-"""fn.paste beside the real DALI."""
+"""fn.paste compared with the real DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.per_frame beside the real DALI."""
+"""fn.per_frame compared with the real DALI."""
 
 from __future__ import annotations
 

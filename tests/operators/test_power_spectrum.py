@@ -1,4 +1,4 @@
-"""fn.power_spectrum beside the real DALI and NumPy's transform in float64, on both devices."""
+"""fn.power_spectrum compared with the real DALI and NumPy's transform in float64, on both devices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
 from tests.helpers.one_operator import run_dalify
-from tests.helpers.sounds import assert_close, assert_sounds_like_dali, noisy_tones
+from tests.helpers.recordings import assert_audio_like_dali, assert_close, noisy_tones
 
 SIGNALS = [noisy_tones(400, 1), noisy_tones(390, 2)]
 BLOCKS = [noisy_tones(400, seed).reshape(5, 20, 4) for seed in (1, 2)]
@@ -19,7 +19,7 @@ def test_signals(device, arguments):
     for signal, ours in zip(SIGNALS, results, strict=True):
         spectrum = np.fft.rfft(signal.astype(np.float64), arguments.get("nfft") or None)
         assert_close(ours, np.abs(spectrum) ** arguments.get("power", 2), 2e-6)
-    assert_sounds_like_dali("power_spectrum", SIGNALS, device=device, rtol=2e-6, **arguments)
+    assert_audio_like_dali("power_spectrum", SIGNALS, device=device, rtol=2e-6, **arguments)
 
 
 @pytest.mark.parametrize("axis", [-1, 0, 1, 2])
@@ -27,7 +27,7 @@ def test_axes(device, axis):
     results = run_dalify("power_spectrum", BLOCKS, device=device, axis=axis, nfft=12)
     for block, ours in zip(BLOCKS, results, strict=True):
         assert_close(ours, np.abs(np.fft.rfft(block.astype(np.float64), 12, axis=axis)) ** 2, 2e-6)
-    assert_sounds_like_dali("power_spectrum", BLOCKS, device=device, rtol=2e-6, axis=axis, nfft=12)
+    assert_audio_like_dali("power_spectrum", BLOCKS, device=device, rtol=2e-6, axis=axis, nfft=12)
 
 
 def test_one_sample(device):

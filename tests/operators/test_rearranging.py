@@ -1,4 +1,4 @@
-"""Operators that change types, shapes and order: beside the real DALI, on both devices."""
+"""Operators that change types, shapes and order: compared with the real DALI, on both devices."""
 
 from __future__ import annotations
 

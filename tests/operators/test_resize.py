@@ -1,4 +1,4 @@
-"""fn.resize beside the real DALI."""
+"""fn.resize compared with the real DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.resize_crop_mirror beside the real DALI."""
+"""fn.resize_crop_mirror compared with the real DALI."""
 
 from __future__ import annotations
 

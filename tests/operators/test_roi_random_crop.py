@@ -1,4 +1,4 @@
-"""fn.roi_random_crop: which places are possible, by definition and beside DALI, and that all are equally likely."""
+"""fn.roi_random_crop: the possible positions, by definition and in DALI, and that all are equally likely."""
 
 from __future__ import annotations
 

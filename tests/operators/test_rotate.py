@@ -1,4 +1,4 @@
-"""fn.rotate beside the real DALI."""
+"""fn.rotate compared with the real DALI."""
 
 from __future__ import annotations
 

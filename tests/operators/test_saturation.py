@@ -1,4 +1,4 @@
-"""fn.saturation beside the real DALI."""
+"""fn.saturation compared with the real DALI."""
 
 from __future__ import annotations
 

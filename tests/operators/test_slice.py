@@ -1,4 +1,4 @@
-"""fn.slice beside the real DALI."""
+"""fn.slice compared with the real DALI."""
 
 from __future__ import annotations
 

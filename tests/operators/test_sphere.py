@@ -1,4 +1,4 @@
-"""fn.sphere beside the real DALI."""
+"""fn.sphere compared with the real DALI."""
 
 from __future__ import annotations
 

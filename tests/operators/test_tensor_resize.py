@@ -1,4 +1,4 @@
-"""fn.tensor_resize beside the real DALI, and fn.experimental.resize beside fn.resize."""
+"""fn.tensor_resize compared with the real DALI, and fn.experimental.resize compared with fn.resize."""
 
 from __future__ import annotations
 

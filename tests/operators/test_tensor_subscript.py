@@ -1,4 +1,4 @@
-"""Indexing of graph values beside the real DALI, on both devices."""
+"""Indexing of graph values compared with the real DALI, on both devices."""
 
 from __future__ import annotations
 

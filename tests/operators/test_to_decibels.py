@@ -1,4 +1,4 @@
-"""fn.to_decibels beside the real DALI and the formula in float64, on both devices."""
+"""fn.to_decibels compared with the real DALI and the formula in float64, on both devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.data.samples import Samples
 from dalify.kernels.audio import decibels
 from tests.helpers.one_operator import run_dalify
-from tests.helpers.sounds import assert_close, assert_sounds_like_dali
+from tests.helpers.recordings import assert_audio_like_dali, assert_close
 
 RANDOM = np.random.default_rng(0)
 SPECTRA = [np.abs(RANDOM.normal(0, 1, (65, frames))).astype(np.float32) for frames in (37, 37, 20)]
@@ -31,7 +31,7 @@ def formula(x, multiplier=10.0, cutoff_db=-200.0, reference=0.0):
 def test_formula(device, arguments):
     for spectrum, ours in zip(SPECTRA, run_dalify("to_decibels", SPECTRA, device=device, **arguments), strict=True):
         assert_close(ours, formula(spectrum, **arguments), 1e-6)
-    assert_sounds_like_dali("to_decibels", SPECTRA, device=device, rtol=1e-6, **arguments)
+    assert_audio_like_dali("to_decibels", SPECTRA, device=device, rtol=1e-6, **arguments)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_formula(device, arguments):
 def test_numbers_at_the_edge(device, values, reference):
     samples = [np.array(values, np.float32)]
     arguments = {"cutoff_db": -1e4, **({"reference": reference} if reference else {})}
-    assert_sounds_like_dali("to_decibels", samples, device=device, rtol=1e-6, **arguments)
+    assert_audio_like_dali("to_decibels", samples, device=device, rtol=1e-6, **arguments)
     (ours,) = run_dalify("to_decibels", samples, device=device, cutoff_db=-90.0, reference=1.0)
     x = np.nan_to_num(samples[0].astype(np.float64), nan=0.0, posinf=np.inf, neginf=0.0)
     np.testing.assert_allclose(ours, 10 * np.log10(np.maximum(x, 1e-9)), rtol=1e-6, atol=1e-6)

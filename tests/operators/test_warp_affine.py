@@ -1,4 +1,4 @@
-"""fn.warp_affine beside the real DALI."""
+"""fn.warp_affine compared with the real DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.water beside the real DALI."""
+"""fn.water compared with the real DALI."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def test_infer_specs_names_operator_and_line() -> None:
 def test_a_value_that_leaks_out_of_a_branch_is_refused() -> None:
     leaked: list[DataNode] = []
 
-    @do_not_convert  # the rewriter would refuse the change at once
+    @do_not_convert  # the rewriter would reject the change immediately
     def remember(value: DataNode) -> None:
         leaked[:] = [value]
 

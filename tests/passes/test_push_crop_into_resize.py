@@ -56,7 +56,7 @@ def test_same_pixels(
         found, wanted = (pipe.run()[0].as_array() for pipe in (fused, plain))
         difference = np.abs(found - wanted) * 2  # in units of the resized image
         assert difference.max() <= (0.01 if "dtype" in resizing else 1.001)
-        # Positions in the source are rounded differently in float32: where a value lies on a half, it may fall on the
+        # Positions in the source are rounded differently in float32: a value halfway between two integers may be on the
         # other side.
         assert (difference > 0.5).mean() < 0.01
 

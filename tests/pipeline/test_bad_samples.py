@@ -95,7 +95,7 @@ def test_every_bad_sample_is_on_record(folder: Path) -> None:
 
 
 @pipeline_def(batch_size=4, num_threads=2, seed=5, on_error="skip")
-def small_pictures(folder: Path) -> Any:
+def small_images(folder: Path) -> Any:
     options: dict[str, Any] = {"random_shuffle": True, "pad_last_batch": True, "name": "Reader"}
     encoded, labels = fn.readers.file(file_list=str(folder / "list.txt"), **options)
     return fn.resize(fn.decoders.image(encoded), size=[4, 4]), labels
@@ -104,7 +104,7 @@ def small_pictures(folder: Path) -> Any:
 def test_the_record_does_not_fill_the_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The latest ones are stored, all are counted and reported, and equal strings are shared."""
     monkeypatch.setattr(recovery, "_MAX_RECORDED", 10)
-    pipe, whole = small_pictures(folder), small_pictures(folder)
+    pipe, whole = small_images(folder), small_images(folder)
     iterator = DALIGenericIterator([pipe], ["x", "y"], reader_name="Reader", auto_reset=True)
     for epoch in range(8):
         before = pipe.bad_count

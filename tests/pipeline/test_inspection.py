@@ -184,7 +184,7 @@ def _one(_: Any) -> np.ndarray[Any, Any]:
     return np.ones(5000, np.uint8)
 
 
-def test_shared_memory_is_told() -> None:
+def test_shared_memory_is_reported() -> None:
     @pipeline_def(batch_size=4, num_threads=1, py_num_workers=1, py_start_method="fork")
     def parallel() -> Any:
         return fn.external_source(source=_one, parallel=True, batch=False)
@@ -192,9 +192,9 @@ def test_shared_memory_is_told() -> None:
     pipe = parallel()
     assert pipe.external_source_shm_statistics()["capacities"] == []
     pipe.run()
-    told = pipe.external_source_shm_statistics()
-    assert max(told["capacities"]) >= 4 * 5000
-    assert told["per_sample_capacities"] == [-(-size // 4) for size in told["capacities"]]
+    reported = pipe.external_source_shm_statistics()
+    assert max(reported["capacities"]) >= 4 * 5000
+    assert reported["per_sample_capacities"] == [-(-size // 4) for size in reported["capacities"]]
     pipe.close()
 
 

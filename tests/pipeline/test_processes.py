@@ -136,13 +136,13 @@ def test_a_running_pipeline_can_be_sent_elsewhere(photo_folder: Path, expected: 
 
 
 def test_information_about_a_pipeline(photo_folder: Path) -> None:
-    told = []
+    reported = []
     for processes in (0, 2):
         pipe = photos(
             photo_folder, processes=processes, taps=["decoded"], enable_memory_stats=True, prefetch_queue_depth=1
         )
         outputs = pipe.run()
-        told.append(
+        reported.append(
             (
                 pipe.reader_meta(),
                 pipe.epoch_size(),
@@ -156,9 +156,9 @@ def test_information_about_a_pipeline(photo_folder: Path) -> None:
             )
         )
     # Numbers of nodes continue from pipeline to pipeline, and default names contain them.
-    for found in told:
+    for found in reported:
         found[7][:] = [name.rstrip("0123456789") for name in found[7]]
-    assert told[0] == told[1]
+    assert reported[0] == reported[1]
 
 
 def test_epochs(photo_folder: Path) -> None:
@@ -539,22 +539,22 @@ def test_bad_samples(damaged: Path, policy: Any) -> None:
 
 
 def test_a_damaged_sample_is_an_error_that_names_it(damaged: Path) -> None:
-    texts = []
+    strings = []
     for processes in (0, 2):
         pipe = labeled(damaged, processes=processes)
         for _ in range(EPOCH):
             try:
                 pipe.run()
             except DecodeError as error:
-                texts.append((processes, str(error)))
-    assert [text for number, text in texts if number] == [text for number, text in texts if not number]
-    assert all(".jpg" in text and "test_processes.py:" in text for _, text in texts)
+                strings.append((processes, str(error)))
+    assert [text for number, text in strings if number] == [text for number, text in strings if not number]
+    assert all(".jpg" in text and "test_processes.py:" in text for _, text in strings)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_data_that_a_worker_does_not_find(photo_folder: Path, tmp_path: Path, method: str) -> None:
     """The error is that of threads, without a traceback of code that does not belong to the user."""
-    texts = []
+    strings = []
     for processes in (0, 2):
         folder = tmp_path / "photos"
         shutil.copytree(photo_folder, folder)
@@ -563,11 +563,11 @@ def test_data_that_a_worker_does_not_find(photo_folder: Path, tmp_path: Path, me
         shutil.rmtree(folder)
         with pytest.raises(ReaderError) as raised:
             pipe.run()
-        texts.append("".join([str(raised.value), *getattr(raised.value, "__notes__", ())]))
+        strings.append("".join([str(raised.value), *getattr(raised.value, "__notes__", ())]))
         pipe.close()
-    assert texts[0] == texts[1]
-    assert "cannot open the file" in texts[0]
-    assert "test_processes.py:" in texts[0]
+    assert strings[0] == strings[1]
+    assert "cannot open the file" in strings[0]
+    assert "test_processes.py:" in strings[0]
 
 
 def test_too_many_bad_samples(damaged: Path) -> None:

@@ -17,7 +17,7 @@ from dalify.plugin.jax import DALIGenericIterator, data_iterator
 
 
 def main(coordinator: str, processes: int, number: int) -> dict[str, Any]:
-    """Return what lies on the devices of this process."""
+    """Return the data on the devices of this process."""
     jax.distributed.initialize(coordinator, num_processes=processes, process_id=number)
     mesh = jax.sharding.Mesh(np.array(jax.devices()), ("b",))
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("b"))

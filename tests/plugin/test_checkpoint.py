@@ -80,10 +80,10 @@ def assert_restores_at_every_step(make: Maker, steps: int) -> None:
         states.append((undisturbed.state_dict(), undisturbed.checkpoints()))
         run.append(next(going))
     others = [{}, {"prefetch_queue_depth": 1}, {"num_threads": 2}, {"prefetch_queue_depth": 3}]
-    for start, ((state, texts), options) in enumerate(zip(states, itertools.cycle(others))):
+    for start, ((state, strings), options) in enumerate(zip(states, itertools.cycle(others))):
         assert state == json.loads(json.dumps(state))
         if start % 2:
-            restored = make(states=texts, **options)
+            restored = make(states=strings, **options)
         else:
             restored = make(**options)
             restored.load_state_dict(json.loads(json.dumps(state)))
@@ -279,7 +279,7 @@ def test_another_policy_is_refused(files: list[str]) -> None:
         other.load_state_dict(state)
 
 
-def test_a_state_that_no_iterator_made_is_told(files: list[str]) -> None:
+def test_a_state_that_no_iterator_made_is_reported(files: list[str]) -> None:
     (pipe,) = pipelines(files)
     pipe.run()
     with pytest.warns(UserWarning, match="checkpoints without an iterator"):
@@ -319,10 +319,10 @@ def test_the_calls_are_those_of_dali(oracle: ModuleType, files: list[str]) -> No
         first = make_iterator(make_pipe())
         for _ in range(2):
             next(first)
-        texts = first.checkpoints()
-        assert isinstance(texts, list)
-        assert isinstance(texts[0], bytes)
-        second = make_iterator(make_pipe(checkpoint=texts[0]))
+        strings = first.checkpoints()
+        assert isinstance(strings, list)
+        assert isinstance(strings[0], bytes)
+        second = make_iterator(make_pipe(checkpoint=strings[0]))
         return [_labels(batch) for batch in second]
 
     def _labels(batch: Any) -> list[int]:

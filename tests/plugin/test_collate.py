@@ -1,4 +1,4 @@
-"""What an output whose samples differ in shape becomes, and what is told of samples that are not there."""
+"""Outputs whose samples differ in shape, and the mask of samples that are not valid."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def test_nested() -> None:
     assert found.layout == torch.jagged
     for tensor, sample in zip(found.unbind(), SAMPLES, strict=True):
         np.testing.assert_array_equal(tensor.numpy(), sample)
-    pictures = [np.ones((2, 3), np.float32), np.ones((4, 1), np.float32)]
-    assert [tensor.shape for tensor in collated(pictures, "nested").unbind()] == [(2, 3), (4, 1)]
+    images = [np.ones((2, 3), np.float32), np.ones((4, 1), np.float32)]
+    assert [tensor.shape for tensor in collated(images, "nested").unbind()] == [(2, 3), (4, 1)]
 
 
 def test_on_the_device(gpu: str) -> None:
@@ -171,7 +171,7 @@ def test_multiple_out_of_range() -> None:
 
 
 @pytest.fixture
-def pictures(tmp_path: Path) -> Path:
+def images(tmp_path: Path) -> Path:
     for number in range(7):
         (tmp_path / f"{number}.ppm").write_bytes(b"P6 1 1 255\n" + bytes([number] * 3))
     (tmp_path / "4.ppm").write_bytes(b"broken")
@@ -188,8 +188,8 @@ def reading(folder: Path, **options: Any) -> Any:
     return pipe()
 
 
-def test_valid_name(pictures: Path) -> None:
-    iterator = DALIClassificationIterator(reading(pictures), reader_name="Reader", valid_name="valid")
+def test_valid_name(images: Path) -> None:
+    iterator = DALIClassificationIterator(reading(images), reader_name="Reader", valid_name="valid")
     with pytest.warns(BadSampleWarning):
         batches = [batch for (batch,) in iterator]
     assert [batch["valid"].tolist() for batch in batches] == [[True] * 3, [True, False, True], [True, False, False]]
@@ -198,18 +198,18 @@ def test_valid_name(pictures: Path) -> None:
     assert counted.flatten().tolist() == [0, 1, 2, 3, 5, 6]
 
 
-def test_name_that_is_taken(pictures: Path) -> None:
+def test_name_that_is_taken(images: Path) -> None:
     with pytest.raises(ArgumentValueError, match="is already the name of an output"):
-        DALIClassificationIterator(reading(pictures), reader_name="Reader", valid_name="label")
+        DALIClassificationIterator(reading(images), reader_name="Reader", valid_name="label")
 
 
 @pytest.mark.parametrize("seed", [1, None])
-def test_after_loading_a_state_only_what_follows_is_told(pictures: Path, seed: int | None) -> None:
+def test_after_loading_a_state_only_what_follows_is_reported(images: Path, seed: int | None) -> None:
     """Also where another seed means that all is built anew, and with a rate that one epoch read twice would exceed."""
     options = {"seed": seed, "on_error": "replace", "max_error_rate": 1.5 / 7}
-    made = reading(pictures, **options)
+    made = reading(images, **options)
     iterator = DALIClassificationIterator(made, reader_name="Reader", collate="list")
-    state = DALIClassificationIterator(reading(pictures, **options), reader_name="Reader", collate="list").state_dict()
+    state = DALIClassificationIterator(reading(images, **options), reader_name="Reader", collate="list").state_dict()
     for _ in range(3):
         with pytest.warns(BadSampleWarning, match="1 sample of epoch 0 could not be used"):
             list(iterator)
@@ -222,13 +222,13 @@ def test_after_loading_a_state_only_what_follows_is_told(pictures: Path, seed: i
         assert len(made.bad_samples()) == count
 
 
-def test_bad_samples_are_told_at_the_end_of_each_epoch(pictures: Path) -> None:
-    iterator = DALIClassificationIterator(reading(pictures), reader_name="Reader", auto_reset=True)
+def test_bad_samples_are_reported_at_the_end_of_each_epoch(images: Path) -> None:
+    iterator = DALIClassificationIterator(reading(images), reader_name="Reader", auto_reset=True)
     for epoch in range(2):
         with pytest.warns(
             BadSampleWarning, match=rf"1 samples? of epoch {epoch} could not be used.*\n.*4\.ppm"
-        ) as told:
+        ) as reported:
             for _ in iterator:
                 pass
-        assert len(told) == 1
-        assert told[0].filename == __file__
+        assert len(reported) == 1
+        assert reported[0].filename == __file__

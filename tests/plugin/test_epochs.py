@@ -218,7 +218,7 @@ def test_every_sample_comes_equally_often_over_epochs(numbered_files: list[str])
 
 
 def test_after_a_break(rival: Any, numbered_files: list[str]) -> None:
-    """DALI goes on in the old epoch; here that is what ``next`` is for, and ``for`` begins the next one."""
+    """DALI continues in the old epoch; here that is what ``next`` is for, and ``for`` begins the next one."""
     import nvidia.dali
 
     def broken(dali: ModuleType, kind: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The number of the epoch that external sources are told, beside the real DALI."""
+"""The epoch number that external sources receive, compared with the real DALI."""
 
 from __future__ import annotations
 

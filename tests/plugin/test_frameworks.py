@@ -212,7 +212,7 @@ def test_element_types(framework: Framework, dtype: Any, shape: tuple[int, ...])
 
     found = framework.parts(next(framework.loader(typed(), ["x"])), ["x"])[0]["x"]
     assert found.shape == values.shape
-    # JAX has 32-bit types for these unless it was told otherwise.
+    # JAX has 32-bit types for these unless configured otherwise.
     narrow = {np.int64: np.int32, np.float64: np.float32} if framework.plugin == "jax" else {}
     assert found.dtype == narrow.get(dtype, dtype)
     np.testing.assert_array_equal(found, values)
@@ -280,7 +280,7 @@ def test_mistakes(framework: Framework, files: list[str]) -> None:
         ("jax", "jax", "dalify[jax]"),
         ("tf", "tensorflow", "dalify[tensorflow]"),
         ("paddle", "paddle", "dalify[paddle]"),
-        ("mxnet", "mxnet", "mxnet"),  # retired: an extra could not be installed beside NumPy 2
+        ("mxnet", "mxnet", "mxnet"),  # retired: an extra could not be installed with NumPy 2
     ],
 )
 def test_a_missing_framework_names_the_extra(

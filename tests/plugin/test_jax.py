@@ -61,7 +61,7 @@ def test_arrays_have_the_memory_of_the_pipeline() -> None:
         assert batch.unsafe_buffer_pointer() == addresses[-1]
 
 
-def test_64_bits_where_jax_was_told() -> None:
+def test_64_bits_where_jax_is_configured() -> None:
     with jax.enable_x64(True):
         assert next(plugin.DALIGenericIterator(counted(dtype=np.int64), ["x"]))["x"].dtype == np.int64
     assert next(plugin.DALIGenericIterator(counted(dtype=np.int64), ["x"]))["x"].dtype == np.int32
@@ -274,7 +274,7 @@ def test_len_of_an_epoch_that_was_looked_at() -> None:
         assert (before, len(loader), len(list(loader))) == (expected, expected, expected)
 
 
-def test_padding_is_told(tmp_path: Path) -> None:
+def test_padding_is_reported(tmp_path: Path) -> None:
     for number in range(3):
         (tmp_path / f"{number}.dat").write_bytes(b"x")
     files = [str(path) for path in sorted(tmp_path.iterdir())]

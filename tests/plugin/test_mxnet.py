@@ -1,4 +1,4 @@
-"""The MXNet plugin beside a stand-in of ``DataBatch``: the package is retired, and does not run with NumPy 2."""
+"""The MXNet plugin with a substitute for ``DataBatch``: the package is retired, and does not run with NumPy 2."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ Input = plugin.experimental.Input
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
     with warnings.catch_warnings():
-        # Of Keras and TensorFlow about themselves; what dalify warns of goes on being an error.
+        # Of Keras and TensorFlow about themselves; warnings of dalify remain errors.
         warnings.filterwarnings("ignore", module=r"(keras|tensorflow|tf_keras)\..*")
         warnings.filterwarnings("ignore", message=r".*shuffle=True.*")
         yield

@@ -108,7 +108,7 @@ def test_converted(element, value, expected):
 
 
 @pytest.mark.parametrize(("element", "value", "expected"), CONVERTED)
-def test_converted_beside_dali(element, value, expected, oracle):
+def test_converted_compared_with_dali(element, value, expected, oracle):
     found = _dali(oracle, _SINGLE[element], value)
     if issubclass(element, IntEnum):
         found, expected = int(found), int(expected)
@@ -124,13 +124,13 @@ def test_refused(element, value):
 
 
 @pytest.mark.parametrize(("element", "value"), REFUSED)
-def test_refused_beside_dali(element, value, oracle):
+def test_refused_compared_with_dali(element, value, oracle):
     """A value that DALI no longer takes needs no entry among the intended differences."""
     _dali(oracle, _SINGLE[element], value)
 
 
 @pytest.mark.parametrize(("element", "value"), WRONG)
-def test_wrong_beside_dali(element, value, oracle):
+def test_wrong_compared_with_dali(element, value, oracle):
     with pytest.raises((TypeError, ValueError, OverflowError)):
         _dali(oracle, _SINGLE[element], value)
 

@@ -395,7 +395,7 @@ def test_epochs_equal_dali():
 
         @pipeline_def(batch_size=BATCH_SIZE, num_threads=1, device_id=None, prefetch_queue_depth=1)
         def pipeline():
-            return fn.external_source(**case)  # noqa: B023 -- built at once
+            return fn.external_source(**case)  # noqa: B023 -- built immediately
 
         pipe = pipeline()
         pipe.build()

@@ -29,7 +29,7 @@ def no_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_as_told() -> None:
+def test_as_specified() -> None:
     assert resolved_shard({"shard_id": 2, "num_shards": 3}) == (2, 3)
     assert resolved_shard({"shard": None, **ALONE}) == (0, 1)
 

@@ -19,7 +19,7 @@ PROGRAM = "python -m dalify.tools.plan "
 
 
 def shown_plans() -> list[tuple[str, str]]:
-    """Return the commands on the page, and what stands below each."""
+    """Return the commands on the page, and the output below each."""
     page = (ROOT / "docs/scaling.md").read_text(encoding="utf-8")
     found = re.findall(r"^```\n\$ " + re.escape(PROGRAM) + r"(.*)\n((?:.*\n)*?)```", page, re.MULTILINE)
     return [(command, text.strip("\n")) for command, text in found]
@@ -100,12 +100,12 @@ def test_nonsense_is_refused(arguments: list[str], message: str, capsys: pytest.
     with pytest.raises(SystemExit) as raised:
         main([*JOB, *arguments])
     assert raised.value.code == 2
-    told = capsys.readouterr()
-    assert message in told.err.replace("\n", " ")
-    assert told.out == ""
+    reported = capsys.readouterr()
+    assert message in reported.err.replace("\n", " ")
+    assert reported.out == ""
 
 
-def test_a_job_must_be_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_must_be_specified(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([])
     assert "--gpus, --images-per-second" in capsys.readouterr().err

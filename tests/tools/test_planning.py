@@ -97,7 +97,7 @@ def test_a_recommendation_suffices(job: Job, costs: Costs) -> None:
     there_ms = costs.prepare_ms - floats_ms + transport_ms
     assert way.workers * way.cores_per_worker * 1e3 / there_ms >= total * ALMOST
     assert way.cores_per_gpu * 1e3 >= per_second * (transport_ms + floats_ms) * ALMOST
-    # Workers fit on their machines, and no interpreter is asked for more than one core's worth of Python.
+    # Workers fit on their machines, and no interpreter needs more than one core for Python code.
     assert math.ceil(way.workers / way.cpu_nodes) * way.cores_per_worker <= job.cores_per_cpu_node
     assert way.workers >= way.cpu_nodes
     if costs.python_ms and way.cores_per_worker > 1:

@@ -149,7 +149,12 @@ class OpenFiles:
         return runs.of(self.read(file, runs.first, runs.span_bytes))  # this raises the appropriate error
 
     def read_many(
-        self, files: NDArray[np.int64], offsets: NDArray[np.int64], sizes: NDArray[np.int64]
+        self,
+        files: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        sizes: NDArray[np.int64],
+        *,
+        has_bytes: bool = False,
     ) -> Pieces | None:
         """Return ranges of local files, read in one call; None if each must be read separately.
 
@@ -157,6 +162,7 @@ class OpenFiles:
             files: file indices, ``[N]``.
             offsets: offsets of the first bytes, ``[N]``.
             sizes: numbers of bytes, ``[N]``.
+            has_bytes: see ``read_pieces``.
         """
         if not HAS_PREAD:
             return None
@@ -169,7 +175,7 @@ class OpenFiles:
         except ReaderError:
             return None
         descriptors = np.array([opened[file].number for file in listed], np.int32)
-        return read_pieces(descriptors, offsets, sizes)
+        return read_pieces(descriptors, offsets, sizes, has_bytes=has_bytes)
 
     def _check_size(self, file: int, offset: int, size: int) -> None:
         if size > limits.current().max_sample_bytes:

@@ -37,7 +37,7 @@ class Pieces:
     """Memory for consecutive pieces of files.
 
     Args:
-        starts: first byte of each piece in the memory, multiples of 64, int64 ``[N]``, N > 0.
+        starts: first byte of each piece in the memory, a multiple of the size of its elements, int64 ``[N]``, N > 0.
         stops: one past the last byte of each, ascending.
 
     Attributes:
@@ -87,15 +87,18 @@ def rows_in(data: NDArray[np.uint8], starts: NDArray[np.int64], size: int) -> ND
 
 
 @njit(cache=True)
-def _lay_out(descriptors: Any, offsets: Any, sizes: Any, largest: int, starts: Any, stops: Any) -> bool:
-    """Compute start and stop of each piece; neighbors in a file keep their distance. False if a number is invalid."""
+def _lay_out(descriptors: Any, offsets: Any, sizes: Any, largest: int, alignment: int, starts: Any, stops: Any) -> bool:
+    """Compute start and stop of each piece. Neighbors in a file keep their distance if it is a multiple of `alignment`.
+
+    Return False if a number is invalid.
+    """
     place = 0
     for piece in range(sizes.size):
         if offsets[piece] < 0 or not 0 <= sizes[piece] <= largest:
             return False
         if piece:
             step = offsets[piece] - offsets[piece - 1]
-            is_neighbor = descriptors[piece] == descriptors[piece - 1] and step % _ALIGNMENT_BYTES == 0
+            is_neighbor = descriptors[piece] == descriptors[piece - 1] and step % alignment == 0
             if not is_neighbor or not sizes[piece - 1] <= step <= sizes[piece - 1] + _MAX_GAP_BYTES:
                 step = (sizes[piece - 1] + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES
             place += step
@@ -103,14 +106,17 @@ def _lay_out(descriptors: Any, offsets: Any, sizes: Any, largest: int, starts: A
     return True
 
 
-def _allocate(descriptors: NDArray[np.int32], offsets: NDArray[np.int64], sizes: NDArray[np.int64]) -> Pieces | None:
+def _allocate(
+    descriptors: NDArray[np.int32], offsets: NDArray[np.int64], sizes: NDArray[np.int64], alignment: int
+) -> Pieces | None:
     """Return memory for pieces; None if a number is invalid, or they are large."""
     count = len(sizes)
     if not count:
         return None
     starts, stops = np.empty(count, np.int64), np.empty(count, np.int64)
     largest = min(_MAX_BYTES // count, limits.current().max_sample_bytes)  # more than 64 MiB in total is not faster
-    return Pieces(starts, stops) if _lay_out(descriptors, offsets, sizes, largest, starts, stops) else None
+    is_valid = _lay_out(descriptors, offsets, sizes, largest, alignment, starts, stops)
+    return Pieces(starts, stops) if is_valid else None
 
 
 @njit(nogil=True, cache=True)
@@ -133,18 +139,21 @@ def _read(descriptors: Any, offsets: Any, sizes: Any, starts: Any, out: Any) -> 
     return True
 
 
-def read_pieces(descriptors: NDArray[np.int32], offsets: NDArray[np.int64], sizes: NDArray[np.int64]) -> Pieces | None:
+def read_pieces(
+    descriptors: NDArray[np.int32], offsets: NDArray[np.int64], sizes: NDArray[np.int64], *, has_bytes: bool = False
+) -> Pieces | None:
     """Read pieces of open files. All arguments are ``[N]``. The GIL is released during the read.
 
     Args:
         descriptors: descriptors of the files.
         offsets: offsets of the first bytes.
         sizes: numbers of bytes.
+        has_bytes: elements are bytes, so neighbors are read in one call wherever they start.
 
     Returns:
         The pieces; None if one could not be read completely, a number is invalid, or they are large.
     """
-    pieces = _allocate(descriptors, offsets, sizes)
+    pieces = _allocate(descriptors, offsets, sizes, 1 if has_bytes else _ALIGNMENT_BYTES)
     if pieces is None or not _read(descriptors, offsets, sizes, pieces.starts, pieces.data):
         return None
     return pieces
@@ -167,7 +176,7 @@ def copy_pieces(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Piece
     Returns:
         The pieces; None if they are large.
     """
-    pieces = _allocate(counting(len(sizes)).astype(np.int32), addresses, sizes)  # none has a neighbor
+    pieces = _allocate(counting(len(sizes)).astype(np.int32), addresses, sizes, _ALIGNMENT_BYTES)  # no neighbors
     if pieces is not None:
         _copy(addresses, sizes, pieces.starts, pieces.data)
     return pieces

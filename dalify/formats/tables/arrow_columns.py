@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import DTypeError, ReaderError
 from dalify.base.optional import LazyModule
-from dalify.data import Batch
 from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.whole_file import read_file
-from dalify.formats.tables.arrow_memory import FileMemory, Values, ValuesInFile
+from dalify.formats.tables.arrow_memory import FileMemory, Places, Values, ValuesInFile
 
 pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
 
@@ -72,10 +71,10 @@ class Column:
         self._check(start, stop)
         return self._part(start, stop)
 
-    def samples(self, rows: NDArray[np.int64]) -> Batch | None:
-        """Return copies of values that are byte strings.
+    def places(self, rows: NDArray[np.int64]) -> Places | None:
+        """Return where values that are byte strings are.
 
-        None for other types, and if a value is null, damaged or large: then each value is read separately.
+        None for other types, and if a value is null or damaged: then each value is read separately.
         """
         return None
 
@@ -132,11 +131,11 @@ class _Bytes(Column):
         self._offsets = offsets
         self._values = values
 
-    def samples(self, rows: NDArray[np.int64]) -> Batch | None:
+    def places(self, rows: NDArray[np.int64]) -> Places | None:
         starts, stops = self._offsets[rows].astype(np.int64), self._offsets[rows + 1].astype(np.int64)
         bounds = starts.tolist(), stops.tolist()  # not trusted
         is_within = min(bounds[0]) >= 0 and max(bounds[1]) <= len(self._values) and all(map(le, *bounds))
-        return self._values.samples(starts, stops) if is_within and self._are_valid(rows) else None
+        return Places(self._values, starts, stops) if is_within and self._are_valid(rows) else None
 
     def _row(self, number: int) -> NDArray[np.uint8]:
         start, stop = int(self._offsets[number]), int(self._offsets[number + 1])
@@ -160,7 +159,7 @@ class _Views(Column):
         self._views = views
         self._buffers = list(buffers)
 
-    def samples(self, rows: NDArray[np.int64]) -> Batch | None:
+    def places(self, rows: NDArray[np.int64]) -> Places | None:
         views = self._views[rows]
         is_long = views[:, 0] > _SHORT_BYTES
         if not is_long.all() or len(set(views[:, 2].tolist())) != 1 or not self._are_valid(rows):
@@ -169,7 +168,7 @@ class _Views(Column):
         stops = starts + views[:, 0]
         if not 0 <= buffer < len(self._buffers) or starts.min() < 0 or stops.max() > len(self._buffers[buffer]):
             return None
-        return self._buffers[buffer].samples(starts, stops)
+        return Places(self._buffers[buffer], starts, stops)
 
     def _row(self, number: int) -> NDArray[np.uint8]:
         size, _, buffer, start = self._views[number].tolist()
@@ -188,9 +187,9 @@ class _Categories(Column):
         self._numbers = numbers
         self._values = values
 
-    def samples(self, rows: NDArray[np.int64]) -> Batch | None:
+    def places(self, rows: NDArray[np.int64]) -> Places | None:
         chosen = self._chosen(rows)
-        return None if chosen is None else self._values.samples(chosen)
+        return None if chosen is None else self._values.places(chosen)
 
     def numbers(self, rows: NDArray[np.int64]) -> NDArray[Any] | None:
         chosen = self._chosen(rows)
@@ -214,8 +213,8 @@ class _Files(Column):
         self._paths = paths
         self._root = root
 
-    def samples(self, rows: NDArray[np.int64]) -> Batch | None:
-        return self._contents.samples(rows) if self._are_valid(rows) else None
+    def places(self, rows: NDArray[np.int64]) -> Places | None:
+        return self._contents.places(rows) if self._are_valid(rows) else None
 
     def _row(self, number: int) -> NDArray[Any]:
         if self._paths is None or self._contents.is_valid(number):

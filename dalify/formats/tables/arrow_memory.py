@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import mmap
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,9 @@ from numpy.typing import NDArray
 from dalify.data import Batch
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.open_files import OpenFiles
-from dalify.formats.files.pieces import Pieces, copy_pieces, samples_in
+from dalify.formats.files.pieces import Pieces, copy_pieces
 
-__all__ = ["FileMemory", "Values", "ValuesInFile", "reserved"]
+__all__ = ["FileMemory", "Places", "Values", "ValuesInFile", "reserved", "samples_at"]
 
 # Smaller blocks come from the allocator. Flags that the system does not have are 0.
 _LARGE_BYTES = 1 << 25
@@ -64,17 +65,20 @@ class Values:
         copied[...] = self._array[start:stop]
         return copied
 
-    def samples(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Batch | None:
-        """Return copies of several ranges of values, or None if each must be copied separately. For bytes."""
-        if starts.tolist()[1:] == stops.tolist()[:-1]:  # consecutive rows are one piece
-            whole = self._pieces(starts[:1], stops[-1:])
-            if whole is not None:
-                return samples_in(whole.data, starts - starts[0], stops - starts[0])
-        pieces = self._pieces(starts, stops)
-        return None if pieces is None else pieces.samples()
+    @staticmethod
+    def pieces(
+        parts: Sequence[Any], members: NDArray[np.int64], starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> Pieces | None:
+        """Return copies of ranges of bytes, made in one call; None if each must be copied separately.
 
-    def _pieces(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Pieces | None:
-        return copy_pieces(self._address + starts, stops - starts)
+        Args:
+            parts: objects of this class, which contain the bytes.
+            members: the index of the part of each range, ``[N]``.
+            starts: first byte of each range in its part, ``[N]``.
+            stops: one past the last byte of each.
+        """
+        addresses = np.array([part._address for part in parts], np.int64)
+        return copy_pieces(addresses[members] + starts, stops - starts)
 
 
 class ValuesInFile(Values):
@@ -114,9 +118,53 @@ class ValuesInFile(Values):
         """Return a copy of a range of values; see ``part``."""
         return self.part(start, stop)
 
-    def _pieces(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Pieces | None:
-        numbers = np.full(len(starts), self._number, np.int64)
-        return self._files.read_many(numbers, self._offset + starts, stops - starts)
+    @staticmethod
+    def pieces(
+        parts: Sequence[Any], members: NDArray[np.int64], starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> Pieces | None:
+        """Return ranges of bytes, read in one call; see ``Values.pieces``."""
+        files = parts[0]._files
+        if any(part._files is not files for part in parts):
+            return None
+        numbers = np.array([part._number for part in parts], np.int64)
+        offsets = np.array([part._offset for part in parts], np.int64)
+        return files.read_many(numbers[members], offsets[members] + starts, stops - starts, has_bytes=True)
+
+
+class Places(NamedTuple):
+    """Ranges of bytes.
+
+    Attributes:
+        values: the bytes.
+        starts: first byte of each range, int64 ``[N]``.
+        stops: one past the last byte of each.
+    """
+
+    values: Values
+    starts: NDArray[np.int64]
+    stops: NDArray[np.int64]
+
+
+def samples_at(places: Sequence[Places], members: NDArray[np.int64]) -> Batch | None:
+    """Return copies of ranges of bytes, made in one call; None if each must be copied separately.
+
+    Args:
+        places: the ranges in one or several parts.
+        members: the part of each sample, ``[N]``; the ranges of a part are in the order of the samples.
+    """
+    parts = [place.values for place in places]
+    kind = type(parts[0])
+    if len(parts) == 1:
+        _, starts, stops = places[0]
+    elif any(type(part) is not kind for part in parts):
+        return None
+    else:
+        starts, stops = np.empty(len(members), np.int64), np.empty(len(members), np.int64)
+        for part, place in enumerate(places):
+            chosen = members == part
+            starts[chosen], stops[chosen] = place.starts, place.stops
+    pieces = kind.pieces(parts, members, starts, stops)
+    return None if pieces is None else pieces.samples()
 
 
 class FileMemory:

@@ -20,6 +20,7 @@ from dalify.formats.files.block_cache import BlockCache
 from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.storage import is_remote
 from dalify.formats.tables.arrow_columns import Column, column_of
+from dalify.formats.tables.arrow_memory import samples_at
 from dalify.formats.tables.arrow_tables import ArrowSource
 
 pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
@@ -234,21 +235,15 @@ def _read_column(columns: Sequence[Column], members: NDArray[np.int64], offsets:
         members: index into ``columns`` for each row.
         offsets: row index in its block, for each row.
     """
-    if len(columns) == 1:
-        values = columns[0].numbers(offsets)
-        return columns[0].samples(offsets) if values is None else values
-    chosen = [members == block for block in range(len(columns))]
-    numbers = [column.numbers(offsets[rows]) for column, rows in zip(columns, chosen, strict=True)]
+    is_single = len(columns) == 1
+    chosen = [] if is_single else [members == block for block in range(len(columns))]
+    own = [offsets] if is_single else [offsets[rows] for rows in chosen]
+    numbers = [column.numbers(rows) for column, rows in zip(columns, own, strict=True)]
     if all(values is not None for values in numbers):
-        return _joined(chosen, numbers)
-    samples: list[Any] = [None] * len(members)
-    for column, rows in zip(columns, chosen, strict=True):
-        found = column.samples(offsets[rows])
-        if found is None:
-            return None
-        for place, sample in zip(np.flatnonzero(rows).tolist(), found.samples, strict=True):
-            samples[place] = sample
-    return samples
+        return numbers[0] if is_single else _joined(chosen, numbers)
+    found = [column.places(rows) for column, rows in zip(columns, own, strict=True)]
+    places = [place for place in found if place is not None]
+    return samples_at(places, members) if len(places) == len(columns) else None
 
 
 def _joined(chosen: Sequence[NDArray[np.bool_]], parts: Sequence[Any]) -> NDArray[Any]:

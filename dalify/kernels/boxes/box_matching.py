@@ -18,6 +18,9 @@ from dalify.kernels.arrays.upload_torch import uploaded
 
 __all__ = ["anchor_table", "match", "match_on_device"]
 
+_BLOCK = 1024
+_LANES = 16
+
 
 def anchor_table(anchors: np.ndarray) -> np.ndarray:
     """Precompute a table of anchors, float32 [9, A]: start, end, area, center, extents.
@@ -27,58 +30,92 @@ def anchor_table(anchors: np.ndarray) -> np.ndarray:
     """
     start, end = anchors[:, :2].T, anchors[:, 2:].T
     area = (end - start).prod(axis=0, keepdims=True)
-    return np.concatenate([start, end, area, (start + end) * np.float32(0.5), end - start]).astype(np.float32)
+    table = np.concatenate([start, end, area, (start + end) * np.float32(0.5), end - start])
+    return np.ascontiguousarray(table, np.float32)  # not in the order of the transposed anchors, which prevents SIMD
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def _overlaps(result, left, top, right, bottom, x0, y0, x1, y1, areas):
-    """Fill the intersection over union of one box with every anchor; 0 if both have area 0."""
+@njit(nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=True)
+def _overlaps(result, best, best_box, number, corners, x0, y0, x1, y1, areas):
+    """Fill the intersection over union of one box with some anchors; 0 if both have area 0.
+
+    Update the best box of each anchor, preferring this one for ties.
+    """
     zero = np.float32(0)
+    left, top, right, bottom = corners
     area = (right - left) * (bottom - top)
     for a in range(result.size):
         width = max(min(right, x1[a]) - max(left, x0[a]), zero)
         height = max(min(bottom, y1[a]) - max(top, y0[a]), zero)
         common = width * height
         union = area + areas[a] - common
-        result[a] = common / union if union != zero else zero
+        overlap = common / union if union != zero else zero
+        is_better = overlap >= best[a]
+        result[a] = overlap
+        best[a] = overlap if is_better else best[a]
+        best_box[a] = number if is_better else best_box[a]
 
 
-@njit(nogil=True, cache=True)
-def _improve(best, best_box, overlaps, box):
-    """Update the best box of every anchor, preferring this one for ties; return its last best anchor."""
-    highest = overlaps[0]
-    for a in range(overlaps.size):
-        better = overlaps[a] >= best[a]
-        best[a] = overlaps[a] if better else best[a]
-        best_box[a] = box if better else best_box[a]
-        highest = max(highest, overlaps[a])
-    for a in range(overlaps.size - 1, -1, -1):
-        if overlaps[a] == highest:
-            return a
-    return 0  # all values are NaN
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _highest(values, least, lanes):
+    """Return the maximum of `least` and some values; NaN among the values are ignored."""
+    lanes[:] = least
+    whole = values.size - values.size % _LANES
+    for at in range(0, whole, _LANES):  # several maxima, because a loop with a single one is not vectorized
+        part = values[at : at + _LANES]
+        for k in range(_LANES):
+            lanes[k] = part[k] if part[k] > lanes[k] else lanes[k]
+    for k in range(_LANES):
+        least = lanes[k] if lanes[k] > least else least
+    for at in range(whole, values.size):
+        least = values[at] if values[at] > least else least
+    return least
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _find_best(best, best_box, own, boxes, table):
+    """Fill the best box and overlap of each anchor, and the best anchor of each box."""
+    overlaps, lanes = np.empty(_BLOCK, np.float32), np.empty(_LANES, np.float32)
+    highest = np.empty(own.size, np.float32)
+    best[:], best_box[:], own[:] = -1, 0, 0
+    for start in range(0, best.size, _BLOCK):  # the anchors of a block stay in the L1 cache for all boxes
+        stop = min(start + _BLOCK, best.size)
+        some = overlaps[: stop - start]
+        x0, y0, x1, y1 = table[0][start:stop], table[1][start:stop], table[2][start:stop], table[3][start:stop]
+        areas = table[4][start:stop]
+        for box in range(own.size):
+            left, top, right, bottom = boxes[box]
+            corners = left, top, right, bottom
+            _overlaps(some, best[start:stop], best_box[start:stop], box, corners, x0, y0, x1, y1, areas)
+            if start == 0:
+                highest[box] = some[0]
+            found = _highest(some, highest[box], lanes)
+            if found >= highest[box]:  # False for NaN
+                highest[box] = found
+                for a in range(some.size - 1, -1, -1):
+                    if some[a] == found:
+                        own[box] = start + a
+                        break
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _match(out, out_labels, boxes, starts, labels, table, criteria, offset, scale, means, stds):
     count = table.shape[1]
-    best, overlaps = np.empty(count, np.float32), np.empty(count, np.float32)
-    best_box = np.empty(count, np.int32)
+    best, best_box = np.empty(count, np.float32), np.empty(count, np.int32)
+    plain = np.zeros((count, 4), np.float32)  # the result for an anchor without a box
+    if not offset:
+        for a in range(count):
+            for k in range(4):
+                plain[a, k] = table[5 + k, a]
     half = np.float32(0.5)
     for n in range(starts.size - 1):
         first = starts[n]
-        best[:], best_box[:] = -1, 0
         own = np.empty(starts[n + 1] - first, np.int64)
-        for box in range(own.size):
-            left, top, right, bottom = boxes[first + box]
-            _overlaps(overlaps, left, top, right, bottom, table[0], table[1], table[2], table[3], table[4])
-            own[box] = _improve(best, best_box, overlaps, box)
+        _find_best(best, best_box, own, boxes[first : starts[n + 1]], table)
         for box in range(own.size):  # sequential: the last box wins an anchor
             best[own[box]], best_box[own[box]] = 2, box
+        out[n], out_labels[n] = plain, 0
         for a in range(count):
             if not best[a] > criteria:
-                out_labels[n, a] = 0
-                for k in range(4):
-                    out[n, a, k] = np.float32(0) if offset else table[5 + k, a]
                 continue
             row = first + best_box[a]
             out_labels[n, a] = labels[row]

@@ -372,7 +372,7 @@ def _metadata(folder: Path) -> Program:
     return program
 
 
-def _pictures(folder: Path) -> Program:
+def _images(folder: Path) -> Program:
     files = sorted(folder.glob("*/*.jpg"))[:2]
 
     def program(ndd: Any) -> list[Any]:
@@ -401,5 +401,5 @@ READING: dict[str, Callable[[Path], Program]] = {
     "called": _called,
     "single output": _single_output,
     "metadata": _metadata,
-    "pictures": _pictures,
+    "pictures": _images,
 }

@@ -377,7 +377,7 @@ def test_wrong_devices_and_types():
 
 
 @pytest.mark.parametrize("text", ["many", "0", "-1"])
-def test_a_wrong_number_of_threads_in_the_environment_is_told(monkeypatch, text):
+def test_a_wrong_number_of_threads_in_the_environment_is_reported(monkeypatch, text):
     monkeypatch.setenv("DALI_NUM_THREADS", text)
     with pytest.raises(ArgumentValueError, match="DALI_NUM_THREADS must be a positive integer"):
         ndd.get_num_threads()

@@ -1,4 +1,4 @@
-"""Nodes of torchdata give what readers and calls give, and go on where they were."""
+"""Nodes of torchdata give what readers and calls give, and continue where they were."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _program(ndd, folder):
     ]
 
 
-def test_nodes_beside_dali(oracle, photo_folder):
+def test_nodes_compared_with_dali(oracle, photo_folder):
     real = importlib.import_module("nvidia.dali.experimental.dynamic")
     assert shown(_program(ndd, str(photo_folder))) == shown(_program(real, str(photo_folder)))
 

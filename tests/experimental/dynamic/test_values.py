@@ -1,4 +1,4 @@
-"""Tensors and batches: memory, elements, arithmetic beside numpy, and what differs from DALI on purpose."""
+"""Tensors and batches: memory, elements, arithmetic compared with numpy, and what differs from DALI on purpose."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_iteration_and_indices():
         iter(ndd.tensor(1))
 
 
-def test_bytes_and_texts_are_data():
+def test_bytes_and_strings_are_data():
     assert ndd.tensor(b"abc").torch().tolist() == [97, 98, 99]
     assert ndd.batch([b"ab", "c"]).shape == [(2,), (1,)]
 

@@ -16,7 +16,7 @@ HEIGHT, WIDTH = 37, 52
 
 
 def _pixels(channels: int, seed: int) -> np.ndarray[Any, Any]:
-    """A smooth picture, so that filters that differ in the last digit do not differ much."""
+    """A smooth image, so that filters that differ in the last digit do not differ much."""
     noise = np.random.default_rng(seed).integers(0, 256, (12, 15, channels), dtype=np.uint8)
     return cv2.resize(noise, (WIDTH, HEIGHT), interpolation=cv2.INTER_CUBIC).reshape(HEIGHT, WIDTH, channels)
 

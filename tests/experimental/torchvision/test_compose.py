@@ -1,4 +1,4 @@
-"""Compose and its transforms beside torchvision's, and beside DALI's where they run on a CPU."""
+"""Compose and its transforms compared with torchvision's and DALI's where they run on a CPU."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CASES = [(name, kind) for name in CHAINS for kind in KINDS if kind != "pil-RGBA"
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
-def test_beside_torchvision(reference, name, kind):
+def test_compared_with_torchvision(reference, name, kind):
     make, tolerance = CHAINS[name]
     wanted = reference.Compose(make(reference))(image(kind))
     assert difference(Compose(make(ours))(image(kind)), wanted) <= tolerance
@@ -71,7 +71,7 @@ def _dali_takes(name: str, kind: str) -> bool:
 
 @pytest.mark.parametrize(("name", "kind"), [case for case in CASES if _dali_takes(*case)])
 @pytest.mark.filterwarnings("ignore")
-def test_beside_dali(theirs, name, kind):
+def test_compared_with_dali(theirs, name, kind):
     make, _ = CHAINS[name]
     wanted = theirs.Compose(make(theirs), device_id=None)(image(kind))
     assert difference(Compose(make(ours))(image(kind)), wanted) <= 1
@@ -121,9 +121,9 @@ def test_sizes_and_types_may_change_between_calls(reference):
     for kind in ("u8-3", "u8-1", "f32-3", "batch-u8", "u8-3"):
         for picture in (image(kind), image(kind)[..., :29, :31], image(kind).mT):
             assert difference(compose(picture), other(picture)) <= 3
-    pictures = Compose([ours.Resize(20)])
+    images = Compose([ours.Resize(20)])
     for kind in ("pil-RGB", "pil-L", "pil-RGBA"):
-        assert pictures(image(kind)).mode == kind.partition("-")[2]
+        assert images(image(kind)).mode == kind.partition("-")[2]
 
 
 # -- what is random ----------------------------------------------------------------------------------------------------

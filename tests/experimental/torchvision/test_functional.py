@@ -1,4 +1,4 @@
-"""The functions beside torchvision's, and beside DALI's where they run on a CPU."""
+"""The functions compared with torchvision's and DALI's where they run on a CPU."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _cases() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "kind"), _cases())
 @pytest.mark.filterwarnings("ignore:.*deprecated")
-def test_beside_torchvision(reference, name, kind):
+def test_compared_with_torchvision(reference, name, kind):
     call, tolerance = CALLS[name]
     wanted = call(reference.functional, image(kind), reference.InterpolationMode)
     found = call(functional, image(kind), InterpolationMode)
@@ -100,7 +100,7 @@ def _dali_takes(name: str, kind: str) -> bool:
 
 @pytest.mark.parametrize(("name", "kind"), [case for case in _cases() if _dali_takes(*case)])
 @pytest.mark.filterwarnings("ignore")
-def test_beside_dali(theirs, name, kind):
+def test_compared_with_dali(theirs, name, kind):
     call, _ = CALLS[name]
     logging.disable()  # DALI logs
     try:

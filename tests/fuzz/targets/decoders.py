@@ -110,7 +110,7 @@ class DecoderTarget(Target):
         return bytes_of(self._pipes[way, policy].run(file=samples))
 
     def run(self, given: Input) -> Outcome:
-        """Decode the file beside a good one, which has to come out as ever."""
+        """Decode the file together with a good one, whose result must not change."""
         way, good = given[_WAY].decode(), self._good[0]
         bad = np.frombuffer(given[_FILE], np.uint8)
         try:
@@ -137,7 +137,7 @@ class DecoderTarget(Target):
         expected = [[samples[0]] for samples in self._expected[way]]
         if self._is_random(way) or same_outputs([[samples[0]] for samples in outputs], expected):
             return None
-        return Outcome("wrong", "Different", "the good file beside the changed one gives another result")
+        return Outcome("wrong", "Different", "the good file next to the changed one gives another result")
 
     def _is_random(self, way: str) -> bool:
         return way == "random crop"
@@ -193,7 +193,7 @@ class InflateTarget(Target):
         return {_FILE: mutated_file(given[_FILE], other[_FILE], "any", rng), ":shape": shape}
 
     def run(self, given: Input) -> Outcome:
-        """Inflate beside a good block of one dimension."""
+        """Inflate together with a good block of one dimension."""
         shape = np.array(given[":shape"].split(), np.int32)
         good_shape = np.array([96] + [1] * (len(shape) - 1), np.int32)
         try:

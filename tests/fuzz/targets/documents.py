@@ -104,7 +104,7 @@ def _run_some(pipe: Any, count: int = 3) -> Outcome:
 
 
 class GraphText(Target):
-    """``Pipeline.deserialize`` on changed texts."""
+    """``Pipeline.deserialize`` on changed strings."""
 
     name = "graph_text"
 
@@ -130,7 +130,7 @@ class GraphText(Target):
     def run(self, given: Input) -> Outcome:
         """Make a pipeline of the text and run it."""
         text = given[_TEXT].replace(_HERE.encode(), self._folder.encode())
-        # Threads are what the user has asked for, not data; the batch size may be that of the text.
+        # The user chooses the number of threads; it is not data; the batch size may be that of the text.
         options: dict[str, Any] = {"num_threads": 1, "device_id": None, "prefetch_queue_depth": 1}
         if given[":options"] == b"given":
             options |= {"batch_size": 2, "seed": 1}

@@ -223,7 +223,7 @@ def _numpy_list(folder: Path, count: int) -> Arguments:
     return {"file_list": str(folder / "list.txt"), "file_root": str(folder)}
 
 
-def _films(folder: Path, count: int, parts: tuple[str, str] = ("0 0.2", "0.04 0.24")) -> Arguments:
+def _videos(folder: Path, count: int, parts: tuple[str, str] = ("0 0.2", "0.04 0.24")) -> Arguments:
     for number, (suffix, (_, make)) in enumerate(list(VIDEOS.items())[:count]):
         (folder / f"{number}.{suffix}").write_bytes(make()[0])
     lines = [f"{folder}/0.mp4 3", f"{folder}/1.mkv 1 {parts[0]}", f"{folder}/2.avi 2 {parts[1]}", f"{folder}/3.webm 0"]
@@ -231,12 +231,12 @@ def _films(folder: Path, count: int, parts: tuple[str, str] = ("0 0.2", "0.04 0.
     return {"file_list": str(folder / "list.txt"), "sequence_length": 3}
 
 
-def _films_by_frames(folder: Path, count: int) -> Arguments:
-    return {**_films(folder, count, ("0 4", "1 6")), "file_list_frame_num": True}
+def _videos_by_frames(folder: Path, count: int) -> Arguments:
+    return {**_videos(folder, count, ("0 4", "1 6")), "file_list_frame_num": True}
 
 
-def _film_names(folder: Path, count: int) -> Arguments:
-    _films(folder, count)
+def _video_names(folder: Path, count: int) -> Arguments:
+    _videos(folder, count)
     (folder / "list.txt").unlink()
     names = sorted(map(str, folder.iterdir()))
     return {"filenames": names, "labels": list(range(len(names))), "sequence_length": 2}
@@ -244,16 +244,16 @@ def _film_names(folder: Path, count: int) -> Arguments:
 
 def _sequences(folder: Path, count: int) -> Arguments:
     made = IMAGES["png"][1]()
-    for film in range(2):
+    for video in range(2):
         for number in range(count):
-            path = folder / f"film{film}" / f"{number}.png"
+            path = folder / f"film{video}" / f"{number}.png"
             path.parent.mkdir(exist_ok=True)
-            path.write_bytes(made[film])
+            path.write_bytes(made[video])
     return {"file_root": str(folder), "sequence_length": 2}
 
 
 def _speech(folder: Path, count: int) -> Arguments:
-    """As in the tests of the reader, with other formats beside WAV."""
+    """As in the tests of the reader, with other formats in addition to WAV."""
     given = dict(DATASETS["readers.nemo_asr"](folder, count))
     (folder / "0.wav").write_bytes(AUDIO["flac"][1]()[0])
     return given
@@ -336,23 +336,23 @@ TARGETS: list[Target] = [
     ReaderTarget(
         "reader.video",
         "readers.video",
-        _film_names,
+        _video_names,
         {"plain": {}, "timed": {"enable_timestamps": True, "enable_frame_num": "sequence", "pad_sequences": True}},
         ("av",),
     ),
     ReaderTarget(
         "reader.video_list",
         "readers.video",
-        _films,
+        _videos,
         {"plain": {}, "rounded": {"file_list_include_preceding_frame": True, "step": 1}},
         ("av",),
         "*.txt",
     ),
-    ReaderTarget("reader.video_frame_list", "readers.video", _films_by_frames, None, ("av",), "*.txt"),
+    ReaderTarget("reader.video_frame_list", "readers.video", _videos_by_frames, None, ("av",), "*.txt"),
     ReaderTarget(
         "reader.video_experimental",
         "experimental.readers.video",
-        _film_names,
+        _video_names,
         {"plain": {}, "strided": {"stride": 2}},
         ("av",),
     ),

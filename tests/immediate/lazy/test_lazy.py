@@ -79,7 +79,7 @@ def test_batches_calculate_as_graph_values_do(photo, counted):
     np.testing.assert_array_equal(half.numpy()[1], (2 * wide + 40).astype(np.float32) / 2)
     # Both ends together; what they share is computed once.
     assert counted() == {"plans_made": 1, "operators_run": 5}
-    np.testing.assert_array_equal((half - 1).as_array()[0], (2 * wide + 40) / 2 - 1)  # at once, outside of the block
+    np.testing.assert_array_equal((half - 1).as_array()[0], (2 * wide + 40) / 2 - 1)  # computed outside of the block
 
 
 def test_a_truth_value_of_a_batch_is_refused(photo):

@@ -1,4 +1,4 @@
-"""Lazy mode: results and errors are those of calls at once, whatever is done between call and result."""
+"""Lazy mode: results and errors are those of eager mode, whatever is done between call and result."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_results_that_were_changed(photo):
     with lazy():
         first = eager.flip(photo)
         second = eager.flip(first)
-        first.get()[...] = 0  # at once, the second call would have read it before
+        first.get()[...] = 0  # in eager mode, the second call would have read it before
         third = eager.flip(first)
         first.get()[...] = 9
     np.testing.assert_array_equal(second, photo)
@@ -148,7 +148,7 @@ def test_functions_of_users_run_where_they_stand(photo):
     seen: list[int] = []
 
     def note(array: np.ndarray) -> np.ndarray:
-        seen.append(int(eager.reductions.max(array)))  # computed at once, inside as well
+        seen.append(int(eager.reductions.max(array)))  # computed immediately, inside as well
         return array
 
     with lazy():
@@ -409,7 +409,7 @@ def test_an_operator_without_gpu_kernel(encoded, device):
 
 
 def test_one_line_for_one_image(encoded, photo, tmp_path: Path):
-    """A path, bytes, a picture of Pillow, an array, a tensor: with and without lazy mode."""
+    """A path, bytes, a image of Pillow, an array, a tensor: with and without lazy mode."""
     (tmp_path / "photo.png").write_bytes(encoded)
 
     def turned() -> list[object]:

@@ -72,7 +72,7 @@ class Case:
         atol: largest absolute difference to DALI.
         rtol: largest difference to DALI relative to the value, and on float results also to the largest value.
         not_sample_by_sample: why one sample alone gives another result than in its batch.
-        not_beside_dali: why there is nothing to compare with.
+        not_compared_with_dali: why there is nothing to compare with.
         not_serialized: why the graph cannot be written down.
         known_late: why type and dimensions of the result are not known when the graph is built.
         share: largest fraction of the elements that may differ from DALI by more than the tolerance.
@@ -88,7 +88,7 @@ class Case:
     atol: float = 0.0
     rtol: float = 0.0
     not_sample_by_sample: str = ""
-    not_beside_dali: str = ""
+    not_compared_with_dali: str = ""
     not_serialized: str = ""
     known_late: str = ""
     share: float = 0.0
@@ -116,11 +116,11 @@ def float_case(*inputs: Data, **given: Any) -> Case:
     return exact_case(*inputs, rtol=1e-5, **given)
 
 
-def reader_case(name: str, not_beside_dali: str = "", known_late: str = "", **changes: Any) -> Case:
+def reader_case(name: str, not_compared_with_dali: str = "", known_late: str = "", **changes: Any) -> Case:
     """A reader on the data that its own tests use."""
 
     def arguments(folder: Path) -> dict[str, Any]:
-        data = folder.with_name(f"{folder.name}-{name}")  # beside it: another reader's classes are its folders
+        data = folder.with_name(f"{folder.name}-{name}")  # not inside: another reader's classes are its folders
         if data not in _written:
             data.mkdir()
             _written[data] = DATASETS[name](data, SAMPLES)
@@ -130,7 +130,7 @@ def reader_case(name: str, not_beside_dali: str = "", known_late: str = "", **ch
     return exact_case(
         arguments=arguments,
         not_sample_by_sample="each run reads the next entries",
-        not_beside_dali=not_beside_dali,
+        not_compared_with_dali=not_compared_with_dali,
         known_late=known_late,
     )
 

@@ -1,4 +1,4 @@
-"""The data of the cases: images, sounds, boxes, encoded files. Five samples of one shape, and an odd one."""
+"""The data of the cases: images, recordings, boxes, encoded files. Five samples of one shape, and an odd one."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.operators.battery.case import SAMPLES, Data, Each, each
 
 __all__ = [
     "ANGLES",
+    "AUDIO",
     "BOXES",
     "BOX_LABELS",
     "DEFLATED",
     "FACTORS",
-    "FILMS",
     "FLOATS",
     "JPEGS",
     "LABELS",
@@ -43,21 +43,21 @@ __all__ = [
     "SHAPES",
     "SIGNS",
     "SIZES",
-    "SOUND",
     "SPECTRA",
     "SPEECH",
     "TRANSFORMS",
     "UNITS",
     "VERTICES",
     "VIDEO",
+    "VIDEOS",
     "WAVES",
     "WINDOWS",
     "anchors",
     "encoded",
-    "film_files",
+    "image_folders",
     "invert",
     "photo_folder",
-    "picture_folders",
+    "video_files",
 ]
 
 _NEIGHBOURS = ["case.py", "run_case.py", "test_battery.py", "variants.py", "data.py", "record.py"]
@@ -112,60 +112,60 @@ def _tones(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def encoded(extension: str) -> Data:
-    pictures = [drawn_photo(24 + 8 * number, 40, number) for number in range(SAMPLES + 1)]
-    return Data([cv2.imencode(extension, picture[..., ::-1])[1].reshape(-1) for picture in pictures])
+    images = [drawn_photo(24 + 8 * number, 40, number) for number in range(SAMPLES + 1)]
+    return Data([cv2.imencode(extension, image[..., ::-1])[1].reshape(-1) for image in images])
 
 
-def _sound() -> Data:
-    def encode(sound: np.ndarray) -> np.ndarray:
+def _audio() -> Data:
+    def encode(audio: np.ndarray) -> np.ndarray:
         file = io.BytesIO()
         with wave.open(file, "wb") as out:
             out.setnchannels(1)
             out.setsampwidth(2)
             out.setframerate(16000)
-            out.writeframes((sound * 20000).clip(-32768, 32767).astype("<i2").tobytes())
+            out.writeframes((audio * 20000).clip(-32768, 32767).astype("<i2").tobytes())
         return np.frombuffer(file.getvalue(), np.uint8)
 
     _restart("sound")
     return Data([encode(_tones((800 + 100 * number,))) for number in range(SAMPLES + 1)])
 
 
-def _film(path: Path, frames: np.ndarray) -> None:
-    """Write a Motion JPEG film, which every decoder knows: BGR frames ``[F, H, W, 3]``."""
+def _video(path: Path, frames: np.ndarray) -> None:
+    """Write a Motion JPEG video, which every decoder supports: BGR frames ``[F, H, W, 3]``."""
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), 25.0, frames.shape[2:0:-1])
     for frame in frames:
         writer.write(frame)
     writer.release()
 
 
-def _films() -> Data:
-    """Encode films of one size and one of another."""
+def _videos() -> Data:
+    """Encode videos of one size and one of another."""
     encoded = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "film.avi"
         for number in range(SAMPLES + 1):
             frames = [drawn_photo(32, 48 + 16 * (number == SAMPLES), 7 * number + frame) for frame in range(6)]
-            _film(path, np.stack(frames))
+            _video(path, np.stack(frames))
             encoded.append(np.frombuffer(path.read_bytes(), np.uint8))
     return Data(encoded)
 
 
-def film_files(folder: Path) -> Mapping[str, Any]:
-    """Write films of different lengths; return their names and labels."""
+def video_files(folder: Path) -> Mapping[str, Any]:
+    """Write videos of different lengths; return their names and labels."""
     paths = [folder / f"film{number}.avi" for number in range(3)]
     for number, path in enumerate(paths):
         if not path.exists():
-            _film(path, np.stack([drawn_photo(32, 48, 9 * number + frame) for frame in range(6 + number)]))
+            _video(path, np.stack([drawn_photo(32, 48, 9 * number + frame) for frame in range(6 + number)]))
     return {"filenames": [str(path) for path in paths], "labels": [3, 1, 2], "sequence_length": 3}
 
 
-def picture_folders(folder: Path) -> Mapping[str, Any]:
-    """Write films as folders of pictures."""
-    for film, count in enumerate((5, 4)):
-        place = folder / "taken apart" / f"film{film}"
+def image_folders(folder: Path) -> Mapping[str, Any]:
+    """Write videos as folders of images."""
+    for video, count in enumerate((5, 4)):
+        place = folder / "taken apart" / f"film{video}"
         place.mkdir(parents=True, exist_ok=True)
         for number in range(count):
-            cv2.imwrite(str(place / f"{number}.png"), drawn_photo(20, 24, 10 * film + number))
+            cv2.imwrite(str(place / f"{number}.png"), drawn_photo(20, 24, 10 * video + number))
     return {"file_root": str(folder / "taken apart"), "sequence_length": 3}
 
 
@@ -178,9 +178,9 @@ def _numpy_files() -> Data:
     return Data([encode(sample) for sample in FLOATS.samples])
 
 
-def _voiced(sound: np.ndarray) -> np.ndarray:
+def _voiced(audio: np.ndarray) -> np.ndarray:
     """Silence, sound, silence."""
-    return np.where((np.arange(len(sound)) // 500) % 7 == 3, sound, sound * np.float32(1e-4)).astype(np.float32)
+    return np.where((np.arange(len(audio)) // 500) % 7 == 3, audio, audio * np.float32(1e-4)).astype(np.float32)
 
 
 def _lz4(array: np.ndarray) -> np.ndarray:
@@ -211,11 +211,11 @@ MASKS = _data(_labels, (12, 14, 1), (10, 9, 1), "HWC")
 BOXES = _data(_box_rows, (5, 4), (3, 4))
 POINTS = _data(_floats, (8, 2), (6, 2))
 TRANSFORMS = _data(_floats, (2, 3), (2, 3))
-SOUND = _data(_tones, (4000,), (3300,))
+AUDIO = _data(_tones, (4000,), (3300,))
 SPECTRA = _data(lambda shape: np.abs(_floats(shape)) + 0.1, (65, 20), (65, 31), "ft")
 JPEGS = encoded(".jpg")
 PNGS = encoded(".png")
-WAVES = _sound()
+WAVES = _audio()
 ANGLES = each([0, 30, -45.5, 90, 200, 10])
 SIGNS = each([1, 0, 1, 1, 0, 1], np.int32)
 FACTORS = each([1, 0.4, 1.7, 0, 1.1, 0.9])
@@ -224,9 +224,9 @@ BOX_LABELS = Data([np.arange(1, 1 + len(boxes), dtype=np.int32) for boxes in BOX
 DEFLATED = Data([_lz4(sample) for sample in FLOATS.samples])
 SHAPES = Each([np.array(sample.shape, np.int32) for sample in FLOATS.samples])
 PATHS = Data([np.frombuffer(str(Path(__file__).with_name(name)).encode(), np.uint8) for name in _NEIGHBOURS])
-FILMS = _films()
+VIDEOS = _videos()
 NUMPY_FILES = _numpy_files()
-SPEECH = Data([_voiced(sample) for sample in SOUND.samples])
+SPEECH = Data([_voiced(sample) for sample in AUDIO.samples])
 MOSAICS = _data(_bytes, (20, 24), (18, 22), "HW")
 MAPS = _data(lambda shape: np.abs(_floats(shape)) % 20, (28, 36), (35, 21), "HW")
 SIZES = Data([np.array(photo.shape[:2], np.int64) for photo in PHOTOS.samples])

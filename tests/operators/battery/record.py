@@ -35,7 +35,7 @@ _NOT_RECORDED = {"io.file.read"}
 
 def is_compared(name: str) -> bool:
     """Whether DALI has the operator on the CPU, with results that do not depend on its random numbers."""
-    return name in CASES and not CASES[name].not_beside_dali and name not in _NOT_RECORDED
+    return name in CASES and not CASES[name].not_compared_with_dali and name not in _NOT_RECORDED
 
 
 def thinned(sample: np.ndarray) -> np.ndarray:

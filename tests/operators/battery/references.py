@@ -207,10 +207,10 @@ def opened(data: np.ndarray) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(data.tobytes())).convert("RGB"))
 
 
-def opened_sound(data: np.ndarray) -> tuple[np.ndarray, np.float32]:
+def opened_audio(data: np.ndarray) -> tuple[np.ndarray, np.float32]:
     with wave.open(io.BytesIO(data.tobytes())) as file:
-        sound = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.float32) / 32768
-        return sound[:, None], np.float32(file.getframerate())
+        audio = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.float32) / 32768
+        return audio[:, None], np.float32(file.getframerate())
 
 
 def emphasised(x: np.ndarray, *, preemph_coeff: float) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What every operator computes in dynamic mode is what it computes in a pipeline, at once and when it is looked at."""
+"""Every operator computes the same in dynamic mode as in a pipeline, immediately and deferred."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every operator computes at once is what it computes in a pipeline, batch by batch and sample by sample."""
+"""Every operator computes the same in eager mode as in a pipeline, batch by batch and sample by sample."""
 
 from __future__ import annotations
 

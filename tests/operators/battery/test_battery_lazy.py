@@ -1,4 +1,4 @@
-"""What every operator computes lazily is what it computes at once, and its kind is known before."""
+"""Every operator computes the same in lazy mode as in eager mode, and the type of the result is known before."""
 
 from __future__ import annotations
 

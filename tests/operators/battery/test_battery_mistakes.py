@@ -145,7 +145,7 @@ def _failures(name: str, folder: Path, values_of: Callable[[Parameter], list[Any
     given = case.given(folder)
     failures: list[str] = []
     for parameter in found.parameters.values():
-        # Objects are the user's own; some numbers just ask for much of what there is.
+        # Objects are the user's; some numbers only request large results.
         if parameter.name in READER_PARAMETERS or parameter.element is object or parameter.name == "num_outputs":
             continue
         for value in values_of(parameter):
@@ -178,7 +178,7 @@ def test_hostile_arguments(name, folder):
 @every_operator
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_hostile_sizes(name, folder, small_limits):
-    """Arguments that ask for much: a result within the limits, or an error before memory is asked for."""
+    """Arguments for large results: a result within the limits, or an error before memory is allocated."""
     failures = _failures(name, folder, _large_values)
     assert not failures, "\n".join(failures)
 

@@ -34,15 +34,15 @@ def test_documentation(name):
     own = [item for item in found.parameters if item not in _common(found)]
     words = [*(item.name for item in found.inputs), *own]
     sections = re.split(r"^(Args|Returns|Raises|Example):\n", found.doc, flags=re.MULTILINE)
-    texts = dict(zip(sections[1::2], sections[2::2], strict=True))
+    strings = dict(zip(sections[1::2], sections[2::2], strict=True))
     assert sections[0].strip()
     missing = [
-        word for word in words if not re.search(rf"^ +{re.escape(word)}(,|:| )", texts.get("Args", ""), re.MULTILINE)
+        word for word in words if not re.search(rf"^ +{re.escape(word)}(,|:| )", strings.get("Args", ""), re.MULTILINE)
     ]
-    missing = [word for word in missing if not re.search(rf"\b{re.escape(word)}\b[^\n]*:", texts.get("Args", ""))]
+    missing = [word for word in missing if not re.search(rf"\b{re.escape(word)}\b[^\n]*:", strings.get("Args", ""))]
     assert not missing
-    assert texts.get("Returns", "").strip()
-    assert re.search(r"fn\.|\bx\b|=", texts.get("Example", ""))
+    assert strings.get("Returns", "").strip()
+    assert re.search(r"fn\.|\bx\b|=", strings.get("Example", ""))
 
 
 @every_operator

@@ -129,7 +129,7 @@ def test_gpu_is_cpu(name: str, folder: Path, gpu: str) -> None:
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 def test_differences_are_needed(folder: Path) -> None:
-    """No reason stands for a difference that is gone."""
+    """Every listed difference still exists."""
     for name, case in CASES.items():
         made = {variant.label: variant for variant in variants_of(name)}
         for label in [*case.refused, *case.different]:

@@ -1,4 +1,4 @@
-"""fn.decoders.audio beside the real DALI, libsndfile and Python's wave module."""
+"""fn.decoders.audio compared with the real DALI, libsndfile and Python's wave module."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dalify.base.optional import LazyModule
 from dalify.codecs import audio as codec
 from tests.helpers.one_operator import run_dalify
 from tests.helpers.real_dali import Each
-from tests.helpers.sounds import assert_close, assert_sounds_like_dali, noisy_tones
+from tests.helpers.recordings import assert_audio_like_dali, assert_close, noisy_tones
 
 soundfile = pytest.importorskip("soundfile", reason="the extra dalify[audio]")
 
@@ -45,9 +45,9 @@ def read_by_library(data: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def decode(*files: np.ndarray, **arguments: Any) -> tuple[list[np.ndarray], list[float]]:
-    sounds, rates = run_dalify("decoders.audio", files, **arguments)
+    recordings, rates = run_dalify("decoders.audio", files, **arguments)
     assert all(rate.dtype == np.float32 and rate.shape == () for rate in rates)
-    return sounds, [float(rate) for rate in rates]
+    return recordings, [float(rate) for rate in rates]
 
 
 @pytest.mark.parametrize(("kind", "subtype"), FORMATS)
@@ -59,7 +59,7 @@ def test_formats(kind, subtype):
         (sound,), rates = decode(data, dtype=getattr(types, {"float32": "FLOAT"}.get(dtype, dtype.upper())))
         np.testing.assert_array_equal(sound, read_by_library(data, dtype))
         assert rates == [16000]
-    assert_sounds_like_dali("decoders.audio", [data], rtol=1e-6)
+    assert_audio_like_dali("decoders.audio", [data], rtol=1e-6)
 
 
 def test_mp3():
@@ -85,7 +85,7 @@ def test_plain_wave_without_the_library(monkeypatch, channels):
         out.setframerate(22050)
         out.writeframes(samples.astype("<i2").tobytes())
     data = np.frombuffer(file.getvalue(), np.uint8)
-    shifted = np.concatenate([np.zeros(1, np.uint8), data])[1:]  # not every file lies at an even address
+    shifted = np.concatenate([np.zeros(1, np.uint8), data])[1:]  # not every file is at an even address
     np.testing.assert_array_equal(codec.decode_audio(shifted, np.dtype(np.int16))[0], samples)
     np.testing.assert_array_equal(codec.decode_audio(data, np.dtype(np.int32))[0], samples.astype(np.int32) << 16)
     found, rate = codec.decode_audio(data, np.dtype(np.float32))
@@ -116,11 +116,11 @@ def test_other_chunks_of_a_wave():
 )
 def test_mixing_and_resampling(dtype, arguments):
     files = [encoded(STEREO), encoded(STEREO[:, :1], 8000), encoded(STEREO[:900], 44100, "FLAC")]
-    sounds, rates = decode(*files, dtype=getattr(types, dtype), **arguments)
+    recordings, rates = decode(*files, dtype=getattr(types, dtype), **arguments)
     wanted = arguments.get("sample_rate", 0.0)
     wanted = [float(value) for value in wanted.values] if isinstance(wanted, Each) else [wanted] * 3
     assert rates == [value or own for value, own in zip(wanted, (16000, 8000, 44100), strict=True)]
-    for sound, file, rate, own in zip(sounds, files, rates, (16000, 8000, 44100), strict=True):
+    for sound, file, rate, own in zip(recordings, files, rates, (16000, 8000, 44100), strict=True):
         expected = read_by_library(file, "float32").astype(np.float64)
         expected = expected.mean(1) if arguments.get("downmix") else expected
         assert sound.shape == (int(np.ceil(len(expected) * rate / own)), *expected.shape[1:])
@@ -129,7 +129,7 @@ def test_mixing_and_resampling(dtype, arguments):
             assert_close(sound, expected * largest, 1e-4)
     if not isinstance(arguments.get("sample_rate"), Each):  # DALI gives 0 back as the rate
         tolerance = {"rtol": 2e-6, "largest_step": 1} if dtype != "FLOAT" else {"rtol": 1e-5}
-        assert_sounds_like_dali("decoders.audio", files, dtype=dtype, **tolerance, **arguments)
+        assert_audio_like_dali("decoders.audio", files, dtype=dtype, **tolerance, **arguments)
 
 
 def test_stored_floats_become_integers():
@@ -153,7 +153,7 @@ def test_wave_cut_off(size):
     data = encoded(STEREO)[:size]
     (sound,), _ = decode(data)
     np.testing.assert_array_equal(sound, STEREO_READ[: (size - 44) // 4])
-    assert_sounds_like_dali("decoders.audio", [data], rtol=0)
+    assert_audio_like_dali("decoders.audio", [data], rtol=0)
 
 
 STEREO_READ = read_by_library(encoded(STEREO), "float32")
@@ -171,7 +171,7 @@ STEREO_READ = read_by_library(encoded(STEREO), "float32")
     ],
     ids=["empty", "jpeg", "html", "nonsense", "header", "flac"],
 )
-def test_no_sound(data, message):
+def test_no_audio(data, message):
     with pytest.raises(DecodeError, match=rf"(?s){message}.*sample 1") as caught:
         decode(encoded(STEREO), np.frombuffer(data, np.uint8))
     assert "fn.decoders.audio" in str(caught.value)

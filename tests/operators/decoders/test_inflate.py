@@ -75,7 +75,7 @@ def test_never_leaves_its_arrays(data, room):
 
 
 @given(st.data())
-def test_damage_is_told_or_harmless(data):
+def test_damage_is_reported_or_harmless(data):
     packed = bytearray(deflated(b"abcabcabcabcabcdefghijklmnopqrstu" * 4))
     packed[data.draw(st.integers(0, len(packed) - 1))] = data.draw(st.integers(0, 255))
     out = np.empty(132, np.uint8)

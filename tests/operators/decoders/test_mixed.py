@@ -120,17 +120,17 @@ def test_errors_are_those_of_the_host(damage: str, tmp_path: Path, calls: list[i
             *(mixed.jpeg(seed) for seed in range(5)),
         ],
     )
-    texts = []
+    strings = []
     for device in ("mixed", "cpu"):
         pipe = mixed.pipeline(files, device, mixed.OPERATORS["image"])
         with pytest.raises(DecodeError) as caught:
             pipe.run()
-        texts.append(str(caught.value))
-        assert "03.img" in texts[-1]
-        assert "sample 3" in texts[-1]
-        assert "mixed_pipelines.py" in texts[-1]
+        strings.append(str(caught.value))
+        assert "03.img" in strings[-1]
+        assert "sample 3" in strings[-1]
+        assert "mixed_pipelines.py" in strings[-1]
         assert len(pipe.run()[0]) == mixed.BATCH  # the next batch
-    assert texts[0] == texts[1]
+    assert strings[0] == strings[1]
     assert calls
 
 
@@ -286,15 +286,15 @@ def test_windows_outside_of_images_are_errors_that_are_not_skipped(name: str, tm
         return fn.decoders.image_slice(encoded, device=device, start=[0, 0], shape=[90, 75])
 
     paths = mixed.write(tmp_path, [mixed.damaged("text"), *(mixed.jpeg(seed) for seed in (1, 2, 3, 4, 5))])
-    texts: list[str] = []
+    strings: list[str] = []
     for device in ("mixed", "cpu"):
         pipe = mixed.pipeline(paths, device, cropped, on_error="skip", prefetch_queue_depth=1)
         with pytest.raises(IndexingError) as caught:
             pipe.run()
-        texts.append(str(caught.value))
-        assert f"fn.decoders.image_{name}: " in texts[-1]
-        assert "04.img" in texts[-1]
-    assert texts[0] == texts[1]
+        strings.append(str(caught.value))
+        assert f"fn.decoders.image_{name}: " in strings[-1]
+        assert "04.img" in strings[-1]
+    assert strings[0] == strings[1]
     assert calls
 
 

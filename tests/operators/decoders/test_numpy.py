@@ -36,7 +36,7 @@ def encoded(array: np.ndarray, version: tuple[int, int] | None = None) -> np.nda
 def test_what_numpy_wrote(array, order, byte_order, shift):
     stored = np.array(array, array.dtype.newbyteorder(byte_order), order=order)
     file = encoded(stored)
-    moved = np.concatenate([np.zeros(shift, np.uint8), file])[shift:]  # not every file lies on a multiple of 8 bytes
+    moved = np.concatenate([np.zeros(shift, np.uint8), file])[shift:]  # not every file is at a multiple of 8 bytes
     got = numpy_array(moved, numpy_header(moved))
     assert got.dtype == array.dtype
     assert got.shape == array.shape
@@ -47,7 +47,7 @@ def test_what_numpy_wrote(array, order, byte_order, shift):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_beside_dali(dtype):
+def test_compared_with_dali(dtype):
     values = (np.random.default_rng(1).normal(0, 100, (2, 3, 5)) if dtype != "bool" else np.ones((2, 3, 5))).astype(
         dtype
     )
@@ -58,7 +58,7 @@ def test_beside_dali(dtype):
 
 
 @pytest.mark.parametrize("dtype", [types.UINT8, types.INT16, types.FLOAT16, types.BOOL])
-def test_conversion_beside_dali(dtype):
+def test_conversion_compared_with_dali(dtype):
     files = [encoded(np.array([-1.5, 0.3, 0.5, 2.5, 300, 1e9, np.nan])), encoded(np.array([[-1, 300]]).reshape(-1))]
     for sample, theirs in zip(
         run_dalify("decoders.numpy", files, dtype=dtype),
@@ -87,7 +87,7 @@ def test_versions(version):
 
 
 @given(st.data())
-def test_damage_is_told(data):
+def test_damage_is_reported(data):
     file = encoded(np.arange(12.0).reshape(3, 4)).copy()
     for _ in range(data.draw(st.integers(1, 4))):
         file[data.draw(st.integers(0, 70))] = data.draw(st.integers(0, 255))

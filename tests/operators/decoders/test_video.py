@@ -16,8 +16,8 @@ from tests.helpers.videos import FORMS, plain_frames, write_video
 
 
 @pytest.fixture(scope="module")
-def films(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("films")
+def videos(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("videos")
     names = ("vp9.webm", "vp8.webm", "motion.mp4", "uneven.webm", "open.mp4", "closed.mp4")
     return {name: write_video(folder / name, FORMS[name][0], **FORMS[name][1]) for name in names}
 
@@ -26,15 +26,15 @@ def contents(path: Path) -> np.ndarray:
     return np.frombuffer(path.read_bytes(), np.uint8)
 
 
-def test_whole_films(films, device):
-    got = run_dalify("decoders.video", [contents(path) for path in films.values()], device=device)
-    for sample, path in zip(got, films.values(), strict=True):
+def test_whole_videos(videos, device):
+    got = run_dalify("decoders.video", [contents(path) for path in videos.values()], device=device)
+    for sample, path in zip(got, videos.values(), strict=True):
         np.testing.assert_array_equal(sample, plain_frames(path))
 
 
 @pytest.mark.parametrize("name", ["vp9.webm", "vp8.webm", "motion.mp4", "uneven.webm"])
-def test_bit_for_bit_like_dali(films, name):
-    data = [contents(films[name])]
+def test_bit_for_bit_like_dali(videos, name):
+    data = [contents(videos[name])]
     np.testing.assert_array_equal(run_dalify("decoders.video", data)[0], run_dali("decoders.video", data)[0])
 
 
@@ -78,23 +78,23 @@ SELECTIONS = [
 
 
 @pytest.mark.parametrize("arguments", SELECTIONS, ids=str)
-def test_selections_beside_dali(films, arguments):
-    data = [contents(films["vp9.webm"])]
+def test_selections_compared_with_dali(videos, arguments):
+    data = [contents(videos["vp9.webm"])]
     np.testing.assert_array_equal(
         run_dalify("decoders.video", data, **arguments)[0], run_dali("decoders.video", data, **arguments)[0]
     )
 
 
-def test_each_sample_its_own_frames(films):
-    data = [contents(films[name]) for name in ("open.mp4", "vp9.webm", "closed.mp4")]
+def test_each_sample_its_own_frames(videos):
+    data = [contents(videos[name]) for name in ("open.mp4", "vp9.webm", "closed.mp4")]
     starts, lengths = [np.array(3), np.array(0), np.array(20)], [np.array(4), np.array(1), np.array(9)]
     got = run_dalify("decoders.video", data, start_frame=Each(starts), sequence_length=Each(lengths))
     for sample, name, start, length in zip(got, ("open.mp4", "vp9.webm", "closed.mp4"), starts, lengths, strict=True):
-        np.testing.assert_array_equal(sample, plain_frames(films[name])[start : start + length])
+        np.testing.assert_array_equal(sample, plain_frames(videos[name])[start : start + length])
     lists = [np.array([1, 2], np.int32), np.array([9], np.int32), np.array([5, 0, 5], np.int32)]
     got = run_dalify("decoders.video", data, frames=Each(lists))
     for sample, name, numbers in zip(got, ("open.mp4", "vp9.webm", "closed.mp4"), lists, strict=True):
-        np.testing.assert_array_equal(sample, plain_frames(films[name])[numbers])
+        np.testing.assert_array_equal(sample, plain_frames(videos[name])[numbers])
 
 
 @pytest.mark.parametrize(
@@ -120,13 +120,13 @@ def test_each_sample_its_own_frames(films):
     ],
     ids=str,
 )
-def test_mistakes(films, arguments, kind, message):
+def test_mistakes(videos, arguments, kind, message):
     with pytest.raises(kind, match=message):
-        run_dalify("decoders.video", [contents(films["vp9.webm"])], **arguments)
+        run_dalify("decoders.video", [contents(videos["vp9.webm"])], **arguments)
 
 
-def test_bad_data_are_named_and_the_pipeline_goes_on(films):
-    good = contents(films["open.mp4"])
+def test_bad_data_are_named_and_the_pipeline_goes_on(videos):
+    good = contents(videos["open.mp4"])
     batches = iter([[good, good[:2000]], [good, np.zeros(0, np.uint8)], [good, good]])
 
     @dalify.pipeline_def(batch_size=2, num_threads=2, device_id=None, prefetch_queue_depth=1)
@@ -139,7 +139,7 @@ def test_bad_data_are_named_and_the_pipeline_goes_on(films):
             pipe.run()
         assert caught.value.sample == 1
     (clips,) = pipe.run()
-    np.testing.assert_array_equal(clips.at(1), plain_frames(films["open.mp4"])[[7]])
+    np.testing.assert_array_equal(clips.at(1), plain_frames(videos["open.mp4"])[[7]])
     pipe.close()
 
 
@@ -150,8 +150,8 @@ def test_only_bytes():
 
 @pytest.mark.parametrize("length", [1, 9, 5000])
 @pytest.mark.parametrize("extents", [(64, 48), (65536, 64), (2**31, 2**31)])
-def test_a_blank_film_is_within_the_limit(length: int, extents: tuple[int, int]):
-    """What takes the place of a damaged film must not fail as the film did, whatever its header declares."""
+def test_a_blank_video_is_within_the_limit(length: int, extents: tuple[int, int]):
+    """The replacement of a damaged video must not fail, whatever the header of the video declares."""
     operator = importlib.import_module("dalify.operators.decoders.video").video
     blank = operator.substitute_function(np.zeros(9, np.uint8))
     blank = np.concatenate([blank[:-8], np.array(extents, np.uint32).view(np.uint8)])

@@ -1,4 +1,4 @@
-"""fn.experimental.median_blur beside SciPy; DALI has it on GPUs only."""
+"""fn.experimental.median_blur compared with SciPy; DALI has it on GPUs only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.experimental.dilate and erode beside SciPy and OpenCV; DALI has them on GPUs only."""
+"""fn.experimental.dilate and erode compared with SciPy and OpenCV; DALI has them on GPUs only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.experimental.warp_perspective beside the real DALI."""
+"""fn.experimental.warp_perspective compared with the real DALI."""
 
 from __future__ import annotations
 

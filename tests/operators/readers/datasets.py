@@ -236,7 +236,7 @@ def _nemo_asr(folder: Path, count: int) -> dict[str, Any]:
 
 
 def _arrow_table(count: int) -> Any:
-    """Return pictures as Hugging Face keeps them, labels, boxes and matrices."""
+    """Return images as Hugging Face keeps them, labels, boxes and matrices."""
     return pyarrow.table(
         {
             "image": pyarrow.array([{"bytes": _payload(n), "path": None} for n in range(count)]),
@@ -271,7 +271,7 @@ def _arrow(folder: Path, count: int) -> dict[str, Any]:
 
 
 def _hdf5(folder: Path, count: int) -> dict[str, Any]:
-    """Write compressed chunks, plain data, texts, and lists of any length."""
+    """Write compressed chunks, plain data, strings, and lists of any length."""
     paths = [folder / "0.h5", folder / "1.h5"]
     for path, numbers in zip(paths, (range(count // 3), range(count // 3, count)), strict=True):
         with h5py.File(path, "w") as file:

@@ -1,4 +1,4 @@
-"""readers.hdf5 and readers.zarr beside what the packages themselves read, and what they make of bad data."""
+"""readers.hdf5 and readers.zarr compared with what the packages themselves read, and what they make of bad data."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_large_rows_in_chunks(tmp_path: Path, chunks: Any, options: Any, is_read
     array = _RANDOM.integers(0, 1000, (COUNT, LARGE, 1)).astype(dtype)
     with h5py.File(tmp_path / "a.h5", "w") as file:
         dataset = file.create_dataset("x", array.shape, array.dtype, chunks=chunks, **options)
-        for row in _RANDOM.permutation(COUNT):  # chunks stand in any order
+        for row in _RANDOM.permutation(COUNT):  # chunks are in any order
             dataset[row] = array[row]
         file["label"] = np.arange(COUNT)
     opened = Hdf5File(str(tmp_path / "a.h5"), ["x", "label"])
@@ -110,10 +110,10 @@ def test_chunks_that_were_never_written_are_filled(tmp_path: Path) -> None:
 
 def test_hdf5_rows_of_any_length(tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
-    texts = ["", "a", "gr\u00fcn"]
+    strings = ["", "a", "gr\u00fcn"]
     with h5py.File(path, "w") as file:
-        file["texts"] = texts
-        file["fixed"] = np.array([text.encode() for text in texts])
+        file["texts"] = strings
+        file["fixed"] = np.array([text.encode() for text in strings])
         file["opaque"] = np.array([b"abc", b"de", b"f"], "V3")
         lists = file.create_dataset("lists", (3,), h5py.vlen_dtype(np.float32))
         encoded = file.create_dataset("encoded", (3,), h5py.vlen_dtype(np.uint8), chunks=(2,))
@@ -123,7 +123,7 @@ def test_hdf5_rows_of_any_length(tmp_path: Path) -> None:
     names = ["texts", "fixed", "opaque", "lists", "encoded"]
     found = run_reader(dalify, "readers.hdf5", 1, 3, paths=[str(path)], datasets=names)[1][0]
     for column in found[:2]:
-        assert [array.tobytes().decode() for array in column] == texts
+        assert [array.tobytes().decode() for array in column] == strings
     assert [array.tobytes() for array in found[2]] == [b"abc", b"de\0", b"f\0\0"]
     assert_rows(found[3], [np.arange(row, dtype=np.float32) for row in range(3)])
     assert_rows(found[4], [np.arange(row + 1, dtype=np.uint8) for row in range(3)])

@@ -1,4 +1,4 @@
-"""readers.arrow and readers.parquet beside pyarrow's own ``to_pylist``, of every type, and with bad data."""
+"""readers.arrow and readers.parquet compared with pyarrow's own ``to_pylist``, of every type, and with bad data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RANDOM = np.random.default_rng(4)
 def _values() -> dict[str, Any]:
     """Return a column of each type, by name."""
     numbers = list(range(COUNT))
-    texts = [f"row {n}" * (n % 3) for n in numbers]
+    strings = [f"row {n}" * (n % 3) for n in numbers]
     columns: dict[str, Any] = {
         str(kind): pa.array(numbers, kind)
         for kind in (pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64())
@@ -38,13 +38,13 @@ def _values() -> dict[str, Any]:
         "float": pa.array([n / 3 for n in numbers], pa.float32()),
         "double": pa.array([n / 3 for n in numbers]),
         "bool": pa.array([n % 3 == 0 for n in numbers]),
-        "binary": pa.array([text.encode() for text in texts]),
-        "large_binary": pa.array([text.encode() for text in texts], pa.large_binary()),
+        "binary": pa.array([text.encode() for text in strings]),
+        "large_binary": pa.array([text.encode() for text in strings], pa.large_binary()),
         "fixed_binary": pa.array([bytes([n, n + 1]) for n in numbers], pa.binary(2)),
-        "string": pa.array(texts),
-        "large_string": pa.array(texts, pa.large_string()),
-        "string_view": pa.array(texts, pa.string_view()),
-        "category": pa.array(texts).dictionary_encode(),
+        "string": pa.array(strings),
+        "large_string": pa.array(strings, pa.large_string()),
+        "string_view": pa.array(strings, pa.string_view()),
+        "category": pa.array(strings).dictionary_encode(),
         "list": pa.array([list(range(n % 4)) for n in numbers], pa.list_(pa.int16())),
         "large_list": pa.array([[n / 2] * (n % 3) for n in numbers], pa.large_list(pa.float32())),
         "list of bool": pa.array([[bool(n % 2)] * (n % 3) for n in numbers]),
@@ -131,7 +131,7 @@ def test_tensors_have_their_shape(tmp_path: Path) -> None:
 
 
 def test_files_named_by_rows(tmp_path: Path) -> None:
-    """Pictures of a local folder have a path and no bytes; a relative one begins where the file lies."""
+    """Images of a local folder have a path and no bytes; a relative one begins at the folder of the file."""
     (tmp_path / "a.jpg").write_bytes(b"abc")
     rows = [{"bytes": b"xy", "path": "b.jpg"}, {"bytes": None, "path": "a.jpg"}]
     rows.append({"bytes": None, "path": str(tmp_path / "a.jpg")})

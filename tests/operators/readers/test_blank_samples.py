@@ -51,10 +51,10 @@ def _dataset(folder: Path) -> Case:
 
 def _sequence(folder: Path) -> Case:
     cv2 = pytest.importorskip("cv2")
-    for film in range(COUNT):
-        (folder / f"{film}").mkdir()
+    for video in range(COUNT):
+        (folder / f"{video}").mkdir()
         for number in range(2):
-            cv2.imwrite(str(folder / f"{film}" / f"{number}.png"), np.full((4, 6, 3), 9, np.uint8))
+            cv2.imwrite(str(folder / f"{video}" / f"{number}.png"), np.full((4, 6, 3), 9, np.uint8))
     arguments = {"file_root": str(folder), "sequence_length": 2}
     return arguments, (folder / f"{BAD}" / "1.png").unlink, [np.zeros((2, 4, 6, 3), np.uint8)]
 

@@ -1,4 +1,4 @@
-"""readers.coco beside DALI with every option, damaged annotations, and annotations that were saved."""
+"""readers.coco compared with DALI with every option, damaged annotations, and annotations that were saved."""
 
 from __future__ import annotations
 
@@ -179,8 +179,8 @@ def test_saved_annotations(oracle: ModuleType, data: Path, wanted: dict[str, Any
         read(dalify, data, annotations_file=None, preprocessed_annotations=str(data / "ours"))
 
 
-def _with_texts(item: Any) -> Any:
-    """Numbers of pictures and categories as texts, as some tools write them."""
+def _with_strings(item: Any) -> Any:
+    """Numbers of images and categories as strings, as some tools write them."""
     return {key: str(value) if key.endswith("id") else value for key, value in item.items()}
 
 
@@ -188,18 +188,18 @@ def _with_texts(item: Any) -> Any:
 def test_every_way_to_read_gives_the_same(data: Path, way: str, monkeypatch: pytest.MonkeyPatch):
     masks = {"polygon_masks": True, "include_iscrowd": False, "image_ids": True}
     expected = read(dalify, data, **masks)[1]
-    told = document()
+    reported = document()
     for place in ("images", "annotations", "categories"):
         if way == "texts":
-            told[place] = [_with_texts(item) for item in told[place]]
+            reported[place] = [_with_strings(item) for item in reported[place]]
         if way == "more is said":
-            told[place] = [{"license": [1, {"a": None}], **item, "note": "\u00e9"} for item in told[place]]
+            reported[place] = [{"license": [1, {"a": None}], **item, "note": "\u00e9"} for item in reported[place]]
     if way == "booleans":
-        for item in told["annotations"]:
+        for item in reported["annotations"]:
             item["iscrowd"] = bool(item.get("iscrowd"))
     if way == "no package":
         monkeypatch.setattr(coco, "_decoder", _no_package)
-    (data / "annotations.json").write_text(json.dumps(told))
+    (data / "annotations.json").write_text(json.dumps(reported))
     for outputs, others in zip(expected, read(dalify, data, **masks)[1], strict=True):
         for own, other in zip(outputs, others, strict=True):
             for one, two in zip(own, other, strict=True):
@@ -361,9 +361,11 @@ def test_annotations_of_no_image_are_left_out(data: Path):
     (data / "annotations.json").write_text(json.dumps(damaged))
     with pytest.warns(BadSampleWarning) as caught:
         found = read(dalify, data)[1]
-    texts = " ".join(str(item.message) for item in caught)
-    assert "2 of 9 entries of 'annotations' have no integer 'image_id' and are left out; the first is entry 7" in texts
-    assert "1 of 5 entries of 'images' have no integer 'id' and are left out; the first is entry 4" in texts
+    strings = " ".join(str(item.message) for item in caught)
+    assert (
+        "2 of 9 entries of 'annotations' have no integer 'image_id' and are left out; the first is entry 7" in strings
+    )
+    assert "1 of 5 entries of 'images' have no integer 'id' and are left out; the first is entry 4" in strings
     assert [len(outputs) for outputs in found] == [len(outputs) for outputs in expected]
 
 
@@ -419,7 +421,7 @@ def test_arguments_that_do_not_go_together(data: Path, options: dict[str, Any]):
         read(dalify, data, **options)
 
 
-def test_pictures_that_are_not_there(data: Path):
+def test_images_that_are_not_there(data: Path):
     with pytest.raises(ReaderError, match=r"has no image 'zz\.jpg'"):
         read(dalify, data, images=["zz.jpg"])
     with pytest.warns(BadSampleWarning, match=r"has no image 'zz\.jpg', of 2 in images="):

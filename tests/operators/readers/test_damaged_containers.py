@@ -192,13 +192,13 @@ def test_a_stream_whose_dictionary_grows(tmp_path: Path) -> None:
 
 
 def test_strings_in_several_buffers(tmp_path: Path) -> None:
-    """What is long stands in one of several buffers, what is short in the column itself."""
-    texts = [f"text {n} " * (n % 5) for n in range(30)]
-    column = pa.concat_arrays([pa.array(texts[n : n + 7], pa.string_view()) for n in range(0, 30, 7)])
+    """Long values are in one of several buffers, short values in the column itself."""
+    strings = [f"text {n} " * (n % 5) for n in range(30)]
+    column = pa.concat_arrays([pa.array(strings[n : n + 7], pa.string_view()) for n in range(0, 30, 7)])
     with pa.ipc.new_file(tmp_path / "a", pa.schema([("text", pa.string_view())])) as file:
         file.write_batch(pa.record_batch({"text": column}))
     pipe = reading("arrow", source=str(tmp_path / "a"), columns=["text"])
-    assert [np.array(sample).tobytes().decode() for _ in range(10) for sample in pipe.run()[0]] == texts
+    assert [np.array(sample).tobytes().decode() for _ in range(10) for sample in pipe.run()[0]] == strings
 
 
 def test_memory_maps_give_the_same(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ STARTS = ["fork", "spawn"]
 
 
 class Squares(Dataset):
-    """Number and square; gray pictures of that shade."""
+    """Number and square; gray images of that shade."""
 
     def __init__(self, count: int = 12, fails: tuple[int, ...] = ()) -> None:
         self.count = count
@@ -69,10 +69,10 @@ def epoch(pipe: Pipeline, batches: int = 3) -> list[list[np.ndarray]]:
 
 
 def test_items_as_they_are() -> None:
-    for number, (picture, square) in enumerate(epoch(pipe_of(Squares()))):
-        assert picture.shape == (3, 4 + number, 3)
-        assert picture.dtype == np.uint8
-        assert (picture == number).all()
+    for number, (image, square) in enumerate(epoch(pipe_of(Squares()))):
+        assert image.shape == (3, 4 + number, 3)
+        assert image.dtype == np.uint8
+        assert (image == number).all()
         assert square.shape == ()
         assert square.dtype == np.int64
         assert square == number * number

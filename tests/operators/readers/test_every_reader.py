@@ -68,7 +68,7 @@ def assert_same_batches(ours: Batches, theirs: Batches) -> None:
 def test_batches_are_those_of_dali(
     oracle: ModuleType, written: dict[str, dict[str, Any]], name: str, options: dict[str, Any]
 ):
-    """Contents, types, layouts and order over more than two epochs, and what is told of the data."""
+    """Contents, types, layouts and order over more than two epochs, and the reported metadata."""
     arguments = {**arguments_of(name, written), **options}
     if name == "experimental.readers.fits":
         pytest.skip("DALI's wants a GPU, also for its CPU variant")
@@ -108,7 +108,7 @@ def test_shards_cover_the_data_once(written: dict[str, dict[str, Any]], name: st
 @every_reader
 @pytest.mark.parametrize("options", [{}, {"random_shuffle": True}, {"shuffle_after_epoch": True}], ids=str)
 def test_epochs_and_resuming_at_every_step(written: dict[str, dict[str, Any]], name: str, options: dict[str, Any]):
-    """Each epoch has all samples; a saved state goes on exactly where it was taken; reset begins the next epoch."""
+    """Each epoch has all samples; a saved state continues exactly where it was taken; reset begins the next epoch."""
     arguments = arguments_of(name, written)
     whole = run_reader(dalify, name, 8, 3, **options, **arguments)[1]
     samples = flat(whole)

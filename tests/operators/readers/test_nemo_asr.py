@@ -1,4 +1,4 @@
-"""readers.nemo_asr beside DALI, and manifests that are damaged."""
+"""readers.nemo_asr compared with DALI, and manifests that are damaged."""
 
 from __future__ import annotations
 
@@ -89,10 +89,10 @@ def test_several_manifests_and_entries_over_several_lines(folder: Path):
 
 
 def test_parts_beyond_the_end(folder: Path):
-    sound = str(folder / "a.wav")
+    audio = str(folder / "a.wav")
     parts = [(0.005, None), (0.005, 1.0), (2.0, 1.0), (0.0, 0.0)]
     manifest = write(
-        folder, [{"audio_filepath": sound, "offset": start, "duration": length} for start, length in parts]
+        folder, [{"audio_filepath": audio, "offset": start, "duration": length} for start, length in parts]
     )
     _, outputs, _ = read(dalify, manifest, 4)
     assert [len(item) for item in outputs[0]] == [40, 40, 0, 0]
@@ -137,9 +137,9 @@ def test_a_bad_entry_costs_one_sample(folder: Path):
         return dalify.fn.readers.nemo_asr(manifest_filepaths=[manifest], read_text=False, read_sample_rate=False)
 
     pipe = graph()
-    (sounds,) = pipe.run()
-    assert len(sounds.at(0)) > 0
-    assert len(sounds.at(3)) == 0  # begins behind the end
+    (recordings,) = pipe.run()
+    assert len(recordings.at(0)) > 0
+    assert len(recordings.at(3)) == 0  # begins after the end
     bad = pipe.bad_samples()
     assert {item.source for item in bad} == {str(folder / "a.wav"), f"{manifest}, entry at character {at(manifest, 2)}"}
     assert any("got inf" in item.error for item in bad)

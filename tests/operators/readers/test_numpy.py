@@ -1,4 +1,4 @@
-"""readers.numpy beside DALI: windows, policies, types, folders, and damaged files."""
+"""readers.numpy compared with DALI: windows, policies, types, folders, and damaged files."""
 
 from __future__ import annotations
 

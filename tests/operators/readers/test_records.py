@@ -1,4 +1,4 @@
-"""readers.mxnet, caffe and caffe2 beside DALI, and what they make of damaged records."""
+"""readers.mxnet, caffe and caffe2 compared with DALI, and what they make of damaged records."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_caffe2_arguments(options: dict[str, Any]):
 
 
 @given(st.binary(max_size=80))
-def test_any_bytes_are_a_message_or_told(data: bytes):
+def test_any_bytes_are_a_message_or_an_error(data: bytes):
     array = np.frombuffer(data, np.uint8)
     try:
         found = list(fields(array))

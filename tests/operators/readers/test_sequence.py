@@ -1,4 +1,4 @@
-"""fn.readers.sequence against its pictures, read by OpenCV, and the real DALI."""
+"""fn.readers.sequence compared with its images, read by OpenCV, and with the real DALI."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError
 
 
 @pytest.fixture(scope="module")
-def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("films")
+def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("videos")
     rng = np.random.default_rng(4)
     for name, count, size in (("0", 7, (20, 30)), ("1", 4, (20, 30)), ("b", 12, (16, 18))):
         (root / name).mkdir()
@@ -31,11 +31,11 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(batches: int, count: int = 2, **arguments: Any) -> tuple[int, list[np.ndarray]]:
     @dalify.pipeline_def(batch_size=count, num_threads=2, device_id=None)
     def graph():
-        return dalify.fn.readers.sequence(name="films", **arguments)
+        return dalify.fn.readers.sequence(name="videos", **arguments)
 
     pipe = graph()
     try:
-        size = pipe.reader_meta("films")["epoch_size"]
+        size = pipe.reader_meta("videos")["epoch_size"]
         results = []
         for _ in range(batches):
             (batch,) = pipe.run()
@@ -50,9 +50,9 @@ def read_by_dali(oracle: Any, batches: int, count: int = 2, **arguments: Any) ->
     pipe = oracle.Pipeline(batch_size=count, num_threads=1, device_id=None, prefetch_queue_depth=1)
     with pipe, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it is deprecated there
-        pipe.set_outputs(oracle.fn.readers.sequence(name="films", **arguments))
+        pipe.set_outputs(oracle.fn.readers.sequence(name="videos", **arguments))
     pipe.build()
-    size = pipe.reader_meta("films")["epoch_size"]
+    size = pipe.reader_meta("videos")["epoch_size"]
     return size, [np.array(batch.at(i)) for _ in range(batches) for (batch,) in [pipe.run()] for i in range(len(batch))]
 
 
@@ -67,8 +67,8 @@ def read_by_dali(oracle: Any, batches: int, count: int = 2, **arguments: Any) ->
     ],
     ids=str,
 )
-def test_sequences_are_dalis(films, oracle, arguments):
-    arguments = {"file_root": str(films), **arguments}
+def test_sequences_are_dalis(videos, oracle, arguments):
+    arguments = {"file_root": str(videos), **arguments}
     ours = {**arguments, "image_type": getattr(types, arguments.get("image_type", "RGB"))}
     theirs = {**arguments, "image_type": getattr(oracle.types, arguments.get("image_type", "RGB"))}
     size, clips = read(8, **ours)
@@ -78,11 +78,11 @@ def test_sequences_are_dalis(films, oracle, arguments):
         np.testing.assert_array_equal(clip, other)
 
 
-def test_pictures_in_byte_order(films):
-    _, clips = read(6, file_root=str(films), sequence_length=12)
-    names = sorted(path.name for path in (films / "b").iterdir())
+def test_images_in_byte_order(videos):
+    _, clips = read(6, file_root=str(videos), sequence_length=12)
+    names = sorted(path.name for path in (videos / "b").iterdir())
     assert names[:3] == ["0.png", "1.png", "10.png"]
-    expected = [cv2.imread(str(films / "b" / name))[..., ::-1] for name in names]
+    expected = [cv2.imread(str(videos / "b" / name))[..., ::-1] for name in names]
     np.testing.assert_array_equal(clips[0], np.stack(expected))
 
 
@@ -98,12 +98,12 @@ def test_pictures_in_byte_order(films):
     ],
     ids=str,
 )
-def test_mistakes(films, arguments, kind, message):
+def test_mistakes(videos, arguments, kind, message):
     with pytest.raises(kind, match=message):
-        read(1, **{"file_root": str(films), "sequence_length": 2, **arguments})
+        read(1, **{"file_root": str(videos), "sequence_length": 2, **arguments})
 
 
-def test_pictures_must_fit_together(tmp_path):
+def test_images_must_fit_together(tmp_path):
     (tmp_path / "film").mkdir()
     for number, size in enumerate([(4, 5, 3), (4, 6, 3)]):
         cv2.imwrite(str(tmp_path / "film" / f"{number}.png"), np.zeros(size, np.uint8))

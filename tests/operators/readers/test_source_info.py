@@ -1,4 +1,4 @@
-"""What ``source_info`` says of a file beside the real DALI, while messages name its whole path."""
+"""``source_info`` of a file equals that of the real DALI; messages name its whole path."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from tests.helpers.videos import FORMS, UNEVEN_TIMES_MS, plain_frames, write_vid
 
 
 @pytest.fixture(scope="module")
-def films(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("films")
+def videos(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("videos")
     names = {"closed": "closed.mp4", "uneven": "uneven.mp4"}
     return {key: write_video(folder / name, FORMS[name][0], **FORMS[name][1]) for key, name in names.items()}
 
@@ -43,30 +43,30 @@ def read(batches: int, name: str = "video", count: int = 2, **arguments: Any) ->
         pipe.close()
 
 
-def test_sequences_labels_numbers_times(films):
+def test_sequences_labels_numbers_times(videos):
     clips, labels, numbers, seconds = read(
         3,
-        filenames=[str(films["closed"]), str(films["uneven"])],
+        filenames=[str(videos["closed"]), str(videos["uneven"])],
         labels=[],
         sequence_length=9,
         pad_sequences=True,
         enable_frame_num="sequence",
         enable_timestamps=True,
     )
-    first, second = plain_frames(films["closed"]), plain_frames(films["uneven"])
-    for place, (film, start) in enumerate([(0, 0), (0, 9), (0, 18), (0, 27), (1, 0), (1, 9)]):
-        frames, times = ((first, np.arange(30) * 0.04), (second, np.array(UNEVEN_TIMES_MS) / 1000))[film]
+    first, second = plain_frames(videos["closed"]), plain_frames(videos["uneven"])
+    for place, (video, start) in enumerate([(0, 0), (0, 9), (0, 18), (0, 27), (1, 0), (1, 9)]):
+        frames, times = ((first, np.arange(30) * 0.04), (second, np.array(UNEVEN_TIMES_MS) / 1000))[video]
         count = min(9, len(frames) - start)
         np.testing.assert_array_equal(clips[place][:count], frames[start : start + count])
         assert not clips[place][count:].any()
-        assert labels[place].tolist() == [film]
+        assert labels[place].tolist() == [video]
         np.testing.assert_array_equal(numbers[place], [*range(start, start + count), *[-1] * (9 - count)])
         np.testing.assert_allclose(seconds[place], [*times[start : start + count], *[-1] * (9 - count)])
 
 
-def test_floats(films):
-    arguments = {"filenames": [str(films["closed"])], "sequence_length": 4, "dtype": types.FLOAT}
-    expected = plain_frames(films["closed"])[:4].astype(np.float32)
+def test_floats(videos):
+    arguments = {"filenames": [str(videos["closed"])], "sequence_length": 4, "dtype": types.FLOAT}
+    expected = plain_frames(videos["closed"])[:4].astype(np.float32)
     np.testing.assert_array_equal(read(1, count=1, **arguments)[0][0], expected)
     np.testing.assert_allclose(read(1, count=1, normalized=True, **arguments)[0][0], expected / 255, rtol=1e-6)
 
@@ -85,39 +85,39 @@ def test_floats(films):
     ],
     ids=str,
 )
-def test_parts(films, tmp_path, given, part, expected):
+def test_parts(videos, tmp_path, given, part, expected):
     listed = tmp_path / "list.txt"
-    listed.write_text(f"{films['closed']} 7 {part}\n")
+    listed.write_text(f"{videos['closed']} 7 {part}\n")
     arguments = {"sequence_length": len(expected), "enable_frame_num": True, **given}
     clips, labels, starts = read(1, count=1, file_list=str(listed), allow_outside_root=True, **arguments)
     assert (int(labels[0][0]), int(starts[0][0])) == (7, expected.start)
-    np.testing.assert_array_equal(clips[0], plain_frames(films["closed"])[expected.start : expected.stop])
+    np.testing.assert_array_equal(clips[0], plain_frames(videos["closed"])[expected.start : expected.stop])
 
 
-def test_class_folders_have_labels_only(films, tmp_path):
+def test_class_folders_have_labels_only(videos, tmp_path):
     for folder in ("b", "a"):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "film.mp4").write_bytes(films["closed"].read_bytes())
+        (tmp_path / folder / "film.mp4").write_bytes(videos["closed"].read_bytes())
     outputs = read(2, file_root=str(tmp_path), sequence_length=15, enable_frame_num=True, enable_timestamps=True)
     assert [label.tolist() for label in outputs[1]] == [[0], [0], [1], [1]]
     assert len(outputs) == 2
 
 
 @pytest.mark.parametrize("given", [{"size": [20, 30]}, {"resize_shorter": 31.0}, {"resize_x": 100.0}], ids=str)
-def test_resized_as_by_dali(films, given):
+def test_resized_as_by_dali(videos, given):
     arguments = {"interp_type": types.INTERP_CUBIC, **given}
-    (clips,) = read(1, "video_resize", 1, filenames=[str(films["closed"])], sequence_length=4, **arguments)
-    frames = [plain_frames(films["closed"])[:4]]
+    (clips,) = read(1, "video_resize", 1, filenames=[str(videos["closed"])], sequence_length=4, **arguments)
+    frames = [plain_frames(videos["closed"])[:4]]
     (theirs,) = run_dali("resize", frames, layouts="FHWC", **{**arguments, "interp_type": "INTERP_CUBIC"})
     assert np.abs(clips[0].astype(int) - theirs.astype(int)).max() <= 1
 
 
-def test_resized_to_a_size_of_its_own(films):
+def test_resized_to_a_size_of_its_own(videos):
     @dalify.pipeline_def(batch_size=3, num_threads=2, device_id=None)
     def graph():
         width = dalify.fn.external_source(source=lambda: [np.float32(20 + 10 * i) for i in range(3)])
-        film = str(films["closed"])
-        return dalify.fn.readers.video_resize(filenames=[film], sequence_length=2, resize_x=width, resize_y=17.0)
+        video = str(videos["closed"])
+        return dalify.fn.readers.video_resize(filenames=[video], sequence_length=2, resize_x=width, resize_y=17.0)
 
     pipe = graph()
     (clips,) = pipe.run()
@@ -136,6 +136,6 @@ def test_resized_to_a_size_of_its_own(films):
     ],
     ids=str,
 )
-def test_mistakes(films, arguments, kind, message):
+def test_mistakes(videos, arguments, kind, message):
     with pytest.raises(kind, match=message):
-        read(1, **{"filenames": [str(films["closed"])], "sequence_length": 2, **arguments})
+        read(1, **{"filenames": [str(videos["closed"])], "sequence_length": 2, **arguments})

@@ -1,4 +1,4 @@
-"""readers.webdataset beside DALI, and tar archives of all forms beside Python's tarfile."""
+"""readers.webdataset compared with DALI, and tar archives of all forms compared with Python's tarfile."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_members_are_those_of_tarfile(files: list[tuple[str, bytes, str]], form:
 
 
 @given(st.integers(0, 10000), st.integers(0, 255), st.integers(0, 10240))
-def test_damaged_archives_are_told(place: int, byte: int, stop: int):
+def test_damaged_archives_are_reported(place: int, byte: int, stop: int):
     """Any bytes give members inside the archive or our error."""
     import tempfile
 

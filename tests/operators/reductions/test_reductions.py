@@ -1,4 +1,4 @@
-"""fn.reductions beside the real DALI, on both devices."""
+"""fn.reductions compared with the real DALI, on both devices."""
 
 from __future__ import annotations
 

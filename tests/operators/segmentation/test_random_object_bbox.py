@@ -1,4 +1,4 @@
-"""fn.segmentation.random_object_bbox: which boxes, and how often, beside the real DALI and beside the definition."""
+"""fn.segmentation.random_object_bbox: which boxes and how often, compared with the real DALI and the definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.segmentation.select_masks beside the real DALI."""
+"""fn.segmentation.select_masks compared with the real DALI."""
 
 from __future__ import annotations
 

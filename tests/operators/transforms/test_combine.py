@@ -1,4 +1,4 @@
-"""fn.transforms.combine beside the real DALI."""
+"""fn.transforms.combine compared with the real DALI."""
 
 from __future__ import annotations
 

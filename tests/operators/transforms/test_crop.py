@@ -1,4 +1,4 @@
-"""fn.transforms.crop beside the real DALI."""
+"""fn.transforms.crop compared with the real DALI."""
 
 from __future__ import annotations
 

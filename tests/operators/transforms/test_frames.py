@@ -1,4 +1,4 @@
-"""Arguments of fn.transforms with one entry per frame, beside the real DALI."""
+"""Arguments of fn.transforms with one entry per frame, compared with the real DALI."""
 
 from __future__ import annotations
 

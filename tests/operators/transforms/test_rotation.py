@@ -1,4 +1,4 @@
-"""fn.transforms.rotation beside the real DALI."""
+"""fn.transforms.rotation compared with the real DALI."""
 
 from __future__ import annotations
 

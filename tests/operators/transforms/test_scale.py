@@ -1,4 +1,4 @@
-"""fn.transforms.scale beside the real DALI."""
+"""fn.transforms.scale compared with the real DALI."""
 
 from __future__ import annotations
 

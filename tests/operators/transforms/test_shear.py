@@ -1,4 +1,4 @@
-"""fn.transforms.shear beside the real DALI."""
+"""fn.transforms.shear compared with the real DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fn.transforms.translation beside the real DALI."""
+"""fn.transforms.translation compared with the real DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a loader that takes torch's place has to stand: every sampler, every collate function, interruptions, forks."""
+"""A replacement for torch's loader has to support every sampler, every collate function, interruptions, forks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torch.utils import data
 from dalify.plugin.pytorch import DataLoader
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from tests.helpers.torchvision_import import import_torchvision
-from tests.plugin.dropin.beside_torch import Brighten, TorchLoader, cifar, same, seed, transforms
+from tests.plugin.dropin.torch_reference import Brighten, TorchLoader, cifar, same, seed, transforms
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),

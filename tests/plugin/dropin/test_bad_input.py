@@ -13,7 +13,16 @@ import torch
 from torch.utils.data import ConcatDataset, Subset
 
 from dalify.plugin.pytorch import DataLoader
-from tests.plugin.dropin.beside_torch import Brighten, TorchLoader, cifar, datasets, photos, same, seed, transforms
+from tests.plugin.dropin.torch_reference import (
+    Brighten,
+    TorchLoader,
+    cifar,
+    datasets,
+    photos,
+    same,
+    seed,
+    transforms,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
@@ -90,7 +99,7 @@ def outcome(make_loader: Callable[[], Any]) -> tuple[list[Any], type[Exception] 
     except Exception as error:
         file = io.StringIO()
         traceback.print_exception(error, file=file)
-        # Workers end at once when nobody holds their iterator; the garbage collector would wait ten seconds for them.
+        # Workers end when nothing refers to their iterator; the garbage collector would wait ten seconds for them.
         error.__traceback__ = None
         return found, type(error), file.getvalue()
     return found, None, ""

@@ -1,4 +1,4 @@
-"""Which way a loader takes, the words of each reason, and who is told."""
+"""The selected mode of a loader, the message of each reason, and the log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,16 @@ import torch
 from dalify.base.errors import NotAcceleratedError
 from dalify.plugin.pytorch import DataLoader, accelerate, patch, unpatch
 from dalify.plugin.pytorch.dropin import accelerating, loader, lowered, registration
-from tests.plugin.dropin.beside_torch import Brighten, TorchLoader, cifar, datasets, photos, same, seed, transforms
+from tests.plugin.dropin.torch_reference import (
+    Brighten,
+    TorchLoader,
+    cifar,
+    datasets,
+    photos,
+    same,
+    seed,
+    transforms,
+)
 
 KNOWN = transforms.Compose([transforms.RandomCrop(24), transforms.ToTensor()])
 
@@ -75,7 +84,7 @@ MESSAGES: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str]] = {
     "unknown transforms": (
         lambda root: cifar(transforms.Compose([Brighten(), transforms.Lambda(len)])),
         {"collate_fn": len},
-        "[TF01] transform[0] is tests.plugin.dropin.beside_torch.Brighten, which is not supported. Hint: Most "
+        "[TF01] transform[0] is tests.plugin.dropin.torch_reference.Brighten, which is not supported. Hint: Most "
         "transforms of torchvision.transforms and v2 that return one image for one image are supported.",
     ),
     "a timeout without workers": (
@@ -86,7 +95,7 @@ MESSAGES: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str]] = {
 }  # fmt: skip
 
 
-def told(caplog: Any) -> list[str]:
+def reported(caplog: Any) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == "dalify"]
 
 
@@ -104,7 +113,7 @@ def test_what_is_logged_once(tmp_path, name, caplog):
                 iter(made)
             except AssertionError:
                 assert name == "a timeout without workers"  # torch's
-    assert told(caplog) == [f"DataLoader: torch's own loader runs: {message}"]
+    assert reported(caplog) == [f"DataLoader: torch's own loader runs: {message}"]
 
 
 def test_explanation_of_a_hybrid():
@@ -112,7 +121,7 @@ def test_explanation_of_a_hybrid():
     made: DataLoader[Any] = DataLoader(dataset, num_workers=2, worker_init_fn=print)
     assert str(made.explain()).splitlines() == [
         "CIFAR10 of 5 images in memory: RandomCrop by dalify, then Brighten in Python, then ToTensor by dalify",
-        "[TF01] transform[1] is tests.plugin.dropin.beside_torch.Brighten, which is not supported",
+        "[TF01] transform[1] is tests.plugin.dropin.torch_reference.Brighten, which is not supported",
         "hint: Most transforms of torchvision.transforms and v2 that return one image for one image are supported.",
         "[TF02] the dataset has a target_transform",
         "hint: Convert the labels once, in the dataset, so that threads can compute the batches.",
@@ -128,7 +137,7 @@ def test_who_wants_to_know(caplog, monkeypatch):
         list(DataLoader(cifar(KNOWN, 3), backend="torch"))
         monkeypatch.setenv("DALIFY_DATALOADER_FALLBACK", "silent")
         list(DataLoader(Numbers()))
-    assert told(caplog) == []
+    assert reported(caplog) == []
     monkeypatch.delenv("DALIFY_DATALOADER_FALLBACK")
     for options in ({"on_fallback": "raise"}, {"backend": "dalify"}):
         with pytest.raises(NotAcceleratedError, match=r"\[DS02\] the dataset is .*Numbers"):

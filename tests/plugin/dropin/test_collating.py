@@ -1,4 +1,4 @@
-"""Batches beside those of torch's own function."""
+"""Batches compared with those of torch's own function."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch.utils import data
 
 from dalify.plugin.pytorch.dropin.collating import default_collate
-from tests.plugin.dropin.beside_torch import same
+from tests.plugin.dropin.torch_reference import same
 
 FLOATS = torch.arange(24, dtype=torch.float32).reshape(2, 3, 4)
 SAMPLES: dict[str, list[Any]] = {

@@ -1,4 +1,4 @@
-"""Random numbers beside torch's own."""
+"""Random numbers compared with torch's own."""
 
 from __future__ import annotations
 

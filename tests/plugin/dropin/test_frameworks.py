@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from dalify.plugin.pytorch import DataLoader, accelerate
-from tests.plugin.dropin.beside_torch import TorchLoader, cifar, same, seed, transforms
+from tests.plugin.dropin.torch_reference import TorchLoader, cifar, same, seed, transforms
 
 # All of them look for torchvision, which is to be imported by our helper, above.
 hf_accelerate = pytest.importorskip("accelerate")

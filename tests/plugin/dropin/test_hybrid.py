@@ -13,7 +13,16 @@ from torch.utils.data import ConcatDataset, Subset
 
 from dalify.plugin.pytorch import DataLoader
 from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset
-from tests.plugin.dropin.beside_torch import Brighten, TorchLoader, cifar, datasets, photos, same, seed, transforms
+from tests.plugin.dropin.torch_reference import (
+    Brighten,
+    TorchLoader,
+    cifar,
+    datasets,
+    photos,
+    same,
+    seed,
+    transforms,
+)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
@@ -33,7 +42,7 @@ def as_array(image: Any) -> Any:
 
 
 def description_of(image: Any) -> Any:
-    """Everything that Pillow knows of an image, beside its pixels."""
+    """The attributes of a Pillow image other than its pixels."""
     return torch.tensor([len(image.info), *image.getexif().values(), image.mode == "RGB", type(image) is Image.Image])
 
 

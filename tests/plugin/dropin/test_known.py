@@ -1,4 +1,4 @@
-"""Sources beside ``dataset[index]`` of torchvision's datasets, with tiny files in their order on disk."""
+"""Sources compared with ``dataset[index]`` of torchvision's datasets, with tiny files in their order on disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
 from tests.helpers.torchvision_import import import_torchvision
-from tests.plugin.dropin.beside_torch import TorchLoader, same
+from tests.plugin.dropin.torch_reference import TorchLoader, same
 
 transforms = import_torchvision("torchvision.transforms")
 datasets = import_torchvision("torchvision.datasets")
@@ -178,7 +178,7 @@ def test_species_as_they_are(mixed):
 
 
 class Annotations:
-    """What pycocotools' COCO is asked for."""
+    """The members of pycocotools' COCO that datasets use."""
 
     def __init__(self, files: list[Path]) -> None:
         self.files = files

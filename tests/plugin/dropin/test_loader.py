@@ -1,4 +1,4 @@
-"""Every batch beside torch's own loader: same structure, types, bytes, and torch's generator left in the same state."""
+"""Every batch compared with torch's loader: same structure, types and bytes, and same state of torch's generator."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from torch.utils.data import ConcatDataset, Subset
 
 from dalify.plugin.pytorch import DataLoader
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
-from tests.plugin.dropin.beside_torch import cifar as small_cifar
-from tests.plugin.dropin.beside_torch import datasets, same, transforms
+from tests.plugin.dropin.torch_reference import cifar as small_cifar
+from tests.plugin.dropin.torch_reference import datasets, same, transforms
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),

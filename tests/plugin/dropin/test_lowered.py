@@ -1,4 +1,4 @@
-"""Single transforms beside those that they stand for, and what users make known."""
+"""Single transforms compared with those that they replace, and transforms that users register."""
 
 from __future__ import annotations
 
@@ -13,7 +13,16 @@ from PIL import Image, ImageOps
 from dalify.base.errors import ArgumentTypeError
 from dalify.plugin.pytorch import DataLoader, lower, register_dataset, register_transform
 from dalify.plugin.pytorch.dropin import registration
-from tests.plugin.dropin.beside_torch import Brighten, TorchLoader, cifar, datasets, photos, same, seed, transforms
+from tests.plugin.dropin.torch_reference import (
+    Brighten,
+    TorchLoader,
+    cifar,
+    datasets,
+    photos,
+    same,
+    seed,
+    transforms,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
@@ -34,7 +43,7 @@ def registered():
         table.update(old)  # type: ignore[arg-type]
 
 
-def pictures() -> dict[str, Any]:
+def images() -> dict[str, Any]:
     pixels = np.random.default_rng(0).integers(0, 256, (31, 47, 3), dtype=np.uint8)
     image = Image.fromarray(pixels)
     image.info = {"title": "noise"}
@@ -44,7 +53,7 @@ def pictures() -> dict[str, Any]:
 @pytest.mark.parametrize("mode", ["RGB", "L", "palette", "CMYK"])
 @pytest.mark.parametrize("transform", [TRAINING, MIXED, STAYING, transforms.ToTensor()])
 def test_gives_what_the_transform_gives(transform, mode):
-    image = pictures()[mode]
+    image = images()[mode]
     found = []
     for function in (lower(transform), pickle.loads(pickle.dumps(lower(transform))), transform):
         seed()
@@ -61,7 +70,7 @@ def test_gives_what_the_transform_gives(transform, mode):
 
 
 def test_arrays_are_taken_as_images():
-    pixels = np.asarray(pictures()["RGB"])
+    pixels = np.asarray(images()["RGB"])
     for array, image in ((pixels, Image.fromarray(pixels)), (pixels[..., :1], Image.fromarray(pixels[..., 0]))):
         same(lower(STAYING)(array).tobytes(), STAYING(image).tobytes())
     tensor = torch.zeros(3, 30, 40, dtype=torch.uint8)

@@ -1,4 +1,4 @@
-"""Plans beside torchvision's transforms: same values, types, order of memory, errors, and random numbers used up."""
+"""Plans compared with torchvision's transforms: same values, types, memory order, errors, and random numbers drawn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MEAN, DEVIATION = (0.5, 0.4, 0.3), (0.2, 0.3, 0.4)
 Mode = v1.InterpolationMode
 
 
-def pictures(channels: int = 3) -> list[np.ndarray[Any, Any]]:
+def images(channels: int = 3) -> list[np.ndarray[Any, Any]]:
     generator = np.random.default_rng(0)
     coarse = Image.fromarray(generator.integers(0, 256, (9, 11, 3), dtype=np.uint8))
     sizes = (80, 64), (61, 90)
@@ -48,7 +48,7 @@ def outcome(call: Any) -> Any:
 
 def check(transform: Any, channels: int = 3, seeds: int = 2) -> Plan:
     plan = lower_transform(transform, channels)
-    for pixels in pictures(channels):
+    for pixels in images(channels):
         image = Image.fromarray(pixels if channels == 3 else pixels[..., 0])
         for seed in range(seeds):
             torch.manual_seed(seed)
@@ -193,10 +193,10 @@ def test_color_by_kernels(version):
 def test_the_limit_of_random_apply(version, probability, monkeypatch):
     transform = version.RandomApply([version.RandomHorizontalFlip(1.0)], probability)
     (step,) = lower_transform(transform, 3).steps
-    image = Image.fromarray(pictures()[0])
+    image = Image.fromarray(images()[0])
     for number in (0.0, 0.25, 0.5, 0.5 + 2**-24, 1 - 2**-24):
         monkeypatch.setattr(torch, "rand", lambda *arguments, number=number, **options: torch.tensor([number]))
-        picture = LazyImage(pictures()[0])
+        picture = LazyImage(images()[0])
         step.apply(picture, TorchDraws(torch.Generator()))
         assert np.array_equal(picture.pixels(), np.asarray(transform(image)))
 
@@ -313,12 +313,12 @@ def test_what_is_left_over(stages, known, reason):
     assert not plan.tail
     with pytest.raises(ValueError, match=reason):
         raise ValueError(plan.rest_reason)
-    picture = LazyImage(pictures()[0].copy())
+    picture = LazyImage(images()[0].copy())
     draws = TorchDraws(torch.default_generator)
     plan.apply_steps(picture, draws)
     found = plan.sample(picture, draws)
     if plan.table is None:
-        expected = v1.Compose(stages[:known])(Image.fromarray(pictures()[0]))
+        expected = v1.Compose(stages[:known])(Image.fromarray(images()[0]))
         assert np.array_equal(np.asarray(found), np.asarray(expected))
         assert found.mode == expected.mode
 
@@ -326,6 +326,6 @@ def test_what_is_left_over(stages, known, reason):
 def test_no_transform_gives_the_image():
     plan = lower_transform(None, 1)
     assert "no transform" in plan.rest_reason
-    found = plan.sample(LazyImage(pictures(1)[0]), TorchDraws(torch.default_generator))
+    found = plan.sample(LazyImage(images(1)[0]), TorchDraws(torch.default_generator))
     assert found.mode == "L"
-    assert np.array_equal(np.asarray(found), pictures(1)[0][..., 0])
+    assert np.array_equal(np.asarray(found), images(1)[0][..., 0])

@@ -13,7 +13,7 @@ from torch.utils import data
 
 from dalify.base.errors import CheckpointError
 from dalify.plugin.pytorch import DataLoader, accelerate
-from tests.plugin.dropin.beside_torch import Brighten, TorchLoader, cifar, same, seed, transforms
+from tests.plugin.dropin.torch_reference import Brighten, TorchLoader, cifar, same, seed, transforms
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 

@@ -1,4 +1,4 @@
-"""Transforms of every kind in loaders whose threads stand for torch's workers: same batches, same generators after."""
+"""Transforms of every kind with threads instead of torch's workers: same batches, same states of generators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from dalify.plugin.pytorch import DataLoader
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from tests.helpers.torchvision_import import import_torchvision
-from tests.plugin.dropin.beside_torch import TorchLoader, cifar, datasets, photos, same, seed
+from tests.plugin.dropin.torch_reference import TorchLoader, cifar, datasets, photos, same, seed
 
 v1 = import_torchvision("torchvision.transforms")
 v2 = import_torchvision("torchvision.transforms.v2")

@@ -249,18 +249,18 @@ def test_bad_samples(ray_cluster: RayCluster, damaged: Path) -> None:
 
 def test_a_damaged_sample_is_an_error_that_names_it(ray_cluster: RayCluster, damaged: Path) -> None:
     ray_cluster.fill_up()
-    texts: list[list[str]] = []
+    strings: list[list[str]] = []
     for pipe in (labeled(damaged), RayPipeline(labeled(damaged), workers=1)):
-        texts.append([])
+        strings.append([])
         for _ in range(EPOCH):
             try:
                 pipe.run()
             except DecodeError as error:
-                texts[-1].append(str(error))
+                strings[-1].append(str(error))
         pipe.close()
-    assert texts[0] == texts[1]
-    assert texts[0]
-    assert all(".jpg" in text and "test_batches.py:" in text for text in texts[0])
+    assert strings[0] == strings[1]
+    assert strings[0]
+    assert all(".jpg" in text and "test_batches.py:" in text for text in strings[0])
 
 
 # -- several trainers, and a number of workers that changes

@@ -53,7 +53,7 @@ def test_a_pipeline_over_columns(ray_cluster: RayCluster, photo_list: list[tuple
 
 
 class _WithNumber(PipelineMapper):
-    """Keeps a column beside those of the pipeline."""
+    """Adds a column to those of the pipeline."""
 
     def __call__(self, batch: Any) -> dict[str, Any]:
         return {**super().__call__(batch), "number": batch["number"]}
@@ -216,7 +216,7 @@ def _files(folder: Path) -> list[str]:
 
 
 def train(config: dict[str, Any]) -> None:
-    """Train a linear network for an epoch, or go on in the middle of one."""
+    """Train a linear network for an epoch, or continue in the middle of one."""
     import tempfile
 
     import torch
@@ -247,7 +247,7 @@ def train(config: dict[str, Any]) -> None:
 
 
 def test_ray_train(ray_cluster: RayCluster, photo_folder: Path, tmp_path: Path) -> None:
-    """Two trainers on one pool, each with its shard; the second run goes on where the first one has stopped."""
+    """Two trainers on one pool, each with its shard; the second run continues where the first one has stopped."""
     ray_cluster.fill_up()
     scaling = ray.train.ScalingConfig(num_workers=2, resources_per_worker={"CPU": 0.5}, trainer_resources={"CPU": 0})
     with RayPool(workers=1) as pool:

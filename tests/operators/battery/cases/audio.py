@@ -7,13 +7,13 @@ import numpy as np
 from tests.operators.battery import references as by
 from tests.operators.battery.case import GONE, Case, Data, each, exact_case, float_case
 from tests.operators.battery.changes import dtypes, options
-from tests.operators.battery.data import SOUND, SPECTRA, SPEECH
+from tests.operators.battery.data import AUDIO, SPECTRA, SPEECH
 
 __all__ = ["CASES"]
 
 CASES: dict[str, Case] = {
     "audio_resample": float_case(
-        SOUND,
+        AUDIO,
         in_rate=16000.0,
         out_rate=11025.0,
         variants={
@@ -62,25 +62,25 @@ CASES: dict[str, Case] = {
         },
     ),
     "power_spectrum": float_case(
-        SOUND,
+        AUDIO,
         nfft=4096,
         variants={"power=1": {"power": 1}, "default": {"only": True}, "short": {"nfft": 1000}},
         refused={"nothing": "a signal without samples has no spectrum; DALI gives zeros"},
         reference=by.close(lambda x, nfft: (np.abs(np.fft.rfft(x, nfft)) ** 2).astype(np.float32), by.BY_NUMPY),
     ),
     "preemphasis_filter": float_case(
-        SOUND,
+        AUDIO,
         preemph_coeff=each([0.9, 0.5, 0, 0.97, 0.3, 0.8]),
         variants={
             **options("border", "zero", "clamp", "reflect"),
             "default": {"only": True},
             **dtypes("FLOAT", "INT16"),
-            "int16 in": {"inputs": (Data([(s * 9000).astype(np.int16) for s in SOUND.samples]),)},
+            "int16 in": {"inputs": (Data([(s * 9000).astype(np.int16) for s in AUDIO.samples]),)},
         },
         reference=by.close(by.emphasised),
     ),
     "spectrogram": float_case(
-        SOUND,
+        AUDIO,
         nfft=256,
         window_length=200,
         window_step=100,

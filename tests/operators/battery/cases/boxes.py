@@ -53,7 +53,9 @@ CASES: dict[str, Case] = {
             "three dimensions": "boxes are rows of four; DALI takes any four numbers in a row",
         },
     ),
-    "random_bbox_crop": exact_case(BOXES, BOX_LABELS, thresholds=[0.1, 0.5], scaling=[0.3, 1.0], not_beside_dali=DRAWN),
+    "random_bbox_crop": exact_case(
+        BOXES, BOX_LABELS, thresholds=[0.1, 0.5], scaling=[0.3, 1.0], not_compared_with_dali=DRAWN
+    ),
     "bb_flip": float_case(
         BOXES,
         horizontal=SIGNS,

@@ -13,13 +13,13 @@ from tests.operators.battery.case import DRAWN, GONE, NO_CPU, Case, each, exact_
 from tests.operators.battery.changes import dtypes
 from tests.operators.battery.data import (
     DEFLATED,
-    FILMS,
     JPEGS,
     NUMPY_FILES,
     PATHS,
     PHOTOS,
     PNGS,
     SHAPES,
+    VIDEOS,
     WAVES,
     encoded,
 )
@@ -35,7 +35,7 @@ CASES: dict[str, Case] = {
             "sample_rate": {"sample_rate": 8000.0},
             "quality": {"sample_rate": 11025.0, "quality": 10.0},
         },
-        reference=by.close(by.opened_sound, "wave"),
+        reference=by.close(by.opened_audio, "wave"),
     ),
     "decoders.image": image_case(
         JPEGS,
@@ -67,7 +67,7 @@ CASES: dict[str, Case] = {
         },
         reference=by.rounded(lambda x, crop: by.cropped(by.opened(x), crop), by.PILLOW, share=0.05),
     ),
-    "decoders.image_random_crop": exact_case(JPEGS, not_beside_dali=DRAWN),
+    "decoders.image_random_crop": exact_case(JPEGS, not_compared_with_dali=DRAWN),
     "decoders.image_slice": image_case(
         JPEGS,
         rel_start=[0.1, 0.2],
@@ -83,7 +83,9 @@ CASES: dict[str, Case] = {
         },
         reference=by.rounded(lambda x, **given: by.part(by.opened(x), **given), by.PILLOW, share=0.05),
     ),
-    "decoders.inflate": exact_case(DEFLATED, shape=SHAPES, dtype=types.FLOAT, algorithm="LZ4", not_beside_dali=NO_CPU),
+    "decoders.inflate": exact_case(
+        DEFLATED, shape=SHAPES, dtype=types.FLOAT, algorithm="LZ4", not_compared_with_dali=NO_CPU
+    ),
     "decoders.numpy": exact_case(
         NUMPY_FILES,
         dtype=types.FLOAT,
@@ -93,7 +95,7 @@ CASES: dict[str, Case] = {
         PATHS,
         reference=by.exact(lambda x: np.frombuffer(Path(x.tobytes().decode()).read_bytes(), np.uint8)),
     ),
-    "decoders.video": exact_case(FILMS, frames=[4, 0, 7, 4]),
+    "decoders.video": exact_case(VIDEOS, frames=[4, 0, 7, 4]),
     "dump_image": exact_case(PHOTOS, suffix="case"),
     "peek_image_shape": exact_case(
         PNGS,

@@ -50,7 +50,7 @@ CASES: dict[str, Case] = {
     "experimental.dilate": exact_case(
         PHOTOS,
         mask_size=[3, 5],
-        not_beside_dali=NO_CPU,
+        not_compared_with_dali=NO_CPU,
         reference=by.Reference(
             by.SCIPY, lambda x, mask_size: scipy.ndimage.grey_dilation(x, (*mask_size[::-1], 1), mode="constant")
         ),
@@ -58,7 +58,7 @@ CASES: dict[str, Case] = {
     "experimental.erode": exact_case(
         PHOTOS,
         mask_size=[3, 5],
-        not_beside_dali=NO_CPU,
+        not_compared_with_dali=NO_CPU,
         reference=by.Reference(
             by.SCIPY,
             lambda x, mask_size: scipy.ndimage.grey_erosion(x, (*mask_size[::-1], 1), mode="constant", cval=255),
@@ -67,7 +67,7 @@ CASES: dict[str, Case] = {
     "experimental.median_blur": exact_case(
         PHOTOS,
         window_size=[3, 3],
-        not_beside_dali=NO_CPU,
+        not_compared_with_dali=NO_CPU,
         reference=by.Reference(
             by.SCIPY, lambda x, window_size: scipy.ndimage.median_filter(x, (*window_size[::-1], 1), mode="nearest")
         ),
@@ -129,7 +129,7 @@ CASES: dict[str, Case] = {
         different={"FHWC": AXES},
         reference=by.Reference(by.FORMULA, by.grid, share=0.01),
     ),
-    "jitter": exact_case(PHOTOS, nDegree=3, not_beside_dali=NO_CPU),
+    "jitter": exact_case(PHOTOS, nDegree=3, not_compared_with_dali=NO_CPU),
     "jpeg_compression_distortion": image_case(
         PHOTOS,
         quality=each([5, 20, 50, 80, 100, 40], np.int32),
@@ -153,9 +153,9 @@ CASES: dict[str, Case] = {
         different={"of float16": "DALI rounds every derivative to float16 before it adds them up"},
         reference=by.rounded(by.laplacian, by.SCIPY),
     ),
-    "noise.gaussian": exact_case(PHOTOS, stddev=20.0, not_beside_dali=DRAWN),
-    "noise.salt_and_pepper": exact_case(PHOTOS, prob=0.2, not_beside_dali=DRAWN),
-    "noise.shot": exact_case(PHOTOS, factor=5.0, not_beside_dali=DRAWN),
+    "noise.gaussian": exact_case(PHOTOS, stddev=20.0, not_compared_with_dali=DRAWN),
+    "noise.salt_and_pepper": exact_case(PHOTOS, prob=0.2, not_compared_with_dali=DRAWN),
+    "noise.shot": exact_case(PHOTOS, factor=5.0, not_compared_with_dali=DRAWN),
     "sphere": exact_case(
         PHOTOS,
         mask=SIGNS,

@@ -11,9 +11,9 @@ from tests.operators.battery.data import FLOATS, PHOTOS, invert
 __all__ = ["CASES"]
 
 CASES: dict[str, Case] = {
-    "arithmetic": exact_case(PHOTOS, PHOTOS, function="add", not_beside_dali=OUTSIDE),
-    "tensor_subscript": exact_case(PHOTOS, items=(("slice", 2, None, 3), ("at", 1)), not_beside_dali=OUTSIDE),
-    "batch_permutation": exact_case(not_beside_dali=DRAWN, not_sample_by_sample=BATCH),
+    "arithmetic": exact_case(PHOTOS, PHOTOS, function="add", not_compared_with_dali=OUTSIDE),
+    "tensor_subscript": exact_case(PHOTOS, items=(("slice", 2, None, 3), ("at", 1)), not_compared_with_dali=OUTSIDE),
+    "batch_permutation": exact_case(not_compared_with_dali=DRAWN, not_sample_by_sample=BATCH),
     "permute_batch": exact_case(PHOTOS, indices=each([4, 3, 1, 0, 2, 2], np.int32), not_sample_by_sample=BATCH),
     "python_function": exact_case(FLOATS, function=lambda x: x * 2, not_serialized=CODE),
     "dl_tensor_python_function": exact_case(FLOATS, function=lambda xs: xs, not_serialized=CODE),
@@ -25,6 +25,6 @@ CASES: dict[str, Case] = {
         outs_ndim=[3],
         ins_ndim=[3],
         not_serialized=CODE,
-        not_beside_dali="its experimental plugin is optional",
+        not_compared_with_dali="its experimental plugin is optional",
     ),
 }

@@ -85,7 +85,7 @@ CASES: dict[str, Case] = {
         PHOTOS,
         MAPS,
         MAPS,
-        not_beside_dali=NO_CPU,
+        not_compared_with_dali=NO_CPU,
         reference=by.rounded(
             lambda x, columns, rows: cv2.remap(
                 x, columns - 0.5, rows - 0.5, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT
@@ -97,7 +97,7 @@ CASES: dict[str, Case] = {
     "experimental.resize": image_case(
         PHOTOS,
         size=[20, 47],
-        not_beside_dali=NO_CPU,
+        not_compared_with_dali=NO_CPU,
         reference=by.rounded(by.resized, by.PILLOW, share=0.02),
     ),
     "experimental.warp_perspective": image_case(
@@ -175,8 +175,8 @@ CASES: dict[str, Case] = {
         refused={"four channels": "DALI fills the canvas with three values in turn, which do not meet the channels"},
         reference=by.exact(by.pasted),
     ),
-    "random_crop_generator": exact_case(SIZES, not_beside_dali=DRAWN),
-    "random_resized_crop": image_case(PHOTOS, size=[16, 18], not_beside_dali=DRAWN),
+    "random_crop_generator": exact_case(SIZES, not_compared_with_dali=DRAWN),
+    "random_resized_crop": image_case(PHOTOS, size=[16, 18], not_compared_with_dali=DRAWN),
     "resize": image_case(
         PHOTOS,
         size=[20, 47],
@@ -199,7 +199,7 @@ CASES: dict[str, Case] = {
         different={"CDHW": MIRROR, "CHW": MIRROR, "FCHW": MIRROR, "FHWC": MIRROR},
     ),
     "roi_random_crop": exact_case(
-        crop_shape=[10, 12], roi_start=[2, 3], roi_end=[20, 30], in_shape=[28, 36], not_beside_dali=DRAWN
+        crop_shape=[10, 12], roi_start=[2, 3], roi_end=[20, 30], in_shape=[28, 36], not_compared_with_dali=DRAWN
     ),
     "rotate": image_case(
         PHOTOS,

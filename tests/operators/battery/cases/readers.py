@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.operators.battery.case import CODE, FILES_TELL, NO_CPU, NO_READER, SAMPLES, Case, exact_case, reader_case
-from tests.operators.battery.data import PHOTOS, film_files, photo_folder, picture_folders
+from tests.operators.battery.data import PHOTOS, image_folders, photo_folder, video_files
 
 __all__ = ["CASES"]
 
@@ -15,37 +15,39 @@ CASES: dict[str, Case] = {
         not_sample_by_sample="its source gives the batch",
     ),
     "experimental.readers.video": exact_case(
-        arguments=film_files, not_sample_by_sample="each run reads the next sequences"
+        arguments=video_files, not_sample_by_sample="each run reads the next sequences"
     ),
-    "readers.sequence": exact_case(arguments=picture_folders, not_sample_by_sample="each run reads the next sequences"),
+    "readers.sequence": exact_case(arguments=image_folders, not_sample_by_sample="each run reads the next sequences"),
     "readers.video": exact_case(
-        arguments=film_files, not_sample_by_sample="each run reads the next sequences", not_beside_dali=NO_CPU
+        arguments=video_files, not_sample_by_sample="each run reads the next sequences", not_compared_with_dali=NO_CPU
     ),
     "readers.video_resize": exact_case(
-        arguments=lambda folder: {**film_files(folder), "size": [20, 30]},
+        arguments=lambda folder: {**video_files(folder), "size": [20, 30]},
         not_sample_by_sample="each run reads the next sequences",
-        not_beside_dali=NO_CPU,
+        not_compared_with_dali=NO_CPU,
     ),
-    "experimental.readers.fits": reader_case("experimental.readers.fits", not_beside_dali="it wants a GPU there"),
-    "readers.arrow": reader_case("readers.arrow", not_beside_dali=NO_READER, known_late=FILES_TELL),
+    "experimental.readers.fits": reader_case(
+        "experimental.readers.fits", not_compared_with_dali="it wants a GPU there"
+    ),
+    "readers.arrow": reader_case("readers.arrow", not_compared_with_dali=NO_READER, known_late=FILES_TELL),
     "readers.caffe": reader_case("readers.caffe"),
     "readers.caffe2": reader_case("readers.caffe2", label_type=4, additional_inputs=0, bbox=False),
     "readers.coco": reader_case("readers.coco"),
     "readers.dataset": exact_case(
         dataset=list(zip(PHOTOS.samples, range(len(PHOTOS.samples)), strict=True)),
-        not_beside_dali=NO_READER,
+        not_compared_with_dali=NO_READER,
         known_late="only the items tell",
         not_sample_by_sample="each run reads the next items",
     ),
     "readers.file": exact_case(arguments=photo_folder, not_sample_by_sample="each run reads the next files"),
-    "readers.hdf5": reader_case("readers.hdf5", not_beside_dali=NO_READER, known_late=FILES_TELL),
+    "readers.hdf5": reader_case("readers.hdf5", not_compared_with_dali=NO_READER, known_late=FILES_TELL),
     "readers.mxnet": reader_case("readers.mxnet"),
     "readers.nemo_asr": reader_case("readers.nemo_asr"),
     "readers.numpy": reader_case("readers.numpy", roi_start=[1], roi_axes=[0], known_late=FILES_TELL),
-    "readers.parquet": reader_case("readers.parquet", not_beside_dali=NO_READER, known_late=FILES_TELL),
+    "readers.parquet": reader_case("readers.parquet", not_compared_with_dali=NO_READER, known_late=FILES_TELL),
     "readers.tfrecord": reader_case(
-        "readers.tfrecord", not_beside_dali="declarations of features are objects of its own"
+        "readers.tfrecord", not_compared_with_dali="declarations of features are objects of its own"
     ),
     "readers.webdataset": reader_case("readers.webdataset", dtypes=None),
-    "readers.zarr": reader_case("readers.zarr", not_beside_dali=NO_READER, known_late=FILES_TELL),
+    "readers.zarr": reader_case("readers.zarr", not_compared_with_dali=NO_READER, known_late=FILES_TELL),
 }

@@ -8,9 +8,9 @@ from tests.operators.battery.data import MASK_NUMBERS, MASKS, OBJECTS, POLYGONS,
 __all__ = ["CASES"]
 
 CASES: dict[str, Case] = {
-    "optical_flow": float_case(VIDEO, not_beside_dali=NO_CPU),
-    "segmentation.random_mask_pixel": exact_case(MASKS, foreground=SIGNS, not_beside_dali=DRAWN),
-    "segmentation.random_object_bbox": exact_case(OBJECTS, foreground_prob=0.8, not_beside_dali=DRAWN),
+    "optical_flow": float_case(VIDEO, not_compared_with_dali=NO_CPU),
+    "segmentation.random_mask_pixel": exact_case(MASKS, foreground=SIGNS, not_compared_with_dali=DRAWN),
+    "segmentation.random_object_bbox": exact_case(OBJECTS, foreground_prob=0.8, not_compared_with_dali=DRAWN),
     "segmentation.select_masks": exact_case(
         MASK_NUMBERS,
         POLYGONS,

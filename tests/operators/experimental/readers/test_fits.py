@@ -1,4 +1,4 @@
-"""experimental.readers.fits beside astropy's own writer, and files written by hand."""
+"""experimental.readers.fits compared with astropy's own writer, and files written by hand."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ def test_damaged_file_is_closed(tmp_path: Path) -> None:
     """A handle that the package forgets would be warned of in whichever test runs next."""
     path = tmp_path / "a.fits"
     path.write_bytes(b"SIMPLE  =                    T".ljust(330))
-    with warnings.catch_warnings(record=True) as told, contextlib.suppress(ReaderError):
+    with warnings.catch_warnings(record=True) as reported, contextlib.suppress(ReaderError):
         warnings.simplefilter("always", ResourceWarning)
         read_images(str(path), (1,), [np.dtype(np.uint8)])
     gc.collect()
-    assert not [warning for warning in told if issubclass(warning.category, ResourceWarning)]
+    assert not [warning for warning in reported if issubclass(warning.category, ResourceWarning)]

@@ -1,4 +1,4 @@
-"""Words of the Mersenne Twister beside numpy's."""
+"""Words of the Mersenne Twister compared with numpy's."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import numpy as np
 from tests.helpers.one_operator import run_dalify
 from tests.helpers.real_dali import run_dali
 
-__all__ = ["assert_close", "assert_sounds_like_dali", "noisy_tones"]
+__all__ = ["assert_audio_like_dali", "assert_close", "noisy_tones"]
 
 
 def noisy_tones(samples: int, seed: int = 0) -> np.ndarray:
@@ -38,7 +38,7 @@ def assert_close(ours: np.ndarray, expected: np.ndarray, rtol: float, *, largest
     assert difference.max(initial=0) <= max(rtol * scale, largest_step)
 
 
-def assert_sounds_like_dali(
+def assert_audio_like_dali(
     name: str,
     *inputs: Sequence[np.ndarray],
     rtol: float,

@@ -1,4 +1,8 @@
-"""The steps of a choice among many branches: split the samples by the number of the branch, and join them."""
+"""The steps of conditions and choices: divide samples among branches, and merge the results of the branches.
+
+A condition has the branches true and false, selected by a boolean per sample. A choice has branches with numbers,
+selected by an integer per sample.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DalifyError
+from dalify.base.errors import ArgumentValueError, ConditionError, DalifyError
 from dalify.base.narrow import is_array
 from dalify.base.optional import torch
 from dalify.data import Batch, stack_samples
@@ -16,17 +20,13 @@ from dalify.executor.steps import located
 from dalify.graph import Branch, Node
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.registry import Role
 
-__all__ = ["ChosenStep", "JoinStep", "is_choice"]
-
-
-def is_choice(branch: Branch | None) -> bool:
-    """Return whether a branch belongs to a choice by index, not to a condition."""
-    return branch is not None and not isinstance(branch.taken, bool)
+__all__ = ["MergeStep", "SplitStep"]
 
 
-class ChosenStep:
-    """Keeps the samples whose index is the number of the branch."""
+class SplitStep:
+    """Selects the samples of one branch."""
 
     def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
         assert node.branch is not None, "dalify bug: a split outside all branches"
@@ -34,6 +34,7 @@ class ChosenStep:
         self.inputs = inputs
         self.outputs = outputs
         self._branch: Branch = node.branch
+        self._selected = _truth if isinstance(node.branch.taken, bool) else _numbers
 
     def run(self, frame: Frame) -> None:
         """Select the samples; the first split of a branch determines them for all."""
@@ -41,57 +42,64 @@ class ChosenStep:
         outer = frame.positions(branch.parent)
         if not frame.has_positions(branch):
             index = frame.values[self.inputs[1] or 0]
-            frame.set_positions(
-                branch, outer[_numbers(index, self.node) == branch.taken] if index is not None else outer[:0]
-            )
+            inner = outer[:0] if index is None else outer[self._selected(index, self.node) == branch.taken]
+            frame.set_positions(branch, inner)
         inner = frame.positions(branch)
         value = frame.values[self.inputs[0] or 0]
-        slot = self.outputs[0]
         if len(inner) == 0 or value is None:
-            frame.values[slot] = None
-        elif len(inner) == len(outer):
-            frame.values[slot] = value
-        else:
-            frame.values[slot] = _taken(value, np.searchsorted(outer, inner))
+            value = None
+        elif len(inner) != len(outer):
+            value = _taken(value, np.searchsorted(outer, inner))
+        frame.values[self.outputs[0]] = value
 
 
-class JoinStep:
-    """Puts the samples of many branches together in their original order."""
+class MergeStep:
+    """Merges the samples of the branches of a condition or choice in their original order."""
 
     def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
         self.node = node
         self.inputs = inputs
         self.outputs = outputs
+        self._is_condition = node.role is Role.MERGE
+        self._names = ("true", "false") if self._is_condition else ("one", "another")
+        self._variable: str = node.arguments.get("variable", "")
+        self._lines: Any = node.arguments.get("lines")
 
     def run(self, frame: Frame) -> None:
         """Merge. If all samples are in one branch, its value is the result."""
         slot = self.outputs[0]
         index, *sides = (frame.values[number or 0] for number in self.inputs)
-        if index is None:
-            frame.values[slot] = None
-            return
-        numbers = _numbers(index, self.node)
-        wrong = np.flatnonzero((numbers < 0) | (numbers >= len(sides)))
-        if len(wrong):
-            error = ArgumentValueError(
-                f"the index that chooses one of {len(sides)} branches is {numbers[wrong[0]]}; "
-                f"it must be between 0 and {len(sides) - 1}."
-            )
-            raise located(error, self.node, int(frame.positions(self.node.branch)[wrong[0]]), None)
         present = [(number, side) for number, side in enumerate(sides) if side is not None]
-        first = present[0][1]
-        if len(present) == 1:
-            frame.values[slot] = first
+        numbers = None
+        if index is not None and not self._is_condition:
+            numbers = self._checked_numbers(index, len(sides), frame)
+        if len(present) < 2:
+            frame.values[slot] = present[0][1] if present else None
             return
+        assert index is not None, "dalify bug: samples of branches without an index"
+        first = present[0][1]
         try:
             for _, side in present[1:]:
-                check_agreement(_any_shape(first), _any_shape(side), "", None, ("one", "another"))
+                check_agreement(_any_shape(first), _any_shape(side), self._variable, self._lines, self._names)
         except DalifyError as error:
             raise located(error, self.node, None, None) from None
-        frame.values[slot] = _joined(numbers, present, frame, slot)
+        if numbers is None:
+            numbers = ~_truth(index, self.node)  # 0 is the true branch
+        frame.values[slot] = _merged(numbers, present, frame, slot)
+
+    def _checked_numbers(self, index: Batch, count: int, frame: Frame) -> np.ndarray[Any, Any]:
+        numbers = _numbers(index, self.node)
+        wrong = np.flatnonzero((numbers < 0) | (numbers >= count))
+        if len(wrong):
+            error = ArgumentValueError(
+                f"the index that chooses one of {count} branches is {numbers[wrong[0]]}; "
+                f"it must be between 0 and {count - 1}."
+            )
+            raise located(error, self.node, int(frame.positions(self.node.branch)[wrong[0]]), None)
+        return numbers
 
 
-def _joined(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], frame: Frame, slot: int) -> Batch:
+def _merged(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], frame: Frame, slot: int) -> Batch:
     first = present[0][1]
     count = len(numbers)
     places = [(np.flatnonzero(numbers == number), side) for number, side in present]
@@ -107,6 +115,7 @@ def _joined(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], fra
         shape = tuple(blocks[0].shape[1:])
         if first.device == "gpu":
             dense = torch.empty((count, *shape), dtype=blocks[0].dtype, device=blocks[0].device)
+            # By positions: torch waits for the device to count what a mask selects.
             for (rows, _), block in zip(places, blocks, strict=True):
                 movable_torch(dense).index_copy_(0, uploaded(rows, block.device), movable_torch(block))
             return Batch(dense, None, first.layout, first.device, origins, first.dtype)
@@ -116,8 +125,7 @@ def _joined(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], fra
             assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
             dense = frame.arena.empty((count, *shape), blocks[0].dtype)
         for (rows, _), block in zip(places, blocks, strict=True):
-            for row, sample in zip(rows.tolist(), block, strict=True):  # a third of the time of dense[rows] = block
-                dense[row] = sample
+            dense[rows] = block
         return Batch(dense, None, first.layout, first.device, origins, first.dtype)
     samples: list[Any] = [None] * count
     for rows, side in places:
@@ -141,8 +149,20 @@ def _any_shape(batch: Batch) -> Any:
     return batch.spec_of(0).replace(shape=None)
 
 
+def _truth(predicate: Batch, node: Node) -> np.ndarray[Any, Any]:
+    """Return the predicate of a condition as booleans ``[N]``."""
+    if predicate.ndim:
+        raise ConditionError(
+            f"the condition has {predicate.ndim} dimension{'s' if predicate.ndim > 1 else ''} per sample; it "
+            "must be a single value.",
+            line=node.line,
+            hint="Reduce it first, for instance with fn.reductions.max(x).",
+        )
+    return np.asarray(predicate.stacked()) != 0
+
+
 def _numbers(index: Batch, node: Node) -> np.ndarray[Any, Any]:
-    """Return the index as integers ``[N]``; external data are checked here."""
+    """Return the index of a choice as integers ``[N]``; external data are checked here."""
     dense = index.dense
     if is_array(dense) and dense.ndim == 1 and dense.dtype.kind in "iu":
         return dense  # called once per branch and chunk, so the usual case is first
