@@ -98,7 +98,7 @@ def test_one_filter_per_sample(device):
 
 
 def _each(value: float | list[float]) -> Each:
-    return Each([np.float32(value)] * len(PHOTOS))
+    return Each([np.array(value, np.float32)] * len(PHOTOS))
 
 
 @pytest.mark.parametrize("operator", ["resize", "resize_crop_mirror"])
