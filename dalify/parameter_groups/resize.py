@@ -93,6 +93,7 @@ class ResizeSize(Parameters):
 
     def chunk(self, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return sizes, starts and ends of the source windows of a chunk; see `chunk_geometry`."""
+        self.check()  # runs before the rule, which checks only while the graph is built
         return chunk_geometry(
             extents,
             mode=self.mode,

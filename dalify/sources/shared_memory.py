@@ -40,7 +40,14 @@ def _unnamed_file(size_bytes: int) -> int:
     else:
         with tempfile.TemporaryFile() as temporary:
             file = os.dup(temporary.fileno())
-    os.ftruncate(file, size_bytes)
+    try:
+        os.ftruncate(file, size_bytes)
+    except OSError as error:
+        os.close(file)
+        raise WorkerError(
+            f"the worker processes need an unnamed file of {size_bytes >> 30} GiB, most of it not written: {error}.",
+            hint="Raise the limit on file sizes (ulimit -f), or do not use worker processes.",
+        ) from None
     return file
 
 
@@ -55,6 +62,7 @@ class Slot:
     """
 
     def __init__(self, chunks: int = 0, file: int | None = None) -> None:
+        self._file = -1  # for `close`, if no file can be created
         self.chunks = chunks
         self._size_bytes = (chunks + 2) * REGION_BYTES
         self._file = _unnamed_file(self._size_bytes) if file is None else file
