@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -54,6 +54,24 @@ def photo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("photos")
     write_photo_folder(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def numbered_files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Thirteen files of one byte, their number."""
+    folder = tmp_path_factory.mktemp("numbered")
+    for number in range(13):
+        Path(folder, f"{number:02}.dat").write_bytes(bytes([number]))
+    return [str(path) for path in sorted(folder.iterdir())]
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Without the garbage collector, only the last reference frees an object."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
