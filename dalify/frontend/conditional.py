@@ -2,7 +2,7 @@
 
 For a Python value one branch runs; for a graph value both run, one after the other.
 
-The rewritten ``if`` stays in the user's own function:
+The rewritten ``if`` remains in the user's function:
 
     with dalify__.guard() as _dalify_guard_1:
         _dalify_if_1 = dalify__.conditional(_dalify_guard_1, <test>, <variables>, <jump>)

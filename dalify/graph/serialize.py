@@ -243,11 +243,9 @@ def _arguments(operator: Operator, given: Mapping[str, Any], edge: Callable[[Any
 
 
 def _check_inputs(operator: Operator, inputs: Sequence[Edge | None]) -> None:
-    declared = operator.inputs
-    required = sum(not (item.is_optional or item.is_variadic) for item in declared)
-    is_variadic = any(item.is_variadic for item in declared)
-    is_lacking = None in inputs if is_variadic else None in inputs[:required]
-    if len(inputs) < required or is_lacking or (len(inputs) > len(declared) and not is_variadic):
+    required = len(operator.required_inputs)
+    is_missing = None in (inputs if operator.is_variadic else inputs[:required])
+    if len(inputs) < required or is_missing or (len(inputs) > len(operator.inputs) and not operator.is_variadic):
         raise ValueError(f"{operator.public_name} cannot have {len(inputs)} inputs")
 
 

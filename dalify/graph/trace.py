@@ -38,6 +38,7 @@ __all__ = [
     "is_promotable",
     "make_node",
     "on_one_device",
+    "sort_positional",
     "transferred_edge",
 ]
 
@@ -81,7 +82,11 @@ def _make_node(operator: Operator, inputs: Sequence[Any], given: Mapping[str, An
     preserve = bool(given.pop("preserve", False))
     given.pop("bytes_per_sample_hint", None)
     seed = _seed(operator, given.pop("seed", None), line) if "seed" not in operator.parameters else None
-    inputs = _positional(operator, inputs, given)
+    inputs, positional = sort_positional(operator, inputs)
+    for argument, value in positional.items():
+        if argument in given:
+            raise ArgumentTypeError(f"the argument {argument} was specified twice: by position and as {argument}=.")
+        given[argument] = value
     _check_given(operator, inputs)
     edges = tuple(None if value is None else _input(operator, value) for value in inputs)
     arguments = _arguments(operator, given, line)
@@ -144,31 +149,17 @@ def _seed(operator: Operator, value: Any, line: SourceLine | None) -> int | None
     return None if seed < 0 else seed
 
 
-def _positional(operator: Operator, inputs: Sequence[Any], given: dict[str, Any]) -> list[Any]:
-    """Check the number of inputs.
+def sort_positional(operator: Operator, values: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    """Separate the positional values of a call: inputs, and arguments by name, as in ``external_source(source)``.
 
-    Move positional arguments that are not inputs (``external_source(source)``) to the keywords.
+    Raises:
+        ArgumentTypeError: too few or too many values.
     """
-    declared = operator.inputs
-    values = list(inputs)
-    if any(item.is_variadic for item in declared):
-        required = sum(1 for item in declared if not item.is_optional and not item.is_variadic)
-        if len(values) < required:
-            raise ArgumentTypeError(_count_text(operator, len(values)))
-        return values
-    surplus = values[len(declared) :]
-    positional = [item.name for item in operator.parameters.values() if item.is_positional]
-    if len(surplus) > len(positional):
+    count = len(values) if operator.is_variadic else len(operator.inputs)
+    names = [item.name for item in operator.parameters.values() if item.is_positional]
+    if len(values) < len(operator.required_inputs) or len(values) > count + len(names):
         raise ArgumentTypeError(_count_text(operator, len(values)))
-    for name, value in zip(positional, surplus, strict=False):
-        if name in given:
-            raise ArgumentTypeError(f"the argument {name} was specified twice: by position and as {name}=.")
-        given[name] = value
-    values = values[: len(declared)]
-    required = sum(1 for item in declared if not item.is_optional)
-    if len(values) < required:
-        raise ArgumentTypeError(_count_text(operator, len(values)))
-    return values
+    return values[:count], dict(zip(names, values[count:], strict=False))
 
 
 def _check_given(operator: Operator, values: Sequence[Any]) -> None:
@@ -183,12 +174,12 @@ def _check_given(operator: Operator, values: Sequence[Any]) -> None:
 
 
 def _count_text(operator: Operator, count: int) -> str:
-    required = [item.name for item in operator.inputs if not item.is_optional and not item.is_variadic]
+    required = operator.required_inputs
     optional = [item.name for item in operator.inputs if item.is_optional]
     wanted = f"{len(required)} input{'' if len(required) == 1 else 's'}"
     names = f" ({', '.join(required)})" if required else ""
     extra = f" and up to {len(optional)} more ({', '.join(optional)})" if optional else ""
-    extra = " or more" if any(item.is_variadic for item in operator.inputs) else extra
+    extra = " or more" if operator.is_variadic else extra
     return f"takes {wanted}{extra}{names}; got {count}."
 
 

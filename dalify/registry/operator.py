@@ -119,6 +119,8 @@ class Operator:
         name: path below ``fn``, e.g. ``decoders.image``.
         doc: the docstring.
         inputs: positional inputs.
+        is_variadic: whether it takes any number of inputs.
+        required_inputs: names of the inputs that a call must have.
         parameters: keyword arguments by name.
         own_names: names of the arguments in the signature, including those of groups, without the common ones.
         groups: groups of arguments, by the name that rules and kernels give them; see ``parameter_group``.
@@ -224,6 +226,8 @@ class Operator:
         self.substitute_names: tuple[str, ...] = ()
         self.feed_function: Callable[..., Sequence[Callable[[], Sequence[Any]]]] | None = None
         self.inputs, self.parameters, self.groups = _schema_of(rule)
+        self.is_variadic = any(item.is_variadic for item in self.inputs)
+        self.required_inputs = [item.name for item in self.inputs if not item.is_optional and not item.is_variadic]
         if alphabetical:
             self.parameters = dict(sorted(self.parameters.items()))
         if self.groups:
