@@ -134,7 +134,7 @@ class RayStages:
         try:
             content = pickled_setup(self._parts, pickler)
         except ArgumentTypeError as error:
-            error.hint = "Pass a function or object that can be pickled: it travels to the workers of Ray."
+            error.hint = "Pass a function or object that can be pickled: it is sent to the workers of Ray."
             raise
         if not ray.is_initialized():
             ray.init()
@@ -378,8 +378,8 @@ class RayStages:
         for member in list(group.members.values()):
             if member.orders:
                 self._check_time(member, time.monotonic() - member.began)
-            elif member.is_ready and time.monotonic() - member.asked > _ALIVE_CHECK_S:
-                member.asked = time.monotonic()
+            elif member.is_ready and time.monotonic() - member.last_check > _ALIVE_CHECK_S:
+                member.last_check = time.monotonic()
                 watch(member.actor.about.remote(), partial(self._post, self._note_answer, member))
         self._dispatch()
 
@@ -417,8 +417,8 @@ class RayStages:
         if elapsed_s > max(_SLOW_S, _SLOW_TIMES * usual_s):
             member.is_slow = True
             _logger.warning(
-                "dalify: a worker on %s has been at batch %d for %.1f s; usual are %.2f s. Look for what else that "
-                "node does. callback_timeout_s= of the pipeline would give the batch to another worker.",
+                "dalify: a worker on %s has been at batch %d for %.1f s; the median is %.2f s. Check the node for "
+                "other load. With callback_timeout_s= the pipeline sends such a batch to another worker.",
                 member.node,
                 number,
                 elapsed_s,
