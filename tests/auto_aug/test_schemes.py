@@ -271,6 +271,19 @@ def test_written_down_and_read_again():
             ArgumentTypeError,
             "TrivialAugment got the argument 'foo'",
         ),
+        *(
+            (
+                lambda images, scheme=scheme, seed=seed: scheme(images, seed),
+                ArgumentTypeError,
+                "seed must be an integer; got",
+            )
+            for scheme in (
+                lambda images, seed: auto_augment.auto_augment(images, seed=seed),
+                lambda images, seed: rand_augment.rand_augment(images, n=1, m=3, seed=seed),
+                lambda images, seed: trivial_augment.trivial_augment_wide(images, seed=seed),
+            )
+            for seed in ("a", float("nan"), [1])
+        ),
     ],
 )
 def test_mistakes(use, error, text):

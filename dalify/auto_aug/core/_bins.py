@@ -80,8 +80,15 @@ def derived_seed(seed: int | None, part: int) -> int | None:
 
     Draws with equal seeds are equal: with one seed for all, as in DALI, the augmentation would determine its
     magnitude. (In DALI, 4 augmentations with 5 bins and a seed give 8 of the 20 combinations.)
+
+    Raises:
+        ArgumentTypeError: the seed is not a finite number.
     """
-    return None if seed is None else (seed * 1_000_003 + part * 7_919) % _SEEDS
+    if seed is None:
+        return None
+    if not isinstance(seed, (int, float, np.number)) or not np.isfinite(seed):
+        raise ArgumentTypeError(f"seed must be an integer; got {seed!r}.", line=SourceLine.capture())
+    return (seed * 1_000_003 + part * 7_919) % _SEEDS
 
 
 def random_index(count: int, *, seed: int | None, shape: tuple[int, ...] | None = None) -> DataNode:
