@@ -1,4 +1,4 @@
-"""AutoAugment, RandAugment and TrivialAugment: their tables compared with the real DALI's, what is chosen how often."""
+"""AutoAugment, RandAugment and TrivialAugment: tables and frequencies of choices, compared with the real DALI."""
 
 from __future__ import annotations
 

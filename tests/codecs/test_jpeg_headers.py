@@ -1,4 +1,4 @@
-"""Headers of a chunk against those that are read one by one."""
+"""Headers of a chunk compared with those that are read one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory decoding takes at its peak, per pixel, besides the result. Measured in child processes."""
+"""Peak memory of decoding per pixel, without the result, measured in child processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats other than JPEG, as stored, against the arrays that were written."""
+"""Formats other than JPEG, as stored, compared with the arrays that were written."""
 
 from __future__ import annotations
 

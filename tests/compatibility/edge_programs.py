@@ -1,4 +1,4 @@
-"""Programs at the edges of what operators accept: sizes, lists and layouts that DALI takes without a word."""
+"""Programs with unusual sizes, lists and layouts that DALI accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of the kinds that tutorials, training scripts and answers to questions contain, short as they are there.
+"""Short programs like those in tutorials, training scripts and answers to questions.
 
 As in `programs.py`, each takes the library and gives what is compared. Random numbers are not compared, only their
 shapes and types: the libraries draw other numbers.

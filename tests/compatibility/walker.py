@@ -1,4 +1,4 @@
-"""Walks everything that the real DALI offers to a program and tells what dalify has not, or has otherwise.
+"""Compares all public names of the real DALI with dalify, and lists missing and different ones.
 
 Modules, classes, functions, constants, enumerations; methods, properties, operators of Python; parameters with their
 order, kind and default. What dalify has beyond DALI is no difference.

@@ -1,4 +1,4 @@
-"""Memory is used again when, and only when, nobody looks at it."""
+"""Memory is reused when, and only when, nothing refers to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cache in a folder: what comes back, crashes, damage, its bound, several processes."""
+"""A cache in a folder: stored samples, crashes, damage, its limit, several processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cache in memory: what comes back, its bound, and what makes room."""
+"""A cache in memory: stored samples, its limit, and eviction."""
 
 from __future__ import annotations
 

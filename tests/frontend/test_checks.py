@@ -1,4 +1,4 @@
-"""The complete text of every error of the rewriter, as users see it."""
+"""The complete message of every error of the rewriter."""
 
 # ruff: noqa: C416, E501, SIM108, RET503, RET504, F841 -- the programs are what is tested
 

@@ -1,4 +1,4 @@
-"""Conditions in whole pipelines give what the real DALI gives."""
+"""Conditions in whole pipelines give the same results as in the real DALI."""
 
 # ruff: noqa: SIM108, RET504, RET505 -- the programs are what is tested
 

@@ -1,4 +1,4 @@
-"""Small valid files of every format that is decoded, made on the spot; the same on every machine."""
+"""Small valid files of every format that is decoded, generated; the same on every machine."""
 
 from __future__ import annotations
 

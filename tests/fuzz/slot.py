@@ -1,4 +1,4 @@
-"""What the watching process and the child that runs inputs share: memory and two files in a folder.
+"""Data that the supervising process and the child share: memory and two files in a folder.
 
 The child writes the input into the shared memory before it runs it. So whatever becomes of the child, the parent has
 the input, and the counts.

@@ -1,4 +1,4 @@
-"""A training program that goes through everything that may leak, again and again: ``python -m tests.fuzz.soak``.
+"""A training program that repeats everything that may leak: ``python -m tests.fuzz.soak``.
 
 Each round trains, resumes, skips and replaces bad files, forks, is interrupted, loses worker processes, drops
 pipelines, and calls operators without one. Between rounds, memory, file descriptors, threads, child processes and

@@ -1,4 +1,4 @@
-"""Pipes themselves: how they are made, the life of an epoch, devices, what messages name."""
+"""Pipes: creation, epochs, devices, and names in messages."""
 
 from __future__ import annotations
 

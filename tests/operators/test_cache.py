@@ -1,4 +1,4 @@
-"""``fn.cache``: what it refuses, and every reader that knows its entries."""
+"""``fn.cache``: what it rejects, and every reader whose entries have keys."""
 
 from __future__ import annotations
 

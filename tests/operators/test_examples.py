@@ -1,4 +1,4 @@
-"""The example of every docstring is carried out: in a pipeline, with data under the names that examples use."""
+"""The example of every docstring runs in a pipeline, with data under the names that examples use."""
 
 from __future__ import annotations
 

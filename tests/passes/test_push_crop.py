@@ -1,4 +1,4 @@
-"""A decoder that knows the crop or the resize behind it decodes a part, and nobody sees a difference."""
+"""A decoder before a crop or resize decodes only a part, with the same result."""
 
 from __future__ import annotations
 

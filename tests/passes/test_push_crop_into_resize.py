@@ -1,4 +1,4 @@
-"""A resize that knows the crop behind it makes the same pixels, to within one, and only those."""
+"""A resize before a crop computes only the pixels of the crop, equal to within 1."""
 
 from __future__ import annotations
 

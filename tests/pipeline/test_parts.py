@@ -1,4 +1,4 @@
-"""The parts of a pipeline: what owns what, and what a subclass of the user may override."""
+"""The parts of a pipeline: ownership, and what a subclass of the user may override."""
 
 from __future__ import annotations
 

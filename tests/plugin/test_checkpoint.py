@@ -1,4 +1,4 @@
-"""States of iterators: restored before every batch, the rest of the run is what it would have been."""
+"""States of iterators: restored before any batch, an iterator returns the same further batches."""
 
 from __future__ import annotations
 

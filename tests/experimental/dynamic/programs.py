@@ -1,4 +1,4 @@
-"""Small programs that run on dalify's dynamic mode and on DALI's, and what is compared of their results."""
+"""Small programs that run on dalify's dynamic mode and on DALI's, and the comparison of their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lazy mode: what is computed when, together with what, how often, and what was planned for it."""
+"""Lazy mode: when and how often values are computed, which are computed together, and how many plans are made."""
 
 from __future__ import annotations
 

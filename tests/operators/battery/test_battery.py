@@ -1,4 +1,4 @@
-"""What must hold for every operator of the catalog, checked on the cases of `tests.operators.battery.cases`.
+"""Properties of every operator of the catalog, checked on the cases of `tests.operators.battery.cases`.
 
 An operator file is found by itself; it needs one entry in `CASES`. Nothing here knows an operator by name.
 """

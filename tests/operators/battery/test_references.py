@@ -1,4 +1,4 @@
-"""Operators give what Pillow, OpenCV, SciPy or their formula in float64 give."""
+"""Operators compared with Pillow, OpenCV, SciPy or their formula in float64."""
 
 from __future__ import annotations
 

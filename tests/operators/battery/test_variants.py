@@ -1,4 +1,4 @@
-"""Every operator gives what the real DALI gave, with other types, layouts, shapes and arguments than the typical ones.
+"""Every operator compared with recorded results of the real DALI, with unusual types, layouts, shapes and arguments.
 
 DALI's results are recorded (`record`), so these tests need no DALI; where it is installed, the record is checked, too.
 """

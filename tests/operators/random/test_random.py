@@ -1,4 +1,4 @@
-"""fn.random, fn.noise, permutations: distributions, devices alike, independence of the batch, shapes as in DALI."""
+"""fn.random, fn.noise, permutations: distributions, equal devices, independence of the batch, shapes as in DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers that take the records of a chunk in one call give what they give one by one, whatever the records are."""
+"""Readers that read the records of a chunk in one call return the same as one by one, for any records."""
 
 from __future__ import annotations
 

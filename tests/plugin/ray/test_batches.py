@@ -1,4 +1,4 @@
-"""Batches that actors of Ray compute are those of one process."""
+"""Batches computed by Ray actors equal those of one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers and nodes that die cost time and nothing else."""
+"""Workers and nodes that die cost time, but no batch."""
 
 from __future__ import annotations
 
