@@ -83,7 +83,7 @@ def photo_list(photo_folder: Path) -> list[tuple[Path, int]]:
 
 @pytest.fixture(scope="session")
 def sample_data() -> Path:
-    """Folder of real media in many formats, which this repository does not hold."""
+    """Folder of real media in many formats, which is not part of this repository."""
     folder = Path(os.environ.get("DALIFY_SAMPLE_DATA", PROJECT.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip(f"no sample data at {folder}; see CONTRIBUTING.md")

@@ -90,7 +90,7 @@ def test_old_names(old, modern):
 
 @pytest.mark.parametrize(("hidden", "modern"), HIDDEN_NAMES.items())
 def test_hidden_names(hidden, modern):
-    """Nobody writes them, so nobody is warned."""
+    """Programs do not use these names, so there is no warning."""
     assert attrgetter(hidden)(fn).operator is catalog.find(modern)
 
 

@@ -391,7 +391,7 @@ def _compare_operators(path: str, theirs: Any, ours: Any, operator: Operator) ->
 
 
 def _any_default(item: inspect.Parameter, found: inspect.Signature) -> Any:
-    """Return our default where DALI has None: in dynamic mode it says of every argument that it was not given."""
+    """Return our default where DALI has None: in dynamic mode it declares None for every argument."""
     mine = found.parameters.get(item.name)
     return (
         mine.default if item.default is None and mine is not None and mine.default is not mine.empty else item.default

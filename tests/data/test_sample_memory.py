@@ -111,7 +111,7 @@ def test_equal_memories_are_one() -> None:
     assert shared_memory_of("other", 1000, False) is not one
     one.put("a", "", _sample(10))
     del one, same
-    assert len(shared_memory_of("digest", 1000, False)) == 0  # nobody held it any more
+    assert len(shared_memory_of("digest", 1000, False)) == 0  # no reference was left
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,6 @@ def test_equals_dali(oracle: ModuleType, program: Callable[..., Any]) -> None:
 
 
 def test_a_ternary_in_a_helper() -> None:
-    """DALI refuses the ternary."""
+    """DALI rejects the ternary."""
     found = outputs(dalify, dalify.fn, dalify.types, helpers)
     assert [int(number) for number in found] == [helpers(int(number), None, None) for number in NUMBERS]

@@ -62,7 +62,7 @@ def _pngs() -> list[bytes]:
 
 
 def _interlaced_png() -> bytes:
-    """A gray PNG of 8 x 8 in the seven passes of Adam7, by hand: no writer at hand makes them."""
+    """A gray PNG of 8 x 8 in the seven passes of Adam7, which no installed library writes."""
     import struct
     import zlib
 

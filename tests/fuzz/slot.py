@@ -38,7 +38,7 @@ _CAPACITY = 8 << 20
 
 
 class Slot:
-    """A folder with shared memory, the child's report, what it prints, and what it says when it crashes.
+    """A folder with shared memory, the child's report, its output, and its message when it crashes.
 
     Args:
         folder: empty or absent.

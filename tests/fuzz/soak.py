@@ -282,7 +282,7 @@ class Soak:
         return dalify.pipeline_def(graph)(batch_size=_BATCH, num_threads=1, device_id=None, py_num_workers=1)
 
     def drop(self) -> None:
-        """Pipelines that nobody closes, some of which have run."""
+        """Pipelines that are not closed, some of which have run."""
         for number in range(4):
             pipe = self._training("skip", prefetch_queue_depth=3)
             if number:

@@ -258,7 +258,7 @@ def test_immediate_calls_keep_nothing() -> None:
 
 
 def test_serialized(photo_folder: Path, tmp_path: Path) -> None:
-    """A folder is written to: a graph from elsewhere that asks for one is refused."""
+    """A cache writes to its folder, so a deserialized graph with a cache folder is rejected."""
 
     def run() -> Any:
         encoded, _ = fn.readers.file(file_root=str(photo_folder))

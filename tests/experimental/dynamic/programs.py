@@ -139,7 +139,7 @@ def _put_off(ndd: Any) -> list[Any]:
 
 
 def _deferred_errors(ndd: Any) -> list[str]:
-    """Where calls are refused whose mistake the types of their inputs show."""
+    """Where calls with wrong types of inputs raise their errors."""
     image = ndd.tensor(np.zeros((4, 4, 3), np.float32))
     calls: list[Callable[[], Any]] = [
         lambda: ndd.transpose(image, perm=[0, 1]),

@@ -27,7 +27,7 @@ class Counted:
 
 @pytest.fixture(autouse=True)
 def nothing_waits() -> None:
-    """Let go of values that errors of earlier tests hold."""
+    """Free values to which errors of earlier tests refer."""
     gc.collect()
 
 

@@ -154,7 +154,7 @@ def test_what_is_held_and_read_is_computed_again_when_asked_for(photo, counted):
 
 
 def test_what_was_given_is_let_go(photo):
-    """With the last result that somebody can ask for; results of which nobody can are not waited for."""
+    """With the last result that is referenced; unreferenced results are not waited for."""
     mine = photo.copy()
     memory = ref(mine)
     with lazy(copy=False):
@@ -189,7 +189,7 @@ def test_a_random_value_is_the_same_when_it_is_computed_again():
 
 
 def test_passes_do_what_they_do_in_a_pipeline():
-    """Fused, cropped while decoding, computed once: what `explain` says of a pipeline, it says here."""
+    """Fused, cropped while decoding, computed once: `explain` reports the same as for a pipeline."""
     data = [_jpeg(0), _jpeg(1)]
     with lazy():
         images = eager.decoders.image(data)

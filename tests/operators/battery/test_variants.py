@@ -79,7 +79,7 @@ def test_every_compared_operator_has_a_record() -> None:
 @each_compared
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 def test_recorded(name: str, folder: Path) -> None:
-    """What DALI accepts is accepted, with equal results; what it refuses gives a result or an error of ours."""
+    """What DALI accepts gives equal results; what it rejects gives a result or an error of dalify."""
     problems = []
     for variant in variants_of(name, everything=EVERYTHING):
         entry = recording(name).entries.get(variant.key)

@@ -401,7 +401,7 @@ def test_damaged_masks(data: Path, mask: Any):
     (data / "annotations.json").write_text(json.dumps(damaged))
     with pytest.raises(ReaderError):
         read(dalify, data, polygon_masks=True)
-    read(dalify, data)  # without masks nobody looks at them
+    read(dalify, data)  # without masks they are not read
 
 
 @pytest.mark.parametrize(

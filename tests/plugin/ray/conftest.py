@@ -22,7 +22,7 @@ _RAYS_WARNINGS = (
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let warnings of Ray be."""
+    """Ignore warnings of Ray."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             for rule in _RAYS_WARNINGS:
