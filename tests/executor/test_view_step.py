@@ -48,13 +48,13 @@ def pipeline_of(view: Callable[[Any], Any]) -> Pipeline:
 @pytest.mark.parametrize("name", [*VIEWS, *OTHERS])
 def test_results_are_those_of_numpy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    called = KernelStep._called
+    called = KernelStep._call_kernel
 
     def spy(step: KernelStep, *arguments: Any) -> Any:
         calls.append(step.node.operator.name)
         return called(step, *arguments)
 
-    monkeypatch.setattr(KernelStep, "_called", spy)
+    monkeypatch.setattr(KernelStep, "_call_kernel", spy)
     view, expected = {**VIEWS, **OTHERS}[name]
     with pipeline_of(view) as pipe:
         for _ in range(3):  # the first batch is divided into chunks of one sample
