@@ -16,12 +16,12 @@ from unittest import mock
 
 from benchmarks.common import Contender, Options, RunBatch, compare, library, missing_package
 from dalify.codecs import audio
-from tutorials.sounds import make_sounds
+from tutorials.recordings import make_recordings
 
 __all__ = ["main"]
 
 BATCH_SIZE = 32
-# Of soundfile; those of which DALI decodes nothing have no row of it.
+# Of soundfile. Formats that DALI does not decode have no row for DALI.
 KINDS = {"flac": "PCM_16", "ogg": "VORBIS", "mp3": "MPEG_LAYER_III", "aiff": "PCM_16", "wav": "PCM_24"}
 NOT_IN_DALI = ("mp3",)
 _TASKS = Path("/proc/self/task")
@@ -96,7 +96,7 @@ def main(options: Options) -> None:
         print("audio_decoding: the package soundfile is not installed")
         return
     count = 2 if options.is_smoke else 16
-    waves = make_sounds(Path(f"out/speech_{count}"), sounds_per_word=count, seconds=2.5)
+    waves = make_recordings(Path(f"out/speech_{count}"), recordings_per_word=count, seconds=2.5)
     for kind in KINDS:
         folder = _encoded(waves, Path(f"out/speech_{count}_as_{kind}"), kind)
         for num_threads in (1, 2):

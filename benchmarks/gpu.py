@@ -1,7 +1,7 @@
 """Measure an accelerator: pipelines compared with torchvision, cost during training, bandwidth of kernels, and copies.
 
-What has targets is measured first. A measurement that fails does not end the others, and what has been measured is
-printed with the targets and saved also if the benchmark is interrupted.
+Figures with targets are measured first. If a measurement fails, the others run. If the benchmark is interrupted, it
+prints and saves the figures measured so far.
 
 Without an accelerator everything runs emulated on the CPU. Then the figures show only that it works.
 """
@@ -204,7 +204,7 @@ PIPELINES = {"ResNet-50 training": _training, "ResNet-50 validation": _validatio
 
 _TRAINING = next(iter(PIPELINES))
 
-# What decodes, by the device of the decoder.
+# The decoding library, by the device of the decoder.
 DECODERS = {"cpu": "host", "mixed": "mixed"}
 
 
@@ -335,7 +335,7 @@ def _shares(title: str, workload: _Workload, options: Options, device: str) -> d
     """Print the time that the device spends on copies and on kernels, as fractions of the time of the batches.
 
     torch's profiler measures it. In emulation it counts calls of torch's copy function in the calling thread, so the
-    figures mean nothing.
+    figures have no meaning.
     """
     activities = [ProfilerActivity.CPU] if device == "cpu" else [ProfilerActivity.CUDA]
     batch_count = 2 if options.is_smoke else 30
@@ -387,7 +387,7 @@ def _during_training(title: str, workload: _Workload, options: Options, device: 
     for decoder, where in DECODERS.items():
         pipeline = workload.define(library("dalify"), decoder=decoder)
         pipeline.build()
-        # In turns, because the device changes its clock.
+        # Alternately, because the clock of the device changes.
         rounds = [
             (seconds_per_step(lambda: None), seconds_per_step(pipeline.run))
             for _ in range(1 if options.is_smoke else 3)
@@ -445,7 +445,7 @@ def _figure(figures: dict[str, Any], place: tuple[str, ...]) -> float | None:
 
 
 def print_targets(figures: dict[str, Any]) -> None:
-    """Print the targets compared with the measured values.
+    """Print the targets and the measured values.
 
     Args:
         figures: what `main` saves as JSON.

@@ -1,4 +1,4 @@
-"""Are the kernels that libraries also have faster than these libraries, on one thread?
+"""Compare kernels with those of other libraries, on one thread.
 
 Compare spectrograms with SciPy and torch, CLAHE with OpenCV, and resizing with Pillow. All compute the same result
 from the same arrays.
@@ -114,7 +114,7 @@ def _resizing(options: Options) -> None:
     image = Image.fromarray(pixels)
     top, left = (RESIZED[0] - CROPPED[0]) // 2, (RESIZED[1] - CROPPED[1]) // 2
     box = (left, top, left + CROPPED[1], top + CROPPED[0])
-    # What a loader borrows: the same memory again and again.
+    # A loader reuses memory, so every call gets the same array.
     memory: dict[tuple[str, tuple[int, ...]], np.ndarray] = {}
 
     def borrow(purpose: str, shape: tuple[int, ...]) -> np.ndarray:

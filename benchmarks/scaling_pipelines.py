@@ -22,7 +22,7 @@ from benchmarks.speech import BATCH_SIZE as SPEECH_BATCH
 from benchmarks.speech import as_flac, log_mel
 from benchmarks.torch_loader import PhotoDataset, run_data_loader, training_transform, validation_transform
 from tests.helpers.torchvision_import import import_torchvision
-from tutorials.sounds import make_sounds
+from tutorials.recordings import make_recordings
 
 __all__ = ["BoxDataset", "Workload", "coco_files", "make_workload", "ssd", "workload_names"]
 
@@ -276,7 +276,7 @@ def _speech_folder(options: Options) -> Path:
     if options.data is not None and (options.data.parent / "audio/flac").exists():
         return options.data.parent / "audio"
     count = 2 if options.is_smoke else 16
-    waves = make_sounds(Path(f"out/speech_{count}"), sounds_per_word=count, seconds=2.5)
+    waves = make_recordings(Path(f"out/speech_{count}"), recordings_per_word=count, seconds=2.5)
     return waves if missing_package(["soundfile"]) else as_flac(waves, Path(f"out/speech_{count}_flac"))
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.common import Options, compare, missing_package, pipelines
-from tutorials.sounds import SAMPLE_RATE, make_sounds
+from tutorials.recordings import SAMPLE_RATE, make_recordings
 
 __all__ = ["as_flac", "log_mel", "main"]
 
@@ -48,7 +48,7 @@ def as_flac(waves: Path, folder: Path) -> Path:
 def main(options: Options) -> None:
     """Time WAV files, then FLAC files if their package is installed, on one thread."""
     count = 2 if options.is_smoke else 16
-    waves = make_sounds(Path(f"out/speech_{count}"), sounds_per_word=count, seconds=2.5)
+    waves = make_recordings(Path(f"out/speech_{count}"), recordings_per_word=count, seconds=2.5)
     folders = {"WAV": waves}
     if not missing_package(["soundfile"]):
         folders["FLAC"] = as_flac(waves, Path(f"out/speech_{count}_flac"))

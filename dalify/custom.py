@@ -106,7 +106,7 @@ def _add(rule: Callable[..., Any], name: str | None, replace: bool, **options: A
 def _check_members(operator: Operator) -> None:
     """Reject the name of a function or submodule of ``fn``, ``ops`` or ``eager`` that is not an operator."""
     if catalog.resolve(operator.name) in catalog.names():
-        return  # the catalog refuses it; namespaces hold the operators that were used
+        return  # the catalog rejects it; namespaces contain the operators that were used
     *path, own = operator.name.split(".")
     for root in _MODULES:
         spelled = own.replace("_", "") if root == ops.__name__ else own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -57,6 +57,24 @@ def photo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def numbered_files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Thirteen files of one byte, their number."""
+    folder = tmp_path_factory.mktemp("numbered")
+    for number in range(13):
+        Path(folder, f"{number:02}.dat").write_bytes(bytes([number]))
+    return [str(path) for path in sorted(folder.iterdir())]
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Without the garbage collector, only the last reference frees an object."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.fixture(scope="session")
 def photo_list(photo_folder: Path) -> list[tuple[Path, int]]:
     """The files of `photo_folder` with their labels, in a reader's order."""
     classes = sorted(path.name for path in photo_folder.iterdir())
@@ -65,7 +83,7 @@ def photo_list(photo_folder: Path) -> list[tuple[Path, int]]:
 
 @pytest.fixture(scope="session")
 def sample_data() -> Path:
-    """Folder of real media in many formats, which this repository does not hold."""
+    """Folder of real media in many formats, which is not part of this repository."""
     folder = Path(os.environ.get("DALIFY_SAMPLE_DATA", PROJECT.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip(f"no sample data at {folder}; see CONTRIBUTING.md")

@@ -66,7 +66,7 @@ def always(x):
 
 
 def computed(package, function, *operands, **constants):
-    """What `package.math` makes of one-sample batches; the error's class for what is refused."""
+    """Return the result of `package.math` for batches of one sample; None if it raises an error."""
     library = importlib.import_module(package)
     own_fn, own_math = (importlib.import_module(f"{package}.{name}") for name in ("fn", "math"))
 
@@ -90,7 +90,7 @@ def values_of(dtype):
 
 
 def assert_alike(ours, theirs):
-    """Raise unless both were refused, or type and values agree."""
+    """Raise unless both raised errors, or type and values are equal."""
     assert (ours is None) == (theirs is None)
     if ours is not None:
         assert ours.dtype == theirs.dtype

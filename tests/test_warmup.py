@@ -1,4 +1,4 @@
-"""Kernels compiled ahead of time: what it says, and that the first batch then compiles nothing."""
+"""Kernels compiled ahead of time: the output, and that the first batch then compiles nothing."""
 
 from __future__ import annotations
 

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from PIL import Image
 
+from contact_sheets import contact_sheet
 from dalify import fn, pipeline_def, types
 from dalify.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
 from photos import PHOTOGRAPHS, make_photos
-from pictures import contact_sheet
 
 OUT = Path("out/tutorials")
 FOLDER = make_photos(OUT / "photos", images_per_class=12, longest_side=400)

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from contact_sheets import contact_sheet
 from dalify import fn, pipeline_def, types
 from dalify.pipeline import Pipeline
 from dalify.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
 from photos import PHOTOGRAPHS, make_photos
-from pictures import contact_sheet
 
 OUT = Path("out/tutorials")
 FOLDER = make_photos(OUT / "photos", images_per_class=12, longest_side=400)

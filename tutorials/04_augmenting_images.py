@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
+from contact_sheets import contact_sheet
 from dalify import fn, pipeline_def, types
 from dalify.auto_aug import augmentations as a
 from dalify.auto_aug import auto_augment, trivial_augment
 from dalify.auto_aug.core import Policy, augmentation
 from photos import make_photos
-from pictures import contact_sheet
 
 OUT = Path("out/tutorials")
 FOLDER = make_photos(OUT / "photos", images_per_class=12, longest_side=400)

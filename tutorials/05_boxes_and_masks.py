@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
+from contact_sheets import contact_sheet
 from dalify import fn, pipeline_def, types
 from photos import make_photos
-from pictures import contact_sheet
 
 OUT = Path("out/tutorials")
 FOLDER = make_photos(OUT / "photos", images_per_class=12, longest_side=400)

@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from contact_sheets import contact_sheet
 from dalify import fn, pipeline_def
 from dalify.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
-from pictures import contact_sheet
-from sounds import SAMPLE_RATE, WORDS, make_sounds
+from recordings import SAMPLE_RATE, WORDS, make_recordings
 
 OUT = Path("out/tutorials")
-FOLDER = make_sounds(OUT / "speech", sounds_per_word=12)
+FOLDER = make_recordings(OUT / "speech", recordings_per_word=12)
 BATCH_SIZE = 8
 BANDS = 64
 

@@ -128,8 +128,8 @@ print(dalify.plugin.pytorch.DataLoader(softened, batch_size=8).explain())
 """## 4. A custom data set
 
 A data set of a custom class opens its files with its own code. Then torch's loader runs unchanged, and the log states
-the reason and suggests a change. Here the suggestion is `lower`: it converts the `Compose` to a faster function of one image
-with the same result, which you can call anywhere.
+the reason and suggests a change. Here the suggestion is `lower`: it converts the `Compose` to a faster function of one
+image with the same result, which you can call anywhere.
 """
 
 

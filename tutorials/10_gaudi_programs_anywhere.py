@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from PIL import Image, ImageDraw
 
+from contact_sheets import contact_sheet
 from dalify.mediapipe import fn
 from dalify.mediapipe.habana_dataloader import HabanaDataLoader
 from dalify.mediapipe.media_types import dtype, ftype, imgtype, randomCropType, readerOutType
@@ -32,7 +33,6 @@ from dalify.mediapipe.plugins.iterator_pytorch import (
     HPUSsdPytorchIterator,
 )
 from photos import make_photos
-from pictures import contact_sheet
 from vision import datasets, transforms  # in your script: from torchvision import datasets, transforms
 
 OUT = Path("out/tutorials")

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 import dalify
+from contact_sheets import contact_sheet
 from dalify import eager, fn, pipeline_def, types
 from dalify.base.errors import DalifyError
 from photos import PHOTOGRAPHS, make_photos
-from pictures import contact_sheet
 
 OUT = Path("out/tutorials")
 FOLDER = make_photos(OUT / "photos", images_per_class=12, longest_side=400)

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
+from contact_sheets import contact_sheet
 from dalify import eager, fn, pipeline_def, types
 from dalify.base.errors import DalifyError
 from dalify.custom import PerSample, Spec, operator
 from photos import make_photos
-from pictures import contact_sheet
 
 OUT = Path("out/tutorials")
 FOLDER = make_photos(OUT / "photos", images_per_class=12, longest_side=400)
@@ -172,8 +172,8 @@ for attempt in attempts:
         print(f"{type(error).__name__}: {error}\n")
 
 # %% [markdown]
-"""[docs/custom_operators.md](../docs/custom_operators.md) describes the other features: shapes that depend on arguments or
-values, random numbers, several outputs, worker processes, serialization.
+"""[docs/custom_operators.md](../docs/custom_operators.md) describes the other features: shapes that depend on
+arguments or values, random numbers, several outputs, worker processes, serialization.
 
 Back to the list: [README](../README.md).
 """

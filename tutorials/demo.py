@@ -19,10 +19,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from torch import nn
 
+from contact_sheets import contact_sheet
 from dalify import fn, pipeline_def, types
 from dalify.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
 from photos import PHOTOGRAPHS, make_photos
-from pictures import contact_sheet
 
 SIZE = 128
 BATCH_SIZE = 32

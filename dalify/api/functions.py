@@ -55,15 +55,10 @@ def to_user_outputs(operator: Operator, results: list[Any], arguments: Mapping[s
     """
     if operator.arrange_function is not None:
         return operator.arrange_function(results, arguments)
-    if len(results) == 1 and arguments.get("num_outputs") is not None and _is_counted(operator):
+    count = operator.parameters.get("num_outputs")
+    if len(results) == 1 and count is not None and count.default is None and arguments.get("num_outputs") is not None:
         return results  # a specified number of outputs is always a list, even of one
     return results[0] if len(results) == 1 else (results or None)
-
-
-def _is_counted(operator: Operator) -> bool:
-    """Return whether the operator has a number of outputs that is not one by default."""
-    count = operator.parameters.get("num_outputs")
-    return count is not None and count.default is None
 
 
 def _is_node_list(value: Any) -> bool:
@@ -88,13 +83,11 @@ def make_function(
     function.__name__ = function.__qualname__ = public_name.rpartition(".")[2]
     function.__module__ = f"dalify.{public_name.rpartition('.')[0]}"
     function.__doc__ = operator.doc
-    function.__signature__ = _signature(operator)  # pyright: ignore[reportFunctionMemberAccess]
+    parameters = [*input_parameters(operator), *keyword_parameters(operator)]
+    signature = inspect.Signature(sorted(parameters, key=lambda item: item.kind))
+    function.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
     function.operator = operator  # pyright: ignore[reportFunctionMemberAccess]
     return function
-
-
-def _signature(operator: Operator) -> inspect.Signature:
-    return inspect.Signature(_in_order([*input_parameters(operator), *keyword_parameters(operator)]))
 
 
 def input_parameters(operator: Operator) -> list[inspect.Parameter]:
@@ -126,7 +119,3 @@ def keyword_parameters(operator: Operator) -> list[inspect.Parameter]:
         kinds(name, kinds.KEYWORD_ONLY, default=value) for name, value in common.items() if name not in names
     ]
     return parameters
-
-
-def _in_order(parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
-    return sorted(parameters, key=lambda item: item.kind)

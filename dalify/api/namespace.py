@@ -57,7 +57,7 @@ class Namespace(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         if f"{self._prefix}{name}" in catalog.namespaces():  # of an operator that was added later
-            return _opened(self, name)
+            return _add_namespace(self, name)
         old = self._find(name)
         modern = catalog.resolve(old)
         if modern not in catalog.names():
@@ -99,7 +99,7 @@ class Namespace(ModuleType):
                 del self.__dict__[name]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel by name, as modules do: functions that are pickled by value name ``fn`` among their globals."""
+        """Pickle by name, like modules: functions that are pickled by value have ``fn`` among their globals."""
         return importlib.import_module, (self.__name__,)
 
     def __dir__(self) -> list[str]:
@@ -114,7 +114,7 @@ class Namespace(ModuleType):
         return sorted(spelled | own | {name for name in inner if not name.startswith("_")})
 
 
-def _opened(parent: Namespace, name: str) -> Namespace:
+def _add_namespace(parent: Namespace, name: str) -> Namespace:
     """Create a namespace inside another one and register it in ``sys.modules``."""
     space = Namespace(
         f"{parent.__name__}.{name}", f"{parent._public}.{name}", f"{parent._prefix}{name}.", parent._make, parent._spell
@@ -162,5 +162,5 @@ def install(root: str, public: str, make: Callable[[Operator, str], Any], spell:
     for name in sorted(catalog.namespaces()):
         parent_name, _, own = name.rpartition(".")
         parent = sys.modules[f"{root}.{parent_name}"] if parent_name else top
-        _opened(typing.cast("Namespace", parent), own)
+        _add_namespace(typing.cast("Namespace", parent), own)
     return top

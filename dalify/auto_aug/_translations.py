@@ -1,4 +1,4 @@
-"""Arguments that all schemes share: translations in pixels or relative to the image, and excluded augmentations."""
+"""What schemes share: ranges of the papers, translations in pixels or fractions, and excluded augmentations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.base.source_line import SourceLine
 from dalify.graph import DataNode
 
-__all__ = ["geometric_arguments", "remaining", "translations"]
+__all__ = ["geometric_arguments", "paper_augmentations", "remaining", "translations"]
 
 _NUMBERS = (int, float, np.integer, np.floating)
 
@@ -51,6 +51,24 @@ def translations(
         a.translate_x_no_shape.augmentation(mag_range=(0, width)),
         a.translate_y_no_shape.augmentation(mag_range=(0, height)),
     )
+
+
+def paper_augmentations() -> list[Augmentation]:
+    """Return the augmentations of AutoAugment and RandAugment with the ranges of the papers, without translations."""
+    straight: dict[str, Any] = {"mag_range": (0.1, 1.9), "randomly_negate": False, "mag_to_param": None}
+    return [
+        a.shear_x.augmentation(mag_range=(0, 0.3)),
+        a.shear_y.augmentation(mag_range=(0, 0.3)),
+        a.rotate.augmentation(mag_range=(0, 30)),
+        a.brightness.augmentation(**straight),
+        a.contrast.augmentation(**straight),
+        a.color.augmentation(**straight),
+        a.sharpness.augmentation(**{**straight, "mag_to_param": a.sharpness_kernel_shifted}),
+        a.posterize.augmentation(mag_range=(0, 4)),
+        a.solarize.augmentation(mag_range=(0, 256)),
+        a.equalize,
+        a.auto_contrast,
+    ]
 
 
 def _limits(given: Any, default: float, name: str) -> tuple[float, float]:

@@ -13,7 +13,7 @@ import numpy as np
 from dalify import types
 from dalify.auto_aug import _tables
 from dalify.auto_aug import augmentations as a
-from dalify.auto_aug._translations import geometric_arguments, translations
+from dalify.auto_aug._translations import geometric_arguments, paper_augmentations, translations
 from dalify.auto_aug.core._augmentation import Augmentation
 from dalify.auto_aug.core._bins import derived_seed, random_index, signed_bin
 from dalify.auto_aug.core._select import check_keywords, select
@@ -180,25 +180,10 @@ def _step_plan(policy: Policy, step: int) -> tuple[list[Augmentation], tuple[np.
     )
 
 
-def _policy(name: str, table: str, translations_by_name: dict[str, Augmentation]) -> Policy:
+def _policy(name: str, table: str, *along_axes: Augmentation) -> Policy:
     """Return the policy of a table, with the ranges of the paper and the given translations."""
-    straight: dict[str, Any] = {"mag_range": (0.1, 1.9), "randomly_negate": False, "mag_to_param": None}
-    items = {
-        "shear_x": a.shear_x.augmentation(mag_range=(0, 0.3)),
-        "shear_y": a.shear_y.augmentation(mag_range=(0, 0.3)),
-        "rotate": a.rotate.augmentation(mag_range=(0, 30)),
-        "brightness": a.brightness.augmentation(**straight),
-        "contrast": a.contrast.augmentation(**straight),
-        "color": a.color.augmentation(**straight),
-        "sharpness": a.sharpness.augmentation(**{**straight, "mag_to_param": a.sharpness_kernel_shifted}),
-        "posterize": a.posterize.augmentation(mag_range=(0, 4)),
-        "solarize": a.solarize.augmentation(mag_range=(0, 256)),
-        "solarize_add": a.solarize_add.augmentation(mag_range=(0, 110)),
-        "invert": a.invert,
-        "equalize": a.equalize,
-        "auto_contrast": a.auto_contrast,
-        **translations_by_name,
-    }
+    others = (a.solarize_add.augmentation(mag_range=(0, 110)), a.invert, *along_axes)
+    items = {item.name: item for item in (*paper_augmentations(), *others)}
     return Policy(
         name, _BINS, [[(items[item], chance, level) for item, chance, level in row] for row in _tables.rows(table)]
     )
@@ -207,8 +192,7 @@ def _policy(name: str, table: str, translations_by_name: dict[str, Augmentation]
 def _translated_policy(
     name: str, table: str, use_shape: bool, max_translate_abs: Any, max_translate_rel: Any
 ) -> Policy:
-    along_x, along_y = translations(use_shape, max_translate_abs, max_translate_rel, 250, 1.0)
-    return _policy(name, table, {"translate_x": along_x, "translate_y": along_y})
+    return _policy(name, table, *translations(use_shape, max_translate_abs, max_translate_rel, 250, 1.0))
 
 
 def get_image_net_policy(
@@ -231,7 +215,7 @@ def get_image_net_policy(
 
 def get_reduced_image_net_policy() -> Policy:
     """Return the policy found on reduced ImageNet, which has no translations."""
-    return _policy("ReducedImageNetPolicy", _tables.REDUCED_IMAGE_NET, {})
+    return _policy("ReducedImageNetPolicy", _tables.REDUCED_IMAGE_NET)
 
 
 def get_svhn_policy(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dalify.auto_aug import augmentations as a
-from dalify.auto_aug._translations import geometric_arguments, remaining, translations
+from dalify.auto_aug._translations import geometric_arguments, paper_augmentations, remaining, translations
 from dalify.auto_aug.core._augmentation import Augmentation
 from dalify.auto_aug.core._bins import check_bin, check_bin_count, derived_seed, random_index, signed_bin
 from dalify.auto_aug.core._select import check_augmentations, check_keywords, select
@@ -180,19 +180,8 @@ def get_rand_augment_non_monotonic_suite(
 
     Arguments and errors are those of `get_rand_augment_suite`.
     """
-    straight: dict[str, Any] = {"mag_range": (0.1, 1.9), "randomly_negate": False, "mag_to_param": None}
     return [
         *translations(use_shape, max_translate_abs, max_translate_rel, _MAX_TRANSLATE_ABS, _MAX_TRANSLATE_REL),
-        a.shear_x.augmentation(mag_range=(0, 0.3)),
-        a.shear_y.augmentation(mag_range=(0, 0.3)),
-        a.rotate.augmentation(mag_range=(0, 30)),
-        a.brightness.augmentation(**straight),
-        a.contrast.augmentation(**straight),
-        a.color.augmentation(**straight),
-        a.sharpness.augmentation(**{**straight, "mag_to_param": a.sharpness_kernel_shifted}),
-        a.posterize.augmentation(mag_range=(0, 4)),
-        a.solarize.augmentation(mag_range=(0, 256)),
-        a.equalize,
-        a.auto_contrast,
+        *paper_augmentations(),
         a.identity,
     ]

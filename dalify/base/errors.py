@@ -172,7 +172,7 @@ class WrongObjectError(ArgumentTypeError, AttributeError):
 
 
 class NodeAsNameError(ArgumentTypeError, KeyError):
-    """A graph value as the name of a node. DALI takes it for an argument that the operator does not have."""
+    """A graph value as the name of a node. DALI interprets it as an unknown argument of the operator."""
 
 
 class NoOutputsError(ArgumentValueError, NotImplementedError):
@@ -188,11 +188,11 @@ class OutputMapError(IteratorArgumentError, IndexError, KeyError):
 
 
 class NotAPipelineError(ArgumentTypeError, AssertionError, AttributeError, IndexError):
-    """An iterator without pipelines, or of something else."""
+    """An iterator without pipelines, or of objects that are not pipelines."""
 
 
 class UnsupportedModeError(ArgumentValueError, NotImplementedError):
-    """A mode that other libraries have and dalify has not."""
+    """A mode of another library that dalify does not support."""
 
 
 class ConditionError(DalifyError, TypeError, RuntimeError, ValueError):

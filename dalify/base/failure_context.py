@@ -1,4 +1,4 @@
-"""What is known of an exception while it is on its way through the executor, whatever its class."""
+"""The location of an exception of any class, collected while the executor handles it."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ else:  # each operating system has one of them
     fcntl = LazyModule("fcntl", "locks between processes")
     msvcrt = LazyModule("msvcrt", "locks between processes")
 
-__all__ = ["LOCK_FLAGS", "held", "try_lock"]
+__all__ = ["LOCK_FLAGS", "locked", "try_lock"]
 
 LOCK_FLAGS = os.O_RDWR | os.O_CREAT | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_BINARY", "O_NOFOLLOW"))
 _PAUSE_S = 0.001
@@ -31,8 +31,8 @@ def try_lock(descriptor: int) -> bool:
     """Lock an open file without waiting; return whether it succeeded. Closing the file releases the lock.
 
     Args:
-        descriptor: descriptor of a file that is open for writing. Each open call is a separate holder, also within one
-            process.
+        descriptor: descriptor of a file that is open for writing. Locks of separate open calls
+            exclude each other, also within one process.
     """
     try:
         if os.name == "nt":
@@ -46,15 +46,15 @@ def try_lock(descriptor: int) -> bool:
 
 
 @contextmanager
-def held(path: Path, timeout_s: float) -> Generator[int | None]:
-    """Hold the lock of a file inside a ``with`` block.
+def locked(path: Path, timeout_s: float) -> Generator[int | None]:
+    """Lock a file inside a ``with`` block.
 
     Args:
         path: path of the file; created if it does not exist.
         timeout_s: maximum time to wait, in seconds.
 
     Yields:
-        the descriptor; None if another holder did not release the lock in time.
+        the descriptor; None if the lock was not released within the time.
 
     Raises:
         OSError: the file cannot be opened.
@@ -62,8 +62,8 @@ def held(path: Path, timeout_s: float) -> Generator[int | None]:
     descriptor = os.open(path, LOCK_FLAGS, 0o600)
     try:
         deadline = time.monotonic() + timeout_s
-        while not (is_held := try_lock(descriptor)) and time.monotonic() < deadline:
+        while not (is_locked := try_lock(descriptor)) and time.monotonic() < deadline:
             time.sleep(_PAUSE_S)
-        yield descriptor if is_held else None
+        yield descriptor if is_locked else None
     finally:
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""What a forked process must know: which threads, locks and files belong to the process that it was forked from."""
+"""Functions that are called at a fork, and the process that owns threads, locks and files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Owner", "at_fork"]
 class Owner:
     """The process that created an object with threads, processes or open files.
 
-    A fork copies the object, but not what it owns: threads stay behind, and files and processes are shared.
+    A fork copies the object, but not its threads. Files and processes are shared with the parent.
     """
 
     __slots__ = ("_process_id",)

@@ -76,7 +76,7 @@ class deferred_interrupts(_Watch):  # noqa: N801 -- a context manager, used like
 
 
 class kept_interrupts(_Watch):  # noqa: N801
-    """Context manager: a KeyboardInterrupt in its block is raised at its end, even if a library swallows it.
+    """Context manager: a KeyboardInterrupt in its block is raised at its end, even if a library suppresses it.
 
     Python ignores exceptions in callbacks of compiled code, and modules that are interrupted while they are imported
     raise ImportError. The block must not call user code, which may handle the interrupt.
@@ -103,7 +103,7 @@ class kept_interrupts(_Watch):  # noqa: N801
             _signal.signal(signal.SIGINT, self._note)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        """Raise an interrupt that was swallowed."""
+        """Raise an interrupt that was suppressed."""
         self._end()
         raised, self._raised = self._raised, None
         if raised is not None and raised is not error:

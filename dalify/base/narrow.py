@@ -1,6 +1,6 @@
-"""Checks of the type of untyped values that tell type checkers the types of the elements, too.
+"""Type guards for untyped values, from which type checkers also infer the types of the elements.
 
-After ``isinstance(value, list)`` a type checker knows a list, but not of what.
+After ``isinstance(value, list)`` a type checker does not know the type of the elements.
 """
 
 from __future__ import annotations

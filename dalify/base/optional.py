@@ -33,7 +33,7 @@ class LazyModule(ModuleType):
         self.__dict__["_install"] = install or name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel without the package: a function that is pickled by value takes the globals that it names along."""
+        """Pickle the proxy, not the package: a function that is pickled by value includes the globals that it uses."""
         return LazyModule, (self.__name__, self._purpose, self._install)
 
     def __getattr__(self, attribute: str) -> Any:

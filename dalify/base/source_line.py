@@ -18,7 +18,7 @@ _written: ContextVar[SourceLine | None] = ContextVar("_written", default=None)
 
 
 def is_own(filename: str) -> bool:
-    """Tell whether a file is dalify's."""
+    """Return whether a file belongs to dalify."""
     own = _OWN_FILES.get(filename)
     if own is None:
         own = _OWN_FILES[filename] = filename.startswith((_PACKAGE_ROOT, "<frozen"))

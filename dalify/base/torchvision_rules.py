@@ -1,7 +1,6 @@
-"""What torchvision's transforms mean by their arguments: filters, sizes, margins, and how extents are rounded.
+"""Interpretation of the arguments of torchvision's transforms: filters, sizes, padding, and rounding of extents.
 
-Alone because this is the one place that knows: the drop-in loader and ``lower`` (`plugin/pytorch/dropin`) and
-``dalify.experimental.torchvision`` read the same rules.
+The drop-in loader, ``lower`` (`plugin/pytorch/dropin`) and ``dalify.experimental.torchvision`` use these functions.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def filter_name(interpolation: Any) -> str:
             number.
 
     Raises:
-        ArgumentValueError: there is no such filter.
+        ArgumentValueError: unknown filter.
     """
     if isinstance(interpolation, int) and not hasattr(interpolation, "name"):
         name = _PILLOW_NUMBERS.get(interpolation)
@@ -39,28 +38,33 @@ def filter_name(interpolation: Any) -> str:
     if name not in FILTERS:
         raise ArgumentValueError(
             f"interpolation {interpolation!r} is unknown.",
-            hint="Write a member of InterpolationMode, or Pillow's number from 0 to 5.",
+            hint="Pass a member of InterpolationMode, or Pillow's number from 0 to 5.",
         )
     return str(name)
 
 
 def integers(values: Any, *counts: int, name: str = "size") -> tuple[int, ...]:
-    """Return an integer or a sequence of so many integers as a tuple.
+    """Return an integer or a sequence of integers as a tuple.
+
+    Args:
+        values: the integer or sequence.
+        counts: supported lengths.
+        name: name of the argument, for errors.
 
     Raises:
-        ArgumentTypeError: it is neither.
-        ArgumentValueError: another number of values, or values that are no integers.
+        ArgumentTypeError: neither an integer nor a sequence.
+        ArgumentValueError: another number of values, or values that are not integers.
     """
     if not isinstance(values, int | Sequence) or isinstance(values, str):
-        raise ArgumentTypeError(f"{name} is an integer or a list of integers, not {type(values).__name__}.")
+        raise ArgumentTypeError(f"{name} must be an integer or a list of integers; got {type(values).__name__}.")
     found: tuple[Any, ...] = (values,) if isinstance(values, int) else tuple(cast("Sequence[Any]", values))
     if len(found) not in counts or not all(type(value) is int for value in found):
-        raise ArgumentValueError(f"{name} has {' or '.join(map(str, counts))} integers, and {values!r} has not.")
+        raise ArgumentValueError(f"{name} must have {' or '.join(map(str, counts))} integers; got {values!r}.")
     return found
 
 
 def margins(padding: Any) -> Margins:
-    """Return the margins left, above, right and below: given are one for all, two for the axes, or four.
+    """Return the padding left, top, right and bottom, from one integer, two (horizontal, vertical) or four.
 
     Raises:
         ArgumentTypeError: neither an integer nor a list.
@@ -68,7 +72,7 @@ def margins(padding: Any) -> Margins:
     """
     found = integers(padding, 1, 2, 4, name="padding")
     if min(found) < 0:
-        raise ArgumentValueError(f"padding is not negative, and {padding!r} is.")
+        raise ArgumentValueError(f"padding must not be negative; got {padding!r}.")
     if len(found) == 1:
         return found * 4  # type: ignore[return-value]
     return (*found, *found) if len(found) == 2 else found  # type: ignore[return-value]
@@ -78,25 +82,25 @@ def padding_mode(mode: Any) -> str:
     """Return the name of a padding mode.
 
     Raises:
-        ArgumentValueError: there is no such mode.
+        ArgumentValueError: unknown mode.
     """
     if mode not in PADDING_MODES:
         raise ArgumentValueError(
-            f"padding_mode {mode!r} is unknown.", hint=f"There are {', '.join(map(repr, PADDING_MODES))}."
+            f"padding_mode {mode!r} is unknown.", hint=f"Supported values are {', '.join(map(repr, PADDING_MODES))}."
         )
     return str(mode)
 
 
 def resized(height: Any, width: Any, size: tuple[int, ...] | None, longest: int | None = None) -> tuple[Any, Any]:
-    """Return height and width behind a Resize; what is not given is rounded down.
+    """Return height and width of the result of a Resize; computed extents are rounded down.
 
-    Extents are integers, or integers of a graph, so there is no condition here, only arithmetic.
+    Extents are integers or integer graph values, so conditions are expressed as arithmetic.
 
     Args:
-        height: before.
-        width: before.
-        size: of the shorter side, or height and width; None for `longest` alone.
-        longest: what the longer side is at most.
+        height: height of the input.
+        width: width of the input.
+        size: extent of the shorter side, or height and width; None to specify only `longest`.
+        longest: maximum extent of the longer side.
     """
     if size is not None and len(size) == 2:
         return size
@@ -117,14 +121,14 @@ def resized(height: Any, width: Any, size: tuple[int, ...] | None, longest: int 
 
 
 def centered(extent: Any, wanted: int) -> Any:
-    """Return where a window in the middle begins: a half is rounded to the even number; before 0 where it is larger.
+    """Return the start of a centered window, rounded half to even; negative if the window is larger than the image.
 
     Args:
-        extent: of the image, an integer or one of a graph.
-        wanted: of the window.
+        extent: extent of the image, an integer or an integer graph value.
+        wanted: extent of the window.
     """
     is_inside = extent >= wanted
-    # Both are 0 or more, where graphs and Python round integer divisions alike.
+    # Both are at least 0, for which graphs and Python round integer divisions in the same way.
     rest, missing = (extent - wanted) * is_inside, (wanted - extent) * (1 - is_inside)
     half = rest // 2
     is_odd, is_half_odd = rest - 2 * half, half - 2 * (half // 2)

@@ -22,14 +22,14 @@ def as_runtime_error(error: Exception) -> Exception:
     an iterator, so it becomes a ``SourceError``, as in generators.
 
     Args:
-        error: what the function raised; returned unchanged if it is a RuntimeError, or if its class does not allow to
-            create another instance.
+        error: what the function raised; returned unchanged if it is a RuntimeError, or if no other
+            instance of its class can be created.
     """
     if isinstance(error, RuntimeError):
         return error
     if isinstance(error, (StopIteration, StopAsyncIteration)):
         ended = SourceError(
-            f"the function raised {type(error).__name__}.", hint="Only external sources end an epoch by it."
+            f"the function raised {type(error).__name__}.", hint="Only external sources can end an epoch with it."
         )
         ended.__dict__.update(error.__dict__)
         ended.__cause__ = error

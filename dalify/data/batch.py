@@ -7,6 +7,7 @@ of memory, or a list if users created them. All forms have the same interface. T
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ import numpy as np
 from dalify.base.narrow import is_array
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType, from_numpy, is_bfloat16
+from dalify.data.rows import Rows
 from dalify.data.spec import Spec
 
 __all__ = [
@@ -107,9 +109,10 @@ class Batch:
     Attributes:
         parts: ragged batches that together hold the samples, in order, if it was joined from them; otherwise empty.
         is_lasting: the batch owns the memory of its samples, which is not scratch memory; set by the creator.
+        rows: the samples, if they are ragged and concatenated without gaps; see `of_rows`.
     """
 
-    __slots__ = ("_samples", "dense", "device", "dtype", "is_lasting", "layout", "origins", "parts", "ragged")
+    __slots__ = ("_samples", "dense", "device", "dtype", "is_lasting", "layout", "origins", "parts", "ragged", "rows")
 
     def __init__(
         self,
@@ -129,6 +132,7 @@ class Batch:
         self.origins = origins
         self.is_lasting = False
         self.parts: tuple[Batch, ...] = ()
+        self.rows: Rows | None = None
         if dtype is None:
             if dense is not None:
                 dtype = array_dtype(dense)
@@ -137,6 +141,31 @@ class Batch:
             else:
                 dtype = DALIDataType.NO_TYPE
         self.dtype = dtype
+
+    @staticmethod
+    def of_rows(
+        rows: Rows,
+        layout: str = "",
+        origins: Sequence[str | None] | None = None,
+        dtype: DALIDataType | None = None,
+    ) -> Batch:
+        """Return samples on the CPU that differ only in their first extent, without a copy.
+
+        Args:
+            rows: the samples.
+            layout: layout of a sample, or "".
+            origins: see the class.
+            dtype: element type; None for that of the rows.
+        """
+        values: np.ndarray[Any, Any] = rows.values
+        shapes = np.empty((len(rows), values.ndim), np.int64)
+        shapes[:, 0] = rows.lengths
+        shapes[:, 1:] = values.shape[1:]
+        row_bytes = values.itemsize * math.prod(values.shape[1:])
+        ragged = values.reshape(-1).view(np.uint8), rows.starts[:-1] * row_bytes, shapes
+        batch = Batch(None, None, layout, "cpu", origins, dtype or array_dtype(values), ragged)
+        batch.rows = rows
+        return batch
 
     @property
     def samples(self) -> list[Array]:

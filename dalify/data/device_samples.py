@@ -26,7 +26,7 @@ class DeviceSamples:
         block: the buffer, a tensor with one axis. There may be unused elements between samples.
         offsets: index of the first element of each sample, int64 ``[N]``, on the host.
         shapes: shapes, int64 ``[N, ndim]``, on the host.
-        dense: the samples as one tensor ``[N, ...]`` if they are that; otherwise None.
+        dense: the samples as one tensor ``[N, ...]`` if it exists; otherwise None.
     """
 
     __slots__ = ("block", "dense", "offsets", "shapes")
@@ -62,14 +62,14 @@ class DeviceSamples:
 
     @staticmethod
     def empty(shapes: Integers, dtype: Any, device: Any) -> DeviceSamples:
-        """Return uninitialized samples of the given shapes, int64 ``[N, ndim]``, one behind the other."""
+        """Return uninitialized samples of the given shapes, int64 ``[N, ndim]``, contiguous."""
         if len(shapes) and (shapes == shapes[0]).all():
             return DeviceSamples.of_dense(torch.empty((len(shapes), *shapes[0].tolist()), dtype=dtype, device=device))
         offsets, size = _places(shapes)
         return DeviceSamples(torch.empty(size, dtype=dtype, device=device), offsets, shapes)
 
     def stacked(self) -> DeviceSamples:
-        """Return the same samples, which have one shape, as one tensor."""
+        """Return the same samples, which have equal shapes, as one tensor."""
         shape = tuple(self.shapes[0].tolist())
         steps = np.diff(self.offsets)
         if len(steps) and (steps != steps[0]).any():
@@ -95,7 +95,7 @@ class DeviceSamples:
 
     @property
     def device(self) -> Any:
-        """Where the buffer is, as in torch."""
+        """Device of the buffer, as in torch."""
         return self.block.device
 
     @property
@@ -157,7 +157,7 @@ class DeviceSamples:
         return dense.reshape(-1)
 
     def ragged(self) -> DeviceSamples:
-        """Return the same samples not as one tensor, so that kernels see their elements along one axis."""
+        """Return the same samples without ``dense``, so that kernels process the elements along one axis."""
         return self if self.dense is None else DeviceSamples(self.block, self.offsets, self.shapes)
 
     def tensors(self) -> list[Any]:

@@ -1,12 +1,15 @@
-"""Base class of the indexes of readers: sequences that create their entries on access."""
+"""The indexes of readers: sequences that create entries on access, and blocks of entries that are read together."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TypeVar, overload
+from typing import NamedTuple, TypeVar, overload
 
-__all__ = ["Entries"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Blocks", "Entries"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -35,3 +38,17 @@ class Entries(Sequence[T_co]):
 
     @abstractmethod
     def _entry(self, number: int) -> T_co: ...
+
+
+class Blocks(NamedTuple):
+    """Blocks of entries that are read together, such as row groups and chunks, in order. Samplers use them.
+
+    Attributes:
+        entries: number of entries of each block, int64 ``[B]``.
+        size_bytes: memory of each block, int64 ``[B]``.
+        max_bytes: maximum memory of blocks in use at a time.
+    """
+
+    entries: NDArray[np.int64]
+    size_bytes: NDArray[np.int64]
+    max_bytes: int

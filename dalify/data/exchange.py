@@ -11,8 +11,8 @@ import numpy as np
 from dalify.base.errors import DeviceError, ShapeError
 from dalify.base.narrow import is_array, is_list_or_tuple
 from dalify.base.optional import torch
-from dalify.data.batch import Array, tensor_of
-from dalify.data.dtypes import DALIDataType, is_bfloat16, to_numpy
+from dalify.data.batch import Array, array_dtype, array_of, tensor_of
+from dalify.data.dtypes import is_bfloat16
 
 __all__ = ["address_of", "contiguous", "copy_out", "device_tensor", "host_array", "to_host"]
 
@@ -71,10 +71,7 @@ def device_tensor(value: Any) -> Any:
 
 def to_host(tensor: Any) -> np.ndarray[Any, Any]:
     """Return a torch tensor as a NumPy array; of the same memory if it is on the CPU."""
-    tensor = tensor.detach().cpu()
-    if tensor.dtype is torch.bfloat16:  # NumPy and torch represent it differently
-        return tensor.view(torch.int16).numpy().view(to_numpy(DALIDataType.BFLOAT16))
-    return tensor.numpy()
+    return array_of(tensor.cpu(), array_dtype(tensor))
 
 
 def _device() -> str:

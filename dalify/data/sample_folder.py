@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.file_lock import LOCK_FLAGS, held, try_lock
+from dalify.base.file_lock import LOCK_FLAGS, locked, try_lock
 from dalify.data.batch import array_dtype
 from dalify.data.dtypes import DALIDataType
 from dalify.data.sample_memory import Allocate, StoredSample
@@ -152,7 +152,7 @@ class SampleFolder:
         try:
             with open(descriptor, "wb", closefd=False) as file:
                 file.writelines(parts)
-            with held(self._lock_path, _COUNTING_TIMEOUT_S) as lock:
+            with locked(self._lock_path, _COUNTING_TIMEOUT_S) as lock:
                 if lock is not None:
                     os.close(descriptor)  # not all systems can rename open files; the lock prevents counting meanwhile
                     is_open = False
@@ -164,7 +164,7 @@ class SampleFolder:
             if not is_written:
                 with suppress(OSError):
                     part.unlink()
-                    with held(self._lock_path, _COUNTING_TIMEOUT_S) as lock:
+                    with locked(self._lock_path, _COUNTING_TIMEOUT_S) as lock:
                         if lock is not None:
                             self._add(lock, -size)
             if is_open:
@@ -176,7 +176,7 @@ class SampleFolder:
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._note_use()
-        with held(self._lock_path, _LOCK_TIMEOUT_S) as lock:
+        with locked(self._lock_path, _LOCK_TIMEOUT_S) as lock:
             if lock is None:
                 return None
             total = self._total(lock)
@@ -212,7 +212,10 @@ class SampleFolder:
             names = [entry.path for entry in entries if _OWN_FOLDER.fullmatch(entry.name)]
         for name in names:
             folder = Path(name)
-            graphs.append((_time_of(folder / _USED_NAME), sum(self._sizes_in(folder)), folder))
+            used = 0.0
+            with suppress(OSError):
+                used = (folder / _USED_NAME).lstat().st_mtime
+            graphs.append((used, sum(self._sizes_in(folder)), folder))
         total = sum(taken for _, taken, _ in graphs)
         for used, taken, folder in sorted(graphs):
             if total + size <= self._most_bytes:
@@ -232,7 +235,7 @@ class SampleFolder:
             yield _size_of(path)
 
     def _drop(self, path: Path) -> None:
-        with suppress(OSError), held(self._lock_path, _LOCK_TIMEOUT_S) as lock:
+        with suppress(OSError), locked(self._lock_path, _LOCK_TIMEOUT_S) as lock:
             if lock is not None:
                 size = _size_of(path)
                 path.unlink()
@@ -283,13 +286,6 @@ def _size_of(path: Path) -> int:
         return path.lstat().st_size
     except OSError:
         return 0
-
-
-def _time_of(path: Path) -> float:
-    try:
-        return path.lstat().st_mtime
-    except OSError:
-        return 0.0
 
 
 def _is_left(path: Path) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -32,13 +32,22 @@ from dalify.data.tensor import (
 __all__ = ["TensorCPU", "TensorGPU", "TensorListCPU", "TensorListGPU", "tensor_list"]
 
 
-class _TensorList:
-    """The samples of a batch."""
+_T = TypeVar("_T", TensorCPU, TensorGPU)
+
+
+class _TensorList(Generic[_T]):
+    """The samples of a batch.
+
+    Args:
+        source: a Batch, an array with a leading sample axis, or a list of arrays or tensors.
+        layout: layout of a sample, or "".
+    """
 
     device = "cpu"
+    _tensor: type[_T]
 
-    def __init__(self, batch: Batch) -> None:
-        self._batch = batch
+    def __init__(self, source: Any, layout: str = "", **_: Any) -> None:
+        self._batch = source if isinstance(source, Batch) else _batch_of(source, layout, self.device)
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -124,6 +133,37 @@ class _TensorList:
         """
         self._batch = self._batch.map(lambda array: reinterpreted(array, new_type), dtype=new_type)
 
+    def __getitem__(self, i: int) -> _T:
+        """Return a sample."""
+        origins = self._batch.origins
+        index = self._normalize_index(i)
+        return self._tensor(self._batch.samples[index], self._batch.layout, None if origins is None else origins[index])
+
+    def __iter__(self) -> Iterator[_T]:
+        """Yield the samples."""
+        return (self[index] for index in range(len(self)))
+
+    def as_tensor(self) -> _T:
+        """Return all samples as one tensor ``[N, ...]``.
+
+        Raises:
+            ShapeError: the samples have different shapes.
+        """
+        return self._tensor(self._dense(), self._dense_layout())
+
+    def as_reshaped_tensor(self, shape: Iterable[int]) -> _T:
+        """Return the dense data with another shape.
+
+        Raises:
+            ShapeError: the samples have different shapes, or the number of elements differs.
+        """
+        dense, extents = self._dense(), tuple(shape)
+        requested, available = math.prod(extents), math.prod(dense.shape)
+        if requested != available:
+            raise ShapeError(f"the list has {available} elements; the shape {extents} requires {requested}.")
+        result = dense.reshape(extents)
+        return self._tensor(result, self._dense_layout() if result.shape == dense.shape else "")
+
     def reset(self) -> None:
         """Release the data."""
         self._batch = Batch(None, [], self._batch.layout, self._batch.device, None, self._batch.dtype)
@@ -137,7 +177,7 @@ class _TensorList:
         return format_batch(self)
 
 
-class TensorListCPU(_TensorList):
+class TensorListCPU(_TensorList[TensorCPU]):
     """Samples on the CPU.
 
     Args:
@@ -145,22 +185,11 @@ class TensorListCPU(_TensorList):
         layout: layout of a sample, or "".
     """
 
-    def __init__(self, source: Any, layout: str = "", **_: Any) -> None:
-        super().__init__(source if isinstance(source, Batch) else _batch_of(source, layout, "cpu"))
+    _tensor = TensorCPU
 
     def at(self, index: int) -> np.ndarray[Any, Any]:
         """Return a sample as a NumPy array of the same memory."""
         return self._batch.samples[self._normalize_index(index)]
-
-    def __getitem__(self, i: int) -> TensorCPU:
-        """Return a sample."""
-        origins = self._batch.origins
-        index = self._normalize_index(i)
-        return TensorCPU(self._batch.samples[index], self._batch.layout, None if origins is None else origins[index])
-
-    def __iter__(self) -> Iterator[TensorCPU]:
-        """Yield the samples."""
-        return (self[index] for index in range(len(self)))
 
     def as_array(self) -> np.ndarray[Any, Any]:
         """Return all samples as one NumPy array ``[N, ...]``.
@@ -173,24 +202,6 @@ class TensorListCPU(_TensorList):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Return ``as_array()``, converted or copied if requested."""
         return converted(self._dense(), dtype, copy)
-
-    def as_tensor(self) -> TensorCPU:
-        """Return all samples as one tensor ``[N, ...]``.
-
-        Raises:
-            ShapeError: the samples have different shapes.
-        """
-        return TensorCPU(self._dense(), self._dense_layout())
-
-    def as_reshaped_tensor(self, shape: Iterable[int]) -> TensorCPU:
-        """Return the dense data with another shape.
-
-        Raises:
-            ShapeError: the samples have different shapes, or the number of elements differs.
-        """
-        dense = self._dense()
-        result = _reshape(dense, tuple(shape))
-        return TensorCPU(result, self._dense_layout() if result.shape == dense.shape else "")
 
     def as_cpu(self) -> TensorListCPU:
         """Return self."""
@@ -222,7 +233,7 @@ class TensorListCPU(_TensorList):
         return found
 
 
-class TensorListGPU(_TensorList):
+class TensorListGPU(_TensorList[TensorGPU]):
     """Samples on the GPU.
 
     Args:
@@ -231,41 +242,11 @@ class TensorListGPU(_TensorList):
     """
 
     device = "gpu"
-
-    def __init__(self, source: Any, layout: str = "", **_: Any) -> None:
-        super().__init__(source if isinstance(source, Batch) else _batch_of(source, layout, "gpu"))
+    _tensor = TensorGPU
 
     def at(self, index: int) -> TensorGPU:
         """Return a sample."""
         return self[index]
-
-    def __getitem__(self, i: int) -> TensorGPU:
-        """Return a sample."""
-        origins = self._batch.origins
-        index = self._normalize_index(i)
-        return TensorGPU(self._batch.samples[index], self._batch.layout, None if origins is None else origins[index])
-
-    def __iter__(self) -> Iterator[TensorGPU]:
-        """Yield the samples."""
-        return (self[index] for index in range(len(self)))
-
-    def as_tensor(self) -> TensorGPU:
-        """Return all samples as one tensor ``[N, ...]``.
-
-        Raises:
-            ShapeError: the samples have different shapes.
-        """
-        return TensorGPU(self._dense(), self._dense_layout())
-
-    def as_reshaped_tensor(self, shape: Iterable[int]) -> TensorGPU:
-        """Return the dense data with another shape.
-
-        Raises:
-            ShapeError: the samples have different shapes, or the number of elements differs.
-        """
-        dense = self._dense()
-        result = _reshape(dense, tuple(shape))
-        return TensorGPU(result, self._dense_layout() if result.shape == dense.shape else "")
 
     def as_cpu(self) -> TensorListCPU:
         """Return a copy on the CPU."""
@@ -335,10 +316,3 @@ def _batch_of(source: Any, layout: str, device: str) -> Batch:
         batch = Batch(None, samples, layout, device, origins if any(origins) else None)
     check_layout(layout, len(layout) if batch.ndim is None else batch.ndim)
     return batch
-
-
-def _reshape(dense: Array, shape: tuple[int, ...]) -> Array:
-    requested, available = math.prod(shape), math.prod(dense.shape)
-    if requested != available:
-        raise ShapeError(f"the list has {available} elements; the shape {shape} requires {requested}.")
-    return dense.reshape(shape)

@@ -91,7 +91,7 @@ def agreed_samples(
     agreement: Agreement | None,
     is_blank: Callable[[int], bool],
     refuse: Callable[[MixedBatchError, int], Exception],
-    way_out: str = "",
+    conversion_hint: str = "",
 ) -> Sequence[Array]:
     """Return the samples of a chunk, with blank ones converted to the type of the others.
 
@@ -102,7 +102,7 @@ def agreed_samples(
         agreement: agreement of the batch; None if the chunk is the whole batch.
         is_blank: returns whether the sample at an index of the chunk replaces a bad one.
         refuse: creates the exception to raise from an error and the index of the sample in the chunk.
-        way_out: how to convert the element types, for messages.
+        conversion_hint: how to convert the element types, for messages.
 
     Raises:
         NotDecided: the decision depends on another chunk.
@@ -130,18 +130,19 @@ def agreed_samples(
         elif is_blank(index):
             result.append(np.zeros(kind.shape, kind.dtype))
         else:
-            raise refuse(_error(sample, kind, way_out), index)
+            raise refuse(_error(sample, kind, conversion_hint), index)
     return result
 
 
-def _error(sample: Array, kind: Kind, way_out: str) -> MixedBatchError:
+def _error(sample: Array, kind: Kind, conversion_hint: str) -> MixedBatchError:
     dtype, ndim = kind.dtype, len(kind.shape)
     if sample.dtype != dtype:
         found, others = from_numpy(sample.dtype).name, from_numpy(dtype).name
         return MixedBatchError(
             f"the sample has the element type {found}, the first sample of the batch {others} "
             f"({sample.dtype} and {dtype}).",
-            hint=f"All samples of a batch need the same element type. {way_out}on_error='skip' skips such samples.",
+            hint=f"All samples of a batch need the same element type. {conversion_hint}on_error='skip' skips such "
+            "samples.",
         )
     plural = "" if sample.ndim == 1 else "s"
     found = f"{sample.ndim} dimension{plural}, shape {tuple(sample.shape)}"

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from dalify.base.errors import ArgumentValueError, DalifyError, GraphError, PipelineStateError, ReaderError
@@ -19,13 +18,12 @@ from dalify.executor.batch_source import RemoteStages
 from dalify.executor.batch_worker import WorkerSetup
 from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine
-from dalify.executor.feeding import Feeds
-from dalify.executor.feeds import ExternalFeed, ReaderFeed
+from dalify.executor.feeds import ExternalFeed, Feeds, ReaderFeed
 from dalify.executor.meter import Meter
 from dalify.executor.packages import check_packages, check_remote_package
 from dalify.executor.plan import Plan, make_plan
 from dalify.executor.plan_split import SplitPlan, split_plan
-from dalify.executor.process_stages import ProcessOptions, ProcessStages
+from dalify.executor.process_stages import ProcessStages
 from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.recovery import Recovery
@@ -34,7 +32,6 @@ from dalify.executor.steps import described, is_foreign, located
 from dalify.graph import Graph, Node, rule_arguments
 from dalify.graph.packing import pack
 from dalify.registry import READER_PARAMETERS
-from dalify.sources.parallel import ParallelSource
 from dalify.sources.reader_processes import ReaderProcesses
 from dalify.sources.sampler import Sampler
 from dalify.sources.sampler_options import SamplerOptions
@@ -90,7 +87,7 @@ def assemble(
     graph: Graph,
     seeds: Mapping[int, tuple[int, int]],
     resources: Resources,
-    asked: Node | None = None,
+    device_node: Node | None = None,
     state: dict[str, Any] | None = None,
 ) -> Engine:
     """Create the engine that runs a graph.
@@ -99,7 +96,7 @@ def assemble(
         graph: the graph after all passes.
         seeds: seed and stream by the number of a random node or reader.
         resources: threads, processes, device.
-        asked: the node that requested the device, for the error message if there is none.
+        device_node: the node that requested the device, for the error message if there is none.
         state: state of an engine of the same graph, to continue from.
 
     Raises:
@@ -109,7 +106,7 @@ def assemble(
     nodes = graph.nodes()
     check_packages(nodes)
     device_nodes = [node for node in nodes if node.output_device == "gpu"]
-    torch_device = find_device(resources.device_id, asked or device_nodes[0]) if device_nodes else None
+    torch_device = find_device(resources.device_id, device_node or device_nodes[0]) if device_nodes else None
     indices = {node: _index(node) for node in nodes if node.operator.is_reader}
     samplers = {node: _sampler(node, index, seeds[node.number][0]) for node, index in indices.items()}
     random_nodes = {node: seeds[node.number] for node in nodes if node.operator.is_random}
@@ -129,8 +126,7 @@ def assemble(
             resources.num_workers, resources.start_method, resources.callback_pickler, resources.callback_timeout_s
         )
     externals = [
-        ExternalFeed(node, slots, resources.batch_size, pool, torch_device, partial(_parallel_source, workers))
-        for node, slots in plan.externals
+        ExternalFeed(node, slots, resources.batch_size, pool, torch_device, workers) for node, slots in plan.externals
     ]
     count = resources.processes if resources.service is None else resources.service.count
     has_processes = count or workers is not None or any(map(_process_count, indices.values()))
@@ -214,14 +210,7 @@ def _threads_per_worker(resources: Resources) -> int:
 def _remote_stages(parts: RemoteParts, resources: Resources) -> RemoteStages:
     if resources.service is not None:
         return resources.service.stages(parts)
-    options = ProcessOptions(
-        count=resources.processes,
-        in_progress=resources.in_progress,
-        start_method=resources.start_method,
-        callback_pickler=resources.callback_pickler,
-        timeout_s=resources.callback_timeout_s,
-    )
-    return ProcessStages(parts, options)
+    return ProcessStages(parts, resources.processes, resources.in_progress, resources.start_method)
 
 
 def _check_parts(parts: SplitPlan, indices: Mapping[Node, Any]) -> None:
@@ -289,21 +278,6 @@ def _start_processes(step: ReaderStep, index: Any, resources: Resources, seed: i
         step.ahead = ReadAhead(index, read, processes)
 
 
-def _parallel_source(workers: WorkerPool | None, node: Node, batch_size: int) -> ParallelSource:
-    assert workers is not None, "dalify bug: a parallel source without workers"
-    arguments = node.arguments
-    return ParallelSource(
-        workers,
-        arguments["source"],
-        arguments.get("num_outputs"),
-        cycle=arguments.get("cycle"),
-        batch=arguments.get("batch", True),
-        batch_info=arguments.get("batch_info", False),
-        batch_size=batch_size,
-        prefetch_queue_depth=arguments.get("prefetch_queue_depth", 1),
-    )
-
-
 def node_seeds(graph: Graph, seed: int) -> dict[Node, tuple[int, int]]:
     """Return seed and stream number of every random node and reader.
 
@@ -343,8 +317,8 @@ def _index(node: Node) -> Any:
     except Exception as error:
         if is_foreign(error, node):  # raised by a library, without the name of the file
             message = f"the data cannot be opened: {_places(node)} ({described(error)})."
-            raise located(ReaderError(message), node, None, None) from error
-        raise located(error, node, None, None) from error.__cause__
+            raise located(ReaderError(message), node) from error
+        raise located(error, node) from error.__cause__
     if getattr(index, "is_remote", False):
         check_remote_package(node)
     if not len(index):

@@ -1,10 +1,9 @@
-"""Interfaces to compute batches by number in any process.
+"""The interface of processes that compute batches by number for the engine.
 
-Order and random numbers are functions of the position, so batch k is the same in any process. There are two
-interfaces. A pipeline runs a ``BatchSource``: it returns batches in the order of their numbers and has a state of a few
-integers. The engine implements it, with sources, samplers, serial functions and the device. It passes stages that may
-run anywhere to ``RemoteStages``, if there are any: they receive requested batches in any order and return them with the
-values of their stages. Worker processes implement it; another implementation must send a ``Request`` to a
+Order and random numbers are functions of the position, so batch k is the same in any process. The engine returns
+batches in the order of their numbers, with sources, samplers, serial functions and the device. It passes stages that
+may run anywhere to ``RemoteStages``, if there are any: they receive requested batches in any order and return them with
+the values of their stages. Worker processes implement it; another implementation must send a ``Request`` to a
 ``BatchWorker`` and return its ``Reply``.
 """
 
@@ -19,44 +18,7 @@ from numpy.typing import NDArray
 from dalify.data import Batch
 from dalify.executor.iteration import Iteration
 
-__all__ = ["BatchSource", "RemoteStages", "Reply", "Request", "request_of"]
-
-
-class BatchSource(Protocol):
-    """Batches in the order of their numbers."""
-
-    @property
-    def scheduled(self) -> int:
-        """Number of batches that were requested and not collected."""
-        ...
-
-    def schedule(self) -> None:
-        """Request the next batch; raises StopIteration at the end of a source."""
-        ...
-
-    def collect(self) -> tuple[Batch, ...]:
-        """Wait for the oldest requested batch, and return its outputs or raise its error."""
-        ...
-
-    def discard(self) -> None:
-        """Cancel the requested batches."""
-        ...
-
-    def state(self) -> dict[str, Any]:
-        """Return the position of the consumer as plain data."""
-        ...
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue at the state of a source of the same graph, which may be of another class."""
-        ...
-
-    def start_epoch(self, epoch: int, *, is_next: bool = True) -> None:
-        """Start an epoch at its first sample."""
-        ...
-
-    def close(self, *, wait: bool = True) -> None:
-        """End threads and processes."""
-        ...
+__all__ = ["RemoteStages", "Reply", "Request"]
 
 
 class RemoteStages(Protocol):
@@ -126,17 +88,3 @@ class Reply(NamedTuple):
     substitutes: Mapping[int, Sequence[int]]
     sizes: Mapping[int, tuple[int, int]]
     kept: Sequence[tuple[int, int, int, int]]
-
-
-def request_of(iteration: Iteration, readers: Sequence[int], inputs: Sequence[int]) -> Request:
-    """Return the data to send for a batch.
-
-    Args:
-        iteration: the batch.
-        readers: indices of the readers among the sources.
-        inputs: slots of external sources.
-    """
-    sources = iteration.before["sources"]
-    given = {slot: batch for slot in inputs if (batch := iteration.values[slot]) is not None}
-    states = [sources[place] for place in readers]
-    return Request(iteration.number, iteration.size, iteration.entries, states, given, iteration.rows)

@@ -15,8 +15,7 @@ from dalify.base.optional import is_loaded, torch
 from dalify.data import BufferPool
 from dalify.executor.batch_source import Reply, Request
 from dalify.executor.engine import Engine
-from dalify.executor.feeding import Feeds
-from dalify.executor.feeds import ReaderFeed
+from dalify.executor.feeds import Feeds, ReaderFeed
 from dalify.executor.iteration import Iteration
 from dalify.executor.meter import Meter
 from dalify.executor.plan import make_plan

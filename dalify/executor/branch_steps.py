@@ -49,7 +49,7 @@ class SplitStep:
         if len(inner) == 0 or value is None:
             value = None
         elif len(inner) != len(outer):
-            value = _taken(value, np.searchsorted(outer, inner))
+            value = _take_samples(value, np.searchsorted(outer, inner))
         frame.values[self.outputs[0]] = value
 
 
@@ -82,7 +82,7 @@ class MergeStep:
             for _, side in present[1:]:
                 check_agreement(_any_shape(first), _any_shape(side), self._variable, self._lines, self._names)
         except DalifyError as error:
-            raise located(error, self.node, None, None) from None
+            raise located(error, self.node) from None
         if numbers is None:
             numbers = ~_truth(index, self.node)  # 0 is the true branch
         frame.values[slot] = _merged(numbers, present, frame, slot)
@@ -95,7 +95,7 @@ class MergeStep:
                 f"the index that chooses one of {count} branches is {numbers[wrong[0]]}; "
                 f"it must be between 0 and {count - 1}."
             )
-            raise located(error, self.node, int(frame.positions(self.node.branch)[wrong[0]]), None)
+            raise located(error, self.node, int(frame.positions(self.node.branch)[wrong[0]]))
         return numbers
 
 
@@ -134,7 +134,7 @@ def _merged(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], fra
     return Batch(None, samples, first.layout, first.device, origins, first.dtype)
 
 
-def _taken(value: Batch, rows: np.ndarray[Any, Any]) -> Batch:
+def _take_samples(value: Batch, rows: np.ndarray[Any, Any]) -> Batch:
     """Return some samples; adjacent samples and constants are not copied."""
     first, last = int(rows[0]), int(rows[-1])
     if is_array(value.dense) and value.dense.strides[0] == 0 and value.origins is None:
@@ -169,6 +169,6 @@ def _numbers(index: Batch, node: Node) -> np.ndarray[Any, Any]:
     try:
         check_index(index.spec_of(0))
     except DalifyError as error:
-        raise located(error, node, None, None) from None
+        raise located(error, node) from None
     stacked: Any = dense if dense is not None else stack_samples(index.samples)
     return np.asarray(stacked).reshape(len(index))

@@ -90,8 +90,8 @@ def _custom(operator: CustomOperator, cache: Node) -> list[Any]:
         return [_function(function, set()) for function in operator.functions()]
     except TypeError as error:
         raise CacheError(
-            f"what is in front cannot be cached: the functions of {operator.public_name} use a {error}, which "
-            "cannot be told from others.",
+            f"the values before fn.cache cannot be cached: the functions of {operator.public_name} use a {error}, "
+            "whose value cannot be compared.",
             line=cache.line,
             operator=cache.operator.public_name,
         ) from None

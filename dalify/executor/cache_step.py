@@ -26,7 +26,7 @@ from dalify.executor.reader_step import ReaderStep
 from dalify.executor.steps import Step, run_steps, walk
 from dalify.graph import Branch, Graph, Node, rule_arguments
 
-__all__ = ["AloneStep", "CacheStep"]
+__all__ = ["CacheStep", "SerialStep"]
 
 _Place = tuple[str, str]  # key and state of a sample
 
@@ -52,7 +52,7 @@ class _RecordingAgreement(Agreement):
         self.kinds[slot] = kind, is_blank
 
 
-class AloneStep:
+class SerialStep:
     """Runs another step, one chunk at a time, because user functions may not be thread-safe.
 
     Args:
@@ -123,16 +123,14 @@ class CacheStep:
         self._is_closed = False
         self.store: SampleStore | None = None
         self._shares = 1
-        self._told = (0, 0)
+        self._reported = (0, 0)
         self._elsewhere: dict[int, int] = {}  # bytes in other processes
         if self._most_bytes and self.steps:
             digest = digest_of([edge for edge in node.inputs if edge is not None], node)
             if self._folder:
                 self.store = SampleFolder(self._folder, digest, self._most_bytes)
             else:
-                keeps_largest = given["cache_type"] == "largest"
-                options = keeps_largest, (self._threshold_bytes,)
-                self._memory_of = partial(_memory_within, digest, options)
+                self._memory_key = digest, given["cache_type"] == "largest", (self._threshold_bytes,)
                 self.store = self._memory_of(self._most_bytes)
         inner = [step for step in self.steps if isinstance(step, ReaderStep)]
         if self.store is not None and len(self._readers) == 1 and inner and inner[0].ahead is not None:
@@ -142,20 +140,25 @@ class CacheStep:
         """Read the samples of the chunk from the cache, or compute them."""
         store = self.store
         with suppress(NotDecided):  # the whole chunk may decide it
-            if store is not None and frame.count and self._taken(store, frame):
+            if store is not None and frame.count and self._read_or_compute(store, frame):
                 return
         self._compute(frame, frame, 0, frame.count)
         for kept, slot in zip(self._kept, self.outputs, strict=True):
             frame.values[slot] = frame.values[kept]
 
-    def _taken(self, store: SampleStore, frame: Frame) -> bool:
+    def _read_or_compute(self, store: SampleStore, frame: Frame) -> bool:
         """Read cached samples and compute the others; return whether the samples can be in one batch.
 
         Raises:
             NotDecided: the decision depends on another chunk.
         """
         places = self._places(frame)
-        allocate = _scratch(frame)
+        arena = frame.arena
+        assert arena is not None, "dalify bug: CPU data without scratch memory"
+
+        def allocate(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+            return arena.empty((size,), np.dtype(np.uint8))
+
         found = [None if place is None else store.get(*place, allocate) for place in places]
         hits = sum(sample is not None for sample in found)
         with self._lock:
@@ -165,7 +168,7 @@ class CacheStep:
         kinds = {place: self._kinds_of(sample) for place, sample in enumerate(found) if sample is not None}
         for start, stop in _gaps(found):
             noted = _RecordingAgreement(frame.agreement)
-            computed[start] = self._computed(store, frame, places, start, stop, noted)
+            computed[start] = self._compute_missing(store, frame, places, start, stop, noted)
             kinds[start] = noted.kinds
         if not _agree(kinds, frame):
             return False
@@ -197,7 +200,7 @@ class CacheStep:
                     frame.values[slot] = batch.slice(low, high)
         run_steps(self.steps, frame)
 
-    def _computed(
+    def _compute_missing(
         self,
         store: SampleStore,
         frame: Frame,
@@ -279,15 +282,19 @@ class CacheStep:
     # -- if worker processes compute the batches
 
     def divide(self, count: int) -> None:
-        """Make this one of several processes that cache samples in their own memory, with one common limit."""
+        """Divide the memory limit among processes that cache samples in their own memory."""
         self._shares = count
         if self.store is not None and not self._folder:
             self.store = self._memory_of(self._most_bytes // count)
 
+    def _memory_of(self, max_bytes: int) -> SampleMemory:
+        digest, keeps_largest, options = self._memory_key
+        return shared_memory_of(digest, max_bytes, keeps_largest, options)
+
     def progress(self) -> tuple[int, int, int]:
         """Return hits and misses since the last call, and the bytes in use."""
         with self._lock:
-            (hits, misses), self._told = self._told, (self.hits, self.misses)
+            (hits, misses), self._reported = self._reported, (self.hits, self.misses)
             return self.hits - hits, self.misses - misses, 0 if self.store is None else self.store.size_bytes
 
     def add(self, process: int, hits: int, misses: int, size_bytes: int) -> None:
@@ -322,10 +329,6 @@ class CacheStep:
         )
 
 
-def _memory_within(digest: str, options: tuple[bool, tuple[Any, ...]], max_bytes: int) -> SampleMemory:
-    return shared_memory_of(digest, max_bytes, *options)
-
-
 def _agree(kinds: Mapping[int, dict[int, tuple[Kind, bool]]], frame: Frame) -> bool:
     """Return whether samples may be in one batch, and record their element types and dimensions.
 
@@ -347,16 +350,6 @@ def _agree(kinds: Mapping[int, dict[int, tuple[Kind, bool]]], frame: Frame) -> b
         for slot, parts in by_slot.items():
             agreement.note(slot, chunk, parts[0][0], is_blank=all(is_blank for _, is_blank in parts))
     return True
-
-
-def _scratch(frame: Frame) -> Any:
-    arena = frame.arena
-    assert arena is not None, "dalify bug: CPU data without scratch memory"
-
-    def empty(size: int) -> np.ndarray[Any, Any]:
-        return arena.empty((size,), np.dtype(np.uint8))
-
-    return empty
 
 
 def _gaps(found: Sequence[StoredSample | None]) -> Iterator[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """The step of a decoder for ``mixed`` that keeps decoded samples in memory of the device across epochs.
 
-The encoded samples are read in any case; what is saved is their decoding, and the copies of images that the host
-decodes. A sample is identified by the entry of the reader from which it was read.
+Encoded samples are still read. The cache saves their decoding, and the copies of images that the host decodes. A
+sample is identified by the entry of the reader from which it was read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["CachedMixedStep"]
 
 
 class CachedMixedStep(MixedStep):
-    """Gives the kernel the part of a cache that concerns its samples.
+    """Passes the part of a cache for its samples to the kernel.
 
     The cache belongs to one pipeline: its tensors are read and freed in the order of that pipeline's stream.
 
@@ -46,7 +46,7 @@ class CachedMixedStep(MixedStep):
         )
         self.hits = self.misses = 0
 
-    def _extended(self, extra: dict[str, Any], frame: Frame, inputs: list[Batch | None], count: int) -> dict[str, Any]:
+    def _add_cache(self, extra: dict[str, Any], frame: Frame, inputs: list[Batch | None], count: int) -> dict[str, Any]:
         store = self._store
         if store is None:
             return extra

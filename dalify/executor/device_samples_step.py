@@ -1,11 +1,10 @@
 """The steps of operators whose GPU kernel takes all samples of a chunk in one call, whatever their shapes.
 
 On an accelerator a kernel gets `DeviceSamples`: one buffer with offsets and shapes that the host knows, so the number
-of launches does not grow with the number of samples. Where torch's CPU device stands in for the accelerator, the
-compiled kernels of the CPU compute on the memory of its tensors instead, since torch's general functions take many
-times as long there; the environment variable ``DALIFY_EMULATED_KERNELS=torch`` selects the kernels of the accelerator,
-as the tests do, and so does running Triton kernels in Triton's interpreter. `step_class` is the only place that
-decides.
+of launches does not grow with the number of samples. If torch's CPU device emulates the accelerator, compiled
+CPU kernels compute on the memory of its tensors instead, because torch's general functions take many times as long
+there. The environment variable ``DALIFY_EMULATED_KERNELS=torch`` selects the kernels of the accelerator, as the tests
+do, and so does running Triton kernels in Triton's interpreter. `step_class` selects the class.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ def step_class(operator: Operator, device: str, is_emulated: bool) -> type[Kerne
     """Return the step of an operator whose kernel takes the samples of a chunk; None if it does not.
 
     Args:
-        operator: to be computed.
-        device: of the node.
-        is_emulated: whether torch's CPU device stands in for an accelerator.
+        operator: the operator.
+        device: device of the node.
+        is_emulated: whether torch's CPU device emulates an accelerator.
     """
     if device == "mixed":
         return MixedStep
@@ -52,7 +51,7 @@ def step_class(operator: Operator, device: str, is_emulated: bool) -> type[Kerne
     if is_compiled and compiled is not None and compiled.takes_samples:
         return CompiledStep
     if is_compiled and operator.is_batchwise and not operator.is_serial:
-        # One function for both devices computes with what its batches consist of.
+        # A function for both devices computes with the arrays of its batches.
         shared = compiled is not None and compiled.function is operator.kernels["gpu"].function
         return CompiledGroupStep if shared else None
     if not operator.kernels["gpu"].takes_samples:
@@ -61,7 +60,7 @@ def step_class(operator: Operator, device: str, is_emulated: bool) -> type[Kerne
 
 
 class DeviceSamplesStep(SamplesStep):
-    """Calls a GPU kernel once for all samples of a chunk, with `DeviceSamples` in the place of tensors."""
+    """Calls a GPU kernel once for all samples of a chunk, with `DeviceSamples` instead of tensors."""
 
     def _samples(self, batch: Batch) -> Any:
         return DeviceSamples.of_batch(batch)
@@ -71,8 +70,7 @@ class DeviceSamplesStep(SamplesStep):
     ) -> Batch:
         if isinstance(shapes, tuple) or spec.dtype is None:
             return super()._memory_of(frame, output, spec, shapes, origins, count, like)
-        # Where elements correspond to those of the input, they have the same places, and the kernel can treat the
-        # buffers as wholes.
+        # Equal shapes have the same positions as in the input, so the kernel can process each buffer as one row.
         if like is not None and like.dense is None and np.array_equal(like.shapes, shapes):
             offsets, size = like.offsets, like.block.numel()
         else:
@@ -101,37 +99,18 @@ class MixedStep(DeviceSamplesStep):
 class _Compiled(KernelStep):
     """Computes with kernels of the CPU for tensors of torch's CPU device, without a copy."""
 
-    def __init__(
-        self,
-        node: Node,
-        inputs: tuple[int | None, ...],
-        outputs: tuple[int, ...],
-        argument_slots: Any,
-        device: str,
-        seed: int | None,
-        stream: int,
-    ) -> None:
-        super().__init__(node, inputs, outputs, argument_slots, "cpu", seed, stream)
+    def __init__(self, node: Node, inputs: Any, outputs: Any, slots: Any, device: str, *others: Any) -> None:
+        super().__init__(node, inputs, outputs, slots, "cpu", *others)
         self._pool = BufferPool()
 
     def _groupwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         arrays = [None if batch is None else _with_arrays(batch) for batch in inputs]
         return [_with_tensors(batch) for batch in super()._groupwise(frame, arrays, arguments, draws, count)]
 
     def _batchwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         arrays = [None if batch is None else _with_arrays(batch) for batch in inputs]
         return [_with_tensors(batch) for batch in super()._batchwise(frame, arrays, arguments, draws, count)]
@@ -164,27 +143,21 @@ def _with_arrays(batch: Batch) -> Batch:
         block, offsets, shapes = batch.ragged
         ragged = block.numpy(), offsets, shapes
         return Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, ragged)
-    if batch.dense is not None:
-        return Batch(array_of(batch.dense, batch.dtype), None, batch.layout, "cpu", batch.origins, batch.dtype)
-    samples = [array_of(sample, batch.dtype) for sample in batch.samples]
-    return Batch(None, samples, batch.layout, "cpu", batch.origins, batch.dtype)
+    return batch.map(lambda tensor: array_of(tensor, batch.dtype), device="cpu")
 
 
 def _with_tensors(batch: Batch) -> Batch:
     """Return a batch of arrays as one of torch's CPU device that shares their memory."""
     if batch.ragged is not None:
         block, offsets, shapes = batch.ragged
-        # torch gives an empty array of NumPy a stride that it cannot view as another type.
+        # torch cannot view a tensor of an empty NumPy array as another type, because of its stride.
         tensor = tensor_of(block) if len(block) else torch.empty(0, dtype=torch.uint8)
         ragged = tensor, offsets, shapes
         return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
-    if batch.dense is None:
-        samples = [_tensor(sample) for sample in batch.samples]
-        return Batch(None, samples, batch.layout, "gpu", batch.origins, batch.dtype)
-    return Batch(_tensor(batch.dense), None, batch.layout, "gpu", batch.origins, batch.dtype)
+    return batch.map(_tensor, device="gpu")
 
 
 def _tensor(array: np.ndarray[Any, Any]) -> Any:
-    # torch does not support negative strides, and warns of memory that must not be written.
+    # torch does not support negative strides, and warns about read-only memory.
     is_plain = array.flags.writeable and all(stride >= 0 for stride in array.strides)
     return tensor_of(array if is_plain else array.copy())

@@ -1,4 +1,4 @@
-"""Copies between the CPU and the device, and which device that is.
+"""Selection of the device, and copies between the CPU and the device.
 
 ``device="gpu"`` means the accelerator that torch finds. With ``DALIFY_DEVICE=cpu`` in the environment GPU plans run
 on torch's CPU device: the whole GPU path then works, and is tested, on machines without an accelerator.
@@ -38,7 +38,7 @@ _VARIABLE = "DALIFY_DEVICE"
 
 
 def emulated() -> bool:
-    """Tell whether GPU plans run on torch's CPU device, by the environment variable ``DALIFY_DEVICE=cpu``."""
+    """Return whether GPU plans run on torch's CPU device: the environment variable is ``DALIFY_DEVICE=cpu``."""
     return os.environ.get(_VARIABLE, "").lower() == "cpu"
 
 
@@ -46,11 +46,11 @@ def find_device(device_id: int | None, node: Node) -> str:
     """Return the torch device on which ``device="gpu"`` runs.
 
     Args:
-        device_id: number of the accelerator; None for the current one.
+        device_id: index of the accelerator; None for the current one.
         node: the first node that needs it, for the message.
 
     Raises:
-        DeviceError: there is no accelerator, or none of that number, or it cannot be used.
+        DeviceError: there is no such accelerator, or it cannot be used.
     """
     if emulated():
         return "cpu"
@@ -60,7 +60,7 @@ def find_device(device_id: int | None, node: Node) -> str:
         found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
         if found is None:
             raise DeviceError(
-                f"the GPU was asked for, but torch finds no accelerator on this machine{_reason_for_no_device()}.",
+                f"device='gpu' was requested, but torch finds no accelerator on this machine{_reason_for_no_device()}.",
                 line=node.line,
                 operator=operator,
                 hint=f"Use device='cpu', or set the environment variable {_VARIABLE}=cpu to run GPU pipelines on "
@@ -101,11 +101,11 @@ def _reason_for_no_device() -> str:
 
 @contextmanager
 def device_stream(stream: Any, event: Any) -> Generator[None, None, None]:
-    """Run what follows on the pipeline's own stream, where the device has streams.
+    """Run a ``with`` block on a stream of the device.
 
     Args:
-        stream: None where there are none.
-        event: what the stream waits for first; None for nothing.
+        stream: the stream; None if the device has no streams.
+        event: event that the stream waits for first; None for no event.
     """
     if stream is None:
         yield
@@ -119,7 +119,7 @@ def device_stream(stream: Any, event: Any) -> Generator[None, None, None]:
 def share_fed(batches: list[Batch], stream: Any) -> Any:
     """Return the event that the pipeline's stream has to wait for before it reads data fed on the device.
 
-    The caller's stream may still be writing them. None where nothing was fed on the device.
+    The caller's stream may still be writing them. Returns None if no data was fed on the device.
     """
     if all(batch.device != "gpu" for batch in batches):
         return None
@@ -130,8 +130,8 @@ def share_fed(batches: list[Batch], stream: Any) -> Any:
 def synchronize_consumer(batches: list[Batch | None], event: Any, device: str | None) -> None:
     """Let the caller's stream wait for results, and let their memory wait for the caller's stream.
 
-    Without the second, torch gives the memory of a tensor that was let go to the pipeline's next batch while the
-    caller's kernels still read it.
+    Otherwise torch would reuse the memory of a released tensor for the next batch while the caller's kernels still
+    read it.
     """
     stream = torch.cuda.current_stream(device)
     stream.wait_event(event)
@@ -146,14 +146,14 @@ def _mark_use(batches: Sequence[Batch | None], stream: Any) -> None:
 
 
 class PendingCopies:
-    """Keeps what copies to the device read until they are done: they run on after their step has returned."""
+    """Keeps the sources of asynchronous copies to the device alive until the copies are done."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: list[tuple[Any, list[Batch | None]]] = []
 
     def keep(self, batches: list[Batch | None], event: Any) -> None:
-        """Keep batches until an event has happened; let go of those whose event has."""
+        """Keep batches until an event has happened; release batches whose event has happened."""
         with self._lock:
             self._kept = [item for item in self._kept if not item[0].query()]
             self._kept.append((event, batches))
@@ -169,12 +169,12 @@ class TransferStep:
         self._staging = BufferPool(pinned)
 
     def run(self, frame: Frame) -> None:
-        """Copy; to the device without waiting, to the CPU with."""
+        """Copy. Copies to the device are asynchronous."""
         batch = frame.values[self.inputs[0] or 0]
         result = None
         if batch is not None:
             try:
-                result = self._sent(batch, frame) if self.node.output_device == "gpu" else self._to_host(batch)
+                result = self._send(batch, frame) if self.node.output_device == "gpu" else self._to_host(batch)
             except Exception as error:
                 refusal = out_of_memory_error(error, self.node)
                 if refusal is None:
@@ -182,8 +182,8 @@ class TransferStep:
                 raise refusal from error
         frame.values[self.outputs[0]] = result
 
-    def _sent(self, batch: Batch, frame: Frame) -> Batch:
-        """Copy to the device on the stream for copies; the stream of the kernels waits for it, nobody else does."""
+    def _send(self, batch: Batch, frame: Frame) -> Batch:
+        """Copy to the device on the stream for copies; only the stream of the kernels waits for it."""
         stream = frame.copy_stream
         if stream is None:
             return self._to_device(batch, frame)
@@ -197,14 +197,14 @@ class TransferStep:
 
     def _to_device(self, batch: Batch, frame: Frame) -> Batch:
         if batch.dense is not None:
-            dense = _uploaded(batch.dense, frame.torch_device)
+            dense = _upload(batch.dense, frame.torch_device)
             return Batch(dense, None, batch.layout, "gpu", batch.origins, batch.dtype)
-        parts = (batch,) if batch.ragged is not None else batch.parts or (self._packed(batch, frame),)
+        parts = (batch,) if batch.ragged is not None else batch.parts or (self._pack(batch, frame),)
         size_bytes = sum(len(_ragged_of(part)[0]) for part in parts)
         block = torch.empty(size_bytes, dtype=torch.uint8, device=frame.torch_device)
         offsets: list[np.ndarray[Any, Any]] = []
         start = 0
-        for part in parts:  # one copy for what a thread has decoded
+        for part in parts:  # one copy for each block, which a thread has decoded
             host, places, _ = _ragged_of(part)
             block[start : start + len(host)].copy_(tensor_of(host), non_blocking=True)
             offsets.append(places + start)
@@ -212,8 +212,8 @@ class TransferStep:
         ragged = block, np.concatenate(offsets), batch.shape_array()
         return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
 
-    def _packed(self, batch: Batch, frame: Frame) -> Batch:
-        """Return samples that lie apart in one block of staging memory, from which they are copied in one go."""
+    def _pack(self, batch: Batch, frame: Frame) -> Batch:
+        """Copy separate samples to one block of staging memory, so that one copy transfers them."""
         shapes = batch.shape_array()
         offsets, size_bytes = places_in_block(shapes, batch.dtype.numpy.itemsize)
         block = self._staging.empty((size_bytes,), np.dtype(np.uint8))
@@ -225,7 +225,7 @@ class TransferStep:
 
     def _to_host(self, batch: Batch) -> Batch:
         if batch.dense is not None:
-            dense = array_of(self._downloaded(batch.dense), batch.dtype)
+            dense = array_of(self._download(batch.dense), batch.dtype)
             return Batch(dense, None, batch.layout, "cpu", batch.origins, batch.dtype)
         if batch.ragged is not None:
             block, offsets, shapes = batch.ragged
@@ -234,11 +234,11 @@ class TransferStep:
             sizes = shapes.prod(1, dtype=np.int64) * batch.dtype.numpy.itemsize
             block = torch.cat([sample.reshape(-1) for sample in batch.samples]).view(torch.uint8)
             offsets = np.cumsum(sizes) - sizes
-        ragged = self._downloaded(block).numpy(), offsets, shapes
+        ragged = self._download(block).numpy(), offsets, shapes
         return Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, ragged)
 
-    def _downloaded(self, tensor: Any) -> Any:
-        """Return a copy on the CPU, in page-locked memory; only the pipeline's own stream is waited for."""
+    def _download(self, tensor: Any) -> Any:
+        """Return a copy on the CPU, in page-locked memory; waits only for the pipeline's stream."""
         tensor = tensor.detach()
         if tensor.device.type == "cpu":
             return tensor.clone()
@@ -257,8 +257,8 @@ def _ragged_of(batch: Batch) -> Ragged:
     return batch.ragged
 
 
-def _uploaded(array: Array, device: str) -> Array:
+def _upload(array: Array, device: str) -> Array:
     if not array.flags.c_contiguous or not array.flags.writeable:
-        array = np.array(array, order="C")  # torch warns of memory that must not be written
+        array = np.array(array, order="C")  # torch warns about read-only memory
     tensor = tensor_of(array)
     return tensor.clone() if device == "cpu" else tensor.to(device, non_blocking=True)

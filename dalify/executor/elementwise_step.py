@@ -8,12 +8,11 @@ import numpy as np
 
 from dalify.base.errors import DalifyError
 from dalify.base.narrow import is_array
-from dalify.base.recent import Recent
 from dalify.base.small_arrays import largest_row
 from dalify.data import Array, Batch, Spec
 from dalify.data.batch import Ragged, places_in_block
 from dalify.executor.frame import Frame
-from dalify.executor.kernel_step import KernelStep, open_spec
+from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
 from dalify.graph import Node
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ElementwiseStep"]
 
-_CACHE_LIMIT = 64
 # Gaps between samples are computed, too. If they are larger than the samples, this takes longer than it saves.
 _MAX_SPAN = 2
 # Copying larger samples of a list into a block would take longer than one call for each of them.
@@ -49,23 +47,18 @@ class ElementwiseStep(KernelStep):
         self._result: tuple[tuple[int, ...], np.dtype[Any]] | None = None
         # Per-sample arguments and specs are those of a group.
         self._takes_rows = not self._wanted and not any(name in self._arguments for name in self._kernel.names)
-        self._open_results: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
 
     def _groupwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         if count > 1 and self._takes_rows and any(batch is not None and batch.dense is None for batch in inputs):
-            adjacent = [_in_block(batch, frame) for batch in inputs]
+            has_gaps = any(batch is not None and batch.dense is None and batch.rows is None for batch in inputs)
+            adjacent = [_in_block(batch, frame, has_gaps) for batch in inputs]
             first = next((batch.ragged for batch in adjacent if batch is not None and batch.ragged), None)
             rows = None if first is None else self._rows(adjacent, first)
             if first is not None and rows is not None:
                 try:
-                    return [self._computed(frame, adjacent, first, rows)]
+                    return [self._compute_rows(frame, adjacent, first, rows)]
                 except DalifyError:  # an error is raised again for its sample
                     pass
         results = super()._groupwise(frame, inputs, arguments, draws, count)
@@ -105,11 +98,11 @@ class ElementwiseStep(KernelStep):
             return None
         return [_row(batch, spans) for batch in inputs if batch is not None]
 
-    def _computed(
+    def _compute_rows(
         self, frame: Frame, inputs: list[Batch | None], first: Ragged, rows: list[np.ndarray[Any, Any]]
     ) -> Batch:
         shapes = first[2]
-        spec = self._open_result(inputs)
+        spec = self._open_specs(inputs)[0]
         assert spec.dtype is not None, "dalify bug: an element-wise operator without an element type"
         largest = largest_row(shapes)
         self._check_size(tuple(shapes[largest].tolist()), spec, largest)
@@ -127,24 +120,24 @@ class ElementwiseStep(KernelStep):
             source = next(batch for batch in inputs if batch is not None and batch.ragged is first)
             offsets = (first[1] - first[1][0]) // source.dtype.numpy.itemsize * item_bytes
             row = block.view(spec.dtype.numpy)[None]
-        self._called([row], rows, dict(self._constants), 0, len(shapes))
+        self._call_kernel([row], rows, dict(self._constants), 0, len(shapes))
         batch = Batch(
             None, None, spec.layout or "", self.device, origins_of(inputs), spec.dtype, (block, offsets, shapes)
         )
         batch.is_lasting = collector is not None
         return batch
 
-    def _open_result(self, inputs: list[Batch | None]) -> Spec:
-        """Return the spec of the result without its shape."""
-        key = tuple(None if batch is None else (batch.dtype, batch.layout, batch.ndim) for batch in inputs)
-        opened = tuple(None if batch is None else open_spec(batch) for batch in inputs)
-        apply = self._operator.apply_rule
-        return self._open_results.get_or_make(key, lambda: apply(opened, self._rule_arguments))[0][0]
 
+def _in_block(batch: Batch | None, frame: Frame, has_gaps: bool) -> Batch | None:
+    """Return a list of small samples as copies in one block, and any other batch as it is.
 
-def _in_block(batch: Batch | None, frame: Frame) -> Batch | None:
-    """Return a list of small samples as copies in one block, and any other batch as it is."""
-    if batch is None or batch.dense is not None or batch.ragged is not None:
+    Rows, which have no gaps between samples, are copied like a list if another input has gaps.
+    """
+    if (
+        batch is None
+        or batch.dense is not None
+        or (batch.ragged is not None and not (has_gaps and batch.rows is not None))
+    ):
         return batch
     shapes, dtype = batch.shape_array(), batch.dtype.numpy
     offsets, size_bytes = places_in_block(shapes, dtype.itemsize)

@@ -58,8 +58,7 @@ from dalify.executor.arena import arena_of_thread
 from dalify.executor.batch_source import RemoteStages
 from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
 from dalify.executor.device_steps import PendingCopies, device_stream, share_fed, synchronize_consumer
-from dalify.executor.feeding import Feeds
-from dalify.executor.feeds import common_size
+from dalify.executor.feeds import Feeds, common_size
 from dalify.executor.frame import Collector
 from dalify.executor.iteration import Iteration
 from dalify.executor.meter import Meter
@@ -155,7 +154,7 @@ class Engine:
         self._started = self.next_number = 0
         self.next_rows: np.ndarray[Any, Any] | None = None  # Iteration.rows of the next batch
         self._scheduled: deque[Iteration] = deque()
-        self._asked: dict[str, Any] | None = None  # the state of the feeds while they are called
+        self._state_before_call: dict[str, Any] | None = None  # the state of the feeds while they are called
         self._copies = PendingCopies()
         has_streams = (torch_device or "").startswith("cuda")
         # Copies of a batch have a stream of their own: they go on while the kernels of the batch before run.
@@ -193,7 +192,7 @@ class Engine:
             StopIteration: a source has ended.
         """
         self._reset_after_fork()
-        before = self._asked = self._sources_state()
+        before = self._state_before_call = self._sources_state()
         with applied(self._limits):
             fed, failure = self.feeds.next_batches(before["sources"])
         with deferred_interrupts():  # a batch is either scheduled or was never requested
@@ -224,7 +223,7 @@ class Engine:
         iteration.begin(self._started, given, event)
         self._started += 1
         self._scheduled.append(iteration)
-        self._asked = None
+        self._state_before_call = None
         if self._remote is None:
             self._enter_stage(iteration)
         else:
@@ -272,7 +271,7 @@ class Engine:
             before = self._scheduled[0].before
             self.next_number = before["number"]
             self.feeds.rewind(before["sources"])
-        self._asked = None
+        self._state_before_call = None
         while self._scheduled:
             self._scheduled.popleft().discard()
         if self._remote is not None:
@@ -334,9 +333,9 @@ class Engine:
         self._threads = ThreadPool(self._num_threads, self._name)
         self._remote = None if self._remote is None else self._remote.renewed()
         self._lock = threading.Lock()
-        if self._asked is not None:  # by a thread of the parent
-            self.next_number = self._asked["number"]
-            self.feeds.reset_in_child(self._asked["sources"])
+        if self._state_before_call is not None:  # by a thread of the parent
+            self.next_number = self._state_before_call["number"]
+            self.feeds.reset_in_child(self._state_before_call["sources"])
         in_progress = list(self._scheduled)
         self._scheduled.clear()
         self._turns = [self._started] * len(self.plan.stages)

@@ -7,12 +7,21 @@ in order, and an error in a user's callback is raised in the user's call.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import BatchSizeError, DalifyError, LayoutError, NoDataError, PipelineStateError, SourceError
+from dalify.base.errors import (
+    BatchSizeError,
+    CheckpointError,
+    DalifyError,
+    LayoutError,
+    NoDataError,
+    PipelineStateError,
+    SourceError,
+)
+from dalify.base.first_error import FirstError
 from dalify.base.narrow import is_list
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
@@ -24,10 +33,9 @@ from dalify.sources.declaration import declarations
 from dalify.sources.external import ExternalSource
 from dalify.sources.parallel import ParallelSource
 from dalify.sources.sampler import Sampler
+from dalify.sources.worker_pool import WorkerPool
 
-__all__ = ["ExternalFeed", "ReaderFeed", "common_size"]
-
-ParallelFactory = Callable[[Node, int], Any]
+__all__ = ["ExternalFeed", "Feeds", "ReaderFeed", "common_size"]
 
 
 class ExternalFeed:
@@ -39,7 +47,7 @@ class ExternalFeed:
         batch_size: maximum number of samples in a batch.
         pool: memory for the copies.
         torch_device: device for data of GPU nodes; None without a device.
-        parallel: creates a source with worker processes, for ``parallel=True``.
+        workers: processes that call the source, for ``parallel=True``; None if the pipeline has none.
 
     Attributes:
         place: index of its state among those of all feeds.
@@ -52,7 +60,7 @@ class ExternalFeed:
         batch_size: int,
         pool: BufferPool,
         torch_device: str | None,
-        parallel: ParallelFactory,
+        workers: WorkerPool | None,
     ) -> None:
         arguments = node.arguments
         self.node = node
@@ -64,24 +72,27 @@ class ExternalFeed:
         self._batch_size = batch_size
         self._last: list[Batch] | None = None
         self._repeat_last: bool = arguments.get("repeat_last", False)
-        self._is_asking = False
+        self._is_calling = False
         self._taken_back: list[Batch] | None = None
         self._state_before: Any = None
         self.source: Any = None
         num_outputs = arguments.get("num_outputs")
         try:
             if arguments.get("source") is not None:
+                options: dict[str, Any] = {
+                    "cycle": arguments.get("cycle"),
+                    "batch": arguments.get("batch", True),
+                    "batch_info": arguments.get("batch_info", False),
+                    "batch_size": batch_size,
+                }
                 if arguments.get("parallel"):
-                    self.source = parallel(node, batch_size)
-                else:
-                    self.source = ExternalSource(
-                        arguments["source"],
-                        num_outputs,
-                        cycle=arguments.get("cycle"),
-                        batch=arguments.get("batch", True),
-                        batch_info=arguments.get("batch_info", False),
-                        batch_size=batch_size,
+                    assert workers is not None, "dalify bug: a parallel source without workers"
+                    depth: int = arguments.get("prefetch_queue_depth", 1)
+                    self.source = ParallelSource(
+                        workers, arguments["source"], num_outputs, **options, prefetch_queue_depth=depth
                     )
+                else:
+                    self.source = ExternalSource(arguments["source"], num_outputs, **options)
             declared = declarations(
                 num_outputs,
                 dtype=arguments.get("dtype"),
@@ -101,7 +112,7 @@ class ExternalFeed:
                 for each in declared
             ]
         except Exception as error:
-            raise located(error, node, None, None) from cause(error, node)
+            raise located(error, node) from cause(error, node)
 
     def next_batch(self) -> list[Batch]:
         """Return the next batch of each output.
@@ -116,22 +127,22 @@ class ExternalFeed:
         if self._taken_back is not None:
             batches, self._taken_back = self._taken_back, None
             return batches
-        if self._is_asking:
+        if self._is_calling:
             raise PipelineStateError(
                 "the source runs the pipeline that is calling it.",
                 line=self.node.line,
                 hint="A source cannot wait for outputs of its own pipeline; use a second pipeline.",
             )
-        self._is_asking = True
+        self._is_calling = True
         try:
             data = self.source.next_batch()
             return self._converted(data)
         except StopIteration:
             raise
         except Exception as error:
-            raise located(error, self.node, None, None) from cause(error, self.node)
+            raise located(error, self.node) from cause(error, self.node)
         finally:
-            self._is_asking = False
+            self._is_calling = False
 
     def take_back(self, batches: list[Batch], state: Any) -> None:
         """Cancel the last batches; the next call returns them again.
@@ -178,7 +189,7 @@ class ExternalFeed:
                 for spec, data in zip(specs, make(), strict=True)
             ]
         except Exception as error:
-            raise located(error, self.node, None, None) from cause(error, self.node)
+            raise located(error, self.node) from cause(error, self.node)
 
     def _nothing_fed(self) -> NoDataError:
         kind = self.node.operator.public_name.removeprefix("fn.")
@@ -215,17 +226,14 @@ class ExternalFeed:
             make = self.node.operator.feed_function
             if make is not None:
                 # Used once: the data are not copied and need not match previous data.
-                converted = BatchConverter(
-                    dtype=None, ndim=None, layout="", batch_size=self._batch_size, copy=False, allocate=np.empty
-                )
-                samples = converted(data).samples
+                samples = BatchConverter(batch_size=self._batch_size, copy=False)(data).samples
                 self._fed.extend(make(samples, batch_size=self._batch_size, **rule_arguments(self.node)))
                 return
             (batch,) = self._converted([data])
             if layout and len(layout) != batch.ndim:
                 raise LayoutError(f"the layout {layout!r} cannot describe samples of shape {batch.shapes()[0]}.")
         except Exception as error:
-            raise located(error, self.node, None, None) from cause(error, self.node)
+            raise located(error, self.node) from cause(error, self.node)
         self._fed.append([batch.with_layout(layout) if layout else batch])
 
     @property
@@ -283,11 +291,11 @@ class ExternalFeed:
             try:
                 self.source.restore(state or {})
             except Exception as error:
-                raise located(error, self.node, None, None) from cause(error, self.node)
+                raise located(error, self.node) from cause(error, self.node)
 
     def reset_in_child(self, state: dict[str, Any] | None) -> None:
         """In a forked child: allow a new call of the source that a thread of the parent was calling."""
-        self._is_asking = False
+        self._is_calling = False
         if self.source is not None and not self.has_unrepeatable_items and not self.is_iterated_by_workers:
             self.restore(state)
 
@@ -351,6 +359,116 @@ class ReaderFeed:
         """End processes that read."""
         if self._ahead is not None:
             self._ahead.close()
+
+
+class Feeds:
+    """The external sources and the readers of a pipeline: scheduled together, with a common state.
+
+    If one feed fails, ends or is restored, the others must stay at the same batch.
+
+    Args:
+        externals: external sources, in the order of their calls.
+        readers: readers by slot of their first output.
+    """
+
+    def __init__(self, externals: Sequence[ExternalFeed], readers: Mapping[int, ReaderFeed]) -> None:
+        self.externals = externals
+        self.readers = readers
+        # In the order of the program: the meaning of a state must not depend on the passes.
+        self._in_order = sorted([*externals, *readers.values()], key=lambda feed: feed.node.number)
+        for place, feed in enumerate(self._in_order):
+            feed.place = place
+
+    def next_batches(self, states: Sequence[Any]) -> tuple[list[tuple[ExternalFeed, list[Batch]]], FirstError]:
+        """Call every external source, even if one fails; return the batches and the first error.
+
+        Args:
+            states: the current ``state()``.
+
+        Raises:
+            StopIteration: a source has ended.
+        """
+        fed: list[tuple[ExternalFeed, list[Batch]]] = []
+        failure = FirstError()
+        for feed in self.externals:
+            try:
+                fed.append((feed, feed.next_batch()))
+            except StopIteration:
+                raise
+            except Exception as error:
+                failure.record(error)
+            except BaseException:  # Ctrl-C: cancel all, so that no source is ahead of others
+                for earlier, batches in fed:
+                    earlier.take_back(batches, states[earlier.place])
+                if not feed.has_unrepeatable_items and not feed.is_iterated_by_workers:
+                    feed.restore(states[feed.place])
+                raise
+        return fed, failure
+
+    def state(self) -> list[Any]:
+        """Return the state of each feed; see ``Pipeline.state_dict``."""
+        return [feed.state() for feed in self._in_order]
+
+    def restore(self, states: Sequence[Any]) -> None:
+        """Continue at a ``state()`` of feeds of the same graph.
+
+        Raises:
+            CheckpointError: one of them cannot continue there.
+        """
+        if len(states) != len(self._in_order):
+            raise CheckpointError(
+                f"the checkpoint is of {len(states)} readers and sources, the pipeline has {len(self._in_order)}."
+            )
+        for feed, state in zip(self._in_order, states, strict=True):
+            feed.restore(state)
+
+    def rewind(self, states: Sequence[Any]) -> None:
+        """Set the readers back; data of external sources are lost."""
+        for feed, state in zip(self._in_order, states, strict=True):
+            if isinstance(feed, ReaderFeed):
+                feed.restore(state)
+
+    def reset_in_child(self, states: Sequence[Any]) -> None:
+        """In a child that was forked while the feeds were called: restore their state before the call."""
+        for feed, state in zip(self._in_order, states, strict=True):
+            feed.reset_in_child(state)
+
+    @property
+    def can_restore(self) -> bool:
+        """Whether ``restore`` works with the existing sources; otherwise all must be created again."""
+        return not any(feed.is_iterated_by_workers for feed in self.externals)
+
+    @property
+    def shared_bytes(self) -> list[int]:
+        """Memory of each slot that worker processes fill, of all sources."""
+        return [size for feed in self.externals for size in feed.shared_bytes]
+
+    @property
+    def have_unrepeatable_items(self) -> bool:
+        """Whether a source has returned items that it cannot repeat, for instance a generator."""
+        return any(feed.has_unrepeatable_items for feed in self.externals)
+
+    def start_epoch(self, epoch: int, is_next: bool) -> None:
+        """Start an epoch of all readers, and the next one of all external sources, at its first sample.
+
+        Args:
+            epoch: number of the readers' epoch.
+            is_next: whether external sources start the next epoch; otherwise they restart the current one.
+        """
+        for reader in self.readers.values():
+            reader.sampler.start_epoch(epoch)
+        for feed in self.externals:
+            feed.restart(is_next)
+
+    def release_waiting(self) -> None:
+        """Release threads that wait for samples from other machines or processes."""
+        for reader in self.readers.values():
+            reader.release_waiting()
+
+    def close(self) -> None:
+        """End generators; release the resources of sources."""
+        for feed in self._in_order:
+            feed.close()
 
 
 def common_size(batches: list[tuple[Node, Batch]], largest: int) -> int:

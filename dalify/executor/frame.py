@@ -273,27 +273,6 @@ class Frame:
                 frame.set_positions(branch, positions[low:high])
         return frame
 
-    def of_sample(self, position: int) -> Frame:
-        """Return a frame of one sample; its results are not collected.
-
-        Args:
-            position: position of the sample in the batch.
-        """
-        return Frame(
-            [],
-            start=position,
-            count=1,
-            step=self.step,
-            batch_size=self.batch_size,
-            arena=self.arena,
-            collectors={},
-            entries=self.entries,
-            torch_device=self.torch_device,
-            substitutes={},
-            drawing=self.drawing,
-            rows=self.rows,
-        )
-
     def positions(self, branch: Branch | None) -> np.ndarray[Any, Any]:
         """Return the positions in the batch of the chunk's samples in a branch; all samples for None."""
         found = self._positions.get(branch)

@@ -98,7 +98,7 @@ def take_group(batch: Batch, start: int, stop: int, is_elementwise: bool = False
         batch: the batch.
         start: index of the first sample.
         stop: index after the last one.
-        is_elementwise: whether samples that are one may stay a view with stride 0.
+        is_elementwise: whether a repeated sample may stay a view with stride 0.
     """
     if batch.dense is not None:
         dense = batch.dense

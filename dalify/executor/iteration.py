@@ -235,7 +235,7 @@ class Iteration:
                 joined[slot] = self.values[slot] = collector.result()
             except DalifyError as error:
                 maker = next(step for step in steps if slot in step.outputs)
-                raise located(error, maker.node, None, None) from None
+                raise located(error, maker.node) from None
         self.collectors = {}
         parts = sorted(self._parts.items())
         for branch in {branch for _, found in parts for branch in found if branch is not None}:

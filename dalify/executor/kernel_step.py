@@ -122,7 +122,7 @@ class KernelStep:
             inputs[0] = with_substitutes(inputs[0], self.node, frame)
         arguments: dict[str, Any] = {}
         try:
-            arguments = self._values(frame, count)
+            arguments = self._argument_values(frame, count)
             draws = self._draws(frame, frame.positions(branch), arguments)
             compute = self._batchwise if self._operator.is_batchwise else self._groupwise
             results = compute(frame, inputs, arguments, draws, count)
@@ -136,7 +136,7 @@ class KernelStep:
                 self._check_frames(error, arguments)
                 if failure_context(error).sample is None and count > 1:
                     self._raise_of_sample(frame, inputs, count)
-            raise self._located(error, frame, inputs) from cause(error, self.node)
+            raise self._locate_error(error, frame, inputs) from cause(error, self.node)
         for slot, batch in zip(self.outputs, results, strict=True):
             frame.values[slot] = batch
 
@@ -150,7 +150,7 @@ class KernelStep:
                     "does not support this.",
                     hint=f"Specify one value per sample, or remove the layout: {name}=fn.reshape(value, layout='').",
                 )
-                raise located(refusal, self.node, None, None) from error
+                raise located(refusal, self.node) from error
 
     def _raise_of_sample(self, frame: Frame, inputs: list[Batch | None], count: int) -> None:
         """Compute the samples of a chunk one by one, and raise the error of the first that fails.
@@ -160,9 +160,10 @@ class KernelStep:
         if self._operator.is_batchwise or self._operator.whole_batch is not None:
             return
         positions = frame.positions(self.node.branch)
-        arguments = self._values(frame, count)
+        arguments = self._argument_values(frame, count)
         for sample in range(count):
-            alone = frame.of_sample(int(positions[sample]))
+            place = int(positions[sample]) - frame.start
+            alone = frame.part(place, place + 1, None)
             xs = [None if batch is None else batch.slice(sample, sample + 1) for batch in inputs]
             one = {
                 name: value if value is None or isinstance(value, str) else value[sample : sample + 1]
@@ -172,7 +173,7 @@ class KernelStep:
                 self._groupwise(alone, xs, one, self._draws(frame, positions[sample : sample + 1], arguments), 1)
             except Exception as error:
                 failure_context(error).sample = sample
-                raise self._located(error, frame, inputs) from cause(error, self.node)
+                raise self._locate_error(error, frame, inputs) from cause(error, self.node)
 
     def _draws(self, frame: Frame, positions: np.ndarray[Any, Any], arguments: Mapping[str, Any]) -> SampleDraws | None:
         """Return the random numbers of samples; None for operators without random numbers."""
@@ -186,7 +187,7 @@ class KernelStep:
         drawing = frame.drawing.get(self.node.number) or (self._seed, self._stream, frame.step)
         return philox.Draws(*drawing).at(positions)
 
-    def _values(self, frame: Frame, count: int) -> dict[str, Any]:
+    def _argument_values(self, frame: Frame, count: int) -> dict[str, Any]:
         """Return the per-sample arguments by name. Do not modify them."""
         known, constants = self._last_arguments
         if known != count:
@@ -200,7 +201,7 @@ class KernelStep:
             return constants
         return {**constants, **{name: argument.array(frame, count) for name, argument in self._given.items()}}
 
-    def _located(self, error: Exception, frame: Frame, inputs: list[Batch | None]) -> Exception:
+    def _locate_error(self, error: Exception, frame: Frame, inputs: list[Batch | None]) -> Exception:
         origins = origins_of(inputs)
         sample: int | None = failure_context(error).sample
         origin = None
@@ -214,25 +215,20 @@ class KernelStep:
     # ---------------------------------------------------------------------------------------------------
 
     def _batchwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         first = next((batch for batch in inputs if batch is not None), None)
         spec = None if first is None else open_spec(first)
         specs = tuple(None if batch is None else Spec(batch.dtype, batch.ndim, batch.layout) for batch in inputs)
         rule_specs = self._operator.apply_rule(specs, self._rule_arguments)
-        extra = self._prepared(inputs, arguments, draws, count)
+        extra = self._prepare(inputs, arguments, draws, count)
 
         def memory(start: int, size: int, shape: tuple[int, ...]) -> Array:
             return self._memory(frame, start, size, rule_specs[0].replace(shape=shape))
 
         context: dict[str, Any] = {"spec": spec, "specs": specs, "draws": draws, "count": count, "memory": memory}
         context |= {"out_specs": rule_specs, "out_spec": rule_specs[0] if rule_specs else None}
-        names = self._named(self._kernel, {**self._static, **arguments, **extra, **context})
+        names = self._select(self._kernel, {**self._static, **arguments, **extra, **context})
         results: Any = self._kernel.function(*inputs, **names)
         if len(self.outputs) == 1 and not is_tuple(results):
             results = (results,)
@@ -254,16 +250,11 @@ class KernelStep:
     # ----------------------------------------------------------------------------------------------------------
 
     def _groupwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         known, planned = self._last_plan
         if known != count:
-            planned = self._planned(inputs, arguments, draws, count)
+            planned = self._plan_groups(inputs, arguments, draws, count)
             if self._is_constant:
                 self._last_plan = (count, planned)
         runs, specs, arrays = planned
@@ -273,7 +264,7 @@ class KernelStep:
             for output in outputs:
                 shape = specs[0][1][output].shape
                 if len(runs) == 1 or all(out_specs[output].shape == shape for _, out_specs in specs):
-                    outs[output] = self._overwritten(frame, inputs, output, count, specs[0][1][output])
+                    outs[output] = self._input_memory(frame, inputs, output, count, specs[0][1][output])
                     if outs[output] is None:
                         outs[output] = self._allocate(frame, output, 0, count, specs[0][1][output])
         blocks = [None] * len(outs) if len(runs) < count else self._blocks(frame, inputs, outs, specs)
@@ -284,9 +275,7 @@ class KernelStep:
                 None if batch is None else take_group(batch, start, stop, self._operator.is_elementwise)
                 for batch in inputs
             ]
-            named = self._group_arguments(arrays, in_specs, out_specs, start, stop, count)
-            if draws is not None and "draws" in self._wanted:
-                named["draws"] = draws if size == count else philox.SampleDraws(draws.draws, draws.samples[start:stop])
+            named = self._group_arguments(arrays, in_specs, out_specs, draws, start, stop, count)
             filled: list[Array] = []
             if not self._operator.is_allocating:
                 for output in outputs:
@@ -300,7 +289,7 @@ class KernelStep:
             results: Any = ()
             # Nothing to fill: kernels need not handle samples without elements.
             if not filled or any(0 not in out.shape for out in filled):
-                results = self._called(filled, xs, named, start, size)
+                results = self._call_kernel(filled, xs, named, start, size)
             if self._operator.is_allocating:
                 filled = list(results) if len(self.outputs) != 1 or is_tuple(results) else [results]
             for part, out in zip(parts, filled, strict=True):
@@ -335,11 +324,11 @@ class KernelStep:
                 blocks[output] = self._ragged(frame, output, spec, np.array(shapes, np.int64), origins)
         return blocks
 
-    def _planned(
+    def _plan_groups(
         self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> tuple[list[tuple[int, int]], list[Any], dict[str, Any]]:
         """Return the groups, the specs of each, and the per-sample arrays that the kernel declares."""
-        extra = self._prepared(inputs, arguments, draws, count)
+        extra = self._prepare(inputs, arguments, draws, count)
         wanted = Wanted(extra.pop("out_shapes", None), extra.pop("out_layout", None)) if extra else NOTHING_WANTED
         varying = {name: arguments[name] for name in self._varying}
         runs = find_runs(inputs, arguments, varying, wanted.shapes, count)
@@ -347,7 +336,7 @@ class KernelStep:
         arrays = {name: value for name, value in {**arguments, **extra}.items() if name in self._kernel.names}
         return runs, specs, arrays
 
-    def _called(self, filled: list[Array], xs: list[Any], named: dict[str, Any], start: int, size: int) -> Any:
+    def _call_kernel(self, filled: list[Array], xs: list[Any], named: dict[str, Any], start: int, size: int) -> Any:
         """Call the kernel; add the sample to an error."""
         try:
             return self._kernel.function(*filled, *xs, **named)
@@ -360,6 +349,7 @@ class KernelStep:
         arrays: Mapping[str, Any],
         in_specs: tuple[Spec | None, ...],
         out_specs: tuple[Spec, ...],
+        draws: SampleDraws | None,
         start: int,
         stop: int,
         count: int,
@@ -384,6 +374,9 @@ class KernelStep:
             named["out_specs"] = out_specs
         if "count" in wanted:
             named["count"] = stop - start
+        if draws is not None and "draws" in wanted:
+            is_all = stop - start == count
+            named["draws"] = draws if is_all else philox.SampleDraws(draws.draws, draws.samples[start:stop])
         return named
 
     def _joined(self, whole: Array | None, parts: list[Array], spec: Spec, origins: Any, count: int) -> Batch:
@@ -396,10 +389,10 @@ class KernelStep:
         samples = [part[index] if is_list(part) else part[index, ...] for part in parts for index in range(len(part))]
         return Batch(None, samples, layout, self.device, origins, dtype)
 
-    def _overwritten(
+    def _input_memory(
         self, frame: Frame, inputs: list[Batch | None], output: int, count: int, spec: Spec
     ) -> Array | None:
-        """Return the first input if its memory can become that of the output: it is in the cache of the processor."""
+        """Return the first input if the output can be written over it, because it is in the CPU cache."""
         if not self.overwrites or spec.dtype is None or self.outputs[output] in frame.collectors:
             return None
         dense = None if inputs[0] is None else inputs[0].dense
@@ -444,7 +437,7 @@ class KernelStep:
         batch.is_lasting = collector is not None
         return batch
 
-    def _prepared(
+    def _prepare(
         self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> dict[str, Any]:
         prepare = self._operator.prepare_function
@@ -454,7 +447,7 @@ class KernelStep:
         if "spec" in prepare.names:
             first = next((batch for batch in inputs if batch is not None), None)
             spec = None if first is None else open_spec(first)
-        names = self._named(prepare, {**self._static, **arguments, "draws": draws, "count": count, "spec": spec})
+        names = self._select(prepare, {**self._static, **arguments, "draws": draws, "count": count, "spec": spec})
         try:
             return dict(prepare.function(*inputs, **names))
         except Exception as error:
@@ -485,6 +478,21 @@ class KernelStep:
             self._specs.put(key, out_specs)
         return in_specs, out_specs
 
+    def _open_specs(self, inputs: list[Batch | None], layout: str | None = None) -> tuple[Spec, ...]:
+        """Return the specs of the results without their shapes.
+
+        Args:
+            inputs: inputs of the step.
+            layout: layout that ``prepare`` specifies; None for that of the rule.
+        """
+        key = (layout, *(None if batch is None else (batch.dtype, batch.layout, batch.ndim) for batch in inputs))
+        specs = self._specs.get(key)
+        if specs is None:
+            opened = tuple(None if batch is None else open_spec(batch) for batch in inputs)
+            specs = Wanted(None, layout).applied(self._operator.apply_rule(opened, self._rule_arguments), None)
+            self._specs.put(key, specs)
+        return specs
+
     def _spec_of(self, batch: Batch, sample: int) -> Spec:
         return batch.spec_of(sample)
 
@@ -503,7 +511,7 @@ class KernelStep:
             )
             raise
 
-    def _named(self, kernel: Kernel, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _select(self, kernel: Kernel, values: Mapping[str, Any]) -> dict[str, Any]:
         try:
             return {name: values[name] for name in kernel.names}
         except KeyError as error:

@@ -31,14 +31,9 @@ class ListedStep(KernelStep):
     """Calls the kernel of a listed operator: once for all samples of a chunk."""
 
     def _groupwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
-        extra = self._prepared(inputs, arguments, draws, count)
+        extra = self._prepare(inputs, arguments, draws, count)
         wanted = Wanted(extra.pop("out_shapes", None), extra.pop("out_layout", None))
         arrays = {name: value for name, value in {**arguments, **extra}.items() if name in self._kernel.names}
         xs = [None if batch is None else _arrays(batch) for batch in inputs]
@@ -46,7 +41,7 @@ class ListedStep(KernelStep):
         origins = origins_of(inputs)
         if self._operator.is_allocating:
             _, specs = self._run_specs(inputs, {}, Wanted(None, wanted.layout), 0)
-            results = self._called([], xs, named, 0, count)
+            results = self._call_kernel([], xs, named, 0, count)
             parts: Sequence[Any] = results if is_tuple(results) else (results,)
             if self._operator.substitute_function is not None:
                 parts = [
@@ -58,10 +53,10 @@ class ListedStep(KernelStep):
         if isinstance(shapes, tuple):
             out = self._allocate(frame, 0, 0, count, spec)
             if 0 not in shapes:
-                self._called([out], xs, named, 0, count)
+                self._call_kernel([out], xs, named, 0, count)
             return [self._joined(out, [], spec, origins, count)]
         batch = self._ragged(frame, 0, spec, shapes, origins)
-        self._called([batch.samples], xs, named, 0, count)
+        self._call_kernel([batch.samples], xs, named, 0, count)
         return [batch]
 
     def _agreed(self, samples: list[Array], slot: int, frame: Frame, inputs: list[Batch | None]) -> list[Array]:
@@ -74,12 +69,12 @@ class ListedStep(KernelStep):
             return error
 
         chunk = (frame.start, frame.start + frame.count)
-        way_out = "dtype=types.FLOAT converts, for instance. " if "dtype" in self._operator.parameters else ""
+        conversion_hint = "dtype=types.FLOAT converts, for instance. " if "dtype" in self._operator.parameters else ""
 
         def is_blank(index: int) -> bool:
             return int(positions[index]) in substitutes
 
-        return list(agreed_samples(samples, slot, chunk, frame.agreement, is_blank, refuse, way_out))
+        return list(agreed_samples(samples, slot, chunk, frame.agreement, is_blank, refuse, conversion_hint))
 
     def _spec_of(self, batch: Batch, sample: int) -> Spec:
         return open_spec(batch)

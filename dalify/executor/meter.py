@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Meter"]
 
+_KEPT_BATCHES = 16
+_KEYS = ("real_memory_size", "max_real_memory_size", "reserved_memory_size", "max_reserved_memory_size")
+
 
 class Meter:
     """Measures the outputs of each step of a plan.
@@ -83,10 +86,6 @@ class Meter:
                 for key in _KEYS:
                     numbers[key][output] = (self._largest if key.startswith("max") else self._totals)[slot]
             return found
-
-
-_KEPT_BATCHES = 16
-_KEYS = ("real_memory_size", "max_real_memory_size", "reserved_memory_size", "max_reserved_memory_size")
 
 
 def _sample_bytes(batch: Batch) -> list[int]:

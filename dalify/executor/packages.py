@@ -15,7 +15,7 @@ def check_packages(nodes: Iterable[Node]) -> None:
     """Import the optional packages that operators need.
 
     Args:
-        nodes: of a graph.
+        nodes: nodes of a graph.
 
     Raises:
         MissingPackageError: one is not installed; with operator and the user's line.
@@ -27,7 +27,7 @@ def check_packages(nodes: Iterable[Node]) -> None:
 
 
 def check_remote_package(node: Node) -> None:
-    """Import the package that reads from URLs, for a reader that does.
+    """Import the package for reading from URLs, for a reader of URLs.
 
     Raises:
         MissingPackageError: it is not installed; with operator and the user's line.
@@ -39,4 +39,4 @@ def _check(package: LazyModule, node: Node) -> None:
     try:
         require(package)
     except ImportError as error:
-        raise located(error, node, None, None) from cause(error, node)
+        raise located(error, node) from cause(error, node)

@@ -7,14 +7,13 @@ device have separate stages.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dalify.executor.branch_steps import MergeStep, SplitStep
-from dalify.executor.cache_groups import cached_nodes
-from dalify.executor.cache_step import AloneStep, CacheStep
+from dalify.executor.cache_step import CacheStep, SerialStep
 from dalify.executor.cached_mixed_step import CachedMixedStep
 from dalify.executor.device_samples_step import CompiledGroupStep, CompiledStep, DeviceSamplesStep, step_class
 from dalify.executor.device_steps import TransferStep, emulated
@@ -24,6 +23,7 @@ from dalify.executor.listed_step import ListedStep
 from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.steps import LiteralStep, Step
+from dalify.executor.view_step import ViewStep
 from dalify.graph import Branch, Edge, Graph, Node
 from dalify.kernels.dispatch import reason_against
 from dalify.registry import RANDOM_STATE, Role
@@ -118,7 +118,7 @@ def make_plan(
         indices: results of the ``index`` functions of readers.
         on_error: handling of bad samples for nodes that do not specify it.
     """
-    homes = cached_nodes(graph, lambda node: _can_be_cached(node, on_error))
+    homes = _cached_nodes(graph, on_error)
     keys: dict[Node, tuple[int, int]] = {}
     nodes = graph.nodes()
     uses = Counter([*graph.outputs, *(edge for node in nodes for edge in node.edges())])
@@ -173,7 +173,7 @@ class _Planner:
     ) -> None:
         self._homes = homes
         self._uses = uses
-        self._held: dict[Node, list[Step]] = {cache: [] for cache in homes.values()}
+        self._cache_inputs: dict[Node, list[Step]] = {cache: [] for cache in homes.values()}
         self._caches: list[CacheStep] = []
         self._device_caches: list[CachedMixedStep] = []
         self._seeds = seeds
@@ -199,7 +199,7 @@ class _Planner:
         step = self._step(node, inputs, outputs)
         home = self._homes.get(node)
         if home is not None:  # it runs in the step of a cache
-            self._held[home].append(AloneStep(step) if _is_serial(node) else step)
+            self._cache_inputs[home].append(SerialStep(step) if _is_serial(node) else step)
             return
         edges = list(self._read_from_outside(node))
         index = self._place(node, edges)
@@ -284,6 +284,8 @@ class _Planner:
             step = RaggedStep if operator.is_ragged else ListedStep
         elif operator.is_elementwise and node.device == "cpu":
             step = ElementwiseStep
+        elif operator.is_view and node.device == "cpu":
+            step = ViewStep
         step = step_class(operator, node.device, emulated()) or step
         return step(node, inputs, outputs, slots, node.device, seed, stream)
 
@@ -308,7 +310,7 @@ class _Planner:
             node,
             tuple(self._slot(edge) for edge in node.edges()),
             outputs,
-            self._held.get(node, []),
+            self._cache_inputs.get(node, []),
             {self._slot(edge): edge.node.branch for edge in read},
             readers,
         )
@@ -362,7 +364,7 @@ def _kind_of(node: Node, on_error: str) -> StageKind:
         policy = node.arguments.get("on_error") or on_error
         if operator.whole_batch({**node.arguments, "on_error": policy}):
             return "batch"
-    if RANDOM_STATE.name in node.arguments:  # that of the first sample is for all
+    if RANDOM_STATE.name in node.arguments:  # the value of the first sample applies to all
         return "batch"
     if operator.is_batchwise or _is_serial(node) or (not node.inputs and not _has_argument_nodes(node)):
         return "batch"
@@ -372,6 +374,34 @@ def _kind_of(node: Node, on_error: str) -> StageKind:
 def _is_serial(node: Node) -> bool:
     """Return whether a node gets one batch after the other; users can declare functions that do not need this."""
     return node.operator.is_serial and not node.arguments.get("parallel")
+
+
+def _cached_nodes(graph: Graph, on_error: str) -> dict[Node, Node]:
+    """Return the innermost cache that is the only consumer of a node, by node. They do not run for cached samples."""
+    nodes = graph.nodes()
+    users: defaultdict[Node, set[Node]] = defaultdict(set)
+    for node in nodes:
+        for edge in node.edges():
+            users[edge.node].add(node)
+        branch = node.branch
+        while branch is not None:
+            users[branch.condition.node].add(node)
+            branch = branch.parent
+    # A function that depends only on its inputs has no side effects that would require a call.
+    called = {node for node in graph.sinks if not node.arguments.get("deterministic")}
+    kept = {edge.node for edge in graph.outputs} | called
+    found: dict[Node, Node] = {}
+    # From the last cache to the first: nodes that only an earlier cache needs belong to the earlier one.
+    for cache in [node for node in reversed(nodes) if node.role is Role.CACHE]:
+        in_front = Graph(tuple(cache.edges())).nodes()
+        if not any(node.operator.is_reader for node in in_front):
+            continue  # of constant data: nothing is cached
+        own = {cache}
+        for node in reversed(in_front):
+            if node not in kept and _can_be_cached(node, on_error) and users[node] <= own:
+                own.add(node)
+                found[node] = cache
+    return found
 
 
 def _can_be_cached(node: Node, on_error: str) -> bool:

@@ -6,36 +6,33 @@ views, and that is reused after the last view is released. A batch whose worker 
 
 from __future__ import annotations
 
-import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from functools import partial
+from typing import Any, Self
 
 from dalify.base.errors import DalifyError, PipelineStateError, WorkerError
 from dalify.base.fork_hook import Owner
 from dalify.base.source_line import is_own
+from dalify.executor.batch_source import Reply
 from dalify.executor.batch_worker import BatchWorker, WorkerSetup
 from dalify.executor.iteration import Iteration
 from dalify.executor.remote import RemoteParts, Replies, pickled_setup
 from dalify.executor.shared_batches import (
-    SharedReply,
     SlotMemory,
-    new_slot,
     read_reply,
     read_request,
     write_reply,
     write_request,
 )
-from dalify.sources.reader_processes import collect_always
 from dalify.sources.shared_memory import Slot, SlotReference
 from dalify.sources.worker_death import WorkerDeath
 from dalify.sources.worker_pool import WorkerPool
-from dalify.sources.worker_process import Calls, Failure, Task, error_of, failure_of, trace_of
+from dalify.sources.worker_process import Calls, Failure, RunnerFactory, Task, error_of, failure_of, trace_of
 
-__all__ = ["ProcessOptions", "ProcessStages"]
+__all__ = ["ProcessStages"]
 
 # Batches that consumers may hold without a copy, in addition to those in progress.
 _SLOTS_IN_USE = 4
@@ -44,25 +41,6 @@ _MAX_SLOTS = 64
 # A batch during which so many workers died is an error. A batch that exceeds the time limit is tried once more.
 _MAX_DEATHS = 5
 _MAX_TIMEOUTS = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessOptions:
-    """Number and start of workers.
-
-    Attributes:
-        count: number of workers.
-        in_progress: maximum number of batches in progress.
-        start_method: ``fork``, ``spawn`` or ``forkserver``.
-        callback_pickler: pickles Python functions for workers that are not forked.
-        timeout_s: maximum time for a batch; None: no limit.
-    """
-
-    count: int
-    in_progress: int
-    start_method: str
-    callback_pickler: Any
-    timeout_s: float | None
 
 
 class _Order:
@@ -83,34 +61,32 @@ class ProcessStages:
 
     Args:
         parts: the graph and the plan of the workers.
-        options: number and start of the workers.
+        count: number of workers.
+        in_progress: maximum number of batches in progress.
+        start_method: ``fork``, ``spawn`` or ``forkserver``.
     """
 
-    def __init__(self, parts: RemoteParts, options: ProcessOptions) -> None:
+    def __init__(self, parts: RemoteParts, count: int, in_progress: int, start_method: str) -> None:
         self._parts = parts
-        self._options = options
+        self._count = count
+        self._in_progress = in_progress
+        self._start_method = start_method
         self._replies = Replies(parts)
-        max_slots = max(_MAX_SLOTS, 2 * options.count)
-        self._slots = [new_slot() for _ in range(min(options.in_progress + _SLOTS_IN_USE, max_slots))]
+        max_slots = max(_MAX_SLOTS, 2 * count)
+        self._slots = [Slot() for _ in range(min(in_progress + _SLOTS_IN_USE, max_slots))]
         # Acquiring and releasing are single C calls, because consumers release memory in any thread at any time.
         self._free: deque[int] = deque(range(len(self._slots)))
         self._waiting: deque[_Order] = deque()
         self._computing: dict[_Order, int] = {}
         self._generation = 0
-        self._workers = self._new_workers()
+        self._workers = WorkerPool(count, start_method, parts.callback_pickler, parts.timeout_s)
+        self._workers.register(self)
         self._packed: tuple[bytes, Callable[[bytes], Any]] | None = None
-        self._collector: threading.Thread | None = None
         self._owner = Owner()
-
-    def _new_workers(self) -> WorkerPool:
-        options = self._options
-        pool = WorkerPool(options.count, options.start_method, options.callback_pickler, options.timeout_s)
-        pool.register(self)
-        return pool
 
     def renewed(self) -> Self:
         """Return new stages for a process that was forked from this one, because its workers belong to the parent."""
-        return type(self)(self._parts, self._options)
+        return type(self)(self._parts, self._count, self._in_progress, self._start_method)
 
     @property
     def process_ids(self) -> list[int]:
@@ -131,12 +107,7 @@ class ProcessStages:
         if iteration.error:
             done(iteration)
             return
-        if self._collector is None:  # not before the workers have been forked
-            self.start()
-            self._collector = threading.Thread(
-                target=collect_always, args=(self._workers,), name="dalify-collect", daemon=True
-            )
-            self._collector.start()
+        self._workers.collect_in_background()
         self._waiting.append(_Order(iteration, done, self._generation))
         self._send_requests()
 
@@ -181,13 +152,13 @@ class ProcessStages:
 
     # -- as a receiver of the workers' results
 
-    def maker(self) -> _Maker:
-        """Return the data that a worker needs; see ``Receiver``."""
-        if self._options.start_method == "fork":
-            return _Maker(self._parts.setup, None, self._slots)
+    def runner_factory(self) -> RunnerFactory:
+        """Return the function that creates the task runner of a worker; see ``Receiver``."""
+        if self._start_method == "fork":
+            return partial(_Worker, self._slots, self._parts.setup)
         if self._packed is None:
             self._packed = pickled_setup(self._parts, self._workers.pickler)
-        return _Maker(*self._packed, self._slots)
+        return partial(_Worker, self._slots, *self._packed)
 
     def is_wanted(self, token: _Order) -> bool:
         """Keep every order, because its result releases its slot; see ``Receiver``."""
@@ -196,7 +167,7 @@ class ProcessStages:
     def receive(self, token: _Order, outcome: Any) -> None:
         """Receive the result of a batch; see ``Receiver``."""
         iteration = token.iteration
-        if isinstance(outcome, SharedReply) and not iteration.discarded:
+        if isinstance(outcome, Reply) and not iteration.discarded:
             self._take(token, outcome)
             self._finish_order(token)
             return
@@ -235,53 +206,37 @@ class ProcessStages:
         order.done(order.iteration)
         self._send_requests()
 
-    def _take(self, order: _Order, reply: SharedReply) -> None:
+    def _take(self, order: _Order, reply: Reply) -> None:
         """Pass the slot of a batch to its consumer, or copy the batch and release the slot."""
         slot = self._computing.pop(order)
         memory = SlotReference(self._free, slot, self._slots[slot]).memory()
         # Consumers may hold any number of batches and release them at any time. So a batch is copied if its slot is
         # needed for waiting batches: for each worker, one slot is always free or in progress.
-        is_copied = len(self._free) + len(self._computing) < min(self._options.count, self._options.in_progress)
+        is_copied = len(self._free) + len(self._computing) < min(self._count, self._in_progress)
         replies = self._replies
         replies.fill(order.iteration, read_reply(memory, reply, replies.origins_of), is_copied=is_copied)
-
-
-@dataclass(frozen=True)
-class _Maker:
-    """The data of a worker, or its pickled bytes and the function that loads them."""
-
-    content: Any
-    load: Callable[[bytes], WorkerSetup] | None
-    slots: list[Slot]
-
-    def make(self) -> _Worker:
-        return _Worker(self)
-
-
-class _Ready(NamedTuple):
-    worker: BatchWorker
-    readers: Mapping[int, int]  # slots of readers by the identity of their index
 
 
 class _Worker:
     """Computes batches in a worker process."""
 
-    def __init__(self, maker: _Maker) -> None:
-        self._maker = maker
-        self._ready: _Ready | None = None
+    def __init__(self, slots: list[Slot], content: Any, load: Callable[[bytes], WorkerSetup] | None = None) -> None:
+        self._slots = slots
+        self._content = content  # a WorkerSetup; pickled, if there is a function that loads it
+        self._load = load
+        self._ready: tuple[BatchWorker, Mapping[int, int]] | None = None
         with suppress(Exception):  # tried again with the first batch, which then raises the error
             self._begin()
 
-    def _begin(self) -> _Ready:
+    def _begin(self) -> tuple[BatchWorker, Mapping[int, int]]:
+        """Return the worker, and the slots of readers by the identity of their index."""
         if self._ready is None:
-            maker = self._maker
-            setup: WorkerSetup = maker.content if maker.load is None else maker.load(maker.content)
-            worker = BatchWorker(setup)
-            self._ready = _Ready(worker, {id(index): slot for slot, index in worker.indices.items()})
+            worker = BatchWorker(self._content if self._load is None else self._load(self._content))
+            self._ready = worker, {id(index): slot for slot, index in worker.indices.items()}
         return self._ready
 
     def run(self, task: Task, calls: Calls) -> Any:
-        slot = self._maker.slots[task.details[0]]
+        slot = self._slots[task.details[0]]
         try:
             calls.begin(0)
             try:

@@ -1,6 +1,6 @@
 """The step of operators that process samples of different lengths in one call: boxes, points, labels.
 
-It concatenates the samples and splits the results; see ``dalify.data.rows``.
+It concatenates the samples; see ``dalify.data.rows``. Results stay concatenated for the next such step.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from dalify.base.errors import ShapeError
 from dalify.base.failure_context import failure_context
 from dalify.base.narrow import is_tuple
-from dalify.base.optional import LazyModule, torch
+from dalify.base.optional import torch
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.rows import Rows, starts_of
 from dalify.executor.frame import Frame
@@ -23,22 +23,14 @@ from dalify.executor.origins import origins_of
 __all__ = ["RaggedStep"]
 
 if TYPE_CHECKING:
-    from dalify.kernels.random import philox
     from dalify.kernels.random.philox import SampleDraws
-else:
-    philox = LazyModule("dalify.kernels.random.philox", "drawing random numbers")
 
 
 class RaggedStep(KernelStep):
     """Calls the kernel of a ragged operator: once for all samples of a chunk whose other extents agree."""
 
     def _groupwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         arrays = {name: value for name, value in arguments.items() if name in self._kernel.names}
         parts: list[list[Any]] = [[] for _ in self.outputs]
@@ -49,12 +41,9 @@ class RaggedStep(KernelStep):
             in_specs, samples = self._sample_specs(inputs, start, stop)
             specs = samples[0]
             xs = [None if batch is None else _rows_of(batch, start, stop) for batch in inputs]
-            named = self._group_arguments(arrays, in_specs, specs, start, stop, count)
-            if draws is not None and "draws" in self._wanted:
-                whole = stop - start == count
-                named["draws"] = draws if whole else philox.SampleDraws(draws.draws, draws.samples[start:stop])
+            named = self._group_arguments(arrays, in_specs, specs, draws, start, stop, count)
             if self._operator.is_allocating:
-                results = self._called([], xs, named, start, stop - start)
+                results = self._call_kernel([], xs, named, start, stop - start)
                 filled: list[Any] = list(results) if is_tuple(results) else [results]
             else:
                 filled = [
@@ -62,7 +51,7 @@ class RaggedStep(KernelStep):
                     for output in range(len(self.outputs))
                 ]
                 if any(out.values.shape.count(0) == 0 for out in filled):
-                    self._called(filled, xs, named, start, stop - start)
+                    self._call_kernel(filled, xs, named, start, stop - start)
             for part, result in zip(parts, filled, strict=True):
                 part.append(result)
         origins = origins_of(inputs)
@@ -107,6 +96,10 @@ class RaggedStep(KernelStep):
                 batch = Batch(dense, None, layout, self.device, origins, spec.dtype)
                 batch.is_lasting = self._operator.is_allocating and self.device == "cpu"
                 return batch
+            if self.device == "cpu" and isinstance(parts[0], Rows):
+                batch = Batch.of_rows(parts[0], layout, origins, spec.dtype)
+                batch.is_lasting = is_fresh
+                return batch
         samples: list[Array] = []
         for part in parts:
             samples += part.split() if isinstance(part, Rows) else [part[n, ...] for n in range(len(part))]
@@ -117,7 +110,7 @@ class RaggedStep(KernelStep):
 
 def _row_shapes(inputs: list[Batch | None]) -> Any:
     """Return, for a list of samples, the properties that must be equal for samples in one array."""
-    listed = [batch for batch in inputs if batch is not None and batch.dense is None]
+    listed = [batch for batch in inputs if batch is not None and batch.dense is None and batch.rows is None]
     if not listed:
         return None
     columns = [batch.shapes() for batch in listed]
@@ -138,6 +131,8 @@ def _without_rows(sample: int) -> ShapeError:
 
 
 def _rows_of(batch: Batch, start: int, stop: int) -> Rows:
+    if batch.rows is not None and stop - start == len(batch):
+        return Rows(batch.rows.values, batch.rows.starts)
     if batch.dense is None:
         samples = batch.samples[start:stop]
         rows = Rows.of_samples(samples)

@@ -56,17 +56,16 @@ class ReadAhead:
             number: number of the batch.
             entries: numbers of its entries, by position.
         """
+        submit = self._submit_to_thread if self._processes is None else self._processes.submit
         self._forget(number)
         self._batches[number] = {
-            place: (entry, self._begun(number, place, entry))
+            place: (entry, submit(number, place, entry))
             for place, entry in enumerate(entries.tolist())
             if self.is_wanted is None or self.is_wanted(entry)
         }
 
-    def _begun(self, number: int, place: int, entry: int) -> Future[Any]:
-        if self._processes is not None:
-            return self._processes.submit(number, place, entry)
-        return _submit(self._read_entry, entry)
+    def _submit_to_thread(self, number: int, place: int, entry: int) -> Future[Any]:
+        return _submit(lambda: self._read(self._index[entry]))
 
     def _begin_child(self) -> None:
         """In a forked child: drop requests to threads and processes of the parent."""
@@ -78,9 +77,6 @@ class ReadAhead:
         for other in [other for other in self._batches if other == number or other < number - _REMEMBERED]:
             for _, future in self._batches.pop(other).values():
                 future.cancel()
-
-    def _read_entry(self, entry: int) -> Any:
-        return self._read(self._index[entry])
 
     def take(self, number: int, place: int, entry: int) -> Any:
         """Return the arrays of a sample; None if reading it was not started, or another entry was read.
@@ -115,12 +111,12 @@ class ReadAhead:
             self._processes.close()
 
 
-_queue: queue.SimpleQueue[tuple[Future[Any], Callable[[int], Any], int]] | None = None
+_queue: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] | None = None
 _owner = Owner()
 _lock = ForkLock()
 
 
-def _submit(function: Callable[[int], Any], entry: int) -> Future[Any]:
+def _submit(function: Callable[[], Any]) -> Future[Any]:
     global _queue
     future: Future[Any] = Future()
     with _lock:
@@ -129,18 +125,18 @@ def _submit(function: Callable[[int], Any], entry: int) -> Future[Any]:
             for number in range(_THREADS):
                 # Daemons: storage that does not respond must not prevent the process from ending.
                 threading.Thread(target=_work, args=(_queue,), name=f"dalify-read-{number}", daemon=True).start()
-        _queue.put((future, function, entry))
+        _queue.put((future, function))
     return future
 
 
-def _work(tasks: queue.SimpleQueue[tuple[Future[Any], Callable[[int], Any], int]]) -> None:
+def _work(tasks: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]]) -> None:
     while True:
-        future, function, entry = tasks.get()
+        future, function = tasks.get()
         if not future.set_running_or_notify_cancel():
             continue
         with suppress(InvalidStateError):  # no thread waits any longer
             try:
-                future.set_result(function(entry))
+                future.set_result(function())
             except BaseException as error:
                 future.set_exception(error)
         del future, function  # free the data: the requester owns the result

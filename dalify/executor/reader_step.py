@@ -153,7 +153,7 @@ class ReaderStep:
             given = {name: argument.array(frame, frame.count) for name, argument in self._arguments.items()}
         except Exception as error:
             sample: int | None = failure_context(error).sample
-            raise located(error, self.node, sample, None) from cause(error, self.node)
+            raise located(error, self.node, sample) from cause(error, self.node)
         varying = {name: values for name, values in given.items() if values is not None}
         named = {**self._constants, **given}
         for offset, number in enumerate(numbers):
@@ -199,6 +199,7 @@ def _batch_of(column: Any, layout: str, origins: Origins | None) -> Batch:
         column = column.samples
     if isinstance(column, Batch):
         batch = Batch(None, None, layout, "cpu", origins, column.dtype, column.ragged)
+        batch.rows = column.rows
         # Files of equal size may become one array at the output.
         batch.is_lasting = not batch.is_uniform
         return batch

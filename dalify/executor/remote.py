@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.base.errors import DalifyError
 from dalify.data import Batch, BufferPool
-from dalify.executor.batch_source import RemoteStages, Reply, Request, request_of
+from dalify.executor.batch_source import RemoteStages, Reply, Request
 from dalify.executor.batch_worker import WorkerSetup
 from dalify.executor.iteration import Iteration
 from dalify.executor.meter import Meter
@@ -57,7 +57,7 @@ class BatchService(Protocol):
 
     @property
     def count(self) -> int:
-        """Most workers."""
+        """Maximum number of workers."""
         ...
 
     @property
@@ -90,7 +90,10 @@ class Replies:
 
     def request(self, iteration: Iteration) -> Request:
         """Return the data to send for a batch."""
-        return request_of(iteration, self._parts.readers, self._parts.plan.inputs)
+        sources = iteration.before["sources"]
+        inputs = {slot: batch for slot in self._parts.plan.inputs if (batch := iteration.values[slot]) is not None}
+        states = [sources[place] for place in self._parts.readers]
+        return Request(iteration.number, iteration.size, iteration.entries, states, inputs, iteration.rows)
 
     def fill(self, iteration: Iteration, reply: Reply, *, is_copied: bool) -> None:
         """Store the result of a batch.
@@ -132,7 +135,7 @@ class Replies:
         """
         step = self._parts.plan.remote.readers[slot]
         origin = step.node.operator.origin_function
-        assert origin is not None, "dalify bug: a sample without origin that has one"
+        assert origin is not None, "dalify bug: origins of a reader without them"
         return Origins(self._parts.setup.indices[self._places[step.node]], origin, numbers)
 
 

@@ -16,7 +16,7 @@ from dalify.executor.frame import Frame
 from dalify.executor.grouping import Wanted
 from dalify.executor.kernel_step import KernelStep, open_spec
 from dalify.executor.origins import origins_of
-from dalify.executor.shape_trace import TracedShapes, trace_shapes, varying_axes
+from dalify.executor.shape_trace import ShapeTrace
 from dalify.graph import Node
 
 __all__ = ["SamplesStep"]
@@ -46,20 +46,15 @@ class SamplesStep(KernelStep):
         )
         self._known_preparations: Recent[dict[str, Any]] = Recent(_CACHE_LIMIT)
         self._known_results: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
-        self._traced: Recent[list[TracedShapes | None]] = Recent(_CACHE_LIMIT)
+        self._trace = ShapeTrace(lambda specs: operator.apply_rule(specs, self._rule_arguments))
 
     def _groupwise(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
+        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
-        extra = self._extended(self._preparation(inputs, arguments, draws, count), frame, inputs, count)
+        extra = self._add_cache(self._prepare_cached(inputs, arguments, draws, count), frame, inputs, count)
         xs = [None if batch is None else self._samples(batch) for batch in inputs]
         like = xs[0] if xs else None
-        specs, shapes = self._results(inputs, xs, arguments, extra, count)
+        specs, shapes = self._result_specs(inputs, xs, arguments, extra, count)
         origins = origins_of(inputs)
         batches: list[Batch] = []
         outs: list[Any] = []
@@ -81,14 +76,14 @@ class SamplesStep(KernelStep):
             xs = [None if x is None else x.take(kept) for x in xs]
             outs = [out.take(kept) for out in outs]
             per_sample = {*self._own_arguments, *extra}
-            named = {name: _taken(value, kept) if name in per_sample else value for name, value in named.items()}
+            named = {name: _take_values(value, kept) if name in per_sample else value for name, value in named.items()}
             if draws is not None:
                 draws = type(draws)(draws.draws, draws.samples[kept])
             count = len(kept)
         for name in self._wanted:
             named[name] = self._context(name, inputs, specs, draws, count)
         try:
-            self._called([*outs], xs, named, 0, count)
+            self._call_kernel([*outs], xs, named, 0, count)
         except Exception as error:
             sample: int | None = failure_context(error).sample
             if kept is not None and sample is not None:
@@ -115,22 +110,22 @@ class SamplesStep(KernelStep):
             return specs
         return count if name == "count" else draws
 
-    def _extended(self, extra: dict[str, Any], frame: Frame, inputs: list[Batch | None], count: int) -> dict[str, Any]:
-        """Return the result of `prepare` with what else the kernel gets; the given one must not change."""
+    def _add_cache(self, extra: dict[str, Any], frame: Frame, inputs: list[Batch | None], count: int) -> dict[str, Any]:
+        """Return the result of `prepare` with the cache of the step, if any. Do not modify the given dictionary."""
         return extra
 
-    def _preparation(
+    def _prepare_cached(
         self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> dict[str, Any]:
         """Return the result of `prepare`."""
         if self._operator.prepare_function is None:
             return {}
         if not self._prepares_once or any(batch is not None and batch.dense is None for batch in inputs):
-            return self._prepared(inputs, arguments, draws, count)
+            return self._prepare(inputs, arguments, draws, count)
         key = tuple(None if batch is None else (batch.dtype, batch.layout, _shape(batch)) for batch in inputs)
-        return self._known_preparations.get_or_make(key, lambda: self._prepared(inputs, arguments, draws, count))[0]
+        return self._known_preparations.get_or_make(key, lambda: self._prepare(inputs, arguments, draws, count))[0]
 
-    def _results(
+    def _result_specs(
         self,
         inputs: list[Batch | None],
         xs: list[Samples | None],
@@ -160,15 +155,17 @@ class SamplesStep(KernelStep):
         if not columns and not self._varying:
             specs = self._run_specs(inputs, {}, wanted, 0)[1]
             return specs, [spec.shape for spec in specs]
-        if shapes is None and not self._varying and (traced := self._traced_shapes(inputs, xs, layout)) is not None:
-            found_shapes = traced.shapes([None if x is None else x.shapes for x in xs], count)
-            for spec, each_shape in zip(traced.specs, found_shapes, strict=True):
+        given = [None if x is None else x.shapes for x in xs]
+        if shapes is None and not self._varying and (traced := self._trace.of(inputs, given)) is not None:
+            found_shapes = traced.shapes(given, count)
+            traced_specs = wanted.applied(traced.specs, None)
+            for spec, each_shape in zip(traced_specs, found_shapes, strict=True):
                 if is_array(each_shape):
                     largest = largest_row(each_shape)
                     self._check_size(tuple(each_shape[largest].tolist()), spec, largest)
                 else:
                     self._check_size(each_shape, spec, 0)
-            return traced.specs, found_shapes
+            return traced_specs, found_shapes
         varying = {name: arguments[name] for name in self._varying}
         columns += [values if isinstance(values, list) else values.tolist() for values in varying.values()]
         kinds = tuple(None if batch is None else (batch.dtype, batch.layout) for batch in inputs)
@@ -186,42 +183,17 @@ class SamplesStep(KernelStep):
             shapes[0] if shapes.count(shapes[0]) == count else np.array(shapes, np.int64) for shapes in each
         ]
 
-    def _traced_shapes(
-        self, inputs: list[Batch | None], xs: list[Samples | None], layout: str | None
-    ) -> TracedShapes | None:
-        """Return the shapes of the results by the shapes of the inputs; None if the rule computes with extents."""
-        extents = tuple(None if x is None else varying_axes(x.shapes) for x in xs)
-        kinds = tuple(None if batch is None else (batch.dtype, batch.layout) for batch in inputs)
-
-        def trace() -> list[TracedShapes | None]:
-            opened = [None if batch is None else open_spec(batch) for batch in inputs]
-            wanted = Wanted(None, layout)
-            apply = self._operator.apply_rule
-            return [trace_shapes(lambda s: wanted.applied(apply(s, self._rule_arguments), None), opened, extents)]
-
-        return self._traced.get_or_make((kinds, extents, layout), trace)[0][0]
-
-    def _open_specs(self, inputs: list[Batch | None], layout: str | None) -> tuple[Spec, ...]:
-        """Return the specs of the results without their shapes."""
-        key = (layout, *(None if batch is None else (batch.dtype, batch.layout, batch.ndim) for batch in inputs))
-        specs = self._known_results.get(key)
-        if specs is None:
-            opened = tuple(None if batch is None else open_spec(batch) for batch in inputs)
-            specs = Wanted(None, layout).applied(self._operator.apply_rule(opened, self._rule_arguments), None)
-            self._known_results.put(key, specs)
-        return specs
-
     def _memory_of(
         self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
     ) -> Batch:
         """Return a batch to fill, for samples of one shape (a tuple) or different shapes (an array).
 
         Args:
-            frame: of the chunk.
-            output: number of the output.
-            spec: its type and layout.
-            shapes: its shapes.
-            origins: of the samples.
+            frame: frame of the chunk.
+            output: index of the output.
+            spec: element type and layout of the output.
+            shapes: shapes of the output.
+            origins: origins of the samples.
             count: number of samples.
             like: the samples of the first input, or None.
         """
@@ -238,7 +210,7 @@ def _shape(batch: Batch) -> tuple[int, ...]:
     return tuple(batch.dense.shape)
 
 
-def _taken(value: Any, kept: np.ndarray[Any, Any]) -> Any:
+def _take_values(value: Any, kept: np.ndarray[Any, Any]) -> Any:
     """Return the values of some of the samples."""
     if is_array(value):
         return value[kept]

@@ -1,7 +1,7 @@
 """Computes the shapes of the results of samples of different shapes by one call of the rule.
 
 Most rules copy extents from their inputs, or set constants. Such a rule is called once, with placeholders for the
-extents that differ between samples. The placeholders in its result tell where each extent comes from.
+extents that differ between samples. The placeholders in its result identify the source of each extent.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.data import Spec
+from dalify.base.recent import Recent
+from dalify.data import Batch, Spec
 
-__all__ = ["TracedShapes", "trace_shapes", "varying_axes"]
+__all__ = ["ShapeTrace", "TracedShapes", "trace_shapes", "varying_axes"]
+
+_CACHE_LIMIT = 4096
 
 
 class _Extent:
@@ -111,3 +114,34 @@ def trace_shapes(
             return None
         sources.append([(x.input_index, x.axis) if isinstance(x, _Extent) else int(x) for x in axes])
     return TracedShapes(tuple(result.replace(shape=None) for result in results), sources)
+
+
+class ShapeTrace:
+    """The traced results of one rule, cached by element types, layouts and equal extents of the inputs.
+
+    Args:
+        rule: returns the specs of the outputs.
+    """
+
+    def __init__(self, rule: Callable[[tuple[Spec | None, ...]], tuple[Spec, ...]]) -> None:
+        self._rule = rule
+        self._known: Recent[list[TracedShapes | None]] = Recent(_CACHE_LIMIT)
+
+    def of(self, inputs: Sequence[Batch | None], shapes: Sequence[NDArray[np.int64] | None]) -> TracedShapes | None:
+        """Return the shapes of the results by the shapes of the inputs; None if the rule computes with extents.
+
+        Args:
+            inputs: the inputs.
+            shapes: shapes of their samples, int64 ``[N, ndim]``; None for absent inputs.
+        """
+        extents = tuple(None if each is None else varying_axes(each) for each in shapes)
+        kinds = tuple(None if batch is None else (batch.dtype, batch.layout) for batch in inputs)
+
+        def trace() -> list[TracedShapes | None]:
+            opened = [
+                None if batch is None else Spec(batch.dtype, batch.ndim, batch.layout, None, batch.device)
+                for batch in inputs
+            ]
+            return [trace_shapes(self._rule, opened, extents)]
+
+        return self._known.get_or_make((kinds, extents), trace)[0][0]

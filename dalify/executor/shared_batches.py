@@ -25,9 +25,7 @@ from dalify.sources.shared_memory import REGION_BYTES, Slot, aligned
 
 __all__ = [
     "OriginsOf",
-    "SharedReply",
     "SlotMemory",
-    "new_slot",
     "read_reply",
     "read_request",
     "write_reply",
@@ -35,7 +33,7 @@ __all__ = [
 ]
 
 _HEADER_BYTES = 1 << 24
-# Without chunks, a slot has two regions: one for each direction.
+# A `Slot()` without chunks has two regions: one for each direction.
 _WORKERS_START, _END = REGION_BYTES, 2 * REGION_BYTES
 
 # From the slot of a reader's output and numbers of entries to the origins of samples.
@@ -60,22 +58,6 @@ class _Places(NamedTuple):
     dtype: str
     layout: str
     origins: Any
-
-
-class SharedReply(NamedTuple):
-    """A ``Reply`` whose values are in a slot."""
-
-    values: Mapping[int, _Places | None]
-    positions: Mapping[int, NDArray[np.int64]]
-    bad: Sequence[Any]
-    substitutes: Mapping[int, Sequence[int]]
-    sizes: Mapping[int, tuple[int, int]]
-    kept: Sequence[tuple[int, int, int, int]]
-
-
-def new_slot() -> Slot:
-    """Return shared memory for one batch."""
-    return Slot(0)
 
 
 class SlotMemory(BufferPool):
@@ -195,31 +177,25 @@ def read_request(slot: Slot) -> Request:
     return request._replace(inputs={number: _batch_at(slot.memory, places, None) for number, places in inputs.items()})
 
 
-def write_reply(memory: SlotMemory, reply: Reply, indices: Mapping[int, int]) -> SharedReply:
-    """Store the values of a reply in its slot, and return the reply in a form that can be sent.
+def write_reply(memory: SlotMemory, reply: Reply, indices: Mapping[int, int]) -> Reply:
+    """Store the values of a reply in its slot, and return a reply to send, which has their positions instead.
 
     Args:
         memory: memory of the slot.
         reply: the reply.
         indices: slots of readers by the identity of their index.
     """
-    return SharedReply(
-        {slot: memory.places(batch, indices) for slot, batch in reply.values.items()},
-        reply.positions,
-        reply.bad,
-        reply.substitutes,
-        reply.sizes,
-        reply.kept,
-    )
+    values: Any = {slot: memory.places(batch, indices) for slot, batch in reply.values.items()}
+    return reply._replace(values=values)
 
 
-def read_reply(memory: NDArray[np.uint8], reply: SharedReply, origins_of: OriginsOf) -> Reply:
+def read_reply(memory: NDArray[np.uint8], reply: Reply, origins_of: OriginsOf) -> Reply:
     """Return the results of a worker as views.
 
     Args:
         memory: all bytes of the slot.
-        reply: the reply of the worker.
+        reply: the reply of the worker, the result of `write_reply`.
         origins_of: returns the origins of samples.
     """
-    values = {slot: _batch_at(memory, places, origins_of) for slot, places in reply.values.items()}
-    return Reply(values, reply.positions, reply.bad, reply.substitutes, reply.sizes, reply.kept)
+    values: Mapping[int, Any] = reply.values
+    return reply._replace(values={slot: _batch_at(memory, places, origins_of) for slot, places in values.items()})

@@ -66,7 +66,7 @@ class Failure:
     is_dropped: bool = False
 
 
-def located(error: Exception, node: Node, sample: int | None, origin: str | None) -> Exception:
+def located(error: Exception, node: Node, sample: int | None = None, origin: str | None = None) -> Exception:
     """Return an error with operator, the user's line, sample, and its origin.
 
     An exception of a library becomes an error of dalify: ``ReaderError`` for readers, ``DecodeError`` for decoders,
@@ -118,7 +118,7 @@ def out_of_memory_error(error: Exception, node: Node) -> Exception | None:
         hint="Use a smaller batch_size or prefetch_queue_depth, or leave more of the device's memory to the pipeline. "
         "The next batch is computed as usual.",
     )
-    return located(refusal, node, None, None)
+    return located(refusal, node)
 
 
 def cause(error: Exception, node: Node) -> BaseException | None:

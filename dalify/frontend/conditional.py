@@ -2,7 +2,7 @@
 
 For a Python value one branch runs; for a graph value both run, one after the other.
 
-The rewritten ``if`` stays in the user's own function:
+The rewritten ``if`` remains in the user's function:
 
     with dalify__.guard() as _dalify_guard_1:
         _dalify_if_1 = dalify__.conditional(_dalify_guard_1, <test>, <variables>, <jump>)
@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Any
 
 from dalify.base.source_line import SourceLine
-from dalify.frontend.fence import check_condition
+from dalify.frontend.checks import check_condition
 from dalify.frontend.stores import BranchStores, merge_stores, traced
 from dalify.frontend.values import ABSENT, RESULT_NAME, Merger, Unusable, copied, never_assigned
 from dalify.graph import Branch, DataNode, current_branch
@@ -120,8 +120,8 @@ class Conditional:
         merged: list[Any] = []
         for (name, *lines), one, other in zip(self._variables, *self._after, strict=True):
             is_untouched = one[0] is other[0]
-            shown = RESULT_NAME if name.startswith("_dalify_") else name
-            value = one[0] if is_untouched else self._merger.merged(shown, (one[1], other[1]), (lines[0], lines[1]))
+            label = RESULT_NAME if name.startswith("_dalify_") else name
+            value = one[0] if is_untouched else self._merger.merged(label, (one[1], other[1]), (lines[0], lines[1]))
             merged.append(value)
         merge_stores(self._merger, self._stores[0], self._stores[1])
         self.values = self._assignable(merged)

@@ -17,17 +17,17 @@ import numpy as np
 
 from dalify.base.errors import ConditionError
 from dalify.base.source_line import SourceLine
-from dalify.frontend.conditional import Conditional, Guard, trace_both
-from dalify.frontend.fence import (
+from dalify.frontend.checks import (
     check_in_place,
     check_item,
     check_mutation,
     is_mutation,
-    needs_watch,
-    refuse,
-    refuse_builtin,
-    refuse_jump,
+    needs_values,
+    reject,
+    reject_builtin,
+    reject_jump,
 )
+from dalify.frontend.conditional import Conditional, Guard, trace_both
 from dalify.frontend.stores import active, note
 from dalify.frontend.values import NO_RESULT, Unusable, read
 from dalify.graph import DataNode, logical_not
@@ -89,7 +89,7 @@ class Overloads:
         line = SourceLine.capture()
         construct = "elif" if line is not None and line.text.startswith("elif") else "if"
         if jump is not None:
-            refuse_jump(jump[0], self._line(jump[1]), line)
+            reject_jump(jump[0], self._line(jump[1]), line)
         known = tuple((name, self._line(first), self._line(second)) for name, first, second in variables)
         return Conditional(guard, test, known, construct, line, self._outer())
 
@@ -166,19 +166,19 @@ class Overloads:
     def contains(self, item: Any, container: Any, name: str) -> bool:
         """Evaluate ``item in container`` or ``not in``."""
         if isinstance(item, DataNode) or isinstance(container, DataNode):
-            refuse("in")
+            reject("in")
         return (item in container) == (name == "In")
 
     def plain(self, test: Any, construct: str) -> Any:
         """Return a Python value used as a test; raise for a graph value."""
         if isinstance(test, DataNode):
-            refuse(construct)
+            reject(construct)
         return test
 
     def not_in(self, conditionals: tuple[Conditional, ...], construct: str, value: Any = None) -> Any:
         """Return ``value``; raise if an enclosing ``if`` is traced."""
         if any(conditional.is_traced for conditional in conditionals):
-            refuse(construct)
+            reject(construct)
         return value
 
     def result(self, value: Any) -> Any:
@@ -210,22 +210,22 @@ class Overloads:
         else:
             note(self._function.__globals__, name, is_item=True)
 
-    def _calling_back(self, function: Any, callback: Any, *rest: Any) -> Any:
+    def _call_with_callback(self, function: Any, callback: Any, *rest: Any) -> Any:
         return function(callback and self._convert(callback), *rest)
 
     def call(self, function: Any) -> Any:
         """Return what to call in place of ``function``; the call itself stays in the user's frame."""
         read(function)
-        if needs_watch(function):
-            return functools.partial(_watched, function)
+        if needs_values(function):
+            return functools.partial(_check_and_call, function)
         if isinstance(function, (type, BuiltinFunctionType)) and function in _CALLING_BACK:
-            return functools.partial(self._calling_back, function)
+            return functools.partial(self._call_with_callback, function)
         if is_mutation(function):
-            return functools.partial(_changing, function)
+            return functools.partial(_mutate, function)
         return self._convert(function)
 
 
-def _changing(function: Any, *arguments: Any, **named: Any) -> Any:
+def _mutate(function: Any, *arguments: Any, **named: Any) -> Any:
     check_mutation(function, [*arguments, *named.values()])
     return function(*arguments, **named)
 
@@ -256,8 +256,8 @@ class _Items:
         del self._owner[key]
 
 
-def _watched(function: Any, *arguments: Any, **keywords: Any) -> Any:
-    refuse_builtin(function, arguments)
+def _check_and_call(function: Any, *arguments: Any, **keywords: Any) -> Any:
+    reject_builtin(function, arguments)
     return function(*arguments, **keywords)
 
 

@@ -47,7 +47,8 @@ def find_definition(code: CodeType) -> Definition | None:
         fitting = [found for found in fitting if _covers(found.node, code)]
     if len(fitting) > 1:  # nested lambdas: the innermost that covers the code
         innermost = max(fitting, key=lambda found: (found.node.body.lineno, found.node.body.col_offset))
-        fitting = [innermost] if all(_contains(other.node, innermost.node) for other in fitting) else []
+        is_nested = all(innermost.node in gast.walk(other.node) for other in fitting)
+        fitting = [innermost] if is_nested else []
     return fitting[0] if fitting else None
 
 
@@ -86,7 +87,7 @@ def _fits(node: Any, code: CodeType) -> bool:
     names = [argument.id for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     names += [extra.id for extra in (arguments.vararg, arguments.kwarg) if extra is not None]
     known = code.co_varnames[: len(names)]
-    return len(names) == len(known) and all(mine.endswith(theirs) for mine, theirs in zip(known, names, strict=True))
+    return len(names) == len(known) and all(mangled.endswith(name) for mangled, name in zip(known, names, strict=True))
 
 
 def _covers(node: Any, code: CodeType) -> bool:
@@ -100,7 +101,3 @@ def _covers(node: Any, code: CodeType) -> bool:
         if not (start <= (line, column) and (end_line, end_column) <= end):
             return False
     return True
-
-
-def _contains(outer: Any, inner: Any) -> bool:
-    return any(node is inner for node in gast.walk(outer))

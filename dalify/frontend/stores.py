@@ -115,7 +115,7 @@ def note(owner: Any, key: Any, *, is_item: bool) -> None:
     if stores is None:
         return
     if is_item and is_list(owner) and isinstance(key, int) and key < 0:
-        key += len(owner)  # one slot, one name
+        key += len(owner)  # so that each item has one key
     place = (id(owner), is_item, key)
     store = stores.table.get(place)
     if store is None:

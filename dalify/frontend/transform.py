@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from dalify.base.narrow import is_list
-from dalify.frontend.straighten import RESULT, straighten
+from dalify.frontend.remove_jumps import RESULT, remove_jumps
 from dalify.frontend.syntax import (
     OVERLOADS,
     bound_names,
@@ -28,6 +28,13 @@ __all__ = ["OPERAND", "transformed"]
 # Name of the functions for lazy operands of expressions; tracebacks show the name of the user's function instead.
 OPERAND = "_dalify_operand"
 _HOLD_STATEMENTS = (gast.stmt, gast.ExceptHandler, gast.match_case)
+# Statements with a value that must not be a graph value: the name in messages, and the field.
+_PLAIN_VALUES: dict[Any, tuple[str, str]] = {
+    gast.While: ("while", "test"),
+    gast.For: ("for", "iter"),
+    gast.Assert: ("assert", "test"),
+    gast.Match: ("match", "subject"),
+}
 _LAZY_BREAKERS = (gast.NamedExpr, gast.Yield, gast.YieldFrom, gast.Await)
 
 
@@ -45,7 +52,7 @@ def transformed(definition: Any, class_name: str) -> Any:
         definition.body = _Transformer([definition.body], definition.args, class_name).visit(definition.body)
         return definition
     is_generator = any(isinstance(node, (gast.Yield, gast.YieldFrom)) for node in own_nodes(definition.body))
-    body = straighten(definition.body, is_generator=is_generator)
+    body = remove_jumps(definition.body, is_generator=is_generator)
     transformer = _Transformer(body, definition.args, class_name)
     definition.body = transformer.block(body)
     return definition
@@ -122,19 +129,12 @@ class _Transformer(gast.NodeTransformer):
         """Return the tuple of the enclosing ``if`` states."""
         return located(gast.Tuple([name(state, place) for state in self.around], gast.Load()), place)
 
-    # Not changed: rewritten when called.
+    # gast calls visitors by the names of the node classes.
 
     def visit_FunctionDef(self, node: Any) -> Any:
-        return node
+        return node  # rewritten when it is called
 
-    def visit_AsyncFunctionDef(self, node: Any) -> Any:
-        return node
-
-    def visit_ClassDef(self, node: Any) -> Any:
-        return node
-
-    def visit_Lambda(self, node: Any) -> Any:
-        return node
+    visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_FunctionDef  # noqa: N815
 
     # Statements
 
@@ -176,27 +176,16 @@ class _Transformer(gast.NodeTransformer):
         self.guard = guard
         return node
 
-    visit_TryStar = visit_With = visit_Try  # noqa: N815 -- gast calls visitors by the names of the node classes
+    visit_TryStar = visit_With = visit_Try  # noqa: N815
 
     def visit_While(self, node: Any) -> Any:
         self.generic_visit(node)
-        node.test = overload(node.test, "plain", node.test, "while")
+        construct, field = _PLAIN_VALUES[type(node)]
+        value = getattr(node, field)
+        setattr(node, field, overload(value, "plain", value, construct))
         return node
 
-    def visit_For(self, node: Any) -> Any:
-        self.generic_visit(node)
-        node.iter = overload(node.iter, "plain", node.iter, "for")
-        return node
-
-    def visit_Assert(self, node: Any) -> Any:
-        self.generic_visit(node)
-        node.test = overload(node.test, "plain", node.test, "assert")
-        return node
-
-    def visit_Match(self, node: Any) -> Any:
-        self.generic_visit(node)
-        node.subject = overload(node.subject, "plain", node.subject, "match")
-        return node
+    visit_For = visit_Assert = visit_Match = visit_While  # noqa: N815
 
     def visit_match_case(self, node: Any) -> Any:
         node.body = self.block(node.body)  # patterns look like expressions but are not
@@ -297,7 +286,7 @@ class _Transformer(gast.NodeTransformer):
             node.value = overload(node, "not_in", self.conditionals(node), "yield", value)
         return node
 
-    visit_YieldFrom = visit_Yield  # noqa: N815 -- as above
+    visit_YieldFrom = visit_Yield  # noqa: N815
 
 
 def _as_statement(value: Any) -> Any:

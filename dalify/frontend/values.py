@@ -63,7 +63,7 @@ class Unusable:
         return "<no usable value>"
 
 
-def _refuse(self: Unusable, *_: object) -> NoReturn:
+def _reject(self: Unusable, *_: object) -> NoReturn:
     raise self.reason()
 
 
@@ -75,7 +75,7 @@ _OPERATIONS = """
     index complex hash enter exit array
 """
 for _operation in _OPERATIONS.split():
-    setattr(Unusable, f"__{_operation}__", _refuse)
+    setattr(Unusable, f"__{_operation}__", _reject)
 
 
 def read(value: Any) -> Any:
@@ -188,9 +188,9 @@ class Merger:
         if one is NO_RESULT or other is NO_RESULT:
             if one is None or other is None:
                 return None
-            self._refuse_missing_return(one is NO_RESULT, lines)
+            self._reject_missing_return(one is NO_RESULT, lines)
         if one is ABSENT or other is ABSENT:
-            self._refuse_absent(name, other is ABSENT, lines)
+            self._reject_absent(name, other is ABSENT, lines)
         if _is_leaf(one) and _is_leaf(other):
             variable = "" if name.startswith(RESULT_NAME) else name
             return merge(self.condition, _node(one), _node(other), variable, self._known(lines))
@@ -202,12 +202,12 @@ class Merger:
             if not isinstance(one, dict) and len(one) == len(other):
                 pairs = enumerate(zip(one, other, strict=True))
                 return _rebuilt(one, [self._merged(f"{name}[{n}]", a, b, lines) for n, (a, b) in pairs])
-        return self._refuse_divergent(name, one, other, lines)
+        return self._reject_divergent(name, one, other, lines)
 
     def _known(self, lines: _Lines) -> _Lines:
         return (lines[0] or self.line, lines[1] or self.line)
 
-    def _refuse_missing_return(self, is_first: bool, lines: _Lines) -> NoReturn:
+    def _reject_missing_return(self, is_first: bool, lines: _Lines) -> NoReturn:
         lacking = "true" if is_first else "false"
         raise DivergentBranchesError(
             f"if the condition of this `{self.construct}` is {lacking}, the function ends without `return`; "
@@ -216,7 +216,7 @@ class Merger:
             hint=f"{_quoted('It returns at', lines[1 if is_first else 0])}Add a `return` to the other path.",
         )
 
-    def _refuse_absent(self, name: str, is_second: bool, lines: _Lines) -> NoReturn:
+    def _reject_absent(self, name: str, is_second: bool, lines: _Lines) -> NoReturn:
         has, lacks = ("true", "false") if is_second else ("false", "true")
         assigned, deleted = (lines[0], lines[1]) if is_second else (lines[1], lines[0])
         how = "has no value" if deleted is None else f"is deleted ({deleted})"
@@ -228,7 +228,7 @@ class Merger:
             f"Assign `{name}` in both branches, or give it a value before the `{self.construct}`.",
         )
 
-    def _refuse_divergent(self, name: str, one: Any, other: Any, lines: _Lines) -> NoReturn:
+    def _reject_divergent(self, name: str, one: Any, other: Any, lines: _Lines) -> NoReturn:
         what = name if name.startswith(RESULT_NAME) else f"`{name}`"
         places = "".join(
             f"if the condition is {side}: {_shape(value)}" + (f"  ({line})\n  " if line else "\n  ")

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dalify.base.errors import ConditionError
 from dalify.base.source_line import SourceLine
 from dalify.graph.branch import Branch, current_branch, entered
-from dalify.graph.datanode import DataNode, transfer
+from dalify.graph.datanode import DataNode
 from dalify.graph.node import Edge, new_edge
+from dalify.graph.trace import on_one_device
 
 __all__ = ["choose"]
 
@@ -36,13 +37,9 @@ def choose(index: DataNode, sides: Sequence[Callable[[], DataNode]]) -> DataNode
             hint="Compute it with device='cpu', or copy it with .cpu().",
         )
     parent = current_branch()
-    edges: list[Edge] = []
-    values: list[DataNode] = []
+    values: list[Edge] = []
     for number, side in enumerate(sides):
         with entered(Branch(index.edge, number, parent, line)):
-            values.append(side())
-    device = "gpu" if any(value.device == "gpu" for value in values) else "cpu"
-    for value in values:
-        with entered(value.edge.node.branch):  # outside its branch a value exists only for some samples
-            edges.append(transfer(value, "gpu").edge if device == "gpu" else value.edge)
+            values.append(side().edge)
+    edges, device = on_one_device(values)
     return DataNode(new_edge("_conditional.join", (index.edge, *edges), {}, device, branch=parent, line=line))

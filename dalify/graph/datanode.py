@@ -12,7 +12,7 @@ from dalify.data.dtypes import DALIDataType
 from dalify.graph.branch import Branch, entered
 from dalify.graph.evaluator import current_evaluator
 from dalify.graph.expression import Expression, TracedValue
-from dalify.graph.node import Edge
+from dalify.graph.node import Edge, new_edge
 from dalify.graph.specs import edge_spec
 from dalify.graph.subscript import index_entries
 from dalify.graph.trace import (
@@ -20,7 +20,7 @@ from dalify.graph.trace import (
     followed_branch,
     is_promotable,
     make_node,
-    merged_edge,
+    on_one_device,
     transferred_edge,
 )
 from dalify.registry import Operator, catalog
@@ -138,44 +138,44 @@ class DataNode(TracedValue, metaclass=NotIterable):
             "rewritten\n  (library code, code without a source file, enable_conditionals=False, or @do_not_convert).",
         )
 
-    def _refuse(self, what: str, hint: str) -> NoReturn:
+    def _reject(self, what: str, hint: str) -> NoReturn:
         raise ConditionError(f"{what} a graph value, which has no value yet.", line=SourceLine.capture(), hint=hint)
 
     def __iter__(self) -> NoReturn:
-        self._refuse(
+        self._reject(
             "cannot iterate over",
             "The size of a graph value is not known yet; use indexing, fn.reductions or fn.per_frame.",
         )
 
     def __len__(self) -> NoReturn:
-        self._refuse("cannot take len() of", "Use node.shape(), e.g. node.shape()[0].")
+        self._reject("cannot take len() of", "Use node.shape(), e.g. node.shape()[0].")
 
     def __int__(self) -> NoReturn:
-        self._refuse("cannot convert with int()", "Use fn.cast(node, dtype=types.INT32).")
+        self._reject("cannot convert with int()", "Use fn.cast(node, dtype=types.INT32).")
 
     def __index__(self) -> NoReturn:
-        self._refuse("cannot use as a Python index", "Index a node by a node: data[index].")
+        self._reject("cannot use as a Python index", "Index a node by a node: data[index].")
 
     def __float__(self) -> NoReturn:
-        self._refuse("cannot convert with float()", "Use fn.cast(node, dtype=types.FLOAT).")
+        self._reject("cannot convert with float()", "Use fn.cast(node, dtype=types.FLOAT).")
 
     def __round__(self, digits: int | None = None) -> NoReturn:
-        self._refuse(
+        self._reject(
             "cannot round()", "Use fn.cast(node, dtype=types.INT32), which rounds, or dalify.math.floor(node + 0.5)."
         )
 
     def __matmul__(self, other: object) -> NoReturn:
-        self._refuse("cannot use `@` on", "Multiply matrices with fn.transforms.combine, or use fn.python_function.")
+        self._reject("cannot use `@` on", "Multiply matrices with fn.transforms.combine, or use fn.python_function.")
 
     __rmatmul__ = __matmul__
 
     def __divmod__(self, other: object) -> NoReturn:
-        self._refuse("cannot take divmod() of", "Write node // other and node % other.")
+        self._reject("cannot take divmod() of", "Write node // other and node % other.")
 
     __rdivmod__ = __divmod__
 
     def __contains__(self, value: object) -> NoReturn:
-        self._refuse("cannot use `in` on", "Compare and reduce: fn.reductions.max(node == value).")
+        self._reject("cannot use `in` on", "Compare and reduce: fn.reductions.max(node == value).")
 
     def get(self) -> Any:
         """Return the value for the samples of this run: a tensor list. In debug mode only.
@@ -217,7 +217,7 @@ def call(operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     Raises:
         DalifyError: wrong number of inputs, unknown or unusable arguments; with the user's line.
     """
-    node = make_node(operator, inputs, arguments, current_evaluator().node_made)
+    node = make_node(operator, inputs, arguments, current_evaluator().receive_node)
     results = [DataNode(Edge(node, output)) for output in range(node.output_count)]
     return results[0] if len(results) == 1 else (results or None)
 
@@ -284,7 +284,10 @@ def merge(
         name: name of the variable, for messages.
         lines: where the two values were assigned.
     """
-    return DataNode(merged_edge(condition.edge, (if_true.edge, if_false.edge), name, lines))
+    edges, device = on_one_device([if_true.edge, if_false.edge])
+    inputs, arguments = (condition.edge, *edges), {"variable": name, "lines": lines}
+    branch = followed_branch([condition.edge])
+    return DataNode(new_edge("_conditional.merge", inputs, arguments, device, branch=branch, line=SourceLine.capture()))
 
 
 def logical_not(node: DataNode) -> DataNode:

@@ -29,10 +29,10 @@ class Evaluator:
 
     outer: Evaluator | None = None
 
-    def node_made(self, node: Node) -> None:
+    def receive_node(self, node: Node) -> None:
         """Receive a new node of a call on graph values."""
         if self.outer is not None:
-            self.outer.node_made(node)
+            self.outer.receive_node(node)
 
     def call(self, operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any], compute: Compute) -> Any:
         """Return the results of a call on data.
@@ -80,15 +80,15 @@ class Tracing(Evaluator):
     """Collects the nodes of a pipeline.
 
     Args:
-        made: the list to which nodes are appended.
+        nodes: the list to which nodes are appended.
     """
 
-    def __init__(self, made: list[Node]) -> None:
-        self._made = made
+    def __init__(self, nodes: list[Node]) -> None:
+        self._nodes = nodes
 
-    def node_made(self, node: Node) -> None:
+    def receive_node(self, node: Node) -> None:
         """Append a new node."""
-        self._made.append(node)
+        self._nodes.append(node)
 
 
 _OUTERMOST: Evaluator = Immediate()
@@ -107,6 +107,6 @@ def evaluating(evaluator: Evaluator) -> Generator[None]:
         _ACTIVE.reset(token)
 
 
-def recording(made: list[Node]) -> AbstractContextManager[None]:
-    """Append all nodes that are created inside the ``with`` block to ``made``."""
-    return evaluating(Tracing(made))
+def recording(nodes: list[Node]) -> AbstractContextManager[None]:
+    """Append all nodes that are created inside the ``with`` block to ``nodes``."""
+    return evaluating(Tracing(nodes))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dalify.graph.branch import Branch
 from dalify.graph.node import Edge, Node
 
-__all__ = ["Graph", "rewrite", "unique"]
+__all__ = ["Graph", "branch_mapping", "rewrite", "unique"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -68,21 +68,8 @@ def rewrite(graph: Graph, change: Callable[[Node, Callable[[Edge], Edge]], Node 
         the graph of the new nodes, without nodes that are no longer needed.
     """
     table: dict[Edge, Edge] = {}
-    branches: dict[Branch, Branch] = {}
-
-    def new_edge(edge: Edge) -> Edge:
-        return table[edge]
-
-    def new_branch(branch: Branch | None) -> Branch | None:
-        if branch is None:
-            return None
-        found = branches.get(branch)
-        if found is None:
-            found = Branch(table[branch.condition], branch.taken, new_branch(branch.parent), branch.line)
-            unchanged = found.condition == branch.condition and found.parent is branch.parent
-            found = branches[branch] = branch if unchanged else found
-        return found
-
+    new_edge = table.__getitem__
+    new_branch = branch_mapping(new_edge)
     sinks: list[Node] = []
     for node in graph.nodes():
         result = change(node.with_edges(new_edge, new_branch(node.branch)), new_edge)
@@ -96,6 +83,22 @@ def rewrite(graph: Graph, change: Callable[[Node, Callable[[Edge], Edge]], Node 
         if node in graph.sinks:
             sinks.extend(kept)
     return Graph(tuple(table[edge] for edge in graph.outputs), tuple(unique(sinks)))
+
+
+def branch_mapping(new_edge: Callable[[Edge], Edge]) -> Callable[[Branch | None], Branch | None]:
+    """Return the function from old branches to new ones, for a function from old edges to new ones."""
+    branches: dict[Branch, Branch] = {}
+
+    def new_branch(branch: Branch | None) -> Branch | None:
+        if branch is None:
+            return None
+        if branch not in branches:
+            condition, parent = new_edge(branch.condition), new_branch(branch.parent)
+            is_same = condition == branch.condition and parent is branch.parent
+            branches[branch] = branch if is_same else Branch(condition, branch.taken, parent, branch.line)
+        return branches[branch]
+
+    return new_branch
 
 
 def unique(nodes: Iterable[Node]) -> list[Node]:

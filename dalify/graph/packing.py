@@ -1,4 +1,4 @@
-"""Convert a graph to a flat list for pickling.
+"""Convert a graph to a flat list, for pickling and for JSON.
 
 Pickle recurses along edges, so a graph with thousands of nodes would exceed Python's recursion limit. The list contains
 Python functions; use ``serialize`` to write graphs to files.
@@ -15,10 +15,10 @@ from dalify.graph.branch import Branch
 from dalify.graph.graph import Graph
 from dalify.graph.node import Edge, Node
 
-__all__ = ["PackedGraph", "branches_of", "pack", "unpack"]
+__all__ = ["PackedGraph", "PackedNode", "Place", "branches_of", "pack", "unpack"]
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """An edge: number of a node in the list, and of its output."""
 
     node: int
@@ -26,18 +26,18 @@ class _Place(NamedTuple):
 
 
 class _PackedBranch(NamedTuple):
-    condition: _Place
+    condition: Place
     taken: bool | int
     parent: int | None
     line: SourceLine | None
     is_open: bool
 
 
-class _PackedNode(NamedTuple):
+class PackedNode(NamedTuple):
     """A node without inputs, arguments and branch; and these without nodes."""
 
     node: Node
-    inputs: tuple[_Place | None, ...]
+    inputs: tuple[Place | None, ...]
     arguments: Mapping[str, Any]
     branch: int | None
 
@@ -52,9 +52,9 @@ class PackedGraph(NamedTuple):
         sinks: indices of nodes in the list.
     """
 
-    nodes: Sequence[_PackedNode]
+    nodes: Sequence[PackedNode]
     branches: Sequence[_PackedBranch]
-    outputs: Sequence[_Place]
+    outputs: Sequence[Place]
     sinks: Sequence[int]
 
 
@@ -78,11 +78,11 @@ def pack(graph: Graph) -> PackedGraph:
     branches = branches_of(graph)
     ranks = {branch: rank for rank, branch in enumerate(branches)}
 
-    def place(edge: Edge) -> _Place:
-        return _Place(places[edge.node], edge.output)
+    def place(edge: Edge) -> Place:
+        return Place(places[edge.node], edge.output)
 
     packed_nodes = [
-        _PackedNode(
+        PackedNode(
             replace(node, inputs=(), arguments={}, branch=None),
             tuple(None if edge is None else place(edge) for edge in node.inputs),
             {name: place(value) if isinstance(value, Edge) else value for name, value in node.arguments.items()},
@@ -110,7 +110,7 @@ def unpack(packed: PackedGraph) -> Graph:
     nodes: list[Node] = []
     branches: dict[int, Branch] = {}
 
-    def edge(place: _Place) -> Edge:
+    def edge(place: Place) -> Edge:
         return Edge(nodes[place.node], place.output)
 
     def branch(rank: int | None) -> Branch | None:
@@ -125,8 +125,6 @@ def unpack(packed: PackedGraph) -> Graph:
 
     for item in packed.nodes:
         inputs = tuple(None if place is None else edge(place) for place in item.inputs)
-        arguments = {
-            name: edge(value) if isinstance(value, _Place) else value for name, value in item.arguments.items()
-        }
+        arguments = {name: edge(value) if isinstance(value, Place) else value for name, value in item.arguments.items()}
         nodes.append(replace(item.node, inputs=inputs, arguments=arguments, branch=branch(item.branch)))
     return Graph(tuple(edge(place) for place in packed.outputs), tuple(nodes[number] for number in packed.sinks))

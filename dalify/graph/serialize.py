@@ -20,6 +20,7 @@ from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
 from dalify.graph.branch import Branch
 from dalify.graph.graph import Graph
 from dalify.graph.node import DEVICES, Edge, Node, fresh_numbers, new_node
+from dalify.graph.packing import PackedNode, Place, pack
 from dalify.registry import Operator, Role, catalog
 
 __all__ = ["FORMAT", "dumps", "from_json", "loads", "to_json"]
@@ -35,28 +36,17 @@ def to_json(graph: Graph) -> dict[str, Any]:
     Raises:
         SerializationError: an argument is a Python function or object.
     """
-    nodes = graph.nodes()
-    numbers = {node: index for index, node in enumerate(nodes)}
+    packed = pack(graph)
     # Random streams depend on the order in which nodes were created, which differs from the order in the JSON.
-    made = {node: rank for rank, node in enumerate(sorted(nodes, key=lambda node: node.number))}
-    branches: list[Branch] = []
+    places = sorted(range(len(packed.nodes)), key=lambda place: packed.nodes[place].node.number)
+    ranks = {place: rank for rank, place in enumerate(places)}
 
-    def edge_data(edge: Edge | None) -> Any:
-        return None if edge is None else [numbers[edge.node], edge.output]
-
-    def branch_data(branch: Branch | None) -> int | None:
-        if branch is None:
-            return None
-        branch_data(branch.parent)  # parents first
-        if branch not in branches:
-            branches.append(branch)
-        return branches.index(branch)
-
-    def node_data(node: Node) -> dict[str, Any]:
+    def node_data(place: int, item: PackedNode) -> dict[str, Any]:
+        node = item.node
         arguments: dict[str, Any] = {}
-        for name, value in node.arguments.items():
+        for name, value in item.arguments.items():
             try:
-                arguments[name] = {"edge": edge_data(value)} if isinstance(value, Edge) else _encoded(value)
+                arguments[name] = {"edge": list(value)} if isinstance(value, Place) else _encoded(value)
             except TypeError:
                 raise SerializationError(
                     f"the argument {name} is a Python {type(value).__name__}, which cannot be "
@@ -68,33 +58,32 @@ def to_json(graph: Graph) -> dict[str, Any]:
                 ) from None
         return {
             "operator": node.operator.name,
-            "inputs": [edge_data(edge) for edge in node.inputs],
+            "inputs": [edge and list(edge) for edge in item.inputs],
             "arguments": arguments,
             "device": node.device,
             "outputs": node.output_count,
-            "branch": branch_data(node.branch),
+            "branch": item.branch,
             "line": _encoded(node.line),
             "name": node.name,
             "seed": node.seed,
             "preserve": node.preserve,
-            "made": made[node],
+            "made": ranks[place],
         }
 
-    data = [node_data(node) for node in nodes]
     return {
         "format": FORMAT,
-        "nodes": data,
+        "nodes": [node_data(place, item) for place, item in enumerate(packed.nodes)],
         "branches": [
             {
-                "condition": edge_data(branch.condition),
+                "condition": list(branch.condition),
                 "taken": branch.taken,
-                "parent": branch_data(branch.parent),
+                "parent": branch.parent,
                 "line": _encoded(branch.line),
             }
-            for branch in branches
+            for branch in packed.branches
         ],
-        "outputs": [edge_data(edge) for edge in graph.outputs],
-        "sinks": [numbers[node] for node in graph.sinks],
+        "outputs": [list(place) for place in packed.outputs],
+        "sinks": list(packed.sinks),
     }
 
 
@@ -191,11 +180,11 @@ def _graph(data: dict[str, Any]) -> Graph:
             )
         return branches[number]
 
-    made: list[int] = [item.get("made", position) for position, item in enumerate(data["nodes"])]
-    if sorted(made) != list(range(len(made))):
+    ranks: list[int] = [item.get("made", position) for position, item in enumerate(data["nodes"])]
+    if sorted(ranks) != list(range(len(ranks))):
         raise ValueError("the creation order of the nodes is missing")
-    numbers = fresh_numbers(len(made))
-    for rank, item in zip(made, data["nodes"], strict=True):
+    numbers = fresh_numbers(len(ranks))
+    for rank, item in zip(ranks, data["nodes"], strict=True):
         operator = catalog.find(str(item["operator"]))
         if item["device"] not in DEVICES:
             raise ValueError(f"unknown device {item['device']!r}")
@@ -254,11 +243,9 @@ def _arguments(operator: Operator, given: Mapping[str, Any], edge: Callable[[Any
 
 
 def _check_inputs(operator: Operator, inputs: Sequence[Edge | None]) -> None:
-    declared = operator.inputs
-    required = sum(not (item.is_optional or item.is_variadic) for item in declared)
-    is_variadic = any(item.is_variadic for item in declared)
-    is_lacking = None in inputs if is_variadic else None in inputs[:required]
-    if len(inputs) < required or is_lacking or (len(inputs) > len(declared) and not is_variadic):
+    required = len(operator.required_inputs)
+    is_missing = None in (inputs if operator.is_variadic else inputs[:required])
+    if len(inputs) < required or is_missing or (len(inputs) > len(operator.inputs) and not operator.is_variadic):
         raise ValueError(f"{operator.public_name} cannot have {len(inputs)} inputs")
 
 

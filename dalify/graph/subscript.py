@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator as python_operator
 from typing import Any, cast
 
@@ -36,8 +37,11 @@ def index_entries(index: Any, kind: type, wanted: str) -> tuple[tuple[tuple[Any,
         if isinstance(item, kind):
             values.append(item)
             return ("node", len(values) - 1)
+        if isinstance(item, Expression):  # a constant: fractions are truncated, as in DALI
+            item = item.as_argument()
+            item = int(item) if isinstance(item, float) and math.isfinite(item) else item
         try:
-            return python_operator.index(item.as_argument() if isinstance(item, Expression) else item)
+            return python_operator.index(item)
         except TypeError:
             raise ArgumentTypeError(
                 f"an index must be an integer, a slice, {wanted}; got {item!r} of type {type(item).__name__}.",

@@ -37,7 +37,8 @@ __all__ = [
     "followed_branch",
     "is_promotable",
     "make_node",
-    "merged_edge",
+    "on_one_device",
+    "sort_positional",
     "transferred_edge",
 ]
 
@@ -46,7 +47,7 @@ def make_node(
     operator: Operator,
     inputs: Sequence[Any],
     arguments: Mapping[str, Any],
-    made: Callable[[Node], None] | None = None,
+    receive: Callable[[Node], None] | None = None,
 ) -> Node:
     """Return a new node for one call of an operator.
 
@@ -54,7 +55,7 @@ def make_node(
         operator: the operator.
         inputs: positional arguments: nodes, or numbers and arrays that become constants.
         arguments: keyword arguments of the user.
-        made: receives the node; its errors name the call, too.
+        receive: called with the node; its errors name the call, too.
 
     Raises:
         DalifyError: wrong number of inputs, unknown or unusable arguments; with the user's line.
@@ -62,8 +63,8 @@ def make_node(
     line = SourceLine.capture()
     try:
         node = _make_node(operator, inputs, arguments, line)
-        if made is not None:
-            made(node)
+        if receive is not None:
+            receive(node)
     except DalifyError as error:
         error.locate(line=line, operator=operator.public_name)
         raise
@@ -81,7 +82,11 @@ def _make_node(operator: Operator, inputs: Sequence[Any], given: Mapping[str, An
     preserve = bool(given.pop("preserve", False))
     given.pop("bytes_per_sample_hint", None)
     seed = _seed(operator, given.pop("seed", None), line) if "seed" not in operator.parameters else None
-    inputs = _positional(operator, inputs, given)
+    inputs, positional = sort_positional(operator, inputs)
+    for argument, value in positional.items():
+        if argument in given:
+            raise ArgumentTypeError(f"the argument {argument} was specified twice: by position and as {argument}=.")
+        given[argument] = value
     _check_given(operator, inputs)
     edges = tuple(None if value is None else _input(operator, value) for value in inputs)
     arguments = _arguments(operator, given, line)
@@ -107,9 +112,14 @@ def followed_branch(read: Sequence[Edge]) -> Branch | None:
     """Return the branch of a node: the one that is currently traced, or an open one that it reads from."""
     branch = current_branch()
     for edge in read:
-        home = edge.node.branch
-        if home is not None and home.is_open and home is not branch and is_within(home, branch):
-            branch = home
+        source_branch = edge.node.branch
+        if (
+            source_branch is not None
+            and source_branch.is_open
+            and source_branch is not branch
+            and is_within(source_branch, branch)
+        ):
+            branch = source_branch
     return branch
 
 
@@ -139,31 +149,17 @@ def _seed(operator: Operator, value: Any, line: SourceLine | None) -> int | None
     return None if seed < 0 else seed
 
 
-def _positional(operator: Operator, inputs: Sequence[Any], given: dict[str, Any]) -> list[Any]:
-    """Check the number of inputs.
+def sort_positional(operator: Operator, values: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    """Separate the positional values of a call: inputs, and arguments by name, as in ``external_source(source)``.
 
-    Move positional arguments that are not inputs (``external_source(source)``) to the keywords.
+    Raises:
+        ArgumentTypeError: too few or too many values.
     """
-    declared = operator.inputs
-    values = list(inputs)
-    if any(item.is_variadic for item in declared):
-        required = sum(1 for item in declared if not item.is_optional and not item.is_variadic)
-        if len(values) < required:
-            raise ArgumentTypeError(_count_text(operator, len(values)))
-        return values
-    surplus = values[len(declared) :]
-    positional = [item.name for item in operator.parameters.values() if item.is_positional]
-    if len(surplus) > len(positional):
+    count = len(values) if operator.is_variadic else len(operator.inputs)
+    names = [item.name for item in operator.parameters.values() if item.is_positional]
+    if len(values) < len(operator.required_inputs) or len(values) > count + len(names):
         raise ArgumentTypeError(_count_text(operator, len(values)))
-    for name, value in zip(positional, surplus, strict=False):
-        if name in given:
-            raise ArgumentTypeError(f"the argument {name} was specified twice: by position and as {name}=.")
-        given[name] = value
-    values = values[: len(declared)]
-    required = sum(1 for item in declared if not item.is_optional)
-    if len(values) < required:
-        raise ArgumentTypeError(_count_text(operator, len(values)))
-    return values
+    return values[:count], dict(zip(names, values[count:], strict=False))
 
 
 def _check_given(operator: Operator, values: Sequence[Any]) -> None:
@@ -178,12 +174,12 @@ def _check_given(operator: Operator, values: Sequence[Any]) -> None:
 
 
 def _count_text(operator: Operator, count: int) -> str:
-    required = [item.name for item in operator.inputs if not item.is_optional and not item.is_variadic]
+    required = operator.required_inputs
     optional = [item.name for item in operator.inputs if item.is_optional]
     wanted = f"{len(required)} input{'' if len(required) == 1 else 's'}"
     names = f" ({', '.join(required)})" if required else ""
     extra = f" and up to {len(optional)} more ({', '.join(optional)})" if optional else ""
-    extra = " or more" if any(item.is_variadic for item in operator.inputs) else extra
+    extra = " or more" if operator.is_variadic else extra
     return f"takes {wanted}{extra}{names}; got {count}."
 
 
@@ -315,20 +311,11 @@ def transferred_edge(edge: Edge, device: str) -> Edge:
     return new_edge("_transfer", (edge,), {}, where, branch=current_branch(), line=SourceLine.capture())
 
 
-def merged_edge(
-    condition: Edge, sides: Sequence[Edge], name: str, lines: tuple[SourceLine | None, SourceLine | None]
-) -> Edge:
-    """Return the edge that is the first or the second side, by a condition; see ``graph.merge``."""
-    sides = list(sides)
-    if sides[0].device != sides[1].device:
-        for index, side in enumerate(sides):
-            with entered(side.node.branch):  # outside its branch a value exists only for some samples
-                sides[index] = transferred_edge(side, "gpu")
-    return new_edge(
-        "_conditional.merge",
-        (condition, *sides),
-        {"variable": name, "lines": lines},
-        sides[0].device,
-        branch=followed_branch([condition]),
-        line=SourceLine.capture(),
-    )
+def on_one_device(edges: Sequence[Edge]) -> tuple[list[Edge], str]:
+    """Return edges of several branches on the same device, the GPU if one of them is there; and the device."""
+    device = "gpu" if any(edge.device == "gpu" for edge in edges) else "cpu"
+    copies: list[Edge] = []
+    for edge in edges:
+        with entered(edge.node.branch):  # outside its branch a value exists only for some samples
+            copies.append(transferred_edge(edge, device))
+    return copies, device

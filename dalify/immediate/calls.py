@@ -24,6 +24,7 @@ from dalify.base.source_line import SourceLine
 from dalify.data import Batch
 from dalify.data.tensor import check_layout
 from dalify.graph import Expression, Node, current_evaluator
+from dalify.graph.trace import sort_positional
 from dalify.immediate.generator import GENERATOR, STREAM
 from dalify.immediate.user_data import Deferred, Kind, Value, is_batch, is_value, to_user_data, value_of
 from dalify.registry import Operator
@@ -152,9 +153,9 @@ def bind_call(
     Raises:
         DalifyError: invalid data or arguments, batches of different sizes.
     """
-    surplus = inputs[len(operator.inputs) :] if not any(item.is_variadic for item in operator.inputs) else ()
+    inputs, positional = sort_positional(operator, inputs)
     arguments = dict(given)
-    data = [None if item is None else read(item) for item in inputs[: len(inputs) - len(surplus)]]
+    data = [None if item is None else read(item) for item in inputs]
     size = arguments.pop("batch_size", None) if "batch_size" not in operator.parameters else None
     layout = arguments.pop("layout", None) if "layout" not in operator.parameters else None
     if layout:
@@ -166,9 +167,7 @@ def bind_call(
     if arguments.get("device") in ("gpu", "mixed"):
         data = [item and item.moved(arguments["device"]) for item in data]
     drawing, number = _drawing(operator, arguments)
-    if surplus:
-        arguments = _with_surplus(operator, surplus, arguments)
-    return record(operator, data, values, arguments, kind, count, drawing, number)
+    return record(operator, data, values, arguments | positional, kind, count, drawing, number)
 
 
 def _prepared(call: BoundCall) -> prepared.Prepared:
@@ -256,15 +255,6 @@ def _drawing(operator: Operator, arguments: dict[str, Any]) -> tuple[tuple[int, 
         return (int(seed), 0), 0
     drawn, number = GENERATOR.next_call()
     return (drawn, STREAM), number
-
-
-def _with_surplus(operator: Operator, surplus: Sequence[Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments, including positional ones."""
-    positional = [item.name for item in operator.parameters.values() if item.is_positional]
-    if len(surplus) > len(positional):
-        wanted = len(operator.inputs)
-        raise ArgumentTypeError(f"takes {wanted} input{'' if wanted == 1 else 's'}; got {wanted + len(surplus)}.")
-    return {**arguments, **dict(zip(positional, surplus, strict=False))}
 
 
 def cache_key(call: BoundCall, drawing: tuple[int, int] | None) -> Any:

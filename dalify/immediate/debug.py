@@ -43,7 +43,7 @@ class OtherBatchSize(BaseException):
 
 
 class Interpreter(Evaluator):
-    """Computes each node of one run of a pipeline function when it is created, and knows the values of all nodes.
+    """Computes each node of one run of a pipeline function when it is created, and stores the values of all nodes.
 
     Args:
         source: returns the outputs of a reader or external source, from its node and label.
@@ -62,7 +62,7 @@ class Interpreter(Evaluator):
         self._labels: dict[Node, str] = {}
         self._occurrences: Counter[str] = Counter()
 
-    def node_made(self, node: Node) -> None:
+    def receive_node(self, node: Node) -> None:
         """Compute a new node."""
         name = node.operator.name
         if node.operator.is_random or node.operator.is_source:
@@ -72,8 +72,8 @@ class Interpreter(Evaluator):
 
     def value(self, edge: Edge) -> tuple[bool, Any]:
         """Return the value for users: in a branch, the samples of the branch."""
-        branch, home = current_branch(), edge.node.branch
-        is_inside = home is None or (branch is not None and is_within(branch, home))
+        branch = current_branch()
+        is_inside = is_within(branch, edge.node.branch)
         value = self._value_in(edge, branch) if is_inside else self._value(edge)
         return True, None if value is None else tensor_list(value)
 
@@ -114,11 +114,8 @@ class Interpreter(Evaluator):
             self._store(node, batches)
             return
         node_specs(node)
-        if node.role is Role.MERGE:
-            self._merge(node, lambda mask, side: mask == (side == 0))
-            return
-        if node.role is Role.JOIN:
-            self._merge(node, lambda index, side: index == side)
+        if node.role.ends_branches:
+            self._merge(node)
             return
         positions = self._positions_of(node.branch)
         if not len(positions):
@@ -143,17 +140,16 @@ class Interpreter(Evaluator):
             return node.seed, 0
         return self._seed, zlib.crc32(self._labels.get(node, "").encode())
 
-    def _merge(self, node: Node, is_from: Callable[[np.ndarray[Any, Any], int], np.ndarray[Any, Any]]) -> None:
-        """Merge the sides of a condition."""
+    def _merge(self, node: Node) -> None:
+        """Merge the two sides of a condition, or the branches of a choice."""
         predicate, *sides = (edge for edge in node.inputs if edge is not None)
         positions = self._positions_of(node.branch)
         decision = self._value_in(predicate, node.branch)
-        values: list[Batch | None] = [decision]
+        values: list[Batch | None] = [None] * (1 + len(sides))
         if decision is not None:
-            numbers = _scalars(decision, node.role is Role.MERGE)
-            values += [self._samples_at(edge, positions[is_from(numbers, side)]) for side, edge in enumerate(sides)]
-        else:
-            values += [None] * len(sides)
+            taken = _scalars(decision, node.role is Role.MERGE)
+            pairs = zip(sides, node.role.sides(len(sides)), strict=True)
+            values = [decision, *(self._samples_at(edge, positions[taken == side]) for edge, side in pairs)]
         slots = tuple(range(len(values)))
         step = MergeStep(node, slots, (len(slots),))
         frame = Frame(
@@ -183,8 +179,7 @@ class Interpreter(Evaluator):
         Raises:
             DivergentBranchesError: it exists only for some of them.
         """
-        home = edge.node.branch
-        if home is not branch and (home is not None and (branch is None or not is_within(branch, home))):
+        if not is_within(branch, edge.node.branch):
             raise DivergentBranchesError(
                 "a value from inside a branch of a condition is used outside of it, where it exists only for some "
                 "samples.",
@@ -196,10 +191,10 @@ class Interpreter(Evaluator):
 
     def _samples_at(self, edge: Edge, positions: np.ndarray[Any, Any]) -> Batch | None:
         value = self._value(edge)
-        home = self._positions_of(edge.node.branch)
+        available = self._positions_of(edge.node.branch)
         if value is None or not len(positions):
             return None
-        return value if len(home) == len(positions) else value.take(np.searchsorted(home, positions))
+        return value if len(available) == len(positions) else value.take(np.searchsorted(available, positions))
 
 
 def _scalars(decision: Batch, as_truth: bool) -> np.ndarray[Any, Any]:

@@ -61,8 +61,7 @@ class Prepared:
         self._steps = [step for stage in plan.stages for step in stage.steps]
         self._slot_count = plan.slot_count
         self._outputs = plan.outputs
-        on_device = next((item for item in nodes if item.output_device == "gpu"), None)
-        self._device_node = on_device
+        self._device_node = next((item for item in nodes if item.output_device == "gpu"), None)
         self._is_serial = operator.is_serial
         self._is_divisible = bool(given) and all(stage.kind == "segment" for stage in plan.stages)
         self._seconds_per_sample = 0.0
@@ -222,5 +221,7 @@ def _device_of(batches: Sequence[Batch], node: Node) -> str:
 
 def without_aliasing(batch: Batch, given: Sequence[Batch]) -> Batch:
     """Return a result on the device that shares no memory with the inputs."""
-    theirs = {array.untyped_storage().data_ptr() for other in given if other.device == "gpu" for array in other.arrays}
-    return batch.map(lambda tensor: tensor.clone() if tensor.untyped_storage().data_ptr() in theirs else tensor)
+    addresses = {
+        array.untyped_storage().data_ptr() for other in given if other.device == "gpu" for array in other.arrays
+    }
+    return batch.map(lambda tensor: tensor.clone() if tensor.untyped_storage().data_ptr() in addresses else tensor)

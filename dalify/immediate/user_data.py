@@ -77,7 +77,7 @@ class Source(Protocol):
 
 
 class Deferred:
-    """Data that users hold, or the output of a call that computes them at the first access.
+    """A value of the user: data, or the output of a call that computes them at the first access.
 
     Args:
         source: the call.
@@ -132,7 +132,9 @@ def value_of(item: Any) -> Value:
     if type(item) is np.ndarray:
         return Value(Batch(_owned(to_array(item))[None]), "numpy")
     if isinstance(item, (TensorListCPU, TensorListGPU)):
-        return Value(_checked(item._batch), "batch")
+        if not len(item._batch):
+            raise _empty_batch()
+        return Value(item._batch, "batch")
     if isinstance(item, Deferred):
         return value_of(item.get())
     if isinstance(item, (TensorCPU, TensorGPU)):
@@ -158,7 +160,10 @@ def value_of(item: Any) -> Value:
         array = to_array(item)
         device = "cpu" if isinstance(array, np.ndarray) else "gpu"
         return Value(Batch((_owned(array) if device == "cpu" else array)[None], None, "", device), "numpy")
-    raise _not_data(item)
+    raise ArgumentTypeError(
+        f"a value of type {type(item).__name__} cannot be used as data.",
+        hint="Pass an array, a tensor, bytes, numbers, or a batch: eager.batch([...]).",
+    )
 
 
 def is_batch(item: object) -> bool:
@@ -222,17 +227,8 @@ def _owned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array if array.flags.writeable else array.copy()
 
 
-def _checked(data: Batch) -> Batch:
-    if not len(data):
-        raise BatchSizeError("the batch is empty.", hint="Eager operators require at least one sample.")
-    return data
-
-
-def _not_data(item: object) -> ArgumentTypeError:
-    return ArgumentTypeError(
-        f"a value of type {type(item).__name__} cannot be used as data.",
-        hint="Pass an array, a tensor, bytes, numbers, or a batch: eager.batch([...]).",
-    )
+def _empty_batch() -> BatchSizeError:
+    return BatchSizeError("the batch is empty.", hint="Eager operators require at least one sample.")
 
 
 def to_user_data(data: Batch, kind: Kind) -> Any:
@@ -266,7 +262,7 @@ def batch(samples: Any, layout: str = "") -> TensorList:
         >>> crops = eager.crop(eager.batch([image, image], layout="HWC"), crop=(20, 20))
     """
     if isinstance(samples, (list, tuple)) and not samples:
-        raise BatchSizeError("the batch is empty.", hint="Eager operators require at least one sample.")
+        raise _empty_batch()
     if isinstance(samples, (list, tuple)) and not is_batch(samples):
         samples = [constant_array(item) if isinstance(item, (int, float, list, tuple)) else item for item in samples]
     result = value_of(list(samples)).batch if is_batch(samples) else to_batch(samples)

@@ -35,6 +35,8 @@ class SlicedOrder:
         shuffle_across: shuffle all items and divide the slices again in each epoch.
 
     Attributes:
+        batch_size: samples per batch.
+        batches: number of batches of an epoch.
         seed: seed shared by all devices; None for a random one.
 
     Raises:
@@ -87,7 +89,7 @@ class SlicedOrder:
                 f"a slice has {share} items, fewer than a batch of {batch_size}, and drop_remainder is set.",
                 hint="Use drop_remainder=False, or a smaller batch_size.",
             )
-        self._batch_size = batch_size
+        self.batch_size = batch_size
 
     def epoch(self) -> tuple[Indices, int]:
         """Return the items of the next epoch, padded to whole batches, and how many of them are not padding."""
@@ -95,7 +97,7 @@ class SlicedOrder:
             items = self._common.permutation(self._count)[self._part]
         else:
             items = self._random.permutation(self._slice) if self._shuffle else self._slice
-        total = self.batches * self._batch_size
+        total = self.batches * self.batch_size
         missing = total - len(items)
         if missing <= 0:
             return items[:total], total
@@ -111,14 +113,12 @@ class IndexedReader:
     """Batches of items that are read by index.
 
     Args:
-        order: the items and their order.
-        batch_size: samples per batch.
+        order: the items, their order and the batch size.
         take: returns the batch for item indices and the number of items that are not padding.
     """
 
-    def __init__(self, order: SlicedOrder, batch_size: int, take: Callable[[Indices, int], tuple[Any, ...]]) -> None:
+    def __init__(self, order: SlicedOrder, take: Callable[[Indices, int], tuple[Any, ...]]) -> None:
         self._order = order
-        self._batch_size = batch_size
         self._take = take
         self._items: Indices = np.empty(0, np.int64)
         self._valid_count = 0
@@ -138,8 +138,8 @@ class IndexedReader:
         if self._position >= len(self._items):
             raise StopIteration
         first = self._position
-        self._position += self._batch_size
-        valid = min(max(self._valid_count - first, 0), self._batch_size)
+        self._position += self._order.batch_size
+        valid = min(max(self._valid_count - first, 0), self._order.batch_size)
         return self._take(self._items[first : self._position], valid), valid
 
     def __len__(self) -> int:

@@ -5,6 +5,7 @@ Programs use these objects directly: ``images.as_cpu().as_nparray()``.
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -42,19 +43,18 @@ class DeviceTensor:
         self.device = "cpu" if isinstance(output, TensorListCPU) else "hpu"
         self._is_bfloat16 = is_bfloat16
         self.valid = valid
-        self._tensor: Any = None
-        self._array: Array | None = None
+        self._data: Any  # a NumPy array on the CPU, otherwise a torch tensor
         if isinstance(output, TensorListCPU):
             array = np.asarray(output.as_tensor()) if batched else np.asarray(output.at(0))
-            self._array = _rounded_to_bfloat16(array) if is_bfloat16 else array
+            self._data = _rounded_to_bfloat16(array) if is_bfloat16 else array
         else:
             tensor = torch.from_dlpack(output.as_tensor() if batched else output[0])
-            self._tensor = tensor.bfloat16() if is_bfloat16 else tensor
+            self._data = tensor.bfloat16() if is_bfloat16 else tensor
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Extents in NumPy's order."""
-        return tuple((self._array if self._array is not None else self._tensor).shape)
+        return tuple(self._data.shape)
 
     @property
     def fcd_shape(self) -> tuple[int, ...]:
@@ -66,34 +66,32 @@ class DeviceTensor:
         """Data type, as in ``media_types.dtype``."""
         if self._is_bfloat16:
             return "bfloat16"
-        return str(self._array.dtype if self._array is not None else self._tensor.dtype).removeprefix("torch.")
+        return str(self._data.dtype).removeprefix("torch.")
 
     @property
     def dev_addr(self) -> int:
         """Address of the first element."""
-        return self._array.ctypes.data if self._array is not None else self._tensor.data_ptr()
+        return self._data.ctypes.data if isinstance(self._data, np.ndarray) else self._data.data_ptr()
 
     def as_cpu(self) -> DeviceTensor:
         """Return the batch in CPU memory."""
-        if self._array is None:
-            host = object.__new__(DeviceTensor)
-            values = self._tensor.float() if self._is_bfloat16 else self._tensor
-            host.__dict__.update(self.__dict__, device="cpu", _array=values.cpu().numpy(), _tensor=None)
-            return host
-        return self
+        if isinstance(self._data, np.ndarray):
+            return self
+        host = copy.copy(self)
+        host.device = "cpu"
+        host._data = (self._data.float() if self._is_bfloat16 else self._data).cpu().numpy()
+        return host
 
     def as_nparray(self) -> Array:
         """Return the batch as a NumPy array; without a copy if it is in CPU memory."""
-        array = self.as_cpu()._array
-        assert array is not None, "dalify bug: a tensor on the host without array"
-        return array
+        return self.as_cpu()._data
 
     def torch(self) -> Any:
         """Return the batch as a torch tensor on its device; without a copy if possible."""
-        if self._array is None:
-            return self._tensor
-        array = self._array if self._array.flags.writeable and self._array.flags.c_contiguous else self._array.copy()
-        tensor = torch.from_numpy(array)
+        data = self._data
+        if not isinstance(data, np.ndarray):
+            return data
+        tensor = torch.from_numpy(data if data.flags.writeable and data.flags.c_contiguous else data.copy())
         return tensor.bfloat16() if self._is_bfloat16 else tensor
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:

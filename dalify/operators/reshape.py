@@ -49,7 +49,9 @@ def reshape(
         raise ArgumentValueError("specify a new shape or layout: shape, rel_shape, src_dims, layout or a second input.")
     ndim, layout, extents = reshaped_spec(data, shape_input, shape, rel_shape, src_dims, layout, VARIES)
     new_shape = None
-    if extents is not None and data.shape is not None:
+    if shape_input is rel_shape is shape is src_dims is None:
+        new_shape = data.shape
+    elif extents is not None and data.shape is not None:
         new_shape = filled_shape(extents, math.prod(data.shape), data.shape)
     return Spec(data.dtype, ndim, layout, new_shape, data.device)
 

@@ -16,7 +16,7 @@ from dalify.kernels.images.rotation import about_centers, canvas_size, rotation_
 from dalify.kernels.images.warp import warp_2d, warp_3d
 from dalify.kernels.images.warp_rules import LAYOUTS, check_interpolation, spatial_size, with_size
 from dalify.kernels.images.warp_torch import warp_samples_torch
-from dalify.registry import AnySamples, PerSample, Shaping, Vectors, operator
+from dalify.registry import AnySamples, Canvas, PerSample, Vectors, operator
 
 
 @operator
@@ -30,7 +30,7 @@ def rotate(
     fill_value: float | None = None,
     interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
     keep_size: bool = False,
-    size: Shaping[list[float]] | None = None,
+    size: Canvas[list[float]] | None = None,
 ) -> Spec:
     """Rotate images around their center, counterclockwise, and volumes around an axis.
 
@@ -45,7 +45,8 @@ def rotate(
         fill_value: value outside the source; by default the border pixel is repeated.
         interp_type: INTERP_LINEAR or INTERP_NN.
         keep_size: keep the canvas of the source.
-        size: canvas, outermost axis first, without channels; fractions are rounded.
+        size: canvas, outermost axis first, without channels. Constants are rounded to at least 1, graph values are
+            truncated.
 
     Returns:
         Same layout, elements of `dtype`.

@@ -41,9 +41,10 @@ def squeeze(data: Spec, /, *, axes: list[int] | None = None, axis_names: str | N
         axes = [axis for axis in axes if axis < data.ndim]
     chosen = chosen_axes(data, axes, axis_names)
     result = without_axes(data, chosen)
-    if data.shape is not None and result.shape is not None and math.prod(data.shape) != math.prod(result.shape):
-        wrong = next(axis for axis in chosen if data.shape[axis] != 1)
-        raise ShapeError(f"axis {wrong} of a sample of shape {data.shape} cannot be removed: its extent is not 1.")
+    if data.shape is not None and result.shape is not None:
+        wrong = next((axis for axis in chosen if data.shape[axis] != 1), None)
+        if wrong is not None and math.prod(data.shape) != math.prod(result.shape):
+            raise ShapeError(f"axis {wrong} of a sample of shape {data.shape} cannot be removed: its extent is not 1.")
     return result
 
 

@@ -15,7 +15,7 @@ from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, vi
 from dalify.kernels.images.warp import warp_2d, warp_3d
 from dalify.kernels.images.warp_rules import LAYOUTS, check_interpolation, inverted, with_size
 from dalify.kernels.images.warp_torch import inverted_torch, matrices_torch, warp_samples_torch
-from dalify.registry import PerSample, Shaping, Vectors, operator
+from dalify.registry import Canvas, PerSample, Vectors, operator
 
 
 @operator
@@ -29,7 +29,7 @@ def warp_affine(
     interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
     inverse_map: bool = True,
     matrix: PerSample[list[float]] | None = None,
-    size: Shaping[list[float]] | None = None,
+    size: Canvas[list[float]] | None = None,
 ) -> Spec:
     """Warp images and volumes with an affine matrix.
 
@@ -45,7 +45,8 @@ def warp_affine(
         interp_type: INTERP_LINEAR or INTERP_NN.
         inverse_map: the matrix maps output to source; False: it maps source to output and is inverted.
         matrix: 6 numbers (12 for volumes) in row-major order; one matrix per sample or per frame.
-        size: extents of the result, outermost first, without channels; by default those of the input.
+        size: extents of the result, outermost first, without channels; by default those of the input. Constants are
+            rounded to at least 1, graph values are truncated.
 
     Returns:
         Same layout, elements of `dtype`.

@@ -76,31 +76,27 @@ class ResizeSize(Parameters):
             "roi_end": self.roi_end,
         }
 
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {
+            "mode": self.mode,
+            "max_size": self.max_size,
+            "roi_relative": self.roi_relative,
+            "subpixel_scale": self.subpixel_scale,
+        }
+
     def check(self) -> None:
         """Raise ArgumentValueError if the size is not specified in exactly one way, or for an unknown mode."""
         check_resize_arguments(mode=self.mode, **self.shaping)
 
     def geometry(self, extents: Sequence[int]) -> ResizeGeometry:
         """Return size and source window of one sample; see `resize_geometry`."""
-        return resize_geometry(
-            extents,
-            mode=self.mode,
-            max_size=self.max_size,
-            roi_relative=self.roi_relative,
-            subpixel_scale=self.subpixel_scale,
-            **self.shaping,
-        )
+        return resize_geometry(extents, **self._options, **self.shaping)
 
     def chunk(self, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return sizes, starts and ends of the source windows of a chunk; see `chunk_geometry`."""
-        return chunk_geometry(
-            extents,
-            mode=self.mode,
-            max_size=self.max_size,
-            roi_relative=self.roi_relative,
-            subpixel_scale=self.subpixel_scale,
-            **self.shaping,
-        )
+        self.check()  # runs before the rule, which checks only while the graph is built
+        return chunk_geometry(extents, **self._options, **self.shaping)
 
 
 @dataclass(slots=True)

@@ -27,8 +27,8 @@ def deduplicate(graph: Graph, report: Report) -> Graph:
     def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
         operator = node.operator
         draws = operator.is_random and node.seed is None
-        apart = draws or operator.is_source or operator.is_serial or operator.has_side_effect or node.preserve
-        if apart or node.name is not None:
+        is_unique = draws or operator.is_source or operator.is_serial or operator.has_side_effect or node.preserve
+        if is_unique or node.name is not None:
             return node
         try:
             arguments = tuple(

@@ -34,9 +34,9 @@ def insert_caches(graph: Graph, report: Report) -> Graph:
 
     def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node | tuple[Edge, ...]:
         if node.role is Role.CACHE:
-            refusal = _refusal(node)
-            if refusal is not None:
-                raise refusal
+            error = _error(node)
+            if error is not None:
+                raise error
             return node
         if "cache_type" not in node.operator.parameters:
             return node
@@ -47,18 +47,18 @@ def insert_caches(graph: Graph, report: Report) -> Graph:
         decoder = replace(node, arguments=arguments)
         applies = node.operator.mixed_applies
         if node.device == "mixed" and not given["cache_folder"] and applies is not None and applies(arguments)[0]:
-            obstacle = _refusal(node) or _of_several_readers(node)
-            if obstacle is not None:
-                report.note("insert_caches", f"{node!r} is not cached: {obstacle.message}")
+            error = _error(node) or _error_of_several_readers(node)
+            if error is not None:
+                report.note("insert_caches", f"{node!r} is not cached: {error.message}")
                 return decoder
             report.note("insert_caches", f"{node!r} is cached on the device")
             return node
         decoder = replace(decoder, device="cpu" if node.device == "mixed" else node.device)
         options = {name: given[name] for name in _OF_CACHE if given[name] != ""}
         cache = new_edge("cache", (Edge(decoder, 0),), options, node.device, branch=node.branch, line=node.line)
-        refusal = _refusal(cache.node)
-        if refusal is not None:
-            report.note("insert_caches", f"{node!r} is not cached: {refusal.message}")
+        error = _error(cache.node)
+        if error is not None:
+            report.note("insert_caches", f"{node!r} is not cached: {error.message}")
             return replace(node, arguments=arguments)
         report.note("insert_caches", f"{node!r} is cached")
         return (cache,)
@@ -66,33 +66,33 @@ def insert_caches(graph: Graph, report: Report) -> Graph:
     return rewrite(graph, change)
 
 
-def _refusal(cache: Node) -> CacheError | None:
+def _error(cache: Node) -> CacheError | None:
     """Return the error of a cache that cannot work, or None."""
     if cache.branch is not None:
-        return _refused(cache, "it is inside a condition.", "Place fn.cache before or after the condition.")
+        return _cache_error(cache, "it is inside a condition.", "Place fn.cache before or after the condition.")
     if cache.device == "gpu":
-        return _refused(cache, "caches are on the CPU.", "Place fn.cache before .gpu().")
+        return _cache_error(cache, "caches are on the CPU.", "Place fn.cache before .gpu().")
     nodes = Graph(tuple(cache.edges())).nodes()
     for node in nodes:
         found = _obstacle(node)
         if found is not None:
             what, hint = found
             place = f" at {node.line}" if node.line else ""
-            return _refused(cache, f"it depends on {node.operator.public_name}{place}, {what}", hint)
+            return _cache_error(cache, f"it depends on {node.operator.public_name}{place}, {what}", hint)
     if not any(node.operator.is_reader for node in nodes):
-        return _refused(
+        return _cache_error(
             cache, "there is no reader before it, so samples have no identity.", "Cache data that come from a reader."
         )
     return None
 
 
-def _of_several_readers(decoder: Node) -> CacheError | None:
+def _error_of_several_readers(decoder: Node) -> CacheError | None:
     """Return the error of a cache on the device whose samples come from several readers, or None."""
     readers = sum(node.operator.is_reader for node in Graph(tuple(decoder.edges())).nodes())
-    return None if readers == 1 else _refused(decoder, "it depends on several readers.", "Use fn.cache.")
+    return None if readers == 1 else _cache_error(decoder, "it depends on several readers.", "Use fn.cache.")
 
 
-def _refused(cache: Node, why: str, hint: str) -> CacheError:
+def _cache_error(cache: Node, why: str, hint: str) -> CacheError:
     return CacheError(
         f"the input cannot be cached: {why}", line=cache.line, hint=hint, operator=cache.operator.public_name
     )

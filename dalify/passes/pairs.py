@@ -24,7 +24,7 @@ def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, kind: PairKi
     """
     uses = Counter(edge for node in graph.nodes() for edge in node.edges())
     uses.update(graph.outputs)
-    # By number and operator: a node that stands in for another one can have the number of its consumer.
+    # By number and operator: a node that replaces another one can have the number of its consumer.
     firsts: dict[tuple[int, str], tuple[Pair, Node]] = {}
     seconds: dict[tuple[int, str], Pair] = {}
     for node in graph.nodes():
@@ -50,19 +50,15 @@ def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, kind: PairKi
             return node
         note(node, second)
         own, taken = _arguments(pair, node, second)
-        if kind == "moves":
-            calls = node.user_calls + second.user_calls
-            return replace(node, operator=catalog.find(pair.into), arguments={**own, **taken}, calls=calls)
-        # Also defaults, which may differ between the two. With the number of the second node, both draw the same random
-        # numbers.
-        taken = {name: taken.get(name, second.operator.parameters[name].default) for name in pair.takes}
-        return replace(
-            node,
-            operator=catalog.find(pair.into),
-            arguments={**own, **taken},
-            number=second.number,
-            calls=node.user_calls + second.user_calls,
-        )
+        number = node.number
+        if kind == "narrows":
+            # Also defaults, which may differ between the two. With the number of the second node, both draw the same
+            # random numbers.
+            taken = {name: taken.get(name, second.operator.parameters[name].default) for name in pair.takes}
+            number = second.number
+        calls = node.user_calls + second.user_calls
+        operator = catalog.find(pair.into)
+        return replace(node, operator=operator, arguments={**own, **taken}, number=number, calls=calls)
 
     return rewrite(graph, change) if firsts else graph
 

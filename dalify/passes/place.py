@@ -80,7 +80,7 @@ def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
 
 
 def _checked(node: Node, moved: Callable[[Edge, str], Edge]) -> Node:
-    """Return a node for ``mixed`` that gets only samples which another one, on the CPU, does not refuse."""
+    """Return a node for ``mixed`` that gets only the samples that a node on the CPU has checked."""
     first = node.inputs[0]
     assert first is not None, "dalify bug: a decoder of nothing"
     operator = catalog.find(node.operator.checked_by or "")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
-from dalify.graph import Branch, Edge, Graph, Node
+from dalify.graph import Edge, Graph, Node
+from dalify.graph.graph import branch_mapping
 from dalify.passes.report import Report
 from dalify.registry import Role
 
@@ -33,39 +33,35 @@ def share_cached(graph: Graph, report: Report) -> Graph:
 
 
 def _shared(graph: Graph, cache: Node, report: Report) -> Graph:
-    in_front = set(Graph(tuple(cache.edges())).nodes())
-    used_in_front = {edge for node in in_front for edge in _read_by(node)}
-    behind = [node for node in graph.nodes() if node not in in_front and node is not cache]
-    used_behind = {edge for node in behind for edge in _read_by(node)} | set(graph.outputs)
+    upstream = set(Graph(tuple(cache.edges())).nodes())
+    read_upstream = {edge for node in upstream for edge in _read_by(node)}
+    downstream = [node for node in graph.nodes() if node not in upstream and node is not cache]
+    read_downstream = {edge for node in downstream for edge in _read_by(node)} | set(graph.outputs)
     inputs = [edge for edge in cache.inputs if edge is not None]
-    beside = [
+    shared = [
         edge
-        for edge in sorted(used_behind, key=lambda item: (item.node.number, item.output))
-        if edge.node in in_front and edge.node.operator.is_reader and edge not in inputs
+        for edge in sorted(read_downstream, key=lambda item: (item.node.number, item.output))
+        if edge.node in upstream and edge.node.operator.is_reader and edge not in inputs
     ]
-    other_caches = {node for node in behind if node.role is Role.CACHE}
-    readers = {edge.node for edge in beside}
+    other_caches = {node for node in downstream if node.role is Role.CACHE}
+    readers = {edge.node for edge in shared}
     # If the reader must read anyway, nothing is saved.
-    reads_anyway = any(edge.node in readers and edge in used_behind for edge in used_in_front) or any(
+    reads_anyway = any(edge.node in readers and edge in read_downstream for edge in read_upstream) or any(
         readers & set(Graph(tuple(other.edges())).nodes())
         for other in other_caches
-        if cache not in _all_in_front(other)
+        if cache not in Graph(tuple(other.edges())).nodes()
     )
     if reads_anyway:
-        beside = []
-    if not beside and not any(edge in used_behind for edge in inputs):
+        shared = []
+    if not shared and not any(edge in read_downstream for edge in inputs):
         return graph
-    for edge in beside:
+    for edge in shared:
         report.note("share_cached", f"{cache!r} also stores output {edge.output} of {edge.node!r}")
-    every = (*inputs, *beside)
-    made = replace(cache, inputs=every, output_count=len(every))
-    table = {edge: Edge(made, place) for place, edge in enumerate(every)}
-    table |= {Edge(cache, output): Edge(made, output) for output in range(cache.output_count)}
-    return _redirected(graph, behind, table)
-
-
-def _all_in_front(node: Node) -> set[Node]:
-    return set(Graph(tuple(node.edges())).nodes())
+    stored = (*inputs, *shared)
+    new_cache = replace(cache, inputs=stored, output_count=len(stored))
+    table = {edge: Edge(new_cache, place) for place, edge in enumerate(stored)}
+    table |= {Edge(cache, output): Edge(new_cache, output) for output in range(cache.output_count)}
+    return _redirected(graph, downstream, table)
 
 
 def _read_by(node: Node) -> Iterator[Edge]:
@@ -76,31 +72,15 @@ def _read_by(node: Node) -> Iterator[Edge]:
         branch = branch.parent
 
 
-def _redirected(graph: Graph, behind: list[Node], table: dict[Edge, Edge]) -> Graph:
-    """Return the graph in which the nodes ``behind``, in topological order, read the edges of ``table``."""
+def _redirected(graph: Graph, downstream: list[Node], table: dict[Edge, Edge]) -> Graph:
+    """Return the graph in which the nodes ``downstream``, in topological order, read the edges of ``table``."""
     nodes: dict[Node, Node] = {}
-    branches: dict[Branch, Branch] = {}
 
     def new_edge(edge: Edge) -> Edge:
         found = table.get(edge)
         return found if found is not None else Edge(nodes.get(edge.node, edge.node), edge.output)
 
-    def new_branch(branch: Branch | None) -> Branch | None:
-        if branch is None:
-            return None
-        if branch not in branches:
-            condition, parent = new_edge(branch.condition), new_branch(branch.parent)
-            is_same = condition == branch.condition and parent is branch.parent
-            branches[branch] = branch if is_same else Branch(condition, branch.taken, parent, branch.line)
-        return branches[branch]
-
-    for node in behind:
-        inputs = tuple(None if edge is None else new_edge(edge) for edge in node.inputs)
-        arguments: dict[str, Any] = {
-            name: new_edge(value) if isinstance(value, Edge) else value for name, value in node.arguments.items()
-        }
-        branch = new_branch(node.branch)
-        is_same = inputs == node.inputs and branch is node.branch
-        is_same = is_same and all(arguments[name] is value for name, value in node.arguments.items())
-        nodes[node] = node if is_same else replace(node, inputs=inputs, arguments=arguments, branch=branch)
+    new_branch = branch_mapping(new_edge)
+    for node in downstream:
+        nodes[node] = node.with_edges(new_edge, new_branch(node.branch))
     return Graph(tuple(map(new_edge, graph.outputs)), tuple(nodes.get(node, node) for node in graph.sinks))

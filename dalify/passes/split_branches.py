@@ -49,26 +49,16 @@ class _Splitter:
 
     def change(self, node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
         branch = self._canonical(node.branch)
-        if node.role is Role.MERGE:
-            predicate, if_true, if_false = (edge for edge in node.inputs if edge is not None)
+        if node.role.ends_branches:
+            predicate, *values = (edge for edge in node.inputs if edge is not None)
             predicate = self._reduced(predicate, branch, node)
-            inputs = (
-                predicate,
-                self._reduced(if_true, self._side(predicate, True, branch), node),
-                self._reduced(if_false, self._side(predicate, False, branch), node),
-            )
-            return replace(node, inputs=inputs, branch=branch)
-        if node.role is Role.JOIN:
-            index, *sides = (edge for edge in node.inputs if edge is not None)
-            index = self._reduced(index, branch, node)
-            parts = [self._reduced(edge, self._side(index, k, branch, node.line), node) for k, edge in enumerate(sides)]
-            return replace(node, inputs=(index, *parts), branch=branch)
-        inputs = tuple(None if edge is None else self._reduced(edge, branch, node) for edge in node.inputs)
-        arguments = {
-            name: self._reduced(value, branch, node) if isinstance(value, Edge) else value
-            for name, value in node.arguments.items()
-        }
-        return replace(node, inputs=inputs, arguments=arguments, branch=branch)
+            line = node.line if node.role is Role.JOIN else None
+            parts = [
+                self._reduced(edge, self._side(predicate, side, branch, line), node)
+                for edge, side in zip(values, node.role.sides(len(values)), strict=True)
+            ]
+            return replace(node, inputs=(predicate, *parts), branch=branch)
+        return node.with_edges(lambda edge: self._reduced(edge, branch, node), branch)
 
     def _canonical(self, branch: Branch | None) -> Branch | None:
         """Return one representative of all branches with the same condition and side."""
@@ -91,10 +81,10 @@ class _Splitter:
 
     def _reduced(self, edge: Edge, branch: Branch | None, user: Node) -> Edge:
         """Return the edge reduced to the samples of a branch."""
-        home = edge.node.branch
-        if home is branch:
+        source_branch = edge.node.branch
+        if source_branch is branch:
             return edge
-        if branch is None or not is_within(branch, home):
+        if branch is None or not is_within(branch, source_branch):
             raise _leak(edge.node, user)
         found = self._splits.get((edge, branch))
         if found is None:

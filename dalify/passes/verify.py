@@ -41,18 +41,15 @@ def _check_branches(node: Node) -> None:
         expected: set[Branch | None] = {node.branch.parent} if node.branch is not None else set()
         assert homes == expected, f"dalify bug: {node!r} does not split values of the branch around its own"
         return
+    sides = node.role.sides(len(node.inputs) - 1)
     for index, edge in enumerate(node.inputs):
-        home = None if edge is None else edge.node.branch
-        if node.role is Role.MERGE and index > 0:
-            assert home is not None, f"dalify bug: {node!r} merges a value that was not split"
-            assert home.parent is node.branch, f"dalify bug: {node!r} merges a value of another condition"
-            assert home.taken == (index == 1), f"dalify bug: {node!r} merges the wrong side"
-        elif node.role is Role.JOIN and index > 0:
-            assert home is not None, f"dalify bug: {node!r} joins a value that was not split"
-            assert home.parent is node.branch, f"dalify bug: {node!r} joins a value of another choice"
-            assert home.taken == index - 1, f"dalify bug: {node!r} joins the wrong branch"
+        source_branch = None if edge is None else edge.node.branch
+        if node.role.ends_branches and index > 0:
+            assert source_branch is not None, f"dalify bug: {node!r} merges a value that was not split"
+            assert source_branch.parent is node.branch, f"dalify bug: {node!r} merges a value of another condition"
+            assert source_branch.taken == sides[index - 1], f"dalify bug: {node!r} merges the wrong branch"
         elif edge is not None:
-            assert home is node.branch, f"dalify bug: {node!r} reads a value of another branch"
+            assert source_branch is node.branch, f"dalify bug: {node!r} reads a value of another branch"
 
 
 def _check_devices(node: Node) -> None:

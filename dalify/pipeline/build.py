@@ -55,7 +55,7 @@ def build(
         DalifyError: the graph cannot run; the message names the operator and the user's line.
     """
     # For the error message if there is no device: a node that the user wrote, not a copy that the passes insert.
-    asked = next((node for node in graph.nodes() if node.output_device == "gpu"), None)
+    gpu_node = next((node for node in graph.nodes() if node.output_device == "gpu"), None)
     # Before the passes, so that the nodes that they insert, replace or remove do not change random numbers.
     seeds = {node.number: value for node, value in node_seeds(graph, seed).items()}
     graph, report = optimize(graph, PRECISIONS[options.precision], outputs, with_caches=True, on_error=options.on_error)
@@ -78,5 +78,5 @@ def build(
         measures=options.enable_memory_stats,
     )
     with applied(options.limits):  # readers build their indices here
-        engine = assemble(graph, seeds, resources, asked, state)
+        engine = assemble(graph, seeds, resources, gpu_node, state)
     return Built(graph, report, engine)

@@ -14,6 +14,7 @@ from dalify.base.errors import CheckpointError, DalifyError
 from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
+from dalify.base.whole_files import write_whole
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.options import PipelineOptions
 from dalify.pipeline.reference import PipelineReference
@@ -154,9 +155,9 @@ class Checkpoints:
             try:
                 engine.restore(state)
             except DalifyError as error:
-                builder.refusal = copy.copy(error)
+                builder.restore_error = copy.copy(error)
                 raise
-            builder.refusal = None
+            builder.restore_error = None
             return
         # Seeds are part of the built graph, and processes cannot rewind an iterable.
         if engine.feeds.have_unrepeatable_items:
@@ -168,8 +169,8 @@ class Checkpoints:
 
 
 def text_of(state: Mapping[str, Any], filename: str | PathLike[str] | None) -> bytes:
-    """Return a state as JSON text; replace a file by it, if there is a name of one."""
+    """Return a state as JSON text; replace a file by it atomically, if there is a name of one."""
     text = saving.dumps(state)
     if filename is not None:
-        saving.write(filename, text)
+        write_whole(filename, [text], is_durable=True)
     return text

@@ -12,7 +12,7 @@ from dalify.base.errors import ArgumentTypeError, DalifyError, UnknownArgumentEr
 from dalify.base.narrow import is_list_or_tuple
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
-from dalify.pipeline.options import option_names
+from dalify.pipeline.options import OPTION_NAMES
 from dalify.pipeline.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def pipeline_def(
 
         @functools.wraps(function)
         def factory(*args: Any, **kwargs: Any) -> Pipeline:
-            _refuse_keywords(function)
+            _reject_keywords(function)
             try:
                 in_debug = debug if "debug" in own_names else bool(kwargs.pop("debug", debug))
                 own, given = _sorted_arguments(function, kwargs)
@@ -91,7 +91,7 @@ def pipeline_def(
     return decorate if fn is None else decorate(fn)
 
 
-def _refuse_keywords(function: Callable[..., Any]) -> None:
+def _reject_keywords(function: Callable[..., Any]) -> None:
     """Reject ``**keywords`` when a pipeline is created, so that modules with such a function can be imported."""
     for item in inspect.signature(function).parameters.values():
         if item.kind is inspect.Parameter.VAR_KEYWORD:
@@ -111,10 +111,10 @@ def _sorted_arguments(function: Callable[..., Any], given: Mapping[str, Any]) ->
     for name, value in given.items():
         if name in names:
             own[name] = value
-        elif name in option_names():
+        elif name in OPTION_NAMES:
             options[name] = value
         else:
-            known = [*sorted(names), *sorted(option_names())]
+            known = [*sorted(names), *sorted(OPTION_NAMES)]
             takes = f"The function accepts: {', '.join(sorted(names))}. " if names else ""
             raise UnknownArgumentError(
                 f"{function.__name__}() and its pipeline have no argument {name!r}.{suggestion(name, known)}",

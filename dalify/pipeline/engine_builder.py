@@ -49,7 +49,7 @@ class EngineBuilder:
         name: prefix of the names of the threads.
         built: the graph after all passes and the engine; None before the first use.
         initial_state: saved state at which the next engine starts; None: at the first batch.
-        refusal: the error of a state that was restored in part, so that the engine cannot run; None otherwise.
+        restore_error: the error of a state that was restored in part, so that the engine cannot run; None otherwise.
         service: computes batches instead of worker processes; None if nothing does.
         is_closed: whether the pipeline was closed and cannot run.
     """
@@ -73,7 +73,7 @@ class EngineBuilder:
         self.name = f"dalify-{next(_numbers)}"
         self.built: building.Built | None = None
         self.initial_state: dict[str, Any] | None = None
-        self.refusal: DalifyError | None = None
+        self.restore_error: DalifyError | None = None
         self.service: BatchService | None = None
         self.is_closed = False
 
@@ -101,8 +101,9 @@ class EngineBuilder:
             raise PipelineStateError(
                 "the pipeline has been closed.", line=self._line, hint="Create a new pipeline to run it again."
             )
-        if self.refusal is not None:
-            raise copy.copy(self.refusal)  # a copy, because a raised exception keeps the frames of its caller alive
+        if self.restore_error is not None:
+            # A copy, because a raised exception keeps the frames of its caller alive.
+            raise copy.copy(self.restore_error)
         if self.built is None:
             self._pipeline().build()
         assert self.built is not None, "dalify bug: build did not build"
@@ -146,7 +147,7 @@ class EngineBuilder:
         """Close the engine, if there is one. The next one starts at a saved state."""
         if self.built is not None:
             self.built.engine.close()
-        self.built = self.refusal = None
+        self.built = self.restore_error = None
         self.initial_state = state
 
     def close(self) -> None:

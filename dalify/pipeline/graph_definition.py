@@ -29,7 +29,7 @@ class GraphDefinition:
 
     def __init__(self, pipeline: PipelineReference) -> None:
         self._pipeline = pipeline
-        self._made: list[Node] = []
+        self._nodes: list[Node] = []
         self._sinks: list[Node] = []
         self._outputs: tuple[Edge, ...] | None = None
         self._traced: Graph | None = None
@@ -37,7 +37,7 @@ class GraphDefinition:
 
     def begin(self) -> None:
         """Record the nodes that this thread makes, and make the pipeline the current one, until ``end``."""
-        scope = recording(self._made)
+        scope = recording(self._nodes)
         scope.__enter__()
         self._scopes.append(scope)
         push_current(self._pipeline())
@@ -88,7 +88,7 @@ class GraphDefinition:
                 with pipeline:
                     result = pipeline.define_graph()
                 self._outputs = tuple(output_edges(result if is_list_or_tuple(result) else (result,)))
-            sinks = tuple(dict.fromkeys([*self._sinks, *(node for node in self._made if node.preserve)]))
+            sinks = tuple(dict.fromkeys([*self._sinks, *(node for node in self._nodes if node.preserve)]))
             graph = Graph(self._outputs, sinks)
             _check_names(graph)
             self._traced = graph
@@ -97,7 +97,7 @@ class GraphDefinition:
     def unused_nodes(self) -> list[Node]:
         """Return the nodes that no output needs."""
         needed = set(self.graph().nodes())
-        return [node for node in self._made if node not in needed]
+        return [node for node in self._nodes if node not in needed]
 
 
 def _check_names(graph: Graph) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from dalify.base.errors import PipelineStateError, suggestion
 from dalify.base.optional import LazyModule
 from dalify.graph import Graph
 from dalify.pipeline.engine_builder import EngineBuilder
@@ -68,6 +69,24 @@ class Inspection:
         kernels = engine.plan.describe_kernels(engine.torch_device)
         traced = f"{count} nodes were traced"
         return "\n".join([traced, head, *lines, *([rest] if rest else []), *where, *caches, *kernels])
+
+    def reader_meta(self, name: str | None) -> dict[str, Any]:
+        """Return sizes and sharding of a reader; None: of all readers by name.
+
+        Raises:
+            PipelineStateError: there is no reader of that name.
+        """
+        readers = self._builder.engine().feeds.readers.values()
+        found = {feed.node.label: feed.sampler.options.meta() for feed in readers}
+        if name is None:
+            return found
+        if name not in found:
+            raise PipelineStateError(
+                f"the pipeline has no reader {name!r}.{suggestion(name, found)}",
+                hint=f"Existing readers: {', '.join(found) or 'none'}. Name a reader with fn.readers.file(..., "
+                "name='Reader').",
+            )
+        return found[name]
 
     def executor_statistics(self) -> dict[str, Any]:
         """Return the sizes of the outputs of each operator; empty if they are not measured."""

@@ -24,7 +24,7 @@ from dalify.base.narrow import is_list_or_tuple, is_tuple
 from dalify.base.processors import available_processors
 from dalify.data.dtypes import DALIDataType
 
-__all__ = ["PRECISIONS", "OperatorConcurrency", "PipelineOptions", "StreamPolicy", "option_names", "options_from_json"]
+__all__ = ["OPTION_NAMES", "PRECISIONS", "OperatorConcurrency", "PipelineOptions", "StreamPolicy", "options_from_json"]
 
 _START_METHODS = ("fork", "spawn", "forkserver")
 # Element type of output images; None: unchanged.
@@ -176,10 +176,9 @@ class PipelineOptions:
         if given.get("experimental_exec_dynamic") is not None:
             warn_deprecated("The pipeline argument 'experimental_exec_dynamic' is now called 'exec_dynamic'.")
             given["exec_dynamic"] = given["experimental_exec_dynamic"]
-        known = option_names()
         for name in given:
-            if name not in known:
-                raise UnknownArgumentError(f"a pipeline has no argument {name!r}.{suggestion(name, known)}")
+            if name not in OPTION_NAMES:
+                raise UnknownArgumentError(f"a pipeline has no argument {name!r}.{suggestion(name, OPTION_NAMES)}")
         if given.get("batch_size") in (None, -1):
             raise ArgumentTypeError("a pipeline requires batch_size.", hint="For instance: batch_size=32.")
         if given.get("num_threads") in (None, -1):
@@ -339,9 +338,5 @@ def _listed(value: Any) -> Sequence[Any]:
     return value if is_list_or_tuple(value) else [value]
 
 
-def option_names() -> frozenset[str]:
-    """Return the names of all arguments of a pipeline."""
-    return _NAMES
-
-
-_NAMES = frozenset(field.name for field in fields(PipelineOptions)) | set(_RETIRED)
+OPTION_NAMES = frozenset(field.name for field in fields(PipelineOptions)) | set(_RETIRED)
+"""The names of all arguments of a pipeline."""

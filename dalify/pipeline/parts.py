@@ -29,7 +29,7 @@ MakeBuilder = Callable[
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a pipeline consists of. A part knows those before it that it needs, and no part keeps the pipeline alive.
+    """The parts of a pipeline. A part refers to parts before it, and only weakly to the pipeline.
 
     Attributes:
         options: its options.

@@ -22,9 +22,8 @@ from dalify.graph import DataNode, Node, Role
 from dalify.pipeline.checkpoints import Saved, text_of
 from dalify.pipeline.current import pop_current, push_current, top
 from dalify.pipeline.inspection import deserialized
-from dalify.pipeline.options import OperatorConcurrency, PipelineOptions, StreamPolicy, option_names, options_from_json
+from dalify.pipeline.options import OPTION_NAMES, OperatorConcurrency, PipelineOptions, StreamPolicy, options_from_json
 from dalify.pipeline.parts import Parts
-from dalify.pipeline.reader_information import ReaderInformation
 from dalify.pipeline.run import TensorList
 
 __all__ = ["Pipeline", "parts_of"]
@@ -106,7 +105,7 @@ class Pipeline:
     ) -> None:
         arguments = locals()
         line = SourceLine.capture()
-        given = {name: arguments[name] for name in option_names() if name in arguments} | options
+        given = {name: arguments[name] for name in OPTION_NAMES if name in arguments} | options
         try:
             checked = PipelineOptions.of(given)
         except DalifyError as error:
@@ -120,15 +119,15 @@ class Pipeline:
         return Parts.of(self, options, line)
 
     def copy(self, **options: Any) -> Pipeline:
-        """Return a new pipeline with the graph of this one; neither has begun what the other has.
+        """Return a new pipeline with the graph of this one. Their runs are independent.
 
         Args:
             options: of the new one; the others are those of this one.
         """
         graph = self._parts.builder.graph()
-        made = Pipeline(**{**self._parts.options.given(), **options})
-        made._parts.definition.take(graph)
-        return made
+        result = Pipeline(**{**self._parts.options.given(), **options})
+        result._parts.definition.take(graph)
+        return result
 
     def __repr__(self) -> str:
         """Return batch size and number of threads."""
@@ -420,8 +419,7 @@ class Pipeline:
         Raises:
             PipelineStateError: there is no reader of that name.
         """
-        readers = ReaderInformation(self._parts.builder.engine())
-        return readers.meta() if name is None else readers.meta_of(name)
+        return self._parts.inspection.reader_meta(name)
 
     def remaining_of_epochs(self, name: str) -> dict[int, int]:
         """Return the number of samples of all shards that are left of epochs begun with another number of shards.
@@ -429,7 +427,10 @@ class Pipeline:
         Args:
             name: name of the reader.
         """
-        return ReaderInformation(self._parts.builder.engine()).remaining_of_epochs(name)
+        for feed in self._parts.builder.engine().feeds.readers.values():
+            if feed.node.label == name:
+                return feed.sampler.left()
+        return {}
 
     def bad_samples(self, epoch: int | None = None) -> list[BadSample]:
         """Return the samples that could not be read or decoded, in the order of the batches that the user received.
@@ -444,7 +445,8 @@ class Pipeline:
             >>> for bad in pipe.bad_samples():
             ...     print(bad)  # photos/cat/17.jpg: DecodeError: the JPEG data end too early. (fn.decoders.image …)
         """
-        return ReaderInformation(self._parts.builder.engine()).bad_samples(epoch)
+        found = self._parts.builder.engine().recovery.bad_samples
+        return [sample for sample in found if epoch is None or sample.epoch == epoch]
 
     @property
     def bad_count(self) -> int:

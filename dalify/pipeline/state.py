@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -18,12 +17,11 @@ import numpy as np
 
 from dalify.base.errors import CheckpointError
 from dalify.base.narrow import is_array, is_dictionary, is_list, is_list_or_tuple
-from dalify.base.whole_files import write_whole
 from dalify.executor.assembly import shard_of
 from dalify.graph import Edge, Graph, Node, Role, rule_arguments
 from dalify.passes import CACHE_ARGUMENTS
 
-__all__ = ["FORMAT", "check_graph", "describe", "divides", "dumps", "merged", "opened", "sealed", "shard_of", "write"]
+__all__ = ["FORMAT", "check_graph", "describe", "divides", "dumps", "merged", "opened", "sealed", "shard_of"]
 
 FORMAT = "dalify state 1"
 _MAX_INTEGER = 1 << 64
@@ -250,8 +248,3 @@ def check_graph(state: Mapping[str, Any], graph: Graph, batch_size: int) -> None
 def dumps(state: Mapping[str, Any]) -> bytes:
     """Return a sealed state as JSON, UTF-8."""
     return json.dumps(state, separators=(",", ":")).encode()
-
-
-def write(path: str | os.PathLike[str], text: bytes) -> None:
-    """Write a file atomically: after a crash it has either the old or the new content."""
-    write_whole(path, [text], is_durable=True)

@@ -11,7 +11,7 @@ import copy
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -339,7 +339,7 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
 
 
 def _checked_pipelines(pipelines: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
-    found: list[Pipeline] = [pipelines] if isinstance(pipelines, Pipeline) else _listed(pipelines)
+    found: list[Pipeline] = list(pipelines) if isinstance(pipelines, (list, tuple)) else [cast("Pipeline", pipelines)]
     if not found:
         raise NotAPipelineError("an iterator requires at least one pipeline.")
     for pipeline in found:
@@ -352,10 +352,6 @@ def _checked_pipelines(pipelines: Pipeline | Sequence[Pipeline]) -> list[Pipelin
             f"all pipelines of an iterator must have the same batch size; got {', '.join(map(str, sizes))}."
         )
     return found
-
-
-def _listed(pipelines: Any) -> list[Any]:
-    return list(pipelines) if isinstance(pipelines, (list, tuple)) else [pipelines]
 
 
 def _checked_auto_reset(value: bool | str | None) -> bool:

@@ -80,7 +80,16 @@ from dalify.registry.operator import (
     operator,
 )
 from dalify.registry.parameter_group import Parameters
-from dalify.registry.parameters import NO_DEFAULT, VARIES, VARIES_BY_FRAME, Parameter, PerFrame, PerSample, Shaping
+from dalify.registry.parameters import (
+    NO_DEFAULT,
+    VARIES,
+    VARIES_BY_FRAME,
+    Canvas,
+    Parameter,
+    PerFrame,
+    PerSample,
+    Shaping,
+)
 from dalify.registry.role import Role
 
 __all__ = [
@@ -92,6 +101,7 @@ __all__ = [
     "VARIES",
     "VARIES_BY_FRAME",
     "AnySamples",
+    "Canvas",
     "Input",
     "Kernel",
     "Memory",

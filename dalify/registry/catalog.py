@@ -111,7 +111,7 @@ def add(operator: Operator, *, replace: bool = False) -> None:
                 f"{operator.public_name} exists already: {_added[name]!r} was added before.",
                 hint="Choose another name, remove the other one with dalify.custom.remove, or write replace=True.",
             )
-        for known in [*_names_of_package(), *_added]:
+        for known in [*names(), *LEGACY_NAMES, *HIDDEN_NAMES]:
             if _plain(known) == _plain(name) and not (known == name and known in _added):
                 raise OperatorDefinitionError(
                     f"{operator.public_name} cannot be added: fn.{known} is an operator of "
@@ -149,11 +149,6 @@ def _changed(name: str) -> None:
     _revision += 1
     for changed in _watchers:
         changed(name)
-
-
-def _names_of_package() -> list[str]:
-    names()
-    return [*_names, *LEGACY_NAMES, *HIDDEN_NAMES]
 
 
 def _plain(name: str) -> str:

@@ -119,6 +119,8 @@ class Operator:
         name: path below ``fn``, e.g. ``decoders.image``.
         doc: the docstring.
         inputs: positional inputs.
+        is_variadic: whether it takes any number of inputs.
+        required_inputs: names of the inputs that a call must have.
         parameters: keyword arguments by name.
         own_names: names of the arguments in the signature, including those of groups, without the common ones.
         groups: groups of arguments, by the name that rules and kernels give them; see ``parameter_group``.
@@ -127,12 +129,13 @@ class Operator:
         kernels: by device.
         mixed_applies: whether the kernel for ``mixed`` is used, see ``mixed_samples``; None without one.
         checked_by: name of the operator that checks samples before that kernel, see ``mixed_samples``.
-        pairs: what the operator becomes in front of other operators, by their names and kind; see ``before``.
+        pairs: how the operator is changed before other operators, by their names and kind; see ``before``.
         outputs: number of outputs, or a function of the constant arguments that returns it.
         is_batchwise: kernels take and return whole batches.
         whole_batch: function of the constant arguments and ``on_error`` that returns whether a groupwise operator
             must receive the whole batch in one chunk.
         is_allocating: kernels return their results instead of filling output arrays.
+        is_view: kernels return views of their first input; see ``view``.
         is_listed: kernels take all samples in one call, as a list per input.
         is_ragged: kernels take samples with different first extents in one call, as ``Rows``.
         is_random: draws random numbers; takes ``seed``.
@@ -188,6 +191,7 @@ class Operator:
         self.is_batchwise = batchwise
         self.whole_batch = whole_batch
         self.is_allocating = allocating
+        self.is_view = False
         self.is_listed = listed
         self.is_ragged = ragged
         self.is_random = random
@@ -222,6 +226,8 @@ class Operator:
         self.substitute_names: tuple[str, ...] = ()
         self.feed_function: Callable[..., Sequence[Callable[[], Sequence[Any]]]] | None = None
         self.inputs, self.parameters, self.groups = _schema_of(rule)
+        self.is_variadic = any(item.is_variadic for item in self.inputs)
+        self.required_inputs = [item.name for item in self.inputs if not item.is_optional and not item.is_variadic]
         if alphabetical:
             self.parameters = dict(sorted(self.parameters.items()))
         if self.groups:
@@ -290,7 +296,7 @@ class Operator:
         Args:
             applies: function of the constant arguments that returns whether the kernel is used, and
                 what it uses or why not, for ``explain()``. Otherwise the CPU kernel is used, and results are copied.
-            checked_by: name of an operator that returns its input, and raises for samples that the CPU kernel refuses.
+            checked_by: name of an operator that returns its input, and raises for samples that the CPU kernel rejects.
                 It runs on the CPU before the kernel for ``on_error="skip"``, which needs a sample of the reader instead
                 of a bad one. It takes arguments of the same names.
         """
@@ -305,6 +311,7 @@ class Operator:
 
     def view(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach one kernel for all devices, of an allocating operator that returns views of its input."""
+        self.is_view = True
         self.cpu(function)
         return self.gpu(function)
 
@@ -373,7 +380,7 @@ class Operator:
     def before(
         self, consumer: str, kind: PairKind, *, into: str, takes: Sequence[str], keeps: Sequence[str] | None = None
     ) -> Callable[[PairCondition], PairCondition]:
-        """Attach the condition under which the operator, in front of another one, becomes a third one; see `Pair`.
+        """Attach the condition under which the operator, before another one, is replaced by a third one; see `Pair`.
 
         Args:
             consumer: name of the operator that reads the result.

@@ -11,9 +11,9 @@ from dalify.data.spec import Spec
 __all__ = ["Pair", "PairCondition", "PairKind"]
 
 PairKind = Literal["moves", "narrows", "merges"]
-"""What becomes of the two operators.
+"""How the two operators are changed.
 
-``moves``: the second one loses the arguments that the first one takes, because the first one does that work.
+``moves``: the arguments that the first one takes are removed from the second one, because the first one does that work.
 ``narrows``: the first one computes only what the second one reads; the second one is not changed, and both draw the
 same random numbers. ``merges``: one operator does the work of both.
 """
@@ -29,7 +29,7 @@ the pass.
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What becomes of an operator if only one other operator reads its result.
+    """How an operator is changed if only one other operator reads its result.
 
     Attributes:
         into: name of the operator that takes its place, or the place of both.

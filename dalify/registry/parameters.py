@@ -19,7 +19,17 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_err
 from dalify.base.narrow import is_list_or_tuple
 from dalify.data.dtypes import DALIDataType, from_numpy
 
-__all__ = ["NO_DEFAULT", "VARIES", "VARIES_BY_FRAME", "Parameter", "PerFrame", "PerSample", "Shaping", "parameter_of"]
+__all__ = [
+    "NO_DEFAULT",
+    "VARIES",
+    "VARIES_BY_FRAME",
+    "Canvas",
+    "Parameter",
+    "PerFrame",
+    "PerSample",
+    "Shaping",
+    "parameter_of",
+]
 
 T = TypeVar("T")
 
@@ -31,6 +41,12 @@ Kernels receive ``[N]`` (or ``[N, k]``) arrays.
 
 Shaping = Annotated[T, "shaping"]
 """Like PerSample, and the output shape depends on it: at run time, the rule receives the value of each sample."""
+
+Canvas = Annotated[T, "shaping", "rounded"]
+"""Extents of a warped image: like Shaping, but constants are rounded, and a fraction of a pixel is one pixel.
+
+The rule truncates what it receives, and thus the values of graph nodes, as DALI does.
+"""
 
 PerFrame = Annotated[T, "per_sample", "frames"]
 """Like PerSample, and the result is a sequence if the argument has one entry per frame.
@@ -55,12 +71,10 @@ VARIES: Any = _Varies()
 VARIES_BY_FRAME: Any = _Varies()
 NO_DEFAULT: Any = object()
 
-# DALI makes True of every string but the empty one. These are the strings with which it means what it says.
+# DALI converts every string but the empty one to True. Only these strings are accepted.
 _BOOLEANS = {"": False, "1": True, "true": True, "yes": True, "on": True}
 
 Kind = Literal["static", "per_sample", "shaping"]
-
-
 _COLLECTIONS: Any = (Sequence, set, frozenset)
 
 
@@ -79,6 +93,7 @@ class Parameter:
         annotation: annotation as a string, for the documentation.
         is_positional: can be passed by position, like ``source`` of ``external_source``.
         makes_sequences: annotated ``PerFrame``: with per-frame entries, the result is a sequence.
+        is_rounded: annotated ``Canvas``: constants are rounded half up to integers, and fractions of one to one.
     """
 
     name: str
@@ -90,6 +105,7 @@ class Parameter:
     annotation: str
     is_positional: bool = False
     makes_sequences: bool = False
+    is_rounded: bool = False
 
     @property
     def is_required(self) -> bool:
@@ -105,7 +121,7 @@ class Parameter:
         """Return the value in its canonical form: int, float, bool, str, enum, or a tuple of these.
 
         Values are converted as DALI converts them: with ``int``, ``float`` or ``str``, and first with ``item`` if they
-        have it. Conversions that lose what was meant are refused: ``"False"`` to True, 0.5 to 0, fractions to booleans,
+        have it. Conversions that change the meaning are errors: ``"False"`` to True, 0.5 to 0, fractions to booleans,
         booleans to enumerations, lists and objects to booleans or strings.
 
         Raises:
@@ -148,12 +164,12 @@ class Parameter:
         if is_number:
             self._check_range(value, operator)
         if kind is float and is_number:
-            return float(value)
-        if kind is bool and is_number and value == value // 1:  # a fraction was meant as a probability
+            return float(max(math.floor(value + 0.5), 1) if self.is_rounded and value > 0 else value)
+        if kind is bool and is_number and value == value // 1:  # a fraction is a probability
             return bool(value)
         if kind is int and isinstance(value, int):
             return int(value)
-        if kind is int and is_number and math.isfinite(value) and (int(value) or not value):  # 0.5 is not meant as 0
+        if kind is int and is_number and math.isfinite(value) and (int(value) or not value):  # 0.5 is not 0
             return int(value)
         if isinstance(value, kind):
             return value
@@ -244,10 +260,11 @@ def parameter_of(name: str, annotation: Any, default: Any, *, is_positional: boo
             # `float | list[float]` is a list; every list can be a single number.
             annotation = next((member for member in members if typing.get_origin(_inner(member)) is list), object)
     kind: Kind = "static"
-    makes_sequences = False
+    makes_sequences = is_rounded = False
     if typing.get_origin(annotation) is Annotated:
         annotation, kind, *notes = typing.get_args(annotation)
         makes_sequences = "frames" in notes
+        is_rounded = "rounded" in notes
         if typing.get_origin(annotation) in (typing.Union, python_types.UnionType):
             inner = parameter_of(name, annotation, default, is_positional=is_positional)
             return replace(inner, kind=kind, annotation=annotation_text, makes_sequences=makes_sequences)
@@ -258,7 +275,7 @@ def parameter_of(name: str, annotation: Any, default: Any, *, is_positional: boo
     if default is None:
         is_optional = True
     parameter = Parameter(
-        name, kind, element, is_list, is_optional, default, annotation_text, is_positional, makes_sequences
+        name, kind, element, is_list, is_optional, default, annotation_text, is_positional, makes_sequences, is_rounded
     )
     if default is NO_DEFAULT or default is None:
         return parameter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 __all__ = ["Role"]
@@ -32,6 +33,10 @@ class Role(Enum):
     def ends_branches(self) -> bool:
         """Whether such operators read values of several branches."""
         return self in (Role.MERGE, Role.JOIN)
+
+    def sides(self, count: int) -> Sequence[bool | int]:
+        """Return ``Branch.taken`` of each of the `count` values that such operators merge."""
+        return range(count) if self is Role.JOIN else (True, False)
 
     @property
     def selecting_input(self) -> int | None:

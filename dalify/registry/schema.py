@@ -142,12 +142,11 @@ class OpSchema:
 
     def MinNumInput(self) -> int:
         """Return the minimum number of inputs."""
-        return sum(1 for item in self.operator.inputs if not item.is_optional and not item.is_variadic)
+        return len(self.operator.required_inputs)
 
     def MaxNumInput(self) -> int:
         """Return the maximum number of inputs."""
-        inputs = self.operator.inputs
-        return _MAX_INPUTS if any(item.is_variadic for item in inputs) else len(inputs)
+        return _MAX_INPUTS if self.operator.is_variadic else len(self.operator.inputs)
 
     def HasInputDox(self) -> bool:
         """Return whether inputs have names and descriptions: always True."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.data.blocks import Blocks
+from dalify.data.entries import Blocks
 from dalify.sources.permutation import mixed_key, permute
 
 __all__ = ["BlockOrder"]
@@ -67,7 +67,7 @@ class BlockOrder:
         """
         plan = self._plans.get((start, stop, key))
         if plan is None:
-            plan = self._planned(start, stop, key)
+            plan = self._plan(start, stop, key)
             # A new dictionary, because other threads may be reading the old one.
             self._plans = {**dict(list(self._plans.items())[1 - _KEPT_PLANS :]), (start, stop, key): plan}
         places = positions - start
@@ -81,7 +81,7 @@ class BlockOrder:
         piece_starts = np.concatenate([np.zeros(1, np.int64), plan.piece_ends[:-1]])
         return plan.first_entries[pieces] + places - piece_starts[pieces]
 
-    def _planned(self, start: int, stop: int, key: int) -> _Plan:
+    def _plan(self, start: int, stop: int, key: int) -> _Plan:
         first, last = np.searchsorted(self._ends, [start, stop - 1], side="right").tolist()
         ends = self._ends[first : last + 1]
         starts = ends - self._sizes[first : last + 1]
@@ -99,12 +99,12 @@ class BlockOrder:
     def _windows(self, sizes: list[int], size_bytes: list[int]) -> Numbers:
         """Return the ends of windows, in entries."""
         ends: list[int] = []
-        total = held = held_bytes = 0
+        total = window = window_bytes = 0
         for size, taken in zip(sizes, size_bytes, strict=True):
-            if held and (held >= self._min_entries or held_bytes + taken > self._most_bytes):
+            if window and (window >= self._min_entries or window_bytes + taken > self._most_bytes):
                 ends.append(total)
-                held = held_bytes = 0
+                window = window_bytes = 0
             total += size
-            held += size
-            held_bytes += taken
+            window += size
+            window_bytes += taken
         return np.array([*ends, total], np.int64)

@@ -43,22 +43,18 @@ def to_array(value: Any) -> Array:
         value = _foreign_array(value)
         if not isinstance(value, np.ndarray):
             return value
-    if value.dtype.char in "USO":
-        raise _text_or_object(value)
+    if value.dtype.char == "O":
+        raise DTypeError("arrays of Python objects cannot be used.", hint=_ACCEPTED)
+    if value.dtype.char in "US":
+        raise DTypeError(
+            "strings cannot be used as data.", hint="Pass its bytes: np.frombuffer(text.encode(), np.uint8) for a str."
+        )
     kind = from_numpy(value.dtype)
     if kind is DALIDataType.BFLOAT16:
         raise DTypeError("arrays of bfloat16 elements cannot be used.", hint="Convert with .astype(np.float32).")
     dtype = kind.numpy
     # ascontiguousarray would add a dimension to a 0-d array.
     return np.asarray(value, dtype, order="C")
-
-
-def _text_or_object(value: np.ndarray[Any, Any]) -> DalifyError:
-    if value.dtype.char == "O":
-        return DTypeError("arrays of Python objects cannot be used.", hint=_ACCEPTED)
-    return DTypeError(
-        "strings cannot be used as data.", hint="Pass its bytes: np.frombuffer(text.encode(), np.uint8) for a str."
-    )
 
 
 def _foreign_array(value: Any) -> Any:
@@ -190,12 +186,10 @@ def _from_samples(data: Sequence[Any], copy: bool, layout: str, allocate: Alloca
     dtypes = [sample.dtype for sample in samples]
     if dtypes.count(dtypes[0]) != len(samples):
         odd = next(index for index, dtype in enumerate(dtypes) if dtype != dtypes[0])
-        raise _located(
-            DTypeError(
-                f"sample {odd} has dtype {dtypes[odd]}, but sample 0 has dtype {dtypes[0]}.",
-                hint="Convert all samples of a batch to the same dtype.",
-            ),
-            odd,
+        raise DTypeError(
+            f"sample {odd} has dtype {dtypes[odd]}, but sample 0 has dtype {dtypes[0]}.",
+            hint="Convert all samples of a batch to the same dtype.",
+            sample=odd,
         )
     if plain:
         from_numpy(dtypes[0])  # rejects long double
@@ -230,25 +224,21 @@ def _check_devices(samples: list[Array]) -> None:
     in_host_memory = [isinstance(sample, np.ndarray) for sample in samples]
     if in_host_memory.count(in_host_memory[0]) != len(samples):
         odd = in_host_memory.index(not in_host_memory[0])
-        raise _located(
-            SourceError(
-                f"sample {odd} is in {'host' if in_host_memory[odd] else 'device'} memory, sample 0 is not.",
-                hint="Pass all samples of a batch on the same device.",
-            ),
-            odd,
+        raise SourceError(
+            f"sample {odd} is in {'host' if in_host_memory[odd] else 'device'} memory, sample 0 is not.",
+            hint="Pass all samples of a batch on the same device.",
+            sample=odd,
         )
 
 
 def _check_ndims(shapes: list[tuple[int, ...]]) -> None:
     odd = next((index for index, shape in enumerate(shapes) if len(shape) != len(shapes[0])), None)
     if odd is not None:
-        raise _located(
-            ShapeError(
-                f"sample {odd} has {len(shapes[odd])} dimensions {tuple(shapes[odd])}, but "
-                f"sample 0 has {len(shapes[0])} {tuple(shapes[0])}.",
-                hint="Extents may differ within a batch, but the number of dimensions must not.",
-            ),
-            odd,
+        raise ShapeError(
+            f"sample {odd} has {len(shapes[odd])} dimensions {tuple(shapes[odd])}, but "
+            f"sample 0 has {len(shapes[0])} {tuple(shapes[0])}.",
+            hint="Extents may differ within a batch, but the number of dimensions must not.",
+            sample=odd,
         )
 
 
@@ -271,11 +261,6 @@ def _assembled(samples: list[Any], uniform: bool, copy: bool, layout: str, alloc
         for row, sample in enumerate(samples):
             dense[row] = sample
     return Batch(dense, None, layout)
-
-
-def _located(error: DalifyError, sample: int) -> DalifyError:
-    error.locate(sample=sample)
-    return error
 
 
 class BatchConverter:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections import deque
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -24,12 +25,13 @@ from dalify.sources.source_worker import (
     Expected,
     Piece,
     SourceOutcome,
+    SourceRunner,
     SourceSettings,
     uniform_starts,
 )
 from dalify.sources.worker_death import WorkerDeath
 from dalify.sources.worker_pool import WorkerPool
-from dalify.sources.worker_process import Failure, error_of
+from dalify.sources.worker_process import Failure, RunnerFactory, error_of
 
 __all__ = ["ParallelSource"]
 
@@ -148,12 +150,12 @@ class ParallelSource:
         """Memory of each slot in bytes."""
         return [slot.used_bytes for slot in self._slots]
 
-    def maker(self) -> SourceSettings:
-        """Return the settings for a worker that is started now."""
+    def runner_factory(self) -> RunnerFactory:
+        """Return the function that creates the task runner of a worker that is started now; see ``Receiver``."""
         source, load = self.callback.source, None
         if self._pool.start_method != "fork":
             source, load = self._pool.pickler.dumps(source, self.callback.name, self.callback.line)
-        return SourceSettings(
+        settings = SourceSettings(
             source,
             load,
             self._cycle,
@@ -165,6 +167,7 @@ class ParallelSource:
             self._iterated_items,
             self._generation,
         )
+        return partial(SourceRunner, settings)
 
     def prefetch(self) -> None:
         """Submit the next batches to the workers."""

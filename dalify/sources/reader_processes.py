@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import PipelineStateError, WorkerError
 from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import is_loaded, torch
 from dalify.sources.permutation import mixed_key
 from dalify.sources.worker_death import WorkerDeath
 from dalify.sources.worker_pool import WorkerPool
-from dalify.sources.worker_process import Calls, Failure, Task, error_of, failure_of, trace_of
+from dalify.sources.worker_process import Calls, Failure, RunnerFactory, Task, error_of, failure_of, trace_of
 
-__all__ = ["ReaderProcesses", "collect_always"]
+__all__ = ["ReaderProcesses"]
 
 # Tasks in the pipe cannot be canceled when their batch is dropped; two per process keep it busy.
 _TASKS_PER_PROCESS = 2
@@ -70,7 +68,6 @@ class ReaderProcesses:
         self._operator = operator
         self._seed = seed
         self._pool: WorkerPool | None = None
-        self._collector: threading.Thread | None = None
         self._owner = Owner()
         self._starting = ForkLock()
 
@@ -84,7 +81,6 @@ class ReaderProcesses:
         self._owner.take_over()
         self._pool = WorkerPool(**self._pool_options)
         self._pool.register(self)
-        self._collector = None
         self._pool.start()
 
     def submit(self, number: int, place: int, entry: int) -> Future[Any]:
@@ -94,21 +90,17 @@ class ReaderProcesses:
                 self.start()
             pool = self._pool
             assert pool is not None, "dalify bug: no processes"
-            if self._collector is None:  # only after the processes have been forked
-                self._collector = threading.Thread(
-                    target=collect_always, args=(pool,), name="dalify-collect", daemon=True
-                )
-                self._collector.start()
+            pool.collect_in_background()
         future: Future[Any] = Future()
         pool.submit(0, 0, (entry, mixed_key(self._seed, number, place), 0, 0, 0, 0), future)
         return future
 
-    def maker(self) -> _Reading:
-        """Return the work for a process; see ``Receiver``."""
+    def runner_factory(self) -> RunnerFactory:
+        """Return the function that creates the task runner of a process; see ``Receiver``."""
         assert self._pool is not None, "dalify bug: no processes"
         if self._pool.start_method == "fork":
-            return _Reading(self._task, None)
-        return _Reading(*self._pool.pickler.dumps(self._task, "of the reader", None, self._operator))
+            return partial(_Reader, self._task)
+        return partial(_Reader, *self._pool.pickler.dumps(self._task, "of the reader", None, self._operator))
 
     def is_wanted(self, token: Future[Any]) -> bool:
         """Return whether a pending task is still needed; see ``Receiver``."""
@@ -134,37 +126,19 @@ class ReaderProcesses:
         self._pool = None
 
 
-def collect_always(pool: WorkerPool) -> None:
-    """Deliver results until the pool is closed, so that full pipes do not block the processes."""
-    with suppress(PipelineStateError, WorkerError):  # the pool was closed
-        while True:
-            pool.collect(lambda: False)
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """Index and function of the reader, or their pickled form and its loader."""
-
-    content: Any
-    load: Callable[[bytes], Any] | None
-
-    def make(self) -> _Reader:
-        return _Reader(self)
-
-
 class _Reader:
     """The reader in a worker process."""
 
-    def __init__(self, reading: _Reading) -> None:
-        self._reading = reading
+    def __init__(self, content: Any, load: Callable[[bytes], Any] | None = None) -> None:
+        self._content = content  # index and function of the reader; pickled, if there is a function that loads them
+        self._load = load
         self._loaded: tuple[Sequence[Any], Callable[[Any], Any]] | None = None
 
     def run(self, task: Task, calls: Calls) -> Any:
         entry, seed, *_ = task.details
         try:
             if self._loaded is None:
-                load = self._reading.load
-                self._loaded = self._reading.content if load is None else load(self._reading.content)
+                self._loaded = self._content if self._load is None else self._load(self._content)
                 if is_loaded("torch"):
                     torch.set_num_threads(1)
             assert self._loaded is not None, "dalify bug: a process without data set"

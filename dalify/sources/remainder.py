@@ -24,7 +24,7 @@ _MAX_PRODUCT = (1 << 63) - 1  # the maximum of int64
 class Split:
     """Progress of the shards of an abandoned sharding.
 
-    One number stands for equal ones: thousands of shards that stand at the same place take no more than one.
+    Equal values are stored once, so a state of thousands of shards at the same position is small.
 
     Attributes:
         count: number of shards.
@@ -73,12 +73,12 @@ def _short(values: Sequence[int]) -> int | tuple[int, ...]:
 
 
 class _EqualWindows:
-    """What is left of windows of which equally much was read: again windows of one size, by formula.
+    """The unread samples of windows from each of which the same number was read; positions are computed.
 
     Args:
-        size: samples in all windows.
+        size: total number of samples.
         count: number of windows.
-        read: samples of each that were read, at most all of the smallest.
+        read: number of samples read from each window, at most the size of the smallest window.
     """
 
     def __init__(self, size: int, count: int, read: int) -> None:
@@ -89,17 +89,17 @@ class _EqualWindows:
 
     def locate(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         count, length = self._count, self.length
-        windows = ((positions + 1) * count - 1) // length  # the last one that begins at this place or before
+        windows = ((positions + 1) * count - 1) // length  # the last one that starts at or before this position
         return self._size * windows // count + self._read + positions - length * windows // count, windows
 
 
-class _Listed:
-    """What is left of windows of which any number was read, kept for each of them.
+class _UnequalWindows:
+    """The unread samples of windows from which different numbers were read; bounds are stored for each window.
 
     Args:
-        size: samples in all windows.
+        size: total number of samples.
         count: number of windows.
-        read: samples of each that were read; more than there are means all.
+        read: number of samples read from each window; larger numbers mean all samples.
     """
 
     def __init__(self, size: int, count: int, read: NDArray[np.int64]) -> None:
@@ -115,11 +115,11 @@ class _Listed:
         return self._starts[windows] + positions - before[windows], windows
 
 
-def _windows(size: int, split: Split) -> _EqualWindows | _Listed:
+def _windows(size: int, split: Split) -> _EqualWindows | _UnequalWindows:
     count, read = split.count, split.positions
     if isinstance(read, int) and read <= size // count and (size + 1) * count <= _MAX_PRODUCT:
         return _EqualWindows(size, count, read)
-    return _Listed(size, count, np.full(count, read, np.int64))
+    return _UnequalWindows(size, count, np.full(count, read, np.int64))
 
 
 class Remainder:
@@ -134,7 +134,7 @@ class Remainder:
     def __init__(self, size: int, splits: Sequence[Split]) -> None:
         self.splits = tuple(splits)
         self._size = size
-        self._windows: list[_EqualWindows | _Listed] = []
+        self._windows: list[_EqualWindows | _UnequalWindows] = []
         self.length = size
         for split in self.splits:
             self._windows.append(_windows(self.length, split))

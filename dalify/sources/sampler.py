@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, CheckpointError, DalifyError
-from dalify.data.blocks import Blocks
+from dalify.data.entries import Blocks
 from dalify.sources.block_order import BlockOrder
 from dalify.sources.permutation import mixed_key, permute
 from dalify.sources.remainder import MAX_SHARDS, Remainder, Split
@@ -42,7 +42,7 @@ class Selection(Protocol):
 class Sampler:
     """The endless stream of entry indices of one reader.
 
-    Its state is the epoch and the number of samples already given in it; equal options and state give equal batches.
+    Its state is the epoch and the number of samples returned in it; equal options and state give equal batches.
 
     Args:
         options: options that determine the order.
@@ -207,7 +207,7 @@ class Sampler:
         self._begin(epoch)
 
     def left(self) -> dict[int, int]:
-        """Return how much all shards together have to read of the epochs that other shardings have started."""
+        """Return the number of unread samples, of all shards, in each epoch that was started with other shards."""
         return {epoch: len(remainder) for epoch, remainder in self._remainders.items()}
 
     def state(self) -> dict[str, Any]:
@@ -293,7 +293,7 @@ class Sampler:
         """Divide the rest of an epoch of another sharding."""
         count = states[0]["num_shards"]
         if len(states) == 1 and count > 1:
-            self._divide_alike(states[0])
+            self._divide_equal(states[0])
             return
         by_shard = {item["shard_id"]: item for item in states if item["num_shards"] == count}
         if len(states) != count or len(by_shard) != count:
@@ -322,8 +322,8 @@ class Sampler:
             remainders[epoch] = Remainder(self.options.size, [*before, Split.of(positions, seeds)])
         self._go(first, 0, remainders)
 
-    def _divide_alike(self, state: Mapping[str, Any]) -> None:
-        """Divide again what is left, if the states of all shards follow from the state of one."""
+    def _divide_equal(self, state: Mapping[str, Any]) -> None:
+        """Divide the unread samples again, if the states of all shards follow from the state of one."""
         if self.options.random_shuffle:
             raise CheckpointError(
                 f"the checkpoint was made with {state['num_shards']} shards, but the reader now has "

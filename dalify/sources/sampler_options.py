@@ -83,11 +83,6 @@ class SamplerOptions:
         return self.stick_to_shard or self.shuffle_after_epoch
 
     @property
-    def epoch_size(self) -> int:
-        """Total number of entries of all shards."""
-        return self.size
-
-    @property
     def largest_shard(self) -> int:
         """Number of entries of the largest shard."""
         return -(-self.size // self.num_shards)
@@ -110,7 +105,7 @@ class SamplerOptions:
     def meta(self) -> dict[str, int]:
         """Return the values of ``Pipeline.reader_meta``, under DALI's names."""
         return {
-            "epoch_size": self.epoch_size,
+            "epoch_size": self.size,
             "epoch_size_padded": self.epoch_size_padded,
             "number_of_shards": self.num_shards,
             "shard_id": self.shard_id,

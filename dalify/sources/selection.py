@@ -57,8 +57,7 @@ class Weighted:
         weights = np.asarray(self.weights, np.float64)
         if weights.shape != (len(index),):
             raise ArgumentValueError(f"weights must have shape ({len(index)},), one per entry; got {weights.shape}.")
-        if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-            raise ArgumentValueError("weights must be finite and not negative, and not all 0.")
+        _check_weights(weights)
         size = _checked_size(self.num_samples, len(index))
         if self.replacement:
             return _WithReplacement(size, np.cumsum(weights) / weights.sum(), self.seed)
@@ -116,8 +115,7 @@ class Mixture:
                     hint=f"The groups are: {', '.join(map(str, names.tolist()[:20]))}.",
                 )
             shares = np.array([self.weights.get(name, 0.0) for name in names.tolist()], np.float64)
-            if not np.isfinite(shares).all() or (shares < 0).any() or not shares.any():
-                raise ArgumentValueError("weights must be finite and not negative, and not all 0.")
+            _check_weights(shares)
         shares = np.where(shares > 0, (shares / shares.max()) ** (1 / self.temperature), 0.0)
         size = _checked_size(self.num_samples, len(index))
         taken = _apportioned(shares / shares.sum(), size)
@@ -309,6 +307,11 @@ class _Foreign(_Bound):
                         self._first_seed = own.initial_seed()
                     own.manual_seed(mixed_key(_FOREIGN, self._first_seed, epoch) >> 1)
             return list(self._sampler)
+
+
+def _check_weights(weights: NDArray[np.float64]) -> None:
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise ArgumentValueError("weights must be finite and not negative, and not all 0.")
 
 
 def _checked_size(num_samples: int | None, count: int) -> int:

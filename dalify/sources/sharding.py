@@ -39,14 +39,14 @@ def resolved_shard(arguments: Mapping[str, Any]) -> tuple[int, int]:
         ArgumentValueError: ``shard`` is invalid or specified twice, or the environment is inconsistent.
     """
     shard = arguments.get("shard")
-    told = arguments["shard_id"], arguments["num_shards"]
+    specified = arguments["shard_id"], arguments["num_shards"]
     if shard is None:
-        return told
+        return specified
     if shard != "auto":
         raise ArgumentValueError(
             f"shard must be 'auto' or omitted; got {shard!r}.", hint="Use shard_id and num_shards for numbers."
         )
-    if told != (0, 1):
+    if specified != (0, 1):
         raise ArgumentValueError("shard='auto' cannot be used together with shard_id or num_shards.")
     return _of_libraries() or _of_environment() or (0, 1)
 
@@ -69,13 +69,13 @@ def _of_ray_train() -> tuple[int, int] | None:
     train: Any = sys.modules.get("ray.train")
     if train is None:
         return None
-    with warnings.catch_warnings():  # of being asked outside
+    with warnings.catch_warnings():  # get_context() warns outside of a worker
         warnings.simplefilter("ignore")
         try:
             context = train.get_context()
             size = context.get_world_size()
             return None if size is None else (context.get_world_rank(), size)
-        except RuntimeError:  # what newer versions do in the place of a warning
+        except RuntimeError:  # newer versions raise it instead of warning
             return None
 
 
@@ -96,8 +96,8 @@ def _of_environment() -> tuple[int, int] | None:
             )
         if not 0 <= rank < size:
             raise ArgumentValueError(
-                f"shard='auto' reads the environment variables {rank_name} and {size_name}, but {rank} is no rank of "
-                f"{size} processes.",
+                f"shard='auto' reads the environment variables {rank_name} and {size_name}, but rank {rank} is "
+                f"invalid for {size} processes.",
                 hint="Unset them if the program is not started by a launcher.",
             )
         return rank, size

@@ -34,13 +34,20 @@ def aligned(size_bytes: int) -> int:
     return -(-size_bytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
 
 
-def _nameless_file(size_bytes: int) -> int:
+def _unnamed_file(size_bytes: int) -> int:
     if hasattr(os, "memfd_create"):
         file = os.memfd_create("dalify", os.MFD_CLOEXEC)
     else:
         with tempfile.TemporaryFile() as temporary:
             file = os.dup(temporary.fileno())
-    os.ftruncate(file, size_bytes)
+    try:
+        os.ftruncate(file, size_bytes)
+    except OSError as error:
+        os.close(file)
+        raise WorkerError(
+            f"the worker processes need an unnamed file of {size_bytes >> 30} GiB, most of it not written: {error}.",
+            hint="Raise the limit on file sizes (ulimit -f), or do not use worker processes.",
+        ) from None
     return file
 
 
@@ -50,14 +57,15 @@ class Slot:
     Can be passed to a new process with any start method.
 
     Args:
-        chunks: number of chunks that are written independently.
+        chunks: number of chunks that are written independently; 0 if the first two regions suffice.
         file: descriptor of an existing slot; None creates a new one.
     """
 
-    def __init__(self, chunks: int, file: int | None = None) -> None:
+    def __init__(self, chunks: int = 0, file: int | None = None) -> None:
+        self._file = -1  # for `close`, if no file can be created
         self.chunks = chunks
         self._size_bytes = (chunks + 2) * REGION_BYTES
-        self._file = _nameless_file(self._size_bytes) if file is None else file
+        self._file = _unnamed_file(self._size_bytes) if file is None else file
         self._memory: NDArray[np.uint8] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -161,5 +169,5 @@ class SlotReference(CallAtEnd):
         return self
 
     def memory(self) -> NDArray[np.uint8]:
-        """Return all bytes of the slot; arrays that view them keep this lease alive."""
+        """Return all bytes of the slot; arrays that view them keep the slot reserved."""
         return np.asarray(self)

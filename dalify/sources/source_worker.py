@@ -19,7 +19,16 @@ from dalify.sources.external import split_outputs
 from dalify.sources.shared_memory import Slot, aligned
 from dalify.sources.worker_process import Calls, Failure, Task, failure_of, trace_of
 
-__all__ = ["IN_PLACE", "Chunk", "Expected", "Piece", "SourceOutcome", "SourceSettings", "uniform_starts"]
+__all__ = [
+    "IN_PLACE",
+    "Chunk",
+    "Expected",
+    "Piece",
+    "SourceOutcome",
+    "SourceRunner",
+    "SourceSettings",
+    "uniform_starts",
+]
 
 # Frames of these files start every traceback and are not useful to the user.
 _OWN_FILES = (ItemIterator.take.__code__.co_filename, __file__)
@@ -105,10 +114,6 @@ class SourceSettings:
     skipped_items: int = 0
     generation: int = 0
 
-    def make(self) -> _Source:
-        """Return the work of the source in a worker process."""
-        return _Source(self)
-
 
 def uniform_starts(expected: Expected, batch_size: int) -> list[int]:
     """Return the offset in a slot of the samples of each expected output."""
@@ -122,7 +127,7 @@ def uniform_starts(expected: Expected, batch_size: int) -> list[int]:
     return starts
 
 
-class _Source:
+class SourceRunner:
     """A source in a worker process."""
 
     def __init__(self, settings: SourceSettings) -> None:
@@ -153,7 +158,7 @@ class _Source:
                 self._skipped_items = 0
             self._generation = task.generation
             try:
-                self._ask(self._callback, chunk, items, calls)
+                self._call_source(self._callback, chunk, items, calls)
             finally:
                 calls.end()
             data = items[0] if settings.batch else items
@@ -177,7 +182,7 @@ class _Source:
     def _taken(self) -> int:
         return 0 if self._iterator is None else self._iterator.taken
 
-    def _ask(self, callback: Callback, chunk: Chunk, items: list[Any], calls: Calls) -> None:
+    def _call_source(self, callback: Callback, chunk: Chunk, items: list[Any], calls: Calls) -> None:
         settings = self._settings
         if self._iterator is not None:
             try:

@@ -19,7 +19,7 @@ from contextlib import suppress
 from multiprocessing import connection, resource_tracker
 from multiprocessing import process as multiprocessing_process
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,11 @@ from dalify.base.errors import ArgumentValueError, PipelineStateError, WorkerErr
 from dalify.base.fork_hook import Owner, at_fork
 from dalify.base.interrupts import deferred_interrupts, was_interrupted
 from dalify.sources.pickling import CallbackPickler
-from dalify.sources.receiver import Receiver
 from dalify.sources.shared_memory import Slot
 from dalify.sources.worker_death import WorkerDeath
-from dalify.sources.worker_process import READING, STARTING, Result, Task, progress_in, run_worker
+from dalify.sources.worker_process import READING, STARTING, Result, RunnerFactory, Task, progress_in, run_worker
 
-__all__ = ["WorkerPool"]
+__all__ = ["Receiver", "WorkerPool"]
 
 # A pipe holds 64 KiB, which is 900 tasks: below that, submitting a task never blocks.
 _MAX_TASKS_OUT = 512
@@ -49,6 +48,36 @@ _POLL_S = 0.0005
 _OVERDUE_FACTOR, _OVERDUE_S = 2.0, 1.0
 # Reported by multiprocessing if the fork server does not know the exit code.
 _NO_EXIT_CODE = 255
+
+
+class Receiver(Protocol):
+    """The owner of tasks of the workers."""
+
+    def runner_factory(self) -> RunnerFactory:
+        """Return the function that creates the task runner of a worker process that is started now."""
+        ...
+
+    def is_wanted(self, token: Any) -> bool:
+        """Return whether a pending task is still needed; otherwise it is dropped."""
+        ...
+
+    def receive(self, token: Any, outcome: Any) -> None:
+        """Receive the outcome of a task.
+
+        Args:
+            token: the value passed to ``submit`` with the task.
+            outcome: outcome of the task, see ``Result``.
+        """
+        ...
+
+    def task_lost(self, token: Any, death: WorkerDeath) -> None:
+        """Record that a task is lost because its worker died.
+
+        Args:
+            token: the value passed to ``submit`` with the task.
+            death: how the worker died.
+        """
+        ...
 
 
 class _Job(NamedTuple):
@@ -141,6 +170,7 @@ class WorkerPool:
         self._submitting = threading.RLock()
         self._wake_out, self._wake_in = multiprocessing.Pipe(duplex=False)
         self._pending: tuple[Connection, ...] = ()
+        self._collector: threading.Thread | None = None
         _POOLS.add(self)
         self._finalizer = weakref.finalize(self, _finish, weakref.ref(self), self._workers, self._owner)
 
@@ -177,7 +207,7 @@ class WorkerPool:
         with self._submitting:
             if self._workers:
                 return
-            self._control = Slot(0)
+            self._control = Slot()
             self._generations, self._progress = progress_in(self._control, len(self._receivers), self.num_workers)
             self._shared_out, self._shared_tasks = multiprocessing.Pipe(duplex=False)
             os.set_blocking(self._shared_out.fileno(), False)
@@ -197,14 +227,14 @@ class WorkerPool:
         life_out, life = context.Pipe(duplex=False)
         os.set_blocking(own_out.fileno(), False)
         self._progress[number] = STARTING, -1
-        makers = [receiver.maker() for receiver in self._receivers]
+        factories = [receiver.runner_factory() for receiver in self._receivers]
         # Known before the fork, so that the child closes its copies of this end: see _close_in_child.
         self._pending = (own_tasks, results, life)
         process = context.Process(
             target=run_worker,
             args=(
                 number,
-                makers,
+                factories,
                 self._shared_out,
                 own_out,
                 results_in,
@@ -334,9 +364,21 @@ class WorkerPool:
                 with self._submitting:
                     self._assign_tasks()
 
+    def collect_in_background(self) -> None:
+        """Deliver results in a thread until the pool is closed, so that full pipes do not block the workers."""
+        if self._collector is None:
+            self.start()  # the workers must be forked before the thread exists
+            self._collector = threading.Thread(target=self._collect_all, name="dalify-collect", daemon=True)
+            self._collector.start()
+
+    def _collect_all(self) -> None:
+        with suppress(PipelineStateError, WorkerError):  # the pool was closed
+            while True:
+                self.collect(lambda: False)
+
     def _end_overdue(self, workers: list[_Worker]) -> None:
-        """End workers that are at one call for so long that they can be stopped only, for instance by SIGSTOP."""
-        if self._timeout_s is None or self._closed:  # by this thread, which may have taken a batch that nobody awaits
+        """End workers whose call takes so long that they must have been stopped, for instance by SIGSTOP."""
+        if self._timeout_s is None or self._closed:  # collect() continues after this thread closed the pool
             return
         now = time.monotonic()
         for worker in workers:
@@ -352,7 +394,7 @@ class WorkerPool:
             result: Result = pickle.loads(worker.results.recv_bytes())
         except (EOFError, OSError):  # killed, possibly in the middle of a message
             return False
-        worker.call = None  # it may have waited long for somebody to read this
+        worker.call = None  # it may have been blocked until this was read
         with self._submitting:
             job = self._out.pop(result.number)
         self._receivers[job.task.receiver].receive(job.token, result.outcome)
@@ -370,7 +412,7 @@ class WorkerPool:
         """Remove a dead worker. Its current task is lost; its other tasks are submitted again."""
         self._terminate_orphan(worker)
         self._take_results(worker)
-        worker.process.join(_TERMINATION_S)  # a fork server reaps a process before it tells the exit code
+        worker.process.join(_TERMINATION_S)  # a fork server reaps a process before it reports the exit code
         with self._submitting:
             state, call = self._progress[worker.number].tolist()
             code: int | None = worker.process.exitcode
@@ -463,9 +505,9 @@ class WorkerPool:
 def _finish(reference: weakref.ref[WorkerPool], workers: list[_Worker | None], owner: Owner) -> None:
     """End the workers of a deleted pool, or of one that the end of the program finds in use."""
     pool = reference()
-    if pool is None or was_interrupted():  # nothing else uses the workers, or nobody waits for who does
+    if pool is None or was_interrupted():  # no other thread uses the workers, or the program was interrupted
         _end(workers, owner)
-    else:  # a thread that waits for results would bury the workers that are being ended
+    else:  # a thread that waits for results would treat the ended workers as dead and replace them
         pool.close()
 
 

@@ -14,6 +14,7 @@ import signal
 import struct
 import threading
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -33,9 +34,9 @@ __all__ = [
     "Calls",
     "Failure",
     "Result",
+    "RunnerFactory",
     "Task",
     "TaskRunner",
-    "TaskRunnerFactory",
     "error_of",
     "failure_of",
     "progress_in",
@@ -74,12 +75,6 @@ class Task(NamedTuple):
         return _TASK.pack(self.number, self.receiver, self.generation, *self.details)
 
     @classmethod
-    def unpacked(cls, record: bytes) -> Task:
-        """Return the task from the bytes of ``packed``."""
-        number, receiver, generation, *details = _TASK.unpack(record)
-        return cls(number, receiver, generation, tuple(details))
-
-    @classmethod
     def read_from(cls, file: int) -> Task | None:
         """Return the next task in a pipe; None if the other end is closed.
 
@@ -87,7 +82,10 @@ class Task(NamedTuple):
             BlockingIOError: the pipe is empty.
         """
         record = os.read(file, _TASK.size)
-        return cls.unpacked(record) if record else None
+        if not record:
+            return None
+        number, receiver, generation, *details = _TASK.unpack(record)
+        return cls(number, receiver, generation, tuple(details))
 
 
 _TASK = struct.Struct("<3q6Q")
@@ -99,7 +97,7 @@ class Failure(NamedTuple):
     Attributes:
         pickled: the exception, or None if it cannot be pickled.
         text: its type and message.
-        trace: the traceback in the worker; "" where it tells nothing.
+        trace: the traceback in the worker; "" if it contains no useful information.
     """
 
     pickled: bytes | None
@@ -152,12 +150,9 @@ class TaskRunner(Protocol):
         ...
 
 
-class TaskRunnerFactory(Protocol):
-    """Is sent to a worker process and creates a ``TaskRunner`` there."""
-
-    def make(self) -> TaskRunner:
-        """Return the work. User objects are unpickled with the first task, so that errors belong to a batch."""
-        ...
+# Creates the task runner in the worker process. The runner unpickles objects of users with the first task, so that
+# errors belong to a batch.
+RunnerFactory = Callable[[], TaskRunner]
 
 
 def progress_in(control: Slot, receivers: int, workers: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -178,7 +173,7 @@ def progress_in(control: Slot, receivers: int, workers: int) -> tuple[NDArray[An
 
 def run_worker(
     number: int,
-    makers: list[TaskRunnerFactory],
+    factories: list[RunnerFactory],
     shared_tasks: Connection,
     own_tasks: Connection,
     results: Connection,
@@ -191,7 +186,7 @@ def run_worker(
 
     Args:
         number: index of this worker.
-        makers: work makers of all receivers.
+        factories: create the task runners of all receivers.
         shared_tasks: tasks that any worker may take.
         own_tasks: tasks that only this worker can execute.
         results: pipe for pickled results.
@@ -210,8 +205,8 @@ def run_worker(
     # A process forked by the user's code must not keep the pipes that signal the end of this one.
     pipes = (shared_tasks, own_tasks, results, lifeline)
     at_fork(lambda: [pipe.close() for pipe in pipes])
-    works = [maker.make() for maker in makers]
-    generations, progress = progress_in(control, len(makers), workers)
+    runners = [factory() for factory in factories]
+    generations, progress = progress_in(control, len(runners), workers)
     mine = progress[number]
     calls = Calls(mine, timeout_s)
     ready_pipes = selectors.DefaultSelector()
@@ -233,7 +228,7 @@ def run_worker(
             mine[0] = task.number
             outcome = None
             if task.generation >= generations[task.receiver]:
-                outcome = works[task.receiver].run(task, calls)
+                outcome = runners[task.receiver].run(task, calls)
             try:
                 content = pickle.dumps(Result(task.number, outcome))
             except Exception as error:  # for example out of memory

@@ -1,4 +1,4 @@
-"""Functions that are pickled by value take the names of dalify along that they use."""
+"""Pickling by value of functions that use names of dalify."""
 
 from __future__ import annotations
 

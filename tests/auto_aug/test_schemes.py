@@ -1,4 +1,4 @@
-"""AutoAugment, RandAugment and TrivialAugment: their tables compared with the real DALI's, what is chosen how often."""
+"""AutoAugment, RandAugment and TrivialAugment: tables and frequencies of choices, compared with the real DALI."""
 
 from __future__ import annotations
 
@@ -270,6 +270,19 @@ def test_written_down_and_read_again():
             lambda x: trivial_augment.apply_trivial_augment([a.rotate], x, foo=3),
             ArgumentTypeError,
             "TrivialAugment got the argument 'foo'",
+        ),
+        *(
+            (
+                lambda images, scheme=scheme, seed=seed: scheme(images, seed),
+                ArgumentTypeError,
+                "seed must be an integer; got",
+            )
+            for scheme in (
+                lambda images, seed: auto_augment.auto_augment(images, seed=seed),
+                lambda images, seed: rand_augment.rand_augment(images, n=1, m=3, seed=seed),
+                lambda images, seed: trivial_augment.trivial_augment_wide(images, seed=seed),
+            )
+            for seed in ("a", float("nan"), [1])
         ),
     ],
 )

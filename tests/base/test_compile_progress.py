@@ -1,4 +1,4 @@
-"""The line about compilation: when it is there, and that nothing of it remains."""
+"""The progress line about compilation: when it is printed, and that it is erased."""
 
 from __future__ import annotations
 

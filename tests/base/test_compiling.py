@@ -239,7 +239,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 @needs_unix
 class TestPrivateFolder:
-    """It holds machine code that will be executed: nobody else may be able to put any there."""
+    """It contains machine code that will be executed, so no other user may be able to write to it."""
 
     def own(self, temporary: Path) -> Path:
         return temporary.resolve() / f"dalify-{os.geteuid()}"
@@ -286,7 +286,7 @@ class TestPrivateFolder:
 
 @pytest.mark.usefixtures("temporary")
 def test_disk_that_fills_up_while_code_is_saved(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The code is used all the same; one warning says what to set."""
+    """The code is used nevertheless; one warning names the variable to set."""
 
     def full(path: Path, parts: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(path))

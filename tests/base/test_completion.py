@@ -1,4 +1,4 @@
-"""An event that happens once, also while Ctrl-C interrupts who waits."""
+"""An event that happens once, also if Ctrl-C interrupts a thread that waits for it."""
 
 from __future__ import annotations
 

@@ -8,13 +8,13 @@ import sys
 import time
 from pathlib import Path
 
-from dalify.base.file_lock import LOCK_FLAGS, held, try_lock
+from dalify.base.file_lock import LOCK_FLAGS, locked, try_lock
 
 _HOLDER = """
 import sys, time
 from pathlib import Path
-from dalify.base.file_lock import held
-with held(Path(sys.argv[1]), 5.0) as lock:
+from dalify.base.file_lock import locked
+with locked(Path(sys.argv[1]), 5.0) as lock:
     print("held" if lock is not None else "refused", flush=True)
     time.sleep(60)
 """
@@ -22,13 +22,13 @@ with held(Path(sys.argv[1]), 5.0) as lock:
 
 def test_one_holder(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    with held(path, 1.0) as one:
+    with locked(path, 1.0) as one:
         assert one is not None
         began = time.monotonic()
-        with held(path, 0.05) as other:
+        with locked(path, 0.05) as other:
             assert other is None
         assert 0.04 < time.monotonic() - began < 30.0
-    with held(path, 0.0) as again:
+    with locked(path, 0.0) as again:
         assert again is not None
 
 
@@ -37,10 +37,10 @@ def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", _HOLDER, str(path)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline().strip() == b"held"
-        with held(path, 0.02) as lock:
+        with locked(path, 0.02) as lock:
             assert lock is None
         process.kill()
-    with held(path, 5.0) as lock:
+    with locked(path, 5.0) as lock:
         assert lock is not None
 
 

@@ -1,4 +1,4 @@
-"""Memory that is lent until the next borrowing of the same name on the same thread."""
+"""Scratch memory, which is valid until the same thread requests the same name again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions for small index arrays give what NumPy's indexing gives."""
+"""The functions for small index arrays return the same as NumPy's indexing."""
 
 from __future__ import annotations
 

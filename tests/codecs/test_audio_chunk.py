@@ -47,7 +47,7 @@ def encoded(audio: np.ndarray, kind: str, subtype: str, rate: int = 16000, **opt
 
 
 def outcome(data: np.ndarray, dtype: np.dtype[Any], downmix: bool = False) -> np.ndarray | None:
-    """Return what compiled code makes of a file; None where it leaves the file to the library."""
+    """Return the result of compiled code for a file; None if the library decodes the file."""
     files = AudioFiles(Batch(None, [data]), dtype, downmix=downmix)
     if not files.is_known[0]:
         return None

@@ -50,7 +50,7 @@ def test_frame_sizes_are_limited(videos: dict[str, bytes]) -> None:
 
 
 def test_frames_larger_than_the_video_says_are_limited(tmp_path: Path) -> None:
-    """Motion JPEG: each frame tells its own size."""
+    """Motion JPEG: each frame declares its own size."""
     small = write_video(tmp_path / "small.avi", "mjpeg", count=3, pixels="yuvj420p")
     data = bytearray(Path(small).read_bytes())
     place = data.rindex(b"\xff\xc0") + 5

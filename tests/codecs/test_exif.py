@@ -12,7 +12,7 @@ from PIL import Image, ImageOps
 
 from dalify.codecs.exif import orient, oriented_extents, source_window, tiff_orientation
 from dalify.codecs.image import decode_image, image_shape
-from tests.helpers.photos import drawn_photo
+from tests.helpers.photos import drawn_photo, encode_image
 
 ORIENTATIONS = range(1, 9)
 
@@ -21,9 +21,7 @@ def with_orientation(pixels: np.ndarray, orientation: int, kind: str) -> bytes:
     image = Image.fromarray(pixels)
     exif = image.getexif()
     exif[0x0112] = orientation
-    file = io.BytesIO()
-    image.save(file, kind, exif=exif, **({"lossless": True, "exact": True} if kind == "WEBP" else {}))
-    return file.getvalue()
+    return encode_image(image, kind, exif=exif, **({"lossless": True, "exact": True} if kind == "WEBP" else {}))
 
 
 @pytest.mark.parametrize("orientation", ORIENTATIONS)

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from dalify.base.errors import DecodeError, DTypeError, IndexingError, ShapeError
 from dalify.codecs.image import decode_image, image_shape
 from dalify.data.dtypes import DALIDataType, DALIImageType
-from tests.helpers.photos import drawn_photo
+from tests.helpers.photos import drawn_photo, encode_image
 from tests.helpers.real_dali import run_dali
 
 REFUSED = ("lossless_16bit_gray.jpg", "truncated.jpg")  # by DALI on a CPU
 
 
 def encoded(kind: str = "JPEG", height: int = 50, width: int = 67, **options: Any) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(drawn_photo(height, width)).save(file, kind, **options)
-    return file.getvalue()
+    return encode_image(drawn_photo(height, width), kind, **options)
 
 
 def files_of(folder: Path) -> list[Path]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 from PIL import Image
 
 from dalify.base.errors import DecodeError
 from dalify.codecs.image_format import as_bytes_array, image_format
+from tests.helpers.photos import encode_image
 
 PILLOW_NAMES = {
     "JPEG": "JPEG",
@@ -25,9 +24,7 @@ PILLOW_NAMES = {
 
 @pytest.mark.parametrize(("name", "pillow_name"), PILLOW_NAMES.items())
 def test_formats_are_detected_by_their_first_bytes(name: str, pillow_name: str) -> None:
-    file = io.BytesIO()
-    Image.new("RGB", (8, 8)).save(file, pillow_name)
-    assert image_format(as_bytes_array(file.getvalue())) == name
+    assert image_format(as_bytes_array(encode_image(Image.new("RGB", (8, 8)), pillow_name))) == name
 
 
 @pytest.mark.parametrize(

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
-from PIL import Image
 
 from dalify.base.errors import DecodeError
 from dalify.codecs.image import decode_image
 from dalify.codecs.jpeg import read_jpeg_header
 from dalify.codecs.jpeg_check import is_complete, is_decodable
-from tests.helpers.photos import drawn_photo
+from tests.helpers.photos import drawn_photo, encode_image
 
 KINDS = [{}, {"subsampling": 0}, {"optimize": True}, {"restart_marker_blocks": 4}, {"quality": 30}]
 
 
 def encoded(seed: int, **options: object) -> bytes:
-    data = io.BytesIO()
-    Image.fromarray(drawn_photo(60, 90, seed)).save(data, "JPEG", **{"quality": 85, **options})
-    return data.getvalue()
+    return encode_image(drawn_photo(60, 90, seed), "JPEG", **{"quality": 85, **options})
 
 
 def damaged(data: bytes, random: np.random.Generator) -> bytes:

@@ -1,9 +1,8 @@
-"""Headers of a chunk against those that are read one by one."""
+"""Headers of a chunk compared with those that are read one by one."""
 
 from __future__ import annotations
 
 import contextlib
-import io
 
 import numpy as np
 import pytest
@@ -13,15 +12,14 @@ from dalify.base.errors import DecodeError
 from dalify.codecs.jpeg import read_jpeg_header
 from dalify.codecs.jpeg_headers import read_jpeg_headers
 from dalify.data import Batch
+from tests.helpers.photos import encode_image
 
 RNG = np.random.default_rng(0)
 
 
 def jpeg(mode: str = "RGB", size: tuple[int, int] = (37, 21), **options) -> bytes:
     channels = {"L": (), "RGB": (3,), "CMYK": (4,)}[mode]
-    file = io.BytesIO()
-    Image.fromarray(RNG.integers(0, 256, (*size, *channels), np.uint8), mode).save(file, "JPEG", **options)
-    return file.getvalue()
+    return encode_image(Image.fromarray(RNG.integers(0, 256, (*size, *channels), np.uint8), mode), "JPEG", **options)
 
 
 def exif(orientation: int, order: str = "<") -> bytes:

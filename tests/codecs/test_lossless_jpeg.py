@@ -1,4 +1,4 @@
-"""Lossless JPEG: what an encoder written here from the standard has made comes back; real data; damage."""
+"""Lossless JPEG: files of an encoder that follows the standard, real files, and damage."""
 
 from __future__ import annotations
 

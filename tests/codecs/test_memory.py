@@ -1,4 +1,4 @@
-"""How much memory decoding takes at its peak, per pixel, besides the result. Measured in child processes."""
+"""Peak memory of decoding per pixel, without the result, measured in child processes."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ import numpy as np
 from PIL import Image
 from dalify.codecs.image import decode_image, image_shape
 from dalify.data.dtypes import DALIDataType, DALIImageType
+from tests.helpers.photos import encode_image
 
 def made(name, extent):
     kind, _, what = name.partition(" ")
@@ -56,9 +57,7 @@ def made(name, extent):
         options["exif"][0x0112] = 6
     if kind == "WEBP":
         options["method"] = 0
-    file = io.BytesIO()
-    image.save(file, kind, **options)
-    return file.getvalue()
+    return encode_image(image, kind, **options)
 
 def decoded(name, data):
     what = name.partition(" ")[2]

@@ -1,4 +1,4 @@
-"""Formats other than JPEG, as stored, against the arrays that were written."""
+"""Formats other than JPEG, as stored, compared with the arrays that were written."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from PIL import Image
 from dalify.base.errors import DecodeError
 from dalify.codecs.image_format import as_bytes_array, image_format
 from dalify.codecs.raster import decode_raster, read_raster_header
+from tests.helpers.photos import encode_image
 
 RANDOM = np.random.default_rng(0)
 RGBA = RANDOM.integers(0, 256, (40, 35, 4), np.uint8)
@@ -20,9 +21,7 @@ DEEP = RANDOM.integers(0, 65536, (40, 35, 4)).astype(np.uint16)
 
 
 def written(pixels: np.ndarray, kind: str, **options: Any) -> np.ndarray:
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, kind, **options)
-    return as_bytes_array(file.getvalue())
+    return as_bytes_array(encode_image(pixels, kind, **options))
 
 
 def decoded(data: np.ndarray) -> np.ndarray:
@@ -78,9 +77,9 @@ def test_bits_and_palettes() -> None:
     for kind in ("PNG", "TIFF", "BMP", "PPM"):
         np.testing.assert_array_equal(decoded(written(bits, kind))[..., 0], np.where(bits, 255, 0))
     palette = Image.fromarray(RGBA[..., :3]).quantize(16)
-    file = io.BytesIO()
-    palette.save(file, "PNG", transparency=3)
-    np.testing.assert_array_equal(decoded(as_bytes_array(file.getvalue())), np.asarray(palette.convert("RGB")))
+    np.testing.assert_array_equal(
+        decoded(as_bytes_array(encode_image(palette, "PNG", transparency=3))), np.asarray(palette.convert("RGB"))
+    )
 
 
 def test_floats() -> None:

@@ -18,15 +18,14 @@ from dalify.codecs.image import decode_image, image_shape
 from dalify.codecs.image_format import as_bytes_array
 from dalify.codecs.tiff import read_tiff
 from dalify.data.dtypes import DALIDataType, DALIImageType
+from tests.helpers.photos import encode_image
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (40, 48, 3), np.uint8)
 COMPRESSIONS = [None, "packbits", "tiff_lzw", "tiff_adobe_deflate", "lzma"]
 
 
 def written(**options: object) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(PIXELS).save(file, "TIFF", **options)
-    return file.getvalue()
+    return encode_image(PIXELS, "TIFF", **options)
 
 
 def entries(data: bytes) -> dict[int, tuple[int, int, int]]:

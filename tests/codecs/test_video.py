@@ -1,4 +1,4 @@
-"""Videos entered anywhere give what decoding from the first frame gives."""
+"""Decoding that starts at any frame of a video gives the same as decoding from the first frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs at the edges of what operators accept: sizes, lists and layouts that DALI takes without a word."""
+"""Programs with unusual sizes, lists and layouts that DALI accepts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,18 @@ def _tiff(channels: int, kind: str) -> Program:
 
 def _by_constants(dali: Any, x: Any) -> Any:
     constant = dali.types.Constant
-    return x[constant(1)], x[constant(-1).int8()], x[constant(1) : constant(4), constant(2)], x[:, constant(True)]
+    integers = x[constant(1)], x[constant(-1).int8()], x[constant(1) : constant(4), constant(2)], x[:, constant(True)]
+    return *integers, x[constant(1.9)], x[constant(-1.9)], x[constant(0.9) : constant(-0.9)], x[constant(-0.5)]
+
+
+def _canvas_of_values(*extents: float) -> Program:
+    def function(dali: Any, x: Any) -> Any:
+        size = dali.types.Constant(np.float32(extents), device="cpu")
+        scaled = size * dali.fn.random.uniform(values=[1.0])  # not known while the graph is built
+        warped = [dali.fn.warp_affine(x, matrix=[1, 0, 0, 0, 1, 0], size=s) for s in (size, scaled)]
+        return *warped, *(dali.fn.rotate(x, angle=30.0, size=s) for s in (size, scaled))
+
+    return on(_PHOTO, "HWC", function)
 
 
 _NARROW, _WIDE = {"crop": [4, 2]}, {"crop": [7, 2], "out_of_bounds_policy": "pad"}
@@ -67,6 +78,9 @@ EDGES: dict[str, Program] = {
     "depth of an image": _photo("flip", horizontal=0, depthwise=1),
     "axis of an image": _photo("rotate", angle=30.0, axis=[0, 0, 1]),
     "canvas of less than a pixel": _photo("rotate", angle=30.0, size=[0.2, 2.5]),
+    "canvas of fractions": _photo("rotate", angle=30.0, size=[3.5, 2.5]),
+    "canvas of graph values": _canvas_of_values(3.5, 2.5),
+    "canvas of graph values below a pixel": _canvas_of_values(0.3, 2.9),
     "map of less than a pixel": _photo("warp_affine", matrix=[1, 0, 0, 0, 1, 0], size=[1.2, 0.3]),
     "one extent for both": _in_perspective(4),
     "perspective of less than a pixel": _in_perspective([0.3, 2]),

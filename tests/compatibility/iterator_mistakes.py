@@ -1,4 +1,4 @@
-"""Mistakes with iterators, in both libraries; the class of the error is what is compared.
+"""Mistakes with iterators, in both libraries; the class of the error is compared.
 
 What dalify accepts is not here: several pipelines without a size, an iterator after `run`, states without
 `enable_checkpointing`.

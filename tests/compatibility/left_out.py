@@ -1,4 +1,4 @@
-"""What dalify leaves out of DALI, or has otherwise, with the reason: the walker must find nothing else.
+"""What dalify omits or does differently, with the reason; the walker must find no other differences.
 
 Keys are patterns of `fnmatch` for the paths that the walker gives. ``DEFAULTS`` of the operators' table counts, too.
 """

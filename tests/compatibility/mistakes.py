@@ -1,4 +1,4 @@
-"""Programs for DALI that fail in both libraries: the class of the error is what is compared."""
+"""Programs for DALI that fail in both libraries: the class of the error is compared."""
 
 from __future__ import annotations
 

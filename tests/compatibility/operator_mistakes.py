@@ -1,4 +1,4 @@
-"""Systematic mistakes with every operator, made in DALI and in dalify: what each library makes of them.
+"""Systematic mistakes with every operator, in DALI and in dalify.
 
 Each mistake is a change of the typical use of the battery: an argument is missing, misspelled, or of another type or
 range; inputs are missing, too many, or of another type, layout, shape or batch size. Each operator runs in a forked

@@ -1,5 +1,5 @@
 # ruff: noqa: SIM108 -- the programs are what is tested
-"""Mistakes with pipelines, sources and readers, in both libraries; the class of the error is what is compared."""
+"""Mistakes with pipelines, sources and readers, in both libraries; the class of the error is compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of the kinds that tutorials, training scripts and answers to questions contain, short as they are there.
+"""Short programs like those in tutorials, training scripts and answers to questions.
 
 As in `programs.py`, each takes the library and gives what is compared. Random numbers are not compared, only their
 shapes and types: the libraries draw other numbers.
@@ -394,6 +394,9 @@ plainly(
         "choice of rows": drawn(lambda d: d.fn.random.choice(np.float32([[1, 2], [3, 4]]))),
         "old uniform": drawn(lambda d: d.ops.random.Uniform(range=(0.0, 2.0))()),
         "permutation": drawn(lambda d: d.fn.batch_permutation()),
+        "sure coins": lambda d: run(
+            d, lambda: tuple(d.fn.random.coin_flip(probability=p) for p in (2.0, -1.0, float("inf"), 1.0001)), 3
+        ),
         "sure coin": lambda d: run(d, lambda: d.fn.random.coin_flip(probability=1.0) * 2 + 1, 3),
         "one value": lambda d: run(d, lambda: d.fn.random.uniform(values=[4.0]), 3),
     },

@@ -1,4 +1,4 @@
-"""What operators make of mistakes is caught by what a program for DALI catches."""
+"""Errors of operators can be caught as those of DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that a program for DALI can name is there, but for what `left_out.py` explains."""
+"""dalify has every public name of DALI, except for those in `left_out.py`."""
 
 from __future__ import annotations
 

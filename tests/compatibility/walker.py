@@ -1,4 +1,4 @@
-"""Walks everything that the real DALI offers to a program and tells what dalify has not, or has otherwise.
+"""Compares all public names of the real DALI with dalify, and lists missing and different ones.
 
 Modules, classes, functions, constants, enumerations; methods, properties, operators of Python; parameters with their
 order, kind and default. What dalify has beyond DALI is no difference.
@@ -391,7 +391,7 @@ def _compare_operators(path: str, theirs: Any, ours: Any, operator: Operator) ->
 
 
 def _any_default(item: inspect.Parameter, found: inspect.Signature) -> Any:
-    """Return our default where DALI has None: in dynamic mode it says of every argument that it was not given."""
+    """Return our default where DALI has None: in dynamic mode it declares None for every argument."""
     mine = found.parameters.get(item.name)
     return (
         mine.default if item.default is None and mine is not None and mine.default is not mine.empty else item.default

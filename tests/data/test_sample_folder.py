@@ -1,4 +1,4 @@
-"""A cache in a folder: what comes back, crashes, damage, its bound, several processes."""
+"""A cache in a folder: stored samples, crashes, damage, its limit, several processes."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_killed_while_writing(tmp_path: Path) -> None:
     found = [folder.get(str(attempt * 10_000 + number), "", _empty) for attempt in range(5) for number in range(400)]
     assert sum(_value(sample) is not None for sample in found) == sum(".part" not in p.name for p in _files(tmp_path))
     assert _taken(tmp_path) <= folder.size_bytes <= most
-    # Made where a crash would have left it: a file that nobody holds.
+    # A file without an owner, as after a crash.
     left = tmp_path / DIGEST / "00" / f"{'0' * 30}.{'1' * 16}.part"
     left.parent.mkdir(exist_ok=True)
     left.write_bytes(b"half")

@@ -1,4 +1,4 @@
-"""A cache in memory: what comes back, its bound, and what makes room."""
+"""A cache in memory: stored samples, its limit, and eviction."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_equal_memories_are_one() -> None:
     assert shared_memory_of("other", 1000, False) is not one
     one.put("a", "", _sample(10))
     del one, same
-    assert len(shared_memory_of("digest", 1000, False)) == 0  # nobody held it any more
+    assert len(shared_memory_of("digest", 1000, False)) == 0  # no reference was left
 
 
 @pytest.mark.parametrize(

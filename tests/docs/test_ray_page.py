@@ -1,4 +1,4 @@
-"""Every row of the table of faults on the page about Ray is held by a test that exists."""
+"""Every row of the table of failures on the page about Ray names a test that exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that were published for Gaudi run as they are, imports and all, once its names are lent to dalify."""
+"""Programs that were published for Gaudi run unchanged after `shim.install()`."""
 
 from __future__ import annotations
 

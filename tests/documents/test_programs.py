@@ -1,4 +1,4 @@
-"""Programs that people published for DALI run with the import root changed, and do what their text says they do."""
+"""Programs that were published for DALI run with the import root changed, and have their described results."""
 
 from __future__ import annotations
 

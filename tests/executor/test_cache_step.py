@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import multiprocessing
 import os
@@ -24,6 +25,12 @@ from dalify.executor.cache_step import CacheStep
 from dalify.pipeline.pipeline import parts_of
 from tests.helpers.photos import write_photo_folder
 from tests.helpers.web_server import web_server
+
+
+@pytest.fixture(autouse=True)
+def _no_other_pipelines() -> None:
+    """Pipelines with the same cache share its memory, also those of other tests until they are collected."""
+    gc.collect()
 
 
 @pytest.fixture

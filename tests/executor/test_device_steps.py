@@ -246,7 +246,7 @@ def test_device_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("emulated_gpu")
 @pytest.mark.parametrize("failing", ["copy", "kernel"])
 def test_out_of_memory(failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the user's line and says what to do; the next batch is computed."""
+    """The error names the user's line and suggests a change; the next batch is computed."""
     shapes = [(8, 9, 3), (5, 6, 3)]
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=0)

@@ -106,6 +106,29 @@ def test_one_call_for_a_chunk(name: str, in_block: bool, monkeypatch: pytest.Mon
     assert calls == [1, 1]  # two batches
 
 
+@pytest.mark.parametrize("other", ["rows", "list", "block"])
+def test_one_call_for_boxes_without_gaps_between_samples(other: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = counted(monkeypatch, "arithmetic")
+    boxes = [np.random.default_rng(n).random((n, 4), np.float32) for n in (20, 0, 50, 12)]
+
+    @dalify.pipeline_def(batch_size=len(boxes), num_threads=1, device_id=None, prefetch_queue_depth=1)
+    def graph() -> Any:
+        listed = fn.external_source(lambda: boxes, ndim=2, dtype=types.FLOAT)
+        rows = fn.bb_flip(listed, ltrb=True, horizontal=0)
+        others = {"rows": rows, "list": listed, "block": fn.copy(listed)}
+        return rows * others[other], rows
+
+    with graph() as pipe:
+        pipe.build()
+        for stage in parts_of(pipe).builder.engine().plan.stages:
+            stage.seconds_per_sample = 0.0  # one chunk
+        product, rows = pipe.run()
+        for n, sample in enumerate(boxes):
+            np.testing.assert_array_equal(np.array(product.at(n)), sample * sample)
+            np.testing.assert_array_equal(np.array(rows.at(n)), sample)
+    assert calls == [1]
+
+
 def test_scalars_are_not_repeated_for_large_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(elementwise_step, "_MAX_REPEATED", 100)
     calls = counted(monkeypatch, "arithmetic")

@@ -1,4 +1,4 @@
-"""Conditions in whole pipelines give what the real DALI gives."""
+"""Conditions in whole pipelines give the same results as in the real DALI."""
 
 # ruff: noqa: SIM108, RET504, RET505 -- the programs are what is tested
 
@@ -122,6 +122,6 @@ def test_equals_dali(oracle: ModuleType, program: Callable[..., Any]) -> None:
 
 
 def test_a_ternary_in_a_helper() -> None:
-    """DALI refuses the ternary."""
+    """DALI rejects the ternary."""
     found = outputs(dalify, dalify.fn, dalify.types, helpers)
     assert [int(number) for number in found] == [helpers(int(number), None, None) for number in NUMBERS]

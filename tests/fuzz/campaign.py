@@ -1,4 +1,4 @@
-"""A run over many inputs: which target runs when, who watches, and what is found."""
+"""A run over many inputs: the schedule of targets, their supervision, and the findings."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ from tests.helpers.programs import LIMIT_S, running
 __all__ = ["Row", "death_of_workers", "kill_programs", "kill_workers", "press", "table"]
 
 _BARE = "bare Python"
-_TORCH = "torch and torchvision, without dalify"  # what it takes to end them is nobody's fault here
+_TORCH = "torch and torchvision, without dalify"  # for comparison: the time that they take to end
 _PROGRAMS = {
     _BARE: "ready()\nwhile True: time.sleep(3600)",
     _TORCH: "import torch\n"
@@ -92,7 +92,7 @@ def _shared_memory() -> set[str]:
 
 @contextmanager
 def _ready(name: str, folder: Path, place: Path) -> Iterator[subprocess.Popen[str]]:
-    """Run a program, and wait until it says that it is ready."""
+    """Run a program, and wait until it reports that it is ready."""
     path = place / "program.py"
     path.write_text(BEGIN + _PROGRAMS[name])
     with running(path, folder) as process:
@@ -143,7 +143,7 @@ def press(name: str, count: int, folder: Path, chance: random.Random) -> Row:
 
 
 def kill_programs(name: str, count: int, folder: Path, chance: random.Random) -> Row:
-    """Kill a program that has worker processes; the time is that until the last of them is gone."""
+    """Kill a program that has worker processes; the time is measured until the last of them has ended."""
     row = Row()
     before = _shared_memory()
     with tempfile.TemporaryDirectory() as place:
@@ -270,7 +270,7 @@ WAYS = ("exit", "kill", "segmentation fault", "files closed", "sleep", "computat
 
 
 def death_of_workers(way: str, count: int) -> Row:
-    """Let a worker die in every third batch; the time is that of the run() which says so."""
+    """Let a worker die in every third batch; the time is that of the run() that raises the error."""
     row = Row()
     last = _BATCH * 3 * count
 

@@ -43,7 +43,7 @@ _LONGEST = 1 << 20
 
 
 class Field(NamedTuple):
-    """A place in a file that says something about the rest.
+    """A field of a file that describes other parts of the file.
 
     Attributes:
         start: of its bytes.
@@ -190,7 +190,7 @@ _CHANGES += [_zero, _scramble, _insert, _overwrite, _splice]
 
 
 def hostile_value(rng: random.Random, like: Any = None) -> Any:
-    """Return a JSON value that nobody expects there, half of the time of the same kind."""
+    """Return an unexpected JSON value, half of the time of the same type."""
     numbers: list[Any] = [0, 1, -1, 2, 255, 2**31 - 1, 2**31, -(2**31) - 1, 2**63, 10**12, 10**30, 0.5, -0.0, 1e9]
     numbers += [1e308, float("nan"), float("inf"), -float("inf")]
     if isinstance(like, str) and rng.random() < 0.5:

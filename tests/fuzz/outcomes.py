@@ -78,7 +78,7 @@ def of_error(error: BaseException, is_named: bool, *, past_tracing: bool = True)
     kind = "clean" if is_named else "unnamed"
     if not isinstance(error, DalifyError):
         kind = "raw"
-    # With limits in force, nobody may even ask for so much.
+    # Limits are compared before such an allocation is requested.
     if any(isinstance(item, MemoryError) or "Insufficient memory" in str(item) for item in chain):
         kind = "memory"
     named = error if kind in ("clean", "unnamed", "memory") else chain[-1] if kind == "raw" else error

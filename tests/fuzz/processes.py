@@ -49,7 +49,7 @@ class Warm:
         self._process.stdin.flush()
 
     def poll(self, seconds: float = 0.0) -> None:
-        """Take what the process says: ``began`` maps folders to processes, ``ended`` processes to exit codes.
+        """Read the messages of the process: ``began`` maps folders to processes, ``ended`` processes to exit codes.
 
         Raises:
             RuntimeError: the process has ended.
@@ -146,7 +146,7 @@ class Child:
 
 
 class Server:
-    """Answers what becomes of single inputs of a target, with a new child whenever one has died.
+    """Returns the outcomes of single inputs of a target, with a new child after each crash.
 
     Args:
         warm: forks children.

@@ -1,4 +1,4 @@
-"""Small valid files of every format that is decoded, made on the spot; the same on every machine."""
+"""Small valid files of every format that is decoded, generated; the same on every machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from tests.helpers.lossless_jpeg import encoded
-from tests.helpers.photos import drawn_photo
+from tests.helpers.photos import drawn_photo, encode_image
 
 __all__ = ["AUDIO", "IMAGES", "VIDEOS", "lz4_block"]
 
@@ -20,9 +20,7 @@ __all__ = ["AUDIO", "IMAGES", "VIDEOS", "lz4_block"]
 def _image(
     form: str, height: int = 24, width: int = 36, mode: str = "RGB", number: int = 0, **options: object
 ) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(drawn_photo(height, width, number)).convert(mode).save(file, form, **options)
-    return file.getvalue()
+    return encode_image(Image.fromarray(drawn_photo(height, width, number)).convert(mode), form, **options)
 
 
 def _exif(orientation: int) -> bytes:
@@ -64,7 +62,7 @@ def _pngs() -> list[bytes]:
 
 
 def _interlaced_png() -> bytes:
-    """A gray PNG of 8 x 8 in the seven passes of Adam7, by hand: no writer at hand makes them."""
+    """A gray PNG of 8 x 8 in the seven passes of Adam7, which no installed library writes."""
     import struct
     import zlib
 
@@ -111,9 +109,12 @@ def _pnms() -> list[bytes]:
 
 def _gifs() -> list[bytes]:
     frames = [Image.fromarray(drawn_photo(20, 24, number)) for number in range(3)]
-    file = io.BytesIO()
-    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=40)
-    return [_image("GIF"), _image("GIF", mode="L"), file.getvalue(), _image("GIF", mode="P", interlace=1)]
+    return [
+        _image("GIF"),
+        _image("GIF", mode="L"),
+        encode_image(frames[0], "GIF", save_all=True, append_images=frames[1:], duration=40),
+        _image("GIF", mode="P", interlace=1),
+    ]
 
 
 IMAGES: dict[str, tuple[str, Callable[[], list[bytes]]]] = {

@@ -1,4 +1,4 @@
-"""What the watching process and the child that runs inputs share: memory and two files in a folder.
+"""Data that the supervising process and the child share: memory and two files in a folder.
 
 The child writes the input into the shared memory before it runs it. So whatever becomes of the child, the parent has
 the input, and the counts.
@@ -38,7 +38,7 @@ _CAPACITY = 8 << 20
 
 
 class Slot:
-    """A folder with shared memory, the child's report, what it prints, and what it says when it crashes.
+    """A folder with shared memory, the child's report, its output, and its message when it crashes.
 
     Args:
         folder: empty or absent.

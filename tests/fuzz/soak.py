@@ -1,4 +1,4 @@
-"""A training program that goes through everything that may leak, again and again: ``python -m tests.fuzz.soak``.
+"""A training program that repeats everything that may leak: ``python -m tests.fuzz.soak``.
 
 Each round trains, resumes, skips and replaces bad files, forks, is interrupted, loses worker processes, drops
 pipelines, and calls operators without one. Between rounds, memory, file descriptors, threads, child processes and
@@ -282,7 +282,7 @@ class Soak:
         return dalify.pipeline_def(graph)(batch_size=_BATCH, num_threads=1, device_id=None, py_num_workers=1)
 
     def drop(self) -> None:
-        """Pipelines that nobody closes, some of which have run."""
+        """Pipelines that are not closed, some of which have run."""
         for number in range(4):
             pipe = self._training("skip", prefetch_queue_depth=3)
             if number:

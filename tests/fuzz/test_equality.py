@@ -1,4 +1,4 @@
-"""The program that compares batches of threads and processes, for one small pipeline; and that it sees differences."""
+"""The program that compares batches of threads and processes, with one small pipeline; it must detect differences."""
 
 from __future__ import annotations
 

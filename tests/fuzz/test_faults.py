@@ -1,4 +1,4 @@
-"""The program that counts interrupts and kills, for a moment; times are not tested, since machines are busy."""
+"""A short run of the program that counts interrupts and kills; times are not tested, because machines are busy."""
 
 from __future__ import annotations
 

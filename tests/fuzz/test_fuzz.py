@@ -1,4 +1,4 @@
-"""The harness for a minute: it finds every kind of mistake, and dalify makes none."""
+"""A short run of the harness: it finds every kind of mistake, and none in dalify."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The soak for a moment, and the fit that it judges by."""
+"""A short soak run, and the fit that decides whether a figure grows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One of many branches by number: every sample is there once, in its place, whatever the numbers and shapes."""
+"""One of many branches by number: every sample is returned once, in its position, for any numbers and shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawings: everything is in them, nothing overlaps, and text of users cannot break them."""
+"""Drawings: they are complete, nothing overlaps, and strings of users cannot break them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph that travels to another process is the graph that it was."""
+"""A graph that is sent to another process is unchanged."""
 
 from __future__ import annotations
 

@@ -15,7 +15,18 @@ from typing import Any
 import numpy as np
 import torch
 
-__all__ = ["FRAMEWORKS", "MISSING", "Framework", "imported", "standing_in_for_mxnet"]
+from dalify import fn, pipeline_def, types
+from dalify.pipeline import Pipeline
+
+__all__ = [
+    "FRAMEWORKS",
+    "MISSING",
+    "Framework",
+    "addresses_of_outputs",
+    "bfloat16_ones",
+    "imported",
+    "standing_in_for_mxnet",
+]
 
 
 def imported(package: str) -> ModuleType:
@@ -23,6 +34,27 @@ def imported(package: str) -> ModuleType:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return importlib.import_module(package)
+
+
+def addresses_of_outputs(pipe: Pipeline) -> list[int]:
+    """Return a list to which the pipeline appends the address of the first output of each batch."""
+    addresses: list[int] = []
+    collect = pipe.next_outputs
+
+    def record() -> Any:
+        outputs = collect()
+        addresses.append(outputs[0].data_ptr())
+        return outputs
+
+    pipe.next_outputs = record  # type: ignore[method-assign]
+    return addresses
+
+
+@pipeline_def(batch_size=2, num_threads=1, precision="bf16")
+def bfloat16_ones() -> Any:
+    """Return images ``[1, 4, 3]`` of bfloat16 that are 1."""
+    images = fn.external_source(source=lambda: np.full((2, 4, 3, 1), 127, np.uint8), layout="HWC")
+    return fn.crop_mirror_normalize(images, dtype=types.FLOAT, mean=[126.0], std=[1.0])
 
 
 @dataclass(frozen=True)

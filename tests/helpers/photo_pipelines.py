@@ -15,6 +15,7 @@ __all__ = [
     "EPOCH",
     "Samples",
     "assert_equal",
+    "assert_same_samples",
     "batches",
     "mean_of",
     "photos",
@@ -68,12 +69,15 @@ def batches(pipe: Pipeline, count: int) -> list[Samples]:
 
 def assert_equal(one: list[Samples], other: list[Samples]) -> None:
     """Check that batches are the same bit for bit."""
-    assert len(one) == len(other)
     for mine, theirs in zip(one, other, strict=True):
-        for left, right in zip(mine, theirs, strict=True):
-            for first, second in zip(left, right, strict=True):
-                assert first.dtype == second.dtype
-                np.testing.assert_array_equal(first, second)
+        assert_same_samples(mine, theirs)
+
+
+def assert_same_samples(one: Samples, other: Samples) -> None:
+    """Check that the samples of all outputs of a batch have the same types, shapes and values."""
+    for left, right in zip(one, other, strict=True):
+        for first, second in zip(left, right, strict=True):
+            np.testing.assert_array_equal(first, second, strict=True)
 
 
 def write_damaged_photos(photo_folder: Path, folder: Path) -> None:

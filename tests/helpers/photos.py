@@ -6,12 +6,14 @@ Drawing them takes milliseconds, and any size can be had.
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
-__all__ = ["drawn_photo", "write_photo_folder"]
+__all__ = ["drawn_photo", "encode_image", "write_photo_folder"]
 
 
 def drawn_photo(height: int, width: int, seed: int = 0) -> np.ndarray:
@@ -33,6 +35,13 @@ def drawn_photo(height: int, width: int, seed: int = 0) -> np.ndarray:
         image[disc] = 0.6 * image[disc] + 0.4 * random.uniform(0, 1, 3)
     image += random.normal(0, 0.015, image.shape)
     return (np.clip(image, 0, 1) * 255).round().astype(np.uint8)
+
+
+def encode_image(image: np.ndarray | Image.Image, kind: str = "PNG", **options: Any) -> bytes:
+    """Encode an image with Pillow, which names the format and its options."""
+    file = io.BytesIO()
+    (Image.fromarray(image) if isinstance(image, np.ndarray) else image).save(file, kind, **options)
+    return file.getvalue()
 
 
 def write_photo_folder(

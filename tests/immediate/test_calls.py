@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import io
 import os
 import pickle
 import subprocess
@@ -32,19 +31,6 @@ from dalify.base.errors import (
 )
 from dalify.data import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 from dalify.immediate import calls
-
-
-@pytest.fixture(scope="module")
-def photo() -> np.ndarray:
-    return np.random.default_rng(3).integers(0, 256, (30, 40, 3), np.uint8)
-
-
-@pytest.fixture(scope="module")
-def encoded(photo: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(photo).save(file, "png")
-    return file.getvalue()
-
 
 # -- samples and batches --------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -30,17 +31,11 @@ STEPS: dict[str, dict[str, Any]] = {
 steps = st.one_of([st.tuples(st.just(name), st.fixed_dictionaries(given)) for name, given in STEPS.items()])
 
 
-def _named(space: Any, name: str) -> Any:
-    for part in name.split("."):
-        space = getattr(space, part)
-    return space
-
-
 def _program(space: Any, images: Any, program: list[Any], each: Any) -> Any:
     for name, arguments in program:
         given = {key: each(value) if isinstance(value, list) else value for key, value in arguments.items()}
         inputs = (images, images) if name == "cat" else (images,)
-        images = _named(space, name)(*inputs, **given)
+        images = attrgetter(name)(space)(*inputs, **given)
     return images
 
 

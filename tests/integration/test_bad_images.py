@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,15 +14,16 @@ from dalify import fn, pipeline_def
 from dalify.base.errors import DecodeError
 from dalify.codecs import decode_batch as group
 from tests.helpers.hostile_images import bombs, encoded
+from tests.helpers.photos import encode_image
 
 COUNT = 8
 BAD = 3
 
 
 def truncated_palette() -> bytes:
-    file = io.BytesIO()
-    Image.radial_gradient("L").resize((40, 30)).convert("P", palette=Image.Palette.ADAPTIVE).save(file, "BMP")
-    return file.getvalue()[:1500]
+    return encode_image(
+        Image.radial_gradient("L").resize((40, 30)).convert("P", palette=Image.Palette.ADAPTIVE), "BMP"
+    )[:1500]
 
 
 SPOILT: dict[str, Callable[[], bytes]] = {

@@ -637,7 +637,7 @@ def test_a_gpu_where_there_is_none(name: str, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(DeviceError) as caught:
         pipe.build()
     text = check_text(caught.value, operator)
-    assert "the GPU was asked for, but torch finds no accelerator on this machine" in text
+    assert "device='gpu' was requested, but torch finds no accelerator on this machine" in text
     assert "DALIFY_DEVICE=cpu" in text
     assert isinstance(caught.value, RuntimeError)
     if name != "mixed":

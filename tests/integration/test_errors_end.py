@@ -5,9 +5,8 @@ Frames that hold an error which holds them would keep all of it until Python's g
 
 from __future__ import annotations
 
-import gc
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,12 +24,7 @@ class Marker:
     """An object of the caller."""
 
 
-@pytest.fixture(autouse=True)
-def no_collector() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
+pytestmark = pytest.mark.usefixtures("no_collector")
 
 
 def pipeline(graph: Callable[[], Any], **options: Any) -> Any:

@@ -23,6 +23,7 @@ from dalify.base.errors import (
     ShapeError,
     SourceError,
 )
+from tests.helpers.steps import plain, steps_of
 
 BATCH_SIZE = 3
 OURS = SimpleNamespace(fn=fn, types=types, pipeline_def=pipeline_def, Pipeline=dalify.Pipeline)
@@ -38,29 +39,6 @@ def built(library: Any, graph: Callable[[], Any], **options: Any) -> Any:
     pipe = library.pipeline_def(**given)(graph)()
     pipe.build()
     return pipe
-
-
-def plain(outputs: Any) -> list[Any]:
-    """Return the outputs in a form that can be compared: layout, and type and values of each sample."""
-    result = []
-    for batch in outputs:
-        samples = [np.array(batch.at(index)) for index in range(len(batch))]
-        result.append((batch.layout(), [(sample.dtype.str, sample.tolist()) for sample in samples]))
-    return result
-
-
-def steps_of(pipe: Any, steps: str) -> list[Any]:
-    """Run (`r`) and reset (`0`) a pipeline; return the result of each run."""
-    seen: list[Any] = []
-    for step in steps:
-        if step == "0":
-            pipe.reset()
-            continue
-        try:
-            seen.append(plain(pipe.run()))
-        except StopIteration:
-            seen.append("end")
-    return seen
 
 
 class Case:

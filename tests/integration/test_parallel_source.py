@@ -19,6 +19,7 @@ from dalify.base.errors import ArgumentTypeError, PipelineStateError, SourceErro
 from dalify.pipeline.pipeline import parts_of
 from tests.helpers.processes import children, is_running
 from tests.helpers.programs import LIMIT_S, running
+from tests.helpers.steps import steps_of
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks into /proc")
 
@@ -48,23 +49,6 @@ def wait_until(condition: Callable[[], bool], seconds: float = LIMIT_S) -> bool:
     while not condition() and time.monotonic() < end:
         time.sleep(0.01)
     return condition()
-
-
-def plain(outputs: Any) -> list[Any]:
-    return [[np.array(batch.at(index)).tolist() for index in range(len(batch))] for batch in outputs]
-
-
-def steps_of(pipe: Any, steps: str) -> list[Any]:
-    seen: list[Any] = []
-    for step in steps:
-        if step == "0":
-            pipe.reset()
-            continue
-        try:
-            seen.append(plain(pipe.run()))
-        except StopIteration:
-            seen.append("end")
-    return seen
 
 
 # -- the same as in this process ---------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""No kernel reads or writes outside its arrays, whatever data and arguments are.
+"""No kernel reads or writes outside its arrays, for any data and arguments.
 
 `hostile_runs.py` tries it in processes of its own: compiled with a check of every index, and with arrays that lie
 next to memory that must not be accessed.

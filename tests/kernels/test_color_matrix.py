@@ -70,3 +70,19 @@ def test_all_roads_equal_the_formula(source, target, shape):
     out_torch = torch.from_numpy(np.empty_like(out))
     color_matrix.apply_matrix_torch(out_torch, torch.from_numpy(x), matrix, offset)
     np.testing.assert_allclose(out_torch.numpy(), out, rtol=1e-5, atol=1 if target != np.float32 else 1e-4)
+
+
+@pytest.mark.parametrize("pixels", [1, 15, 16, 17, 50, 64])
+@pytest.mark.parametrize("is_in_place", [False, True])
+def test_bytes_are_rounded_and_saturated_at_any_width(pixels, is_in_place):
+    random = np.random.default_rng(pixels)
+    x = random.integers(0, 256, (6, 1, pixels, 3), np.uint8)
+    matrix = random.integers(-12, 13, (6, 3, 3)).astype(np.float32) / 8  # exact sums, with many halves
+    offset = random.integers(-1000, 1000, (6, 3)).astype(np.float32) / 4
+    matrix[3, 1], matrix[4, 0, 2], offset[5] = np.nan, np.inf, [np.inf, -np.inf, 1e30]
+    with np.errstate(invalid="ignore"):
+        exact = np.einsum("nkc,nhwc->nhwk", matrix.astype(np.float64), x) + offset[:, None, None]
+    expected = np.floor(np.clip(np.nan_to_num(exact, nan=0.0), 0, 255) + 0.5).astype(np.uint8)
+    out = x if is_in_place else np.empty_like(x)
+    color_matrix.apply_matrix(Samples.of_dense(out), Samples.of_dense(x), matrix, offset)
+    np.testing.assert_array_equal(out, expected)

@@ -1,4 +1,4 @@
-"""Types and layouts of results, against the rules that DALI documents and shows."""
+"""Types and layouts of results, compared with DALI's documentation and behavior."""
 
 from __future__ import annotations
 

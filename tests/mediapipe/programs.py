@@ -156,7 +156,7 @@ class TensorFlowPipe(MediaPipe):
 
 
 class CocoPipe(MediaPipe):
-    """Program 4: operators made in `definegraph`; the last batch tells how many of its images are real."""
+    """Program 4: operators made in `definegraph`; the last batch has the number of its valid images."""
 
     def __init__(self, root: str, annotations: str, batch_size: int) -> None:
         super().__init__("legacy", 2, batch_size, "coco")

@@ -1,4 +1,4 @@
-"""COCO and SSD's transforms as reference programs have them: what a user's own files would hold.
+"""COCO and SSD's transforms as in reference programs: the part of a user's own files.
 
 Written for the tests, by the published rules: which attributes there are, what is drawn in which order, which edges are
 cut, and which anchor gets which box.

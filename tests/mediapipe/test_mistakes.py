@@ -1,4 +1,4 @@
-"""What MediaPipe's operators and pipes refuse, and what they say."""
+"""Errors of MediaPipe's operators and pipes, and their messages."""
 
 from __future__ import annotations
 

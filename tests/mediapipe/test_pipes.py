@@ -1,4 +1,4 @@
-"""Pipes themselves: how they are made, the life of an epoch, devices, what messages name."""
+"""Pipes: creation, epochs, devices, and names in messages."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_readers_may_be_local_classes(photo_list: list[tuple[Path, int]]) -> Non
     paths = [path for path, _ in photo_list]
 
     class Contents(media_ext_reader_op_impl):
-        """The second of its arguments tells the size of batches; closures need no pickling."""
+        """Its second argument is the batch size; closures need no pickling."""
 
         def __init__(self, params: dict[str, Any], fw_params: Any) -> None:
             self.size = fw_params.batch_size

@@ -1,4 +1,4 @@
-"""Readers of folders and files, and readers of users: orders, slices, and files that are broken."""
+"""Readers of folders and files, and custom readers: order, slices, and damaged files."""
 
 from __future__ import annotations
 

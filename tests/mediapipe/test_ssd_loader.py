@@ -109,7 +109,7 @@ def test_a_collate_function_gets_the_samples(coco: tuple[str, str]) -> None:
 
 
 def test_the_program_is_left_undisturbed(coco: tuple[str, str]) -> None:
-    """Making a loader tries samples out; nobody's random numbers change by that."""
+    """The constructor of a loader computes some samples; that changes no random numbers of the program."""
     random.seed(1)
     torch.manual_seed(1)
     expected = random.random(), float(torch.rand(1))

@@ -1,4 +1,4 @@
-"""``fn.cache``: what it refuses, and every reader that knows its entries."""
+"""``fn.cache``: what it rejects, and every reader whose entries have keys."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dalify import eager, fn, ops, pipeline_def, types
 from dalify.base.errors import ArgumentValueError, CacheError, SerializationError
 from dalify.pipeline.pipeline import parts_of
 from dalify.registry import catalog
+from tests.helpers.photo_pipelines import assert_same_samples, values
 from tests.operators.readers.datasets import DATASETS
 
 IMAGES = [np.full((4, 5, 3), value, np.uint8) for value in range(3)]
@@ -130,17 +131,6 @@ def test_wrong_arguments(photo_folder: Path, arguments: dict[str, Any], decoder:
 # -- readers
 
 
-def _values(outputs: Any) -> list[list[np.ndarray]]:
-    return [[np.array(tensor) for tensor in output] for output in outputs]
-
-
-def _assert_same(one: list[list[np.ndarray]], other: list[list[np.ndarray]]) -> None:
-    for some, others in zip(one, other, strict=True):
-        for array, wanted in zip(some, others, strict=True):
-            assert array.dtype == wanted.dtype
-            np.testing.assert_array_equal(array, wanted, strict=True)
-
-
 def _read(name: str, arguments: dict[str, Any], is_cached: bool, **options: Any) -> Any:
     module, _, last = name.rpartition(".")
     given = {key: value(dalify) if callable(value) else value for key, value in arguments.items()}
@@ -168,12 +158,12 @@ def test_readers(name: str, in_folder: bool, tmp_path: Path) -> None:
     arguments = DATASETS[name](tmp_path / "data", 11)
     options = {"cache_folder": str(tmp_path / "cache")} if in_folder else {}
     plain, first = _read(name, arguments, False), _read(name, arguments, True, **options)
-    wanted = [_values(plain.run()) for _ in range(12)]
+    wanted = [values(plain.run()) for _ in range(12)]
     for batch in wanted:
-        _assert_same(_values(first.run()), batch)
+        assert_same_samples(values(first.run()), batch)
     again = _read(name, arguments, True, **options)
     for batch in wanted:
-        _assert_same(_values(again.run()), batch)
+        assert_same_samples(values(again.run()), batch)
     (step,) = parts_of(again).builder.engine().plan.caches
     assert step.misses == 0
     kept = step.store  # while it is held, the next pipeline finds it
@@ -184,7 +174,7 @@ def test_readers(name: str, in_folder: bool, tmp_path: Path) -> None:
         os.utime(path, ns=(1, 1))
     changed = _read(name, arguments, True, **options)
     for batch in wanted:
-        _assert_same(_values(changed.run()), batch)
+        assert_same_samples(values(changed.run()), batch)
     (step,) = parts_of(changed).builder.engine().plan.caches
     assert step.misses >= 11
     del kept
@@ -203,7 +193,7 @@ def test_labels_that_changed(photo_folder: Path, tmp_path: Path) -> None:
             return fn.cache(fn.decoders.image(encoded)), labels
 
         kept.append(_built(run))
-        found.append([int(label[0]) for _ in range(8) for label in _values(kept[-1].run())[1]])
+        found.append([int(label[0]) for _ in range(8) for label in values(kept[-1].run())[1]])
     assert found == [[*range(12)] * 2, [*range(100, 112)] * 2]
 
 
@@ -237,13 +227,13 @@ def test_a_file_that_changed_while_the_pipeline_runs(photo_folder: Path, tmp_pat
         return fn.cache(fn.decoders.image(encoded))
 
     pipe = _built(run, prefetch_queue_depth=1)
-    (before,) = _values(pipe.run())
-    _assert_same([before], _values(pipe.run()))
+    (before,) = values(pipe.run())
+    assert_same_samples([before], values(pipe.run()))
     time.sleep(0.02)  # more than the resolution of the file system's clock
     shutil.copyfile(paths[7], paths[1])
     pipe.run()  # it was under way
-    (after,) = _values(pipe.run())
-    _assert_same([[before[0], before[2]]], [[after[0], after[2]]])
+    (after,) = values(pipe.run())
+    assert_same_samples([[before[0], before[2]]], [[after[0], after[2]]])
     assert after[1].shape != before[1].shape or (after[1] != before[1]).any()
 
 
@@ -268,7 +258,7 @@ def test_immediate_calls_keep_nothing() -> None:
 
 
 def test_serialized(photo_folder: Path, tmp_path: Path) -> None:
-    """A folder is written to: a graph from elsewhere that asks for one is refused."""
+    """A cache writes to its folder, so a deserialized graph with a cache folder is rejected."""
 
     def run() -> Any:
         encoded, _ = fn.readers.file(file_root=str(photo_folder))

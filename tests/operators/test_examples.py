@@ -1,4 +1,4 @@
-"""The example of every docstring is carried out: in a pipeline, with data under the names that examples use."""
+"""The example of every docstring runs in a pipeline, with data under the names that examples use."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 import dalify
 from dalify import fn, math, types
 from dalify.graph import DataNode
 from dalify.registry import catalog
 from docs.docstrings import documentation_of
-from tests.helpers.photos import drawn_photo, write_photo_folder
+from tests.helpers.photos import drawn_photo, encode_image, write_photo_folder
 from tests.operators.battery.run_case import NAMES
 
 BATCH = 4  # as the examples say
@@ -24,9 +23,7 @@ _RANDOM = np.random.default_rng(5)
 
 
 def _jpeg() -> np.ndarray:
-    file = io.BytesIO()
-    Image.fromarray(PHOTO).save(file, "JPEG")
-    return np.frombuffer(file.getvalue(), np.uint8)
+    return np.frombuffer(encode_image(PHOTO, "JPEG"), np.uint8)
 
 
 PHOTO = drawn_photo(300, 320, 1)

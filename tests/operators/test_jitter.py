@@ -1,4 +1,4 @@
-"""fn.jitter: what it may do to a pixel, by definition; DALI has it on GPUs only and draws other numbers."""
+"""fn.jitter: its definition for each pixel; DALI has it on GPUs only and draws other numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that call the user's functions, against the real DALI's."""
+"""Operators that call the user's functions, compared with the real DALI's."""
 
 from __future__ import annotations
 

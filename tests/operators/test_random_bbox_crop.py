@@ -1,4 +1,4 @@
-"""fn.random_bbox_crop: what it promises for every sample, and its distribution compared with DALI's."""
+"""fn.random_bbox_crop: its guarantees for every sample, and its distribution compared with DALI's."""
 
 from __future__ import annotations
 

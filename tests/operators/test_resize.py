@@ -97,6 +97,27 @@ def test_one_filter_per_sample(device):
             np.testing.assert_array_equal(got[n], alone[n])
 
 
+def _each(value: float | list[float]) -> Each:
+    return Each([np.array(value, np.float32)] * len(PHOTOS))
+
+
+@pytest.mark.parametrize("operator", ["resize", "resize_crop_mirror"])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"size": 3, "roi_start": _each([1.0, 2.0])}, "must be used together"),
+        ({"size": 3, "roi_end": _each([1.0, 2.0])}, "must be used together"),
+        ({"size": _each([3.0, 4.0]), "mode": "not_large"}, "Did you mean 'not_larger'"),
+        ({"size": 3, "resize_x": _each(4.0)}, "exactly one way"),
+        ({"resize_shorter": _each(4.0), "mode": "stretch"}, "mode cannot be used"),
+    ],
+    ids=str,
+)
+def test_mistakes_with_graph_values(operator, arguments, message):
+    with pytest.raises(ArgumentValueError, match=message):
+        run_dalify(operator, PHOTOS, layouts="HWC", **arguments)
+
+
 def test_mistakes():
     with pytest.raises(ArgumentValueError, match="exactly one way"):
         run_dalify("resize", PHOTOS, layouts="HWC")

@@ -1,4 +1,4 @@
-"""Where passes join two operators, an error names the call of the user that it belongs to."""
+"""If passes join two operators, an error names the call that it belongs to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of operators are declared by operators, and passes know neither of them."""
+"""Operators declare pairs of operators; passes do not know them by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every pass keeps what a graph computes, and does what its name says."""
+"""Every pass preserves the results of a graph, and changes it as documented."""
 
 from __future__ import annotations
 

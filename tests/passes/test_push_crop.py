@@ -1,4 +1,4 @@
-"""A decoder that knows the crop or the resize behind it decodes a part, and nobody sees a difference."""
+"""A decoder before a crop or resize decodes only a part, with the same result."""
 
 from __future__ import annotations
 
@@ -11,17 +11,9 @@ import pytest
 
 from dalify import Pipeline, fn, passes, pipeline_def, types
 from dalify.base.errors import ArgumentValueError, DecodeError
-from dalify.pipeline.pipeline import parts_of
+from tests.helpers.built_graph import names_in
 
 SIZE = [40, 56]
-
-
-def names_in(pipe: Pipeline) -> set[str]:
-    """Operators of the graph after all passes."""
-    pipe.build()
-    built = parts_of(pipe).builder.built
-    assert built is not None
-    return {node.operator.name for node in built.graph.nodes()}
 
 
 def both_ways(

@@ -1,4 +1,4 @@
-"""A resize that knows the crop behind it makes the same pixels, to within one, and only those."""
+"""A resize before a crop computes only the pixels of the crop, equal to within 1."""
 
 from __future__ import annotations
 
@@ -10,15 +10,7 @@ import pytest
 
 from dalify import Pipeline, fn, passes, pipeline_def, types
 from dalify.base.errors import IndexingError
-from dalify.pipeline.pipeline import parts_of
-
-
-def names_in(pipe: Pipeline) -> set[str]:
-    """Operators of the graph after all passes."""
-    pipe.build()
-    built = parts_of(pipe).builder.built
-    assert built is not None
-    return {node.operator.name for node in built.graph.nodes()}
+from tests.helpers.built_graph import names_in
 
 
 def prepared(folder: Path, resizing: dict[str, Any], cropping: dict[str, Any]) -> Pipeline:

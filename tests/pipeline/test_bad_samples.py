@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import pickle
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from dalify.base.errors import (
 from dalify.executor import recovery
 from dalify.pipeline import Pipeline, pipeline_def
 from dalify.plugin.pytorch import DALIGenericIterator
-from tests.helpers.photos import drawn_photo
+from tests.helpers.photos import drawn_photo, encode_image
 
 COUNT = 24
 BAD = (3, 11, 17)
@@ -252,7 +251,7 @@ def test_epoch_of_a_bad_sample(folder: Path, pad: bool, batch_size: int) -> None
         pipe.run()
     for epoch in range(3):
         found = [Path(bad.source).name for bad in pipe.bad_samples(epoch)]
-        assert found == ["03.png", "11.png", "17.png"] or (epoch == 3 and not pad)
+        assert found == ["03.png", "11.png", "17.png"]
 
 
 def test_decoder_inside_a_branch(folder: Path) -> None:
@@ -326,7 +325,7 @@ def test_nothing_but_bad_samples(tmp_path: Path) -> None:
 
 def test_replace_without_reader() -> None:
     good = drawn_photo(16, 16, 0)
-    encoded = np.frombuffer(_png(good), np.uint8)
+    encoded = np.frombuffer(encode_image(good), np.uint8)
 
     @pipeline_def(batch_size=3, num_threads=2, on_error="replace")
     def pipe():
@@ -338,12 +337,6 @@ def test_replace_without_reader() -> None:
     assert made.valid.tolist() == [True, False, True]
     assert made.bad_samples()[0].source == ""
     assert "sample 1 of batch 0" in str(made.bad_samples()[0])
-
-
-def _png(image: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(image).save(file, "png")
-    return file.getvalue()
 
 
 def test_padding_is_not_valid(folder: Path) -> None:

@@ -31,12 +31,8 @@ Maker = Callable[..., Pipeline]
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Thirteen small files."""
-    folder = tmp_path_factory.mktemp("numbered")
-    for number in range(13):
-        Path(folder, f"{number:02}.dat").write_bytes(bytes([number] * 3))
-    return [str(path) for path in sorted(folder.iterdir())]
+def files(numbered_files: list[str]) -> list[str]:
+    return numbered_files
 
 
 def step(pipe: Pipeline) -> Any:

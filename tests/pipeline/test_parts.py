@@ -1,11 +1,9 @@
-"""The parts of a pipeline: what owns what, and what a subclass of the user may override."""
+"""The parts of a pipeline: ownership, and what a subclass of the user may override."""
 
 from __future__ import annotations
 
-import gc
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,16 +14,6 @@ from dalify.pipeline import Pipeline
 from dalify.pipeline.pipeline import parts_of
 
 OPTIONS: dict[str, Any] = {"batch_size": 2, "num_threads": 2, "device_id": None, "seed": 1}
-
-
-@contextmanager
-def no_collector() -> Iterator[None]:
-    """Without the garbage collector, only the last reference frees an object."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def counted(number: int) -> Any:
@@ -66,31 +54,31 @@ KINDS: dict[str, Callable[[], Pipeline]] = {
 }
 
 
+@pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_last_reference_frees_a_pipeline_and_its_parts(kind: str) -> None:
-    with no_collector():
-        pipe = KINDS[kind]()
-        for number in range(3):
-            (batch,) = pipe.run()
-            np.testing.assert_array_equal(np.asarray(batch.as_array()).ravel(), [number, number])
-        parts = parts_of(pipe)
-        owned = [pipe, parts.definition, parts.builder, parts.run, parts.checkpoints, parts.inspection, parts.taps]
-        references = [weakref.ref(item) for item in owned]
-        del pipe, parts, owned, batch
-        assert [reference() for reference in references] == [None] * len(references)
+    pipe = KINDS[kind]()
+    for number in range(3):
+        (batch,) = pipe.run()
+        np.testing.assert_array_equal(np.asarray(batch.as_array()).ravel(), [number, number])
+    parts = parts_of(pipe)
+    owned = [pipe, parts.definition, parts.builder, parts.run, parts.checkpoints, parts.inspection, parts.taps]
+    references = [weakref.ref(item) for item in owned]
+    del pipe, parts, owned, batch
+    assert [reference() for reference in references] == [None] * len(references)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "debug"])
+@pytest.mark.usefixtures("no_collector")
 def test_a_pipeline_that_was_closed_or_never_built_is_freed(kind: str) -> None:
-    with no_collector():
-        for close in (True, False):
-            pipe = KINDS[kind]()
-            if close:
-                pipe.run()
-                pipe.close()
-            reference = weakref.ref(pipe)
-            del pipe
-            assert reference() is None
+    for close in (True, False):
+        pipe = KINDS[kind]()
+        if close:
+            pipe.run()
+            pipe.close()
+        reference = weakref.ref(pipe)
+        del pipe
+        assert reference() is None
 
 
 def test_a_subclass_may_have_attributes_of_nearly_any_name() -> None:

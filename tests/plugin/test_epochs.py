@@ -195,7 +195,7 @@ def test_len_is_the_number_of_batches_that_come(numbered_files: list[str]) -> No
 
 
 def test_len_with_a_size(oracle: ModuleType) -> None:
-    """DALI says 2 for each epoch; the second one has a single batch, for the first one took two of its samples."""
+    """DALI returns 2 for each epoch; the second one has one batch, because the first one took two of its samples."""
     lengths: dict[str, list[tuple[int, int]]] = {}
     for dali, kind in ((dalify, DALIGenericIterator), (oracle, import_module("nvidia.dali.plugin.pytorch"))):
         pipe = dali.pipeline_def(lambda dali=dali: dali.fn.constant(idata=1))(

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import dalify
-from dalify import fn, pipeline_def, types
+from dalify import fn, pipeline_def
 from dalify.base.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -24,7 +24,7 @@ from dalify.base.errors import (
     SourceError,
     UnknownArgumentError,
 )
-from tests.helpers.frameworks import imported
+from tests.helpers.frameworks import addresses_of_outputs, bfloat16_ones, imported
 
 jax = imported("jax")
 imported("clu.data.dataset_iterator")
@@ -45,15 +45,7 @@ def counted(shape: tuple[int, ...] = (1,), dtype: Any = np.int32, first: int = 0
 
 def test_arrays_have_the_memory_of_the_pipeline() -> None:
     pipe = counted((32, 32, 3), np.float32)
-    addresses: list[int] = []
-    collect = pipe.next_outputs
-
-    def noting() -> Any:
-        outputs = collect()
-        addresses.append(outputs[0].data_ptr())
-        return outputs
-
-    pipe.next_outputs = noting  # type: ignore[method-assign]
+    addresses = addresses_of_outputs(pipe)
     loader = plugin.DALIGenericIterator(pipe, ["x"])
     for _ in range(3):
         batch = next(loader)["x"]
@@ -68,12 +60,7 @@ def test_64_bits_where_jax_is_configured() -> None:
 
 
 def test_bfloat16() -> None:
-    @pipeline_def(batch_size=2, num_threads=1, precision="bf16")
-    def narrow() -> Any:
-        images = fn.external_source(source=lambda: np.full((2, 4, 3, 1), 127, np.uint8), layout="HWC")
-        return fn.crop_mirror_normalize(images, dtype=types.FLOAT, mean=[126.0], std=[1.0])
-
-    batch = next(plugin.DALIGenericIterator(narrow(), ["x"]))["x"]
+    batch = next(plugin.DALIGenericIterator(bfloat16_ones(), ["x"]))["x"]
     assert batch.dtype == jax.numpy.bfloat16
     assert batch.sum() == 24
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dalify import fn, pipeline_def, types
+from dalify import fn, pipeline_def
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data import TensorCPU
-from tests.helpers.frameworks import imported
+from tests.helpers.frameworks import addresses_of_outputs, bfloat16_ones, imported
 
 paddle = imported("paddle")
 from dalify.plugin import paddle as plugin  # noqa: E402
@@ -24,14 +24,7 @@ def fed(values: Any) -> Any:
 
 def test_tensors_have_the_memory_of_the_pipeline() -> None:
     pipe = fed(np.ones((2, 64, 64, 3), np.float32))
-    collect, addresses = pipe.next_outputs, []
-
-    def noting() -> Any:
-        outputs = collect()
-        addresses.append(outputs[0].data_ptr())
-        return outputs
-
-    pipe.next_outputs = noting  # type: ignore[method-assign]
+    addresses = addresses_of_outputs(pipe)
     (batch,) = next(plugin.DALIGenericIterator(pipe, ["x"]))
     assert isinstance(batch["x"], paddle.Tensor)
     assert batch["x"].data_ptr() == addresses[0]
@@ -46,12 +39,7 @@ def test_types_that_paddle_lacks(dtype: Any) -> None:
 
 
 def test_bfloat16() -> None:
-    @pipeline_def(batch_size=2, num_threads=1, precision="bf16")
-    def narrow() -> Any:
-        pixels = fn.external_source(source=lambda: np.full((2, 4, 3, 1), 127, np.uint8), layout="HWC")
-        return fn.crop_mirror_normalize(pixels, dtype=types.FLOAT, mean=[126.0], std=[1.0])
-
-    batch = next(plugin.DALIGenericIterator(narrow(), ["x"]))[0]["x"]
+    batch = next(plugin.DALIGenericIterator(bfloat16_ones(), ["x"]))[0]["x"]
     assert batch.dtype == paddle.bfloat16
     assert float(batch.astype("float32").sum()) == 24
 

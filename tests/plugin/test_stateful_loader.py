@@ -1,4 +1,4 @@
-"""Iterators keep to the conventions of torchdata's StatefulDataLoader: where a state may be taken, what follows."""
+"""Iterators follow the conventions of torchdata's StatefulDataLoader: when a state may be taken, and what follows."""
 
 from __future__ import annotations
 

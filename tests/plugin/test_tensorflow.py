@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dalify import fn, pipeline_def, types
+from dalify import fn, pipeline_def
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, UnknownArgumentError
-from tests.helpers.frameworks import imported
+from tests.helpers.frameworks import addresses_of_outputs, bfloat16_ones, imported
 
 tf = imported("tensorflow")
 imported("keras")
@@ -328,27 +328,15 @@ def test_tensors_have_the_memory_of_the_pipeline() -> None:
         return fn.copy(fn.external_source(source=lambda: np.ones((2, 64, 64, 3), np.float32)))
 
     pipe = images()
-    collect, addresses = pipe.next_outputs, []
-
-    def noting() -> Any:
-        outputs = collect()
-        addresses.append(outputs[0].data_ptr())
-        return outputs
-
-    pipe.next_outputs = noting  # type: ignore[method-assign]
+    addresses = addresses_of_outputs(pipe)
     (batch,) = next(plugin.DALIGenericIterator(pipe, ["x"]))
     again = np.from_dlpack(batch["x"]) if hasattr(batch["x"], "__dlpack__") else batch["x"].numpy()
     assert again.__array_interface__["data"][0] == addresses[0]
 
 
 def test_bfloat16() -> None:
-    @pipeline_def(batch_size=2, num_threads=1, precision="bf16")
-    def narrow() -> Any:
-        pixels = fn.external_source(source=lambda: np.full((2, 4, 3, 1), 127, np.uint8), layout="HWC")
-        return fn.crop_mirror_normalize(pixels, dtype=types.FLOAT, mean=[126.0], std=[1.0])
-
-    batch = next(plugin.DALIGenericIterator(narrow(), ["x"]))[0]["x"]
+    batch = next(plugin.DALIGenericIterator(bfloat16_ones(), ["x"]))[0]["x"]
     assert batch.dtype == tf.bfloat16
     assert float(tf.reduce_sum(batch)) == 24
-    (first,) = plugin.DALIDataset(narrow(), tf.bfloat16).take(1)
+    (first,) = plugin.DALIDataset(bfloat16_ones(), tf.bfloat16).take(1)
     assert first.dtype == tf.bfloat16

@@ -64,7 +64,7 @@ def test_a_loop_that_is_left_disturbs_no_other():
 
 
 def test_loader_of_torch():
-    """The references can be replaced by hand."""
+    """The references can be replaced."""
     with proxy.DALIServer(doubled()) as server:
         loader = torch.utils.data.DataLoader(Numbers(server.proxy), batch_size=4)
         for batch in loader:

@@ -1,4 +1,4 @@
-"""How values of arguments are converted: as in DALI, except where that loses what was meant."""
+"""Conversion of the values of arguments: as in DALI, except where DALI's result has another meaning."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dalify.data.blocks import Blocks
+from dalify.data.entries import Blocks
 from dalify.sources.block_order import BlockOrder
 from dalify.sources.sampler import Sampler
 from dalify.sources.sampler_options import SamplerOptions

@@ -468,7 +468,7 @@ def test_states_that_do_not_fit(make_pool):
 
 
 def run_script(text, *, interrupt=False):
-    """Run a program on its own, interrupt it like Ctrl-C once it says so, and return what it wrote."""
+    """Run a program in a process group, interrupt it like Ctrl-C when it is ready, and return its output."""
     with running(text, options=["-W", "error"]) as process:
         out = ""
         if interrupt:

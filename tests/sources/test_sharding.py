@@ -106,8 +106,8 @@ def test_environment_that_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"WORLD_SIZE": "8"}, "WORLD_SIZE is set, but RANK is not"),
         ({"RANK": "3"}, "RANK is set, but WORLD_SIZE is not"),
-        ({"RANK": "8", "WORLD_SIZE": "8"}, "8 is no rank of 8 processes"),
-        ({"PMI_RANK": "-1", "PMI_SIZE": "2"}, "-1 is no rank of 2 processes"),
+        ({"RANK": "8", "WORLD_SIZE": "8"}, "rank 8 is invalid for 8 processes"),
+        ({"PMI_RANK": "-1", "PMI_SIZE": "2"}, "rank -1 is invalid for 2 processes"),
     ],
 )
 def test_environments_that_make_no_sense(

@@ -1,5 +1,6 @@
 """Slots of shared memory: regions, limits, leases."""
 
+import errno
 import gc
 import os
 from collections import deque
@@ -23,6 +24,23 @@ def test_only_written_pages_cost_memory():
         assert (slot.array(Slot.chunk_start(chunk), "|u1", (10_000,)) == chunk + 1).all()
     slot.close()
     slot.close()
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_limit_on_file_sizes(monkeypatch: pytest.MonkeyPatch):
+    """As with ulimit -f, which would stay in force for the following tests."""
+    opened: list[int] = []
+
+    def refused(file: int, size: int) -> None:
+        opened.append(file)
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+
+    monkeypatch.setattr(os, "ftruncate", refused)
+    with pytest.raises(WorkerError, match=r"(?s)file of 8 GiB.*File too large.*ulimit -f"):
+        Slot(0)
+    gc.collect()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(opened[0])
 
 
 def test_headers():

@@ -1,4 +1,4 @@
-"""``python -m dalify.tools.plan``: what it prints, refuses and measures; and that its page shows what it prints."""
+"""``python -m dalify.tools.plan``: its output, errors and measurements, and that its page shows the same output."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dalify import types
@@ -14,41 +16,28 @@ __all__ = ["SignedBin", "check_bin", "check_bin_count", "derived_seed", "random_
 _SEEDS = 2**31 - 1
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class SignedBin:
     """A magnitude bin with a sign per sample; created by `signed_bin`.
 
-    Args:
-        magnitude_bin: number or graph value of integers.
+    Attributes:
+        bin: the bin without its sign: a number, or a graph value of integers.
         random_sign: graph value of integers, 1 to negate a magnitude, otherwise 0.
+        row: result of `signed_magnitude_idx`, if it was computed before the batch was split; otherwise None.
     """
 
-    __slots__ = ("_magnitude_bin", "_random_sign")
-
-    def __init__(self, magnitude_bin: int | DataNode, random_sign: DataNode) -> None:
-        self._magnitude_bin = magnitude_bin
-        self._random_sign = random_sign
-
-    @property
-    def bin(self) -> int | DataNode:
-        """The bin without its sign."""
-        return self._magnitude_bin
-
-    @property
-    def random_sign(self) -> DataNode:
-        """1 to negate the magnitude, otherwise 0."""
-        return self._random_sign
+    bin: int | DataNode
+    random_sign: DataNode
+    row: DataNode | None = None
 
     @property
     def signed_magnitude_idx(self) -> DataNode:
         """Row in a table of magnitudes, each followed by its negation: ``2 * bin + sign``."""
-        return self._magnitude_bin * 2 + self._random_sign
+        return self.bin * 2 + self.random_sign if self.row is None else self.row
 
     def __getitem__(self, index: int) -> SignedBin:
         """Return one of several bins and signs drawn per sample."""
-        magnitude_bin = self._magnitude_bin
-        return SignedBin(
-            magnitude_bin[index] if isinstance(magnitude_bin, DataNode) else magnitude_bin, self._random_sign[index]
-        )
+        return SignedBin(self.bin[index] if isinstance(self.bin, DataNode) else self.bin, self.random_sign[index])
 
 
 def signed_bin(
@@ -91,8 +80,15 @@ def derived_seed(seed: int | None, part: int) -> int | None:
 
     Draws with equal seeds are equal: with one seed for all, as in DALI, the augmentation would determine its
     magnitude. (In DALI, 4 augmentations with 5 bins and a seed give 8 of the 20 combinations.)
+
+    Raises:
+        ArgumentTypeError: the seed is not a finite number.
     """
-    return None if seed is None else (seed * 1_000_003 + part * 7_919) % _SEEDS
+    if seed is None:
+        return None
+    if not isinstance(seed, (int, float, np.number)) or not np.isfinite(seed):
+        raise ArgumentTypeError(f"seed must be an integer; got {seed!r}.", line=SourceLine.capture())
+    return (seed * 1_000_003 + part * 7_919) % _SEEDS
 
 
 def random_index(count: int, *, seed: int | None, shape: tuple[int, ...] | None = None) -> DataNode:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -50,29 +51,11 @@ def select(
             hint="For example fn.random.uniform(values=[0, 1], dtype=types.INT32); or call the operation directly.",
         )
     # Signs and bins are combined once for the whole batch, not in every branch.
-    op_kwargs = {key: _combine(value) for key, value in op_kwargs.items()}
+    op_kwargs = {
+        name: replace(value, row=value.signed_magnitude_idx) if isinstance(value, SignedBin) else value
+        for name, value in op_kwargs.items()
+    }
     return choose(selected_op_idx, [partial(_rewritten(op), *op_args, **op_kwargs) for op in ops])
-
-
-def _combine(value: Any) -> Any:
-    if not isinstance(value, SignedBin):
-        return value
-    return _Combined(value)
-
-
-class _Combined(SignedBin):
-    """A signed bin whose table row is already computed."""
-
-    __slots__ = ("_row",)
-
-    def __init__(self, parts: SignedBin) -> None:
-        super().__init__(parts.bin, parts.random_sign)
-        self._row = parts.signed_magnitude_idx
-
-    @property
-    def signed_magnitude_idx(self) -> DataNode:
-        """Row in a table of magnitudes."""
-        return self._row
 
 
 def _rewritten(op: Callable[..., DataNode]) -> Callable[..., DataNode]:

@@ -27,6 +27,7 @@ from dalify.formats.files.storage import local_copy
 __all__ = ["Annotations", "BoxOptions", "decode_runs", "read_annotations"]
 
 _MAX_EXTENT = (1 << 31) - 1
+_MAX_FLOAT = float(np.finfo(np.float32).max)  # boxes are float32, and also edges, which are sums
 _MAX_SHIFT = 60  # of a number in a mask that is written as a string: more bits than an image has pixels
 
 msgspec: Any = LazyModule("msgspec", "reading annotations quickly", "dalify[coco]")
@@ -321,7 +322,12 @@ class _Collector:
         except _ProblemError as problem:
             raise _ProblemError(f"{_name(item)}: {problem}") from None
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
-            raise _ProblemError(f"{_name(item)} has an invalid 'segmentation': {error}") from None
+            if isinstance(error, ReaderError):
+                raise _ProblemError(f"{_name(item)}: {str(error).rstrip('.')}") from None
+            raise _ProblemError(
+                f"{_name(item)} has an invalid 'segmentation': it must be a list of polygons, each a list of numbers "
+                "[x0, y0, x1, y1, ...], or a dictionary with 'counts' and 'size'"
+            ) from None
 
     def _add_mask(self, index: int, mask: Any) -> None:
         if isinstance(mask, dict):
@@ -390,7 +396,7 @@ def _extents(image: Any) -> tuple[int, int]:
 def _box(item: Any) -> tuple[float, float, float, float]:
     try:
         x, y, width, height = item["bbox"]
-        if math.isfinite(x + y + width + height):
+        if abs(x) + abs(y) + abs(width) + abs(height) <= _MAX_FLOAT:
             return x, y, width, height
     except (KeyError, TypeError, ValueError, OverflowError):
         pass

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, ReaderError, suggestion
-from dalify.data.blocks import Blocks
-from dalify.data.entries import Entries
+from dalify.data.entries import Blocks, Entries
 from dalify.formats.files.block_cache import BlockCache
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.storage import is_remote

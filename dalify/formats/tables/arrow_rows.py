@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError
 from dalify.base.optional import LazyModule
-from dalify.data.blocks import Blocks
-from dalify.data.entries import Entries
+from dalify.data.entries import Blocks, Entries
 from dalify.formats.files.block_cache import BlockCache
 from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.storage import is_remote

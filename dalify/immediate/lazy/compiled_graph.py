@@ -19,7 +19,7 @@ from dalify.base.recent import Recent
 from dalify.data import Batch, BufferPool
 from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine
-from dalify.executor.feeding import Feeds
+from dalify.executor.feeds import Feeds
 from dalify.executor.iteration import Iteration
 from dalify.executor.packages import check_packages
 from dalify.executor.plan import make_plan
@@ -147,8 +147,8 @@ PLANS: Recent[CompiledGraph] = Recent(256)
 def _moved_to_cpu(nodes: Sequence[Node], graph: Graph) -> list[int]:
     """Return the indices of the nodes that should run on the GPU and run on the CPU."""
     placed = {node.number: node.device for node in graph.nodes()}
-    asked = [node.inputs and node.device == "gpu" for node in nodes]
-    return [place for place, node in enumerate(nodes) if asked[place] and placed.get(node.number) == "cpu"]
+    is_for_gpu = [node.inputs and node.device == "gpu" for node in nodes]
+    return [place for place, node in enumerate(nodes) if is_for_gpu[place] and placed.get(node.number) == "cpu"]
 
 
 def _threads_of(count: int) -> AwaitedThreads:

@@ -154,11 +154,11 @@ class Tape:
         feeds: list[Batch] = []
         structure = self._structure(calls, wanted, count, feeds)
         kinds = tuple(map(kind_key, feeds))
-        plan, was_there = compiled_graph.PLANS.get_or_make(
+        plan, is_cached = compiled_graph.PLANS.get_or_make(
             (structure, tuple(call.template for call in calls), kinds),
             lambda: compiled_graph.CompiledGraph(calls, structure, feeds),
         )
-        COUNTS.add("plans_reused" if was_there else "plans_made")
+        COUNTS.add("plans_reused" if is_cached else "plans_made")
         self.report = plan.report
         results = plan.compute(calls, feeds, count)
         COUNTS.add("operators_run", len(calls))

@@ -53,7 +53,7 @@ class LazyValue(Deferred):
         """Return the result of eager mode: a tensor list, an array or a tensor."""
         if self._user_data is None:
             result = self.batch
-            if self.call.waiting_readers():  # they read its current content
+            if self.call.waiting_readers():  # they need the data as they are now, and the user may change them
                 result = copied(result)
             self._user_data = to_user_data(result, self.kind)
             self.is_exposed = True

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -17,6 +18,7 @@ from numba.extending import intrinsic
 __all__ = [
     "blend_four_pixels",
     "filter_four_values",
+    "mix_sixteen_pixels",
     "split_sixteen_mirrored_pixels",
     "split_sixteen_pixels",
     "weighted_sum_of_four",
@@ -29,6 +31,7 @@ _FLOAT_BYTES = 4
 _LANES = 4
 _PIXELS = 16
 _RGB = 3
+_JUST_BELOW_HALF = float(np.nextafter(np.float32(0.5), np.float32(0)))  # see `to_uint8`
 
 
 def _fused(operation: Any, left: Any, right: Any) -> Any:
@@ -320,4 +323,57 @@ def _generate_split(
         scaled = _fused(builder.fmul, centered, number(multiplier, channel))
         shifted = _fused(builder.fadd, scaled, shifts)
         builder.store(shifted, builder.inttoptr(target, floats.as_pointer()), align=_FLOAT_BYTES)
+    return context.get_dummy_value()
+
+
+@intrinsic
+def mix_sixteen_pixels(typing_context: Any, source: Any, matrix: Any, target: Any) -> tuple[Any, Any]:
+    """Store the product of a matrix and 16 interleaved RGB pixels of uint8, rounded half up, NaN as 0.
+
+    For use inside numba functions. `source` is the address of 48 bytes, and `target` that of 48 bytes to fill, which
+    may be the same; both are ``uintp``. `matrix` is a tuple of 12 float32: for each output channel the factors of the
+    input channels, and a constant. Products are added from left to right, the constant last.
+    """
+    return types.void(types.uintp, types.UniTuple(types.float32, _RGB * (_RGB + 1)), types.uintp), _generate_mix
+
+
+def _generate_mix(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
+    source, matrix, target = arguments
+    float32, int32 = ir.FloatType(), ir.IntType(32)
+    packed, octets = ir.VectorType(ir.IntType(8), _RGB * _PIXELS), ir.VectorType(ir.IntType(8), _PIXELS)
+    integers, floats = ir.VectorType(int32, _PIXELS), ir.VectorType(float32, _PIXELS)
+
+    def shuffle(left: Any, right: Any, places: list[int]) -> Any:
+        return builder.shuffle_vector(left, right, ir.Constant(ir.VectorType(int32, len(places)), places))
+
+    def constant(value: float) -> Any:
+        return ir.Constant(floats, [value] * _PIXELS)
+
+    def number(place: int) -> Any:
+        nothing = ir.Constant(floats, ir.Undefined)
+        single = builder.insert_element(nothing, builder.extract_value(matrix, place), ir.Constant(int32, 0))
+        return shuffle(single, nothing, [0] * _PIXELS)
+
+    pixels = builder.load(builder.inttoptr(source, packed.as_pointer()), align=1)
+    channels: list[Any] = []
+    for channel in range(_RGB):
+        places = [_RGB * pixel + channel for pixel in range(_PIXELS)]
+        narrow = shuffle(pixels, ir.Constant(packed, ir.Undefined), places)
+        channels.append(builder.sitofp(builder.zext(narrow, integers), floats))
+    mixed: list[Any] = []
+    for channel in range(_RGB):
+        total: Any = None
+        first = (_RGB + 1) * channel
+        for place, values in enumerate(channels, first):
+            product = builder.fmul(number(place), values)
+            total = product if total is None else builder.fadd(total, product)
+        total = builder.fadd(total, number(first + _RGB))
+        for limit, comparison in ((0.0, ">"), (255.0, "<")):
+            total = builder.select(builder.fcmp_ordered(comparison, total, constant(limit)), total, constant(limit))
+        whole = builder.fptosi(builder.fadd(total, constant(_JUST_BELOW_HALF)), integers)
+        mixed.append(builder.trunc(whole, octets))
+    both = shuffle(mixed[0], mixed[1], list(range(2 * _PIXELS)))
+    third = shuffle(mixed[2], ir.Constant(octets, ir.Undefined), list(range(2 * _PIXELS)))
+    result = shuffle(both, third, [_PIXELS * channel + pixel for pixel in range(_PIXELS) for channel in range(_RGB)])
+    builder.store(result, builder.inttoptr(target, packed.as_pointer()), align=1)
     return context.get_dummy_value()

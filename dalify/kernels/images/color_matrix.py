@@ -17,6 +17,7 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples, saturate_cast_torch, to_uint8
 from dalify.kernels.arrays.grid_torch import Grid
+from dalify.kernels.arrays.simd import mix_sixteen_pixels
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import moved_torch, window_samples_torch
 from dalify.kernels.dispatch import prefer_triton
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = ["apply_matrix", "apply_matrix_torch", "twist_matrix"]
+
+_PIXELS = 16
 
 # NTSC luma and chroma with the three decimals of the standard. The inverse is computed, not taken from the standard:
 # the rounded rows I and Q do not sum to exactly zero, so a fully desaturated image keeps a trace of color.
@@ -88,7 +91,33 @@ def _twist(
 
 
 @njit(nogil=True, cache=True)
-def _three_to_three(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, offset, to_byte):
+def _mix_bytes(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, offset):
+    """Mix three channels of uint8."""
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    for n in range(len(x_at)):
+        source, target = flat_at(x_at[n], x_shapes[n], x_like), flat_at(out_at[n], out_shapes[n], out_like)
+        m, c = matrix[n], offset[n]
+        m00, m01, m02, c0 = m[0, 0], m[0, 1], m[0, 2], c[0]
+        m10, m11, m12, c1 = m[1, 0], m[1, 1], m[1, 2], c[1]
+        m20, m21, m22, c2 = m[2, 0], m[2, 1], m[2, 2], c[2]
+        numbers = m00, m01, m02, c0, m10, m11, m12, c1, m20, m21, m22, c2
+        pixels = source.size // 3
+        blocks = pixels // _PIXELS
+        for block in range(blocks):
+            at = np.uintp(block) * np.uintp(3 * _PIXELS)
+            mix_sixteen_pixels(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
+                np.uintp(x_at[n]) + at, numbers, np.uintp(out_at[n]) + at
+            )
+        for i in range(blocks * _PIXELS, pixels):
+            r = np.uint64(i) * three
+            red, green, blue = np.float32(source[r]), np.float32(source[r + one]), np.float32(source[r + two])
+            target[r] = to_uint8(m00 * red + m01 * green + m02 * blue + c0)
+            target[r + one] = to_uint8(m10 * red + m11 * green + m12 * blue + c1)
+            target[r + two] = to_uint8(m20 * red + m21 * green + m22 * blue + c2)
+
+
+@njit(nogil=True, cache=True)
+def _three_to_three(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, offset):
     # Indices are unsigned: numba then omits the test for negative indices, and the loop is vectorized.
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
     for n in range(len(x_at)):
@@ -100,17 +129,9 @@ def _three_to_three(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix
         for i in range(source.size // 3):
             r = np.uint64(i) * three
             red, green, blue = np.float32(source[r]), np.float32(source[r + one]), np.float32(source[r + two])
-            first = m00 * red + m01 * green + m02 * blue + c0
-            second = m10 * red + m11 * green + m12 * blue + c1
-            third = m20 * red + m21 * green + m22 * blue + c2
-            if to_byte:
-                target[r] = to_uint8(first)
-                target[r + one] = to_uint8(second)
-                target[r + two] = to_uint8(third)
-            else:
-                target[r] = first
-                target[r + one] = second
-                target[r + two] = third
+            target[r] = m00 * red + m01 * green + m02 * blue + c0
+            target[r + one] = m10 * red + m11 * green + m12 * blue + c1
+            target[r + two] = m20 * red + m21 * green + m22 * blue + c2
 
 
 @njit(nogil=True, cache=True)
@@ -157,13 +178,18 @@ def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarra
     if inputs == outputs == 2 and x.dtype == out.dtype == np.float32:  # points
         _two_to_two(*out.compiled, *x.compiled, matrix, offset)
     elif inputs == 3 and outputs in (1, 3):
-        kernel = _three_to_three if outputs == 3 else _three_to_one
         if x.dtype == np.uint8 and out.dtype == np.uint8:
-            kernel(*out.compiled, *x.compiled, matrix, offset, True)
+            if outputs == 3:
+                _mix_bytes(*out.compiled, *x.compiled, matrix, offset)
+            else:
+                _three_to_one(*out.compiled, *x.compiled, matrix, offset, True)
             return
         source = x if x.dtype == np.float32 else x.converted(np.dtype(np.float32))
         result = out if out.dtype == np.float32 else Samples.empty(out.shapes, np.dtype(np.float32))
-        kernel(*result.compiled, *source.compiled, matrix, offset, False)
+        if outputs == 3:
+            _three_to_three(*result.compiled, *source.compiled, matrix, offset)
+        else:
+            _three_to_one(*result.compiled, *source.compiled, matrix, offset, False)
         if result is not out:
             saturate_cast_samples(out, result)
     else:

@@ -38,8 +38,8 @@ def with_size(x: Spec, layout: str, size: Any) -> Spec:
     Args:
         x: spec of the input.
         layout: its layout, with letters for all axes.
-        size: extents, outermost first, rounded half away from zero, but fractions of a pixel are one; empty or None
-            keeps the size; VARIES, passed while the shape is unknown, is ignored.
+        size: extents, outermost first, truncated to integers; empty or None keeps the size; VARIES, passed while the
+            shape is unknown, is ignored.
 
     Raises:
         ArgumentValueError: the number of extents is wrong, or one is negative.
@@ -52,7 +52,7 @@ def with_size(x: Spec, layout: str, size: Any) -> Spec:
             raise ArgumentValueError(f"size must not be negative; got {list(size)}.")
     if x.shape is None or not isinstance(size, tuple) or not size:
         return x
-    return x.replace(shape=(*x.shape[: layout.startswith("F")], *map(rounded_extent, size), x.shape[-1]))
+    return x.replace(shape=(*x.shape[: layout.startswith("F")], *map(int, size), x.shape[-1]))
 
 
 def rounded_extent(extent: float) -> int:

@@ -93,7 +93,7 @@ def CocoReader(
         real = np.full((len(items), 1), valid if partial_batch else len(items), np.uint32)
         return paths, ids[items], sizes[items], boxes, labels, lengths[items], real
 
-    reader = IndexedReader(order, context.batch_size, take)
+    reader = IndexedReader(order, take)
     number = DALIDataType.UINT32
     dtypes = [DALIDataType.UINT8, number, number, DALIDataType.FLOAT, number, number, number]
     nodes = context.read(reader, 7, dtype=dtypes, ndim=[1, 0, 1, 2, 1, 0, 1])

@@ -128,11 +128,7 @@ def ReadImageDatasetFromDir(
     )
     kind = to_dalify_type(label_dtype)
     labels = labels.astype(kind.numpy)
-    reader = IndexedReader(
-        order,
-        context.batch_size,
-        lambda items, _: (path_rows([paths[item] for item in items]), labels[items]),
-    )
+    reader = IndexedReader(order, lambda items, _: (path_rows([paths[item] for item in items]), labels[items]))
     files, classes = context.read(reader, 2, dtype=[_UINT8, kind], ndim=[1, 0])
     return Value(files, kind="path"), Value(classes)
 
@@ -216,7 +212,7 @@ def ReadNumpyDatasetFromDir(
         _unpacked(each[0]).ndim if is_packed else _depth(each[0]) for each, is_packed in zip(lists, packed, strict=True)
     ]
     nodes = context.read(
-        IndexedReader(order, context.batch_size, take),
+        IndexedReader(order, take),
         num_outputs,
         dtype=[kind if is_packed else _UINT8 for kind, is_packed in zip(kinds, packed, strict=True)],
         ndim=[depth if is_packed else 1 for depth, is_packed in zip(depths, packed, strict=True)],

@@ -72,12 +72,11 @@ class _ClipReader(IndexedReader):
     def __init__(
         self,
         order: SlicedOrder,
-        batch_size: int,
         videos: list[tuple[str, np.generic, _Clips]],
         maximum: int,
         sampler: int,
     ) -> None:
-        super().__init__(order, batch_size, self._clips)
+        super().__init__(order, self._clips)
         self._videos = videos
         self._maximum = maximum
         self._sampler = sampler
@@ -191,7 +190,7 @@ def ReadVideoDatasetFromDir(
         drop_remainder=drop_remainder,
         pad_remainder=pad_remainder,
     )
-    reader = _ClipReader(order, context.batch_size, videos, maximum, sampler)
+    reader = _ClipReader(order, videos, maximum, sampler)
     number = DALIDataType.INT32
     nodes = context.read(reader, 4, dtype=[DALIDataType.UINT8, kind, number, number], ndim=[1, 0, 1, 1])
     kinds = ("path", "", "frames", "first")

@@ -8,7 +8,7 @@ from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.random import distributions
 from dalify.kernels.random.philox import SampleDraws
-from dalify.kernels.random.random_shapes import check_probability, random_spec, store, store_torch, values_per_sample
+from dalify.kernels.random.random_shapes import check_each, random_spec, store, store_torch, values_per_sample
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 
 
@@ -26,14 +26,14 @@ def coin_flip(
     Args:
         shape_like: data whose shape the result takes.
         dtype: type of the result, by default INT32.
-        probability: probability of 1, in [0, 1].
+        probability: probability of 1; below 0 it counts as 0, above 1 as 1.
         shape: shape of one sample; by default a scalar.
 
     Returns:
         random numbers, without a layout.
 
     Raises:
-        ArgumentValueError: a probability outside [0, 1].
+        ArgumentValueError: a probability is NaN.
 
     Example:
         >>> images = fn.flip(images, horizontal=fn.random.coin_flip())  # doctest: +SKIP
@@ -41,13 +41,17 @@ def coin_flip(
     return random_spec(shape_like, shape, DALIDataType.INT32 if dtype is None else dtype, is_known=shape is not VARIES)
 
 
+def _check(probability: np.ndarray) -> None:
+    check_each(~np.isnan(probability), "probability must be a number from 0 to 1; got {}.", probability)
+
+
 @coin_flip.cpu
 def _(out: np.ndarray, _like: np.ndarray | None, *, probability: np.ndarray, draws: SampleDraws) -> None:
-    check_probability("probability", probability)
+    _check(probability)
     store(out, distributions.coin_flip(draws, values_per_sample(out), probability))
 
 
 @coin_flip.gpu
 def _(out: torch.Tensor, _like: torch.Tensor | None, *, probability: np.ndarray, draws: SampleDraws) -> None:
-    check_probability("probability", probability)
+    _check(probability)
     store_torch(out, distributions.coin_flip_torch(draws, values_per_sample(out), probability, out.device))

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
-from dalify.data import DALIDataType
+from dalify.data import Batch, DALIDataType
 from dalify.data.entries import Entries
 from dalify.data.origin import Origin
+from dalify.data.rows import Rows
 from dalify.formats.annotations.coco import Annotations, BoxOptions, read_annotations
 from dalify.formats.annotations.coco_masks import pixelwise_mask, pycocotools
 from dalify.formats.annotations.coco_saved import load, save
@@ -238,11 +239,16 @@ def _(
     contents = images.files.read_many(numbers)
     if contents is None:
         return None
-    others = [
-        _annotations(images[number], image_ids, masks, pixelwise_masks, polygon_masks, ratio)
-        for number in numbers.tolist()
-    ]
-    return contents, *map(list, zip(*others, strict=True))
+    found = images.annotations
+    boxes, labels = (Rows.of_table(table, found.box_firsts, numbers) for table in (found.boxes, found.labels))
+    columns: list[Any] = [contents, Batch.of_rows(boxes), Batch.of_rows(labels)]
+    if masks or pixelwise_masks or polygon_masks or image_ids:
+        others = [
+            _more_annotations(images[number], image_ids, masks, pixelwise_masks, polygon_masks, ratio)
+            for number in numbers.tolist()
+        ]
+        columns += map(list, zip(*others, strict=True))
+    return tuple(columns)
 
 
 @coco.substitute
@@ -266,10 +272,25 @@ def _annotations(
     image: _Image, image_ids: bool, masks: bool, pixelwise_masks: bool, polygon_masks: bool, ratio: bool
 ) -> list[NDArray[Any]]:
     """Return the outputs after the image."""
+    found = image.images.annotations
+    objects = _objects(image)
+    others = _more_annotations(image, image_ids, masks, pixelwise_masks, polygon_masks, ratio)
+    return [found.boxes[objects].copy(), found.labels[objects].copy(), *others]
+
+
+def _objects(image: _Image) -> slice:
+    """Return the places of the boxes of an image."""
+    firsts = image.images.annotations.box_firsts
+    return slice(int(firsts[image.number]), int(firsts[image.number + 1]))
+
+
+def _more_annotations(
+    image: _Image, image_ids: bool, masks: bool, pixelwise_masks: bool, polygon_masks: bool, ratio: bool
+) -> list[NDArray[Any]]:
+    """Return the outputs after boxes and labels."""
     number = image.number
     found = image.images.annotations
-    objects = slice(int(found.box_firsts[number]), int(found.box_firsts[number + 1]))
-    results: list[NDArray[Any]] = [found.boxes[objects].copy(), found.labels[objects].copy()]
+    results: list[NDArray[Any]] = []
     if polygon_masks or masks:
         polygons, vertices = _outlines(found, number)
         if masks:
@@ -277,6 +298,7 @@ def _annotations(
         results += [polygons, vertices]
     if pixelwise_masks:
         assert found.extents is not None, "dalify bug: masks without extents"
+        objects = _objects(image)
         height, width = found.extents[number].tolist()
         polygons, vertices = _outlines(found, number)
         if ratio:

@@ -33,11 +33,8 @@ def as_jax(array: Any, device: Any = None) -> Any:
 
 def on_devices(devices: Sequence[Any]) -> Any:
     """Return the sharding that divides the first axis over devices."""
-    return jax.sharding.NamedSharding(jax.sharding.Mesh(np.array(devices), ("device",)), _by("device"))
-
-
-def _by(axis: str) -> Any:
-    return jax.sharding.PartitionSpec(axis)
+    mesh = jax.sharding.Mesh(np.array(devices), ("device",))
+    return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("device"))
 
 
 class Division:
@@ -64,7 +61,7 @@ class Division:
             raise IteratorArgumentError(
                 f"the sharding divides a batch of this process into {self._own} parts, and there are {pipelines} "
                 "pipelines.",
-                hint=f"Give one pipeline for each part, {self._own}, or a single one whose batches are divided.",
+                hint=f"Pass one pipeline per part, {self._own} in total, or a single one whose batches are divided.",
             )
 
     def __call__(self, name: str, arrays: Sequence[Any]) -> Any:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import PipelineStateError, ShapeError
-from dalify.pipeline.state import dumps
 from dalify.plugin.base_iterator import LastBatchPolicy, Outputs
 from dalify.plugin.frameworks import framework
 from dalify.plugin.jax.arrays import as_jax
@@ -102,10 +101,6 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
             self._peeked = None
             super().load_state_dict(state)
 
-    def checkpoints(self) -> list[bytes]:
-        """Return ``state_dict()`` as one string per pipeline."""
-        return [dumps(state) for state in self.state_dict()["pipelines"]]
-
     @property
     def element_spec(self) -> dict[str, Any]:
         """Shapes and types of a batch, by name, as CLU's ``ArraySpec``; this peeks at the next batch."""
@@ -143,7 +138,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
             if spec[name] != expected:
                 raise ShapeError(
                     f"the output {name!r} is {spec[name]}, and was {expected} before.",
-                    hint="Bring the samples to one size in the pipeline, or use plugin.jax.DALIGenericIterator.",
+                    hint="Resize the samples to one size in the pipeline, or use plugin.jax.DALIGenericIterator.",
                 )
         return batch
 

@@ -106,7 +106,7 @@ def _returned(found: Any, count: int) -> Sequence[Any]:
     if len(values) != count:
         raise SourceError(
             f"a function of jax_function returned {len(values)} arrays where {count} are expected.",
-            hint=f"Return {count}, or say num_outputs={len(values)}.",
+            hint=f"Return {count}, or set num_outputs={len(values)}.",
         )
     return values
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from dalify.base.errors import OutputMapError
-from dalify.data import TensorListCPU, TensorListGPU
 from dalify.plugin.collate import Collation
 from dalify.plugin.frameworks import framework
 from dalify.plugin.generic_iterator import ClassificationIterator, GenericIterator
@@ -45,7 +44,7 @@ class DALIGenericIterator(GenericIterator):
     def _collations_of(self, collate: Any) -> list[Collation]:
         chosen = super()._collations_of(collate)
         pairs = zip(self._levels, chosen, strict=True)
-        return [functools.partial(_sequences, levels) if levels else each for levels, each in pairs]
+        return [functools.partial(of_sequences, levels) if levels else each for levels, each in pairs]
 
     def _tensor(self, array: Any) -> Any:
         return array if isinstance(array, paddle.base.core.DenseTensor) else as_paddle(array)
@@ -53,7 +52,3 @@ class DALIGenericIterator(GenericIterator):
 
 class DALIClassificationIterator(ClassificationIterator, DALIGenericIterator):
     """A ``DALIGenericIterator`` for pipelines with two outputs, named ``data`` and ``label``."""
-
-
-def _sequences(levels: int, name: str, output: TensorListCPU | TensorListGPU, count: int) -> Any:
-    return of_sequences(name, output, count, levels)

@@ -95,14 +95,14 @@ def feed_ndarray(dali_tensor: Any, ptr: Any, cuda_stream: Any = None) -> Any:
     return ptr
 
 
-def of_sequences(name: str, output: TensorListCPU | TensorListGPU, count: int, levels: int) -> Any:
+def of_sequences(levels: int, name: str, output: TensorListCPU | TensorListGPU, count: int) -> Any:
     """Return a ``DenseTensor`` of sequences: all samples concatenated along their first axes, with their lengths.
 
     Args:
+        levels: levels of detail: 1 for sequences, 2 for sequences of sequences.
         name: name of the output, for errors.
         output: its samples; they may differ in the first ``levels`` axes.
         count: number of samples.
-        levels: levels of detail: 1 for sequences, 2 for sequences of sequences.
 
     Raises:
         ShapeError: samples have too few axes, or differ in other axes.

@@ -239,7 +239,7 @@ def _requests(
         raise ArgumentValueError("a data source needs a pipeline with a reader, which defines its length.", line=line)
     if metas[0]["number_of_shards"] != 1:
         raise ArgumentValueError(
-            "a data source reads the whole epoch.", line=line, hint="Leave shard_id, num_shards and shard out."
+            "a data source reads the whole epoch.", line=line, hint="Omit shard_id, num_shards and shard."
         )
     engine = parts_of(pipe).builder.engine()
     if epoch:

@@ -74,7 +74,7 @@ class RayPipeline(Pipeline):
             raise PipelineStateError(
                 "the pipeline was built already, in this process.",
                 line=SourceLine.capture(),
-                hint="Make a RayPipeline of it before build(), run() and iterators.",
+                hint="Create the RayPipeline before build(), run() and iterators.",
             )
         if parts.options.processes:
             raise ArgumentValueError(

@@ -64,7 +64,7 @@ class RayPool:
         if self.workers is not None and (self.min_workers is not None or self.max_workers is not None):
             raise ArgumentValueError(
                 "workers cannot be used together with min_workers or max_workers.",
-                hint="Give workers=8 for a fixed number, or min_workers=2, max_workers=8.",
+                hint="Specify workers=8 for a fixed number, or min_workers=2, max_workers=8.",
             )
         if self.maximum < self.minimum:
             raise ArgumentValueError(f"min_workers={self.minimum} is greater than max_workers={self.maximum}.")

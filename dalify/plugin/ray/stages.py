@@ -22,9 +22,10 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, PipelineStateError, WorkerError
 from dalify.base.interrupts import CallAtEnd
+from dalify.executor.batch_source import Reply
 from dalify.executor.iteration import Iteration
 from dalify.executor.remote import RemoteParts, Replies, pickled_setup
-from dalify.executor.shared_batches import SharedReply, read_reply
+from dalify.executor.shared_batches import read_reply
 from dalify.plugin.ray.package import ray
 from dalify.plugin.ray.pool import RayPool
 from dalify.plugin.ray.worker_group import Member, WorkerGroup, watch
@@ -71,7 +72,7 @@ class _Order:
         self.deaths = 0
         self.timeouts = 0
         self.references: tuple[Any, Any] | None = None
-        self.reply: SharedReply | None = None
+        self.reply: Reply | None = None
 
 
 class RayStages:
@@ -133,7 +134,7 @@ class RayStages:
         try:
             content = pickled_setup(self._parts, pickler)
         except ArgumentTypeError as error:
-            error.hint = "Pass a function or object that can be pickled: it travels to the workers of Ray."
+            error.hint = "Pass a function or object that can be pickled: it is sent to the workers of Ray."
             raise
         if not ray.is_initialized():
             ray.init()
@@ -292,7 +293,7 @@ class RayStages:
         member: Member,
         order: _Order,
         attempt: int,
-        reply: SharedReply | Failure | None,
+        reply: Reply | Failure | None,
         error: BaseException | None,
     ) -> None:
         """Handle the reply of a worker for a batch; its values are fetched next."""
@@ -309,7 +310,7 @@ class RayStages:
         member.batches += 1
         member.is_slow = False
         member.began = member.idle_since = now
-        if isinstance(reply, SharedReply) and self._is_wanted(order):
+        if isinstance(reply, Reply) and self._is_wanted(order):
             assert order.references is not None, "dalify bug: a reply without a request"
             order.reply = reply
             self._fetching[order.references[1]] = order, member
@@ -377,8 +378,8 @@ class RayStages:
         for member in list(group.members.values()):
             if member.orders:
                 self._check_time(member, time.monotonic() - member.began)
-            elif member.is_ready and time.monotonic() - member.asked > _ALIVE_CHECK_S:
-                member.asked = time.monotonic()
+            elif member.is_ready and time.monotonic() - member.last_check > _ALIVE_CHECK_S:
+                member.last_check = time.monotonic()
                 watch(member.actor.about.remote(), partial(self._post, self._note_answer, member))
         self._dispatch()
 
@@ -416,8 +417,8 @@ class RayStages:
         if elapsed_s > max(_SLOW_S, _SLOW_TIMES * usual_s):
             member.is_slow = True
             _logger.warning(
-                "dalify: a worker on %s has been at batch %d for %.1f s; usual are %.2f s. Look for what else that "
-                "node does. callback_timeout_s= of the pipeline would give the batch to another worker.",
+                "dalify: a worker on %s has been at batch %d for %.1f s; the median is %.2f s. Check the node for "
+                "other load. With callback_timeout_s= the pipeline sends such a batch to another worker.",
                 member.node,
                 number,
                 elapsed_s,

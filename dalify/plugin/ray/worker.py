@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import dalify
-from dalify.executor.batch_source import Request
+from dalify.executor.batch_source import Reply, Request
 from dalify.executor.batch_worker import BatchWorker, WorkerSetup
-from dalify.executor.shared_batches import SharedReply, SlotMemory, new_slot, write_reply
+from dalify.executor.shared_batches import SlotMemory, write_reply
 from dalify.plugin.ray.package import ray
-from dalify.sources.shared_memory import REGION_BYTES
+from dalify.sources.shared_memory import REGION_BYTES, Slot
 from dalify.sources.worker_process import Failure, failure_of, trace_of
 
 __all__ = ["RayWorker", "SetupReply"]
@@ -54,7 +54,7 @@ class RayWorker:
     def __init__(self) -> None:
         self._engines: OrderedDict[str, _LoadedPipeline] = OrderedDict()
         # Outputs are written here and copied to the object store. The system allocates only pages that are written.
-        self._memory = new_slot().memory[:REGION_BYTES]
+        self._memory = Slot().memory[:REGION_BYTES]
         self._last_use = time.monotonic()
 
     def about(self) -> tuple[str, str]:
@@ -84,7 +84,7 @@ class RayWorker:
 
     def compute(
         self, key: str, setup: Sequence[Any], request: Request
-    ) -> tuple[SharedReply | Failure, np.ndarray[Any, Any] | None]:
+    ) -> tuple[Reply | Failure, np.ndarray[Any, Any] | None]:
         """Compute a batch.
 
         Args:

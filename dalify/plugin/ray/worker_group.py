@@ -50,7 +50,7 @@ class Member:
         self.is_leaving = False
         self.orders: deque[Any] = deque()  # the first one is being computed
         self.began = self.idle_since = time.monotonic()  # when its first order was sent; when it became idle
-        self.asked = self.began  # time of the last health check
+        self.last_check = self.began  # time of the last health check
         self.batches = 0
         self.is_slow = False
 
@@ -281,8 +281,8 @@ class WorkerGroup:
         if waiting and waiting != self._logged_waiting:
             self._logged_waiting = waiting
             _logger.warning(
-                "dalify: %d of %d workers are not ready: %s. End what uses the CPUs, add nodes, or take fewer workers "
-                "or cpus_per_worker; they start as soon as there is room.",
+                "dalify: %d of %d workers are not ready: %s. Free CPUs, add nodes, or reduce workers or "
+                "cpus_per_worker. They start when enough resources are free.",
                 waiting,
                 self.wanted,
                 self._resources(),

@@ -166,7 +166,7 @@ def _found(first: Any) -> tuple[Any, Any]:
         running.close()
     if described is None:
         raise ArgumentValueError(
-            "the pipeline ended before its first batch, so its types are unknown.", hint="Give output_dtypes."
+            "the pipeline ended before its first batch, so its types are unknown.", hint="Specify output_dtypes."
         )
     return tuple(dtype for dtype, _ in described), tuple(shape for _, shape in described)
 

@@ -1,4 +1,4 @@
-"""Small programs that run on dalify's dynamic mode and on DALI's, and what is compared of their results."""
+"""Small programs that run on dalify's dynamic mode and on DALI's, and the comparison of their results."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _put_off(ndd: Any) -> list[Any]:
 
 
 def _deferred_errors(ndd: Any) -> list[str]:
-    """Where calls are refused whose mistake the types of their inputs show."""
+    """Where calls with wrong types of inputs raise their errors."""
     image = ndd.tensor(np.zeros((4, 4, 3), np.float32))
     calls: list[Callable[[], Any]] = [
         lambda: ndd.transpose(image, perm=[0, 1]),

@@ -141,7 +141,7 @@ def test_a_context_computes_what_waits(image):
     with ndd.EvalMode.deferred:
         with ndd.EvalContext() as context:
             kept = ndd.flip(source)
-            ndd.crop(source, crop=(500, 2))  # nobody holds it: never computed
+            ndd.crop(source, crop=(500, 2))  # not referenced: never computed
             assert not kept.is_computed
         assert not context.pending
         other = ndd.flip(source)

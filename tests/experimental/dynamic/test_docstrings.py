@@ -1,4 +1,4 @@
-"""The examples of docstrings give what they say."""
+"""The examples of docstrings give the documented results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes of torchdata give what readers and calls give, and continue where they were."""
+"""Nodes of torchdata return the batches of readers and calls, and continue from saved states."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_choosing_samples():
 
 
 def test_truth_of_several_numbers_is_refused():
-    """DALI says True, whatever they are."""
+    """In DALI they are always True."""
     assert ndd.tensor(1) == ndd.tensor(1)
     assert not ndd.tensor([0])
     with pytest.raises(ShapeError):

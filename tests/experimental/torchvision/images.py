@@ -1,4 +1,4 @@
-"""Images of all kinds that the transforms take, and how results are compared."""
+"""Images of all kinds that the transforms accept, and the comparison of results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the harness needs of a target, and what targets share."""
+"""The interface of a target, and functions that targets share."""
 
 from __future__ import annotations
 

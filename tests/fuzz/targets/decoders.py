@@ -1,4 +1,4 @@
-"""Decoders: a good and a changed file in one batch, fed to pipelines that live on."""
+"""Decoders: a good and a changed file in one batch, fed to pipelines that are used again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that dalify writes and reads again: serialized graphs and checkpoints."""
+"""Strings that dalify writes and reads: serialized graphs and checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A target that makes every mistake on purpose: what the harness has to find."""
+"""A target with every kind of mistake, which the harness has to find."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ class ReaderTarget(Target):
             shutil.rmtree(folder, ignore_errors=True)
 
     def run(self, given: Input) -> Outcome:
-        """Read some batches; each is data or an error that says where it comes from."""
+        """Read some batches; each is data or an error that names its origin."""
         names = [Path(name).name for name in self._good]
         try:
             found = self._read(given)

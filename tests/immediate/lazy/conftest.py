@@ -1,14 +1,11 @@
-"""Photographs, and counts of lazy mode."""
+"""Counts of lazy mode."""
 
 from __future__ import annotations
 
 import gc
-import io
 from dataclasses import fields
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from dalify import lazy
 from dalify.deferred import Statistics
@@ -30,7 +27,7 @@ class Counted:
 
 @pytest.fixture(autouse=True)
 def nothing_waits() -> None:
-    """Let go of values that errors of earlier tests hold."""
+    """Free values to which errors of earlier tests refer."""
     gc.collect()
 
 
@@ -39,15 +36,3 @@ def counted(nothing_waits: None) -> Counted:
     """Counts of the test alone, which begins without plans."""
     compiled_graph.PLANS.clear()
     return Counted()
-
-
-@pytest.fixture(scope="module")
-def photo() -> np.ndarray:
-    return np.random.default_rng(3).integers(0, 256, (30, 40, 3), np.uint8)
-
-
-@pytest.fixture(scope="module")
-def encoded(photo: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(photo).save(file, "png")
-    return file.getvalue()

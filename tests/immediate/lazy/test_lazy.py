@@ -1,13 +1,11 @@
-"""Lazy mode: what is computed when, together with what, how often, and what was planned for it."""
+"""Lazy mode: when and how often values are computed, which are computed together, and how many plans are made."""
 
 from __future__ import annotations
 
-import io
 from weakref import ref
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from dalify import eager, fn, lazy, math, types
 from dalify.base.errors import (
@@ -16,6 +14,7 @@ from dalify.base.errors import (
     ConditionError,
 )
 from dalify.immediate.lazy.values import LazyBatch
+from tests.helpers.photos import encode_image
 
 
 def photos(count: int, seed: int = 0, height: int = 30) -> list[np.ndarray]:
@@ -141,9 +140,7 @@ def test_outputs_that_share_work_are_computed_together(counted):
 
 
 def _jpeg(seed: int) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(photos(1, seed)[0]).save(file, "jpeg")
-    return file.getvalue()
+    return encode_image(photos(1, seed)[0], "jpeg")
 
 
 def test_what_is_held_and_read_is_computed_again_when_asked_for(photo, counted):
@@ -157,7 +154,7 @@ def test_what_is_held_and_read_is_computed_again_when_asked_for(photo, counted):
 
 
 def test_what_was_given_is_let_go(photo):
-    """With the last result that somebody can ask for; results of which nobody can are not waited for."""
+    """With the last result that is referenced; unreferenced results are not waited for."""
     mine = photo.copy()
     memory = ref(mine)
     with lazy(copy=False):
@@ -192,7 +189,7 @@ def test_a_random_value_is_the_same_when_it_is_computed_again():
 
 
 def test_passes_do_what_they_do_in_a_pipeline():
-    """Fused, cropped while decoding, computed once: what `explain` says of a pipeline, it says here."""
+    """Fused, cropped while decoding, computed once: `explain` reports the same as for a pipeline."""
     data = [_jpeg(0), _jpeg(1)]
     with lazy():
         images = eager.decoders.image(data)

@@ -1,4 +1,4 @@
-"""Compiles Triton kernels for NVIDIA and AMD GPUs, without one: prints the name of each kernel and what was made.
+"""Compiles Triton kernels for NVIDIA and AMD GPUs, without a GPU, and prints the name and the result of each.
 
 In a process of its own, because Triton decides at import whether kernels are interpreted.
 """

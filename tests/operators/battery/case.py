@@ -1,4 +1,4 @@
-"""What the battery needs to know of an operator: `Case`, and short constructors for it."""
+"""The description of an operator for the battery: `Case`, and short constructors for it."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ _RANDOM = np.random.default_rng(7)
 
 
 def _restart(seed: str) -> None:
-    """Begin the random numbers anew: recorded results stay true whatever data are added before or behind."""
+    """Restart the random numbers, so that recorded results remain valid if data are added before or after."""
     _RANDOM.bit_generator.state = np.random.default_rng(zlib.crc32(seed.encode())).bit_generator.state
 
 

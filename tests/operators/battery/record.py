@@ -129,7 +129,7 @@ def _run(variant: Variant, folder: Path, connection: Any) -> None:
 
 
 def dali_result(variant: Variant, folder: Path) -> list[Output] | str | None:
-    """Return what DALI makes of a variant: results, the text of an error, or None where its process ended."""
+    """Return DALI's outcome of a variant: results, the text of an error, or None if its process crashed."""
     context = multiprocessing.get_context("fork")
     mine, its = context.Pipe(duplex=False)
     process = context.Process(target=_run, args=(variant, folder, its))

@@ -1,4 +1,4 @@
-"""What must hold for every operator of the catalog, checked on the cases of `tests.operators.battery.cases`.
+"""Properties of every operator of the catalog, checked on the cases of `tests.operators.battery.cases`.
 
 An operator file is found by itself; it needs one entry in `CASES`. Nothing here knows an operator by name.
 """
@@ -162,7 +162,7 @@ def test_parity(name, folder, oracle):
 
 @every_operator
 def test_inference(name, folder):
-    """What a node says of its type, dimensions and layout when the graph is built comes true."""
+    """Type, dimensions and layout that a node has when the graph is built are those of the results."""
     case = case_of(name)
     nodes = nodes_of(name, case, ALL, folder)
     for node, (layout, samples) in zip(nodes, typical(name, folder), strict=True):

@@ -39,7 +39,7 @@ OPTIONAL_PASSES = {passes.fold_constants, passes.deduplicate, passes.push_crop, 
 
 @every_operator
 def test_graph_is_the_kernel(name: str, folder: Path) -> None:
-    """A pipeline gives what the kernel gives that is called by hand."""
+    """A pipeline gives the same as a direct call of the kernel."""
     case, operator = case_of(name), catalog.find(name)
     reason = why_no_direct_call(operator) or (case.not_sample_by_sample and "looks at the other samples")
     if reason:
@@ -88,7 +88,7 @@ def test_small_batch(name: str, folder: Path) -> None:
 
 @every_operator
 def test_empty_batch(name: str, folder: Path) -> None:
-    """A batch of no samples is refused in our words, and the next one is right."""
+    """An empty batch raises an error of dalify, and the next one is correct."""
     case = case_of(name)
     if not case.inputs or case.not_sample_by_sample:
         pytest.skip(case.not_sample_by_sample or "no inputs")

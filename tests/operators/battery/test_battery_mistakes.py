@@ -1,4 +1,4 @@
-"""What every operator makes of mistakes: unknown arguments, wrong inputs, data and values that were not meant."""
+"""Mistakes with every operator: unknown arguments, wrong inputs, unsuitable data and values."""
 
 from __future__ import annotations
 

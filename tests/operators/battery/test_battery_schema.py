@@ -29,7 +29,7 @@ def _common(found: Any) -> frozenset[str]:
 
 @every_operator
 def test_documentation(name):
-    """The docstring says what each input and argument means, what comes out, and gives an example."""
+    """The docstring describes each input, each argument and the result, and has an example."""
     found = catalog.find(name)
     own = [item for item in found.parameters if item not in _common(found)]
     words = [*(item.name for item in found.inputs), *own]

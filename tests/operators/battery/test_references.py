@@ -1,4 +1,4 @@
-"""Operators give what Pillow, OpenCV, SciPy or their formula in float64 give."""
+"""Operators compared with Pillow, OpenCV, SciPy or their formula in float64."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.operators.battery.run_case import ALL, NAMES, Output, assert_same, ca
 
 
 def reference_of(name: str, folder: Path) -> list[Output]:
-    """Return what the reference makes of an operator's case, the odd sample at the end."""
+    """Return the reference's results for an operator's case, the sample of another shape last."""
     case = case_of(name)
     reference = case.reference
     assert reference is not None

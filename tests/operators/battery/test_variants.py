@@ -1,4 +1,4 @@
-"""Every operator gives what the real DALI gave, with other types, layouts, shapes and arguments than the typical ones.
+"""Every operator compared with recorded results of the real DALI, with unusual types, layouts, shapes and arguments.
 
 DALI's results are recorded (`record`), so these tests need no DALI; where it is installed, the record is checked, too.
 """
@@ -79,7 +79,7 @@ def test_every_compared_operator_has_a_record() -> None:
 @each_compared
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 def test_recorded(name: str, folder: Path) -> None:
-    """What DALI accepts is accepted, with equal results; what it refuses gives a result or an error of ours."""
+    """What DALI accepts gives equal results; what it rejects gives a result or an error of dalify."""
     problems = []
     for variant in variants_of(name, everything=EVERYTHING):
         entry = recording(name).entries.get(variant.key)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from PIL import Image
 
 from dalify import Pipeline, fn, pipeline_def, types
 from dalify.executor.device_steps import emulated
-from tests.helpers.photos import drawn_photo
+from tests.helpers.photos import drawn_photo, encode_image
 
 __all__ = [
     "BATCH",
@@ -49,15 +48,11 @@ def jpeg(seed: int, mode: str = "RGB", orientation: int = 1, **options: Any) -> 
     image = Image.fromarray(drawn_photo(70 + 9 * (seed % 4), 100 + 5 * (seed % 3), seed)).convert(mode)
     exif = Image.Exif()
     exif[0x0112] = orientation
-    data = io.BytesIO()
-    image.save(data, "JPEG", quality=90, exif=exif, **options)
-    return data.getvalue()
+    return encode_image(image, "JPEG", quality=90, exif=exif, **options)
 
 
 def other(format_name: str, seed: int) -> bytes:
-    data = io.BytesIO()
-    Image.fromarray(drawn_photo(60, 90, seed)).save(data, format_name)
-    return data.getvalue()
+    return encode_image(drawn_photo(60, 90, seed), format_name)
 
 
 def write(folder: Path, files: list[bytes]) -> list[str]:

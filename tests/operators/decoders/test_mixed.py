@@ -231,7 +231,7 @@ def test_skipped_files_of_all_kinds(processes: int, tmp_path: Path, calls: list[
 @pytest.mark.parametrize("processes", [0, 1])
 @pytest.mark.parametrize("name", ["crop", "random crop", "slice"])
 def test_files_are_skipped_before_windows(name: str, processes: int, tmp_path: Path, calls: list[int]) -> None:
-    """The host refuses a file whatever the window is, so the check does not need the windows."""
+    """The host rejects a file for any window, so the check does not need the windows."""
     # The windows of some end before the data do.
     bad = [mixed.jpeg(seed)[: len(mixed.jpeg(seed)) * 7 // 8] for seed in (1, 2)] + [
         mixed.jpeg(3, progressive=True)[:2500]

@@ -1,4 +1,4 @@
-"""fn.decoders.video against plain decoding and the real DALI, whose CPU decoder knows VP8, VP9 and MJPEG."""
+"""fn.decoders.video compared with plain decoding and the real DALI, whose CPU decoder supports VP8, VP9 and MJPEG."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def _coco(folder: Path, count: int) -> dict[str, Any]:
 
 
 def _fits(folder: Path, count: int) -> dict[str, Any]:
-    """Written by hand: a header of cards of 80 characters in blocks of 2880 bytes, and the data, big endian."""
+    """Written without a library: a header of cards of 80 characters, blocks of 2880 bytes, and the data, big endian."""
     for number in range(count):
         write_fits(folder / f"{number:03d}.fits", [None, (np.arange(12).reshape(3, 4) + number).astype(np.int16)])
     return {"file_root": str(folder), "dtypes": lambda package: package.types.INT16}

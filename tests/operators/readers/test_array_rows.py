@@ -1,4 +1,4 @@
-"""readers.hdf5 and readers.zarr compared with what the packages themselves read, and what they make of bad data."""
+"""readers.hdf5 and readers.zarr compared with their packages, and with damaged data."""
 
 from __future__ import annotations
 

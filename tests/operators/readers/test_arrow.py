@@ -144,7 +144,7 @@ def test_files_named_by_rows(tmp_path: Path) -> None:
 
 
 def test_row_groups_are_decoded_once_in_a_shuffled_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The window of a shuffle fits what is kept, whatever the batches and threads."""
+    """The window of a shuffle fits into the cache, for any batches and threads."""
     table = pa.table({"number": list(range(30_000)), "weight": _RANDOM.normal(size=30_000)})
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=1000)
     loads: list[int] = []

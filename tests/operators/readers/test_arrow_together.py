@@ -1,4 +1,4 @@
-"""Rows of Arrow data that are read in one call: what reading them one by one gives, also of damaged data."""
+"""Rows of Arrow data that are read in one call, compared with reading them one by one, also for damaged data."""
 
 from __future__ import annotations
 

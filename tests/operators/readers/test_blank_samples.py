@@ -1,4 +1,4 @@
-"""What ``on_error="replace"`` puts in the place of a sample that was damaged while the pipeline ran, by reader."""
+"""The samples with which ``on_error="replace"`` replaces damaged ones, by reader."""
 
 from __future__ import annotations
 

@@ -278,7 +278,15 @@ BAD_ANNOTATIONS = [
     *(("annotations", {"segmentation": mask}) for mask in BAD_MASKS),
     *(
         ("annotations", {"bbox": box})
-        for box in ([1, 2, 3], [1, 2, float("nan"), 4], [1e400] * 4, "abcd", [10**400] * 4)
+        for box in (
+            [1, 2, 3],
+            [1, 2, float("nan"), 4],
+            [1e400] * 4,
+            "abcd",
+            [10**400] * 4,
+            [1e39, 1, 2, 3],
+            [3e38, 1, 3e38, 2],
+        )
     ),
     ("annotations", {"category_id": []}),
     ("annotations", {"category_id": 12345}),
@@ -321,6 +329,15 @@ def test_the_error_names_the_annotation(data: Path):
         one_damaged(data, "annotations", id=4711, segmentation=[[1, 1, coordinate, 1, 1, 20]])
         with pytest.raises((LimitError, ReaderError), match="the annotation with id 4711"):
             read(dalify, data, pixelwise_masks=True)
+    for mask in (5, [3], "x", [["a", "b"] * 3], {"size": [40, 60]}, {"counts": [2400]}, {"counts": [1], "size": 5}):
+        one_damaged(data, "annotations", id=4711, segmentation=mask)
+        with pytest.raises(ReaderError, match="id 4711 has an invalid 'segmentation': it must be a list of polygons"):
+            read(dalify, data, polygon_masks=True)
+    one_damaged(data, "annotations", id=4711, segmentation={"size": [40, 60], "counts": "\x00"})
+    with pytest.raises(
+        ReaderError, match=r"id 4711: a run-length encoded mask has an invalid character at position 0\.\n"
+    ):
+        read(dalify, data, polygon_masks=True)
     one_damaged(data, "annotations", id=4711, segmentation=[[1, 1, float("inf"), 1, 1, 20]])
     with pytest.raises(ReaderError, match="the annotation with id 4711: a polygon has a coordinate"):
         read(dalify, data, polygon_masks=True)
@@ -384,7 +401,7 @@ def test_damaged_masks(data: Path, mask: Any):
     (data / "annotations.json").write_text(json.dumps(damaged))
     with pytest.raises(ReaderError):
         read(dalify, data, polygon_masks=True)
-    read(dalify, data)  # without masks nobody looks at them
+    read(dalify, data)  # without masks they are not read
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Damaged, truncated and hostile containers: errors of samples or of readers, and the process lives.
+"""Damaged, truncated and malicious containers raise errors and do not crash the process.
 
 Programs of their own read what once ended the process.
 """

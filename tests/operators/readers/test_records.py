@@ -1,4 +1,4 @@
-"""readers.mxnet, caffe and caffe2 compared with DALI, and what they make of damaged records."""
+"""readers.mxnet, caffe and caffe2 compared with DALI, and with damaged records."""
 
 from __future__ import annotations
 

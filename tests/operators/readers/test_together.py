@@ -1,4 +1,4 @@
-"""Readers that take the records of a chunk in one call give what they give one by one, whatever the records are."""
+"""Readers that read the records of a chunk in one call return the same as one by one, for any records."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from tests.helpers.containers import (
     write_recordio,
     write_tfrecord,
 )
+from tests.helpers.photo_pipelines import assert_same_samples, values
 from tests.operators.readers.datasets import write_tar
 
 COUNT = 9
@@ -101,7 +102,7 @@ def _pipeline(reader: str, arguments: dict[str, Any], **options: Any) -> dalify.
 
 
 def _samples(pipe: dalify.Pipeline) -> list[list[np.ndarray]]:
-    return [[np.array(output.at(index)) for index in range(len(output))] for output in pipe.run()]
+    return values(pipe.run())
 
 
 def _run_often(pipe: dalify.Pipeline) -> None:
@@ -115,13 +116,6 @@ def _one_by_one(reader: str, arguments: dict[str, Any], monkeypatch: pytest.Monk
     with monkeypatch.context() as patch:
         patch.setattr(operator, "read_many_function", None)
         return _samples(_pipeline(reader, arguments))
-
-
-def _assert_same(ones: list[list[np.ndarray]], others: list[list[np.ndarray]]) -> None:
-    for one, other in zip(ones, others, strict=True):
-        for sample, expected in zip(one, other, strict=True):
-            assert sample.dtype == expected.dtype
-            np.testing.assert_array_equal(sample, expected, strict=True)
 
 
 def _together(reader: str, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[list[np.ndarray]]:
@@ -141,7 +135,7 @@ def test_together_is_as_one_by_one(reader: str, tmp_path: Path, monkeypatch: pyt
     arguments = _write(reader, tmp_path)
     found = _together(reader, arguments, monkeypatch)
     assert [sample.tobytes() for sample in found[0]] == [_contents(number) for number in range(COUNT)]
-    _assert_same(found, _one_by_one(reader, arguments, monkeypatch))
+    assert_same_samples(found, _one_by_one(reader, arguments, monkeypatch))
 
 
 def test_several_labels_are_read_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +160,7 @@ def test_missing_files_and_elements_are_read_together(tmp_path: Path, monkeypatc
     write_tar(tmp_path / "a.tar", files)
     arguments = {"paths": [str(tmp_path / "a.tar")], "ext": ["a", "b"], "dtypes": [types.UINT16, types.FLOAT]}
     found = _together("webdataset", arguments, monkeypatch)
-    _assert_same(found, _one_by_one("webdataset", arguments, monkeypatch))
+    assert_same_samples(found, _one_by_one("webdataset", arguments, monkeypatch))
     assert [sample.size for sample in found[0][:4]] == [4, 0, 2000, 0]
 
 
@@ -186,7 +180,7 @@ def test_features_of_every_kind(check_crc: bool, tmp_path: Path, monkeypatch: py
     }
     arguments = {"path": str(tmp_path / "a"), "index_path": str(tmp_path / "a.idx"), "features": features}
     found = _together("tfrecord", {**arguments, "check_crc": check_crc}, monkeypatch)
-    _assert_same(found, _one_by_one("tfrecord", arguments, monkeypatch))
+    assert_same_samples(found, _one_by_one("tfrecord", arguments, monkeypatch))
     assert [sample.tobytes() for sample in found[0][:3]] == [b"abc", b"", b""]
     assert [sample.tolist() for sample in found[2][:3]] == [[1.0, 2.0], [], []]
 

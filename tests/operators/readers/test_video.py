@@ -23,7 +23,7 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def read(batches: int, name: str = "video", count: int = 2, **arguments: Any) -> list[list[np.ndarray]]:
-    """Return the samples of each output, all batches one behind the other."""
+    """Return the samples of each output, of all batches in order."""
 
     @dalify.pipeline_def(batch_size=count, num_threads=2, device_id=None, seed=3)
     def graph():

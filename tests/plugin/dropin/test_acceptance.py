@@ -57,7 +57,7 @@ SAMPLERS: dict[str, Any] = {
 @pytest.mark.parametrize("drop_last", [False, True])
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_order(name, drop_last):
-    """The order of torch does not depend on its workers, so that one without them tells it."""
+    """The order of torch does not depend on its workers, so a loader without workers returns the expected order."""
     dataset = cifar(FIXED, COUNT)
     dataset.targets = list(range(COUNT))
     options = {} if name == "batches" else {"batch_size": 4, "drop_last": drop_last}

@@ -1,4 +1,4 @@
-"""Mistakes of users: exceptions of the types that torch's own loader raises, with a note that says what would help."""
+"""Mistakes of users: exceptions have the types of torch's loader, with a note that suggests a change."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_lightning(strategy):
 
 
 class SaveAt(lightning.Callback):
-    """Saves a checkpoint behind the third batch."""
+    """Saves a checkpoint after the third batch."""
 
     def __init__(self, path: Any) -> None:
         self.path = path
@@ -93,7 +93,7 @@ class SaveAt(lightning.Callback):
 
 
 def test_lightning_goes_on_in_the_middle_of_an_epoch(tmp_path):
-    """Its checkpoints hold the state of a loader that has one, which torch's has not."""
+    """Its checkpoints contain the state of a loader that has one; torch's has none."""
 
     def train(*callbacks: Any, **options: Any) -> Any:
         model = Classifier(DataLoader)
@@ -158,7 +158,7 @@ class Network(torch.nn.Module):
 
 
 class FastTrainer(hf_transformers.Trainer):
-    """What our documentation says to write."""
+    """The code from our documentation."""
 
     def get_train_dataloader(self) -> Any:
         self.loader = accelerate(super().get_train_dataloader())

@@ -1,4 +1,4 @@
-"""Loaders with something in them that dalify does not know: torch's batches, and what runs where."""
+"""Loaders with transforms that dalify does not support: torch's batches, and which parts dalify executes."""
 
 from __future__ import annotations
 

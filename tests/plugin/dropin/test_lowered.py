@@ -35,7 +35,7 @@ STAYING = transforms.Compose([transforms.Resize(20), transforms.CenterCrop(18)])
 
 @pytest.fixture
 def registered():
-    """What a test registers is forgotten behind it."""
+    """Remove what a test registers after the test."""
     before = dict(registration.TRANSFORMS), dict(registration.DATASETS)
     yield
     for table, old in zip((registration.TRANSFORMS, registration.DATASETS), before, strict=True):

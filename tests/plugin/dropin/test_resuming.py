@@ -1,4 +1,4 @@
-"""The rest of a pass in a new loader: what the old one would have given."""
+"""The rest of a pass in a new loader is that of the first loader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datasets to load with both loaders, and the comparison of what they give."""
+"""Datasets that both loaders load, and the comparison of their batches."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.photo_pipelines import EPOCH, Samples, batches, photos
 from tests.helpers.processes import end_children_since
 
 # Ray leaves files open and sockets to the collector.
@@ -21,7 +22,7 @@ _RAYS_WARNINGS = (
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let warnings of Ray be."""
+    """Ignore warnings of Ray."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             for rule in _RAYS_WARNINGS:
@@ -42,3 +43,13 @@ def ray_cluster() -> Iterator[object]:
             cluster.close()
         finally:
             end_children_since(start)
+
+
+@pytest.fixture(scope="session")
+def expected(photo_folder: Path) -> list[Samples]:
+    """Two epochs of one process."""
+    pipe = photos(photo_folder)
+    try:
+        return batches(pipe, 2 * EPOCH)
+    finally:
+        pipe.close()

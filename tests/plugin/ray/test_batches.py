@@ -1,4 +1,4 @@
-"""Batches that actors of Ray compute are those of one process."""
+"""Batches computed by Ray actors equal those of one process."""
 
 from __future__ import annotations
 
@@ -28,16 +28,6 @@ ray = imported("ray")
 from dalify.plugin.numpy import DALIGenericIterator  # noqa: E402
 from dalify.plugin.ray import RayPipeline, RayPool  # noqa: E402
 from tests.helpers.ray_cluster import RayCluster, eventually  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def expected(photo_folder: Path) -> list[Samples]:
-    """Two epochs of one process."""
-    pipe = photos(photo_folder)
-    try:
-        return batches(pipe, 2 * EPOCH)
-    finally:
-        pipe.close()
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])

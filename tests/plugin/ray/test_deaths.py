@@ -1,4 +1,4 @@
-"""Workers and nodes that die cost time and nothing else."""
+"""Workers and nodes that die cost time, but no batch."""
 
 from __future__ import annotations
 
@@ -27,16 +27,6 @@ from tests.helpers.ray_cluster import RayCluster, eventually, separate_cluster, 
 
 DEATHS = 20
 NODE_DEATHS = 3  # of these
-
-
-@pytest.fixture(scope="module")
-def expected(photo_folder: Path) -> list[Samples]:
-    """Two epochs of one process."""
-    pipe = photos(photo_folder)
-    try:
-        return batches(pipe, 2 * EPOCH)
-    finally:
-        pipe.close()
 
 
 def test_workers_and_nodes_that_are_killed_at_any_moment_cost_nothing(

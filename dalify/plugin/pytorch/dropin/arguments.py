@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.torchvision_rules import filter_name, integers, margins, padding_mode
-from dalify.plugin.pytorch.dropin.color import ColorJitter, RandomApply, RandomGrayscale
+from dalify.plugin.pytorch.dropin.color import ColorJitter, RandomApply
 from dalify.plugin.pytorch.dropin.kernels.pillow_color import matches_pillow
 from dalify.plugin.pytorch.dropin.lazy_image import Margins
 from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Gray, Pad, RandomCrop, RandomResizedCrop, Resize, Step
@@ -159,7 +159,7 @@ def _color(stage: Any, setting: Context) -> Step:
 
 def _random_grayscale(stage: Any, setting: Context) -> Step:
     _require_pillow(setting)
-    return RandomGrayscale(setting.channels, stage.p)
+    return RandomApply((Gray(setting.channels),), stage.p)
 
 
 def _limits(values: Any) -> tuple[float, float] | None:

@@ -12,7 +12,7 @@ from dalify.plugin.pytorch.dropin.kernels.pillow_color import blend_with_constan
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, NoWindowError, Windows
 from dalify.plugin.pytorch.dropin.steps import Step
 
-__all__ = ["ColorJitter", "RandomApply", "RandomGrayscale"]
+__all__ = ["ColorJitter", "RandomApply"]
 
 _Array = np.ndarray[Any, Any]
 Range = tuple[float, float] | None
@@ -60,21 +60,6 @@ def _change(pixels: _Array, number: int, factor: float) -> None:
         blend_with_luma(pixels, single)
     else:
         turn_hue(pixels, int(factor * 255) & 255)
-
-
-@dataclass(frozen=True)
-class RandomGrayscale:
-    """Convert to luma with a probability; the number of channels does not change."""
-
-    channels: int
-    probability: float
-
-    def apply(self, canvas: LazyImage | Windows, draws: TorchDraws) -> None:
-        """Draw and convert."""
-        if isinstance(canvas, Windows):
-            raise NoWindowError
-        if draws.is_below(self.probability):
-            canvas.gray(self.channels)
 
 
 @dataclass(frozen=True)

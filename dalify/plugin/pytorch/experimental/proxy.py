@@ -179,7 +179,7 @@ class DALIServer:
         self._inputs = _inputs_of(pipeline)
         if not self._inputs:
             raise PipelineStateError(
-                "the pipeline has no inputs.", line=line, hint="Give it a fn.external_source(name='images')."
+                "the pipeline has no inputs.", line=line, hint="Add fn.external_source(name='images')."
             )
         self._deterministic = deterministic
         self._requests = torch.multiprocessing.Queue()
@@ -323,7 +323,9 @@ class DALIServer:
 
     def __reduce__(self) -> NoReturn:
         """Raise an error: a server has a thread and a pipeline; pickle its proxy instead."""
-        raise PipelineStateError("a DALIServer cannot be pickled.", hint="Give datasets server.proxy, not the server.")
+        raise PipelineStateError(
+            "a DALIServer cannot be pickled.", hint="Pass server.proxy to datasets, not the server."
+        )
 
 
 def _inputs_of(pipeline: Pipeline) -> dict[str, DataNode]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections import deque
@@ -65,12 +66,10 @@ class LoaderEvaluator:
             PipelineStateError: in the mode ``replay``, no batches are cached.
         """
         if self.mode == "replay" and not self.cached_batches:
-            raise PipelineStateError("the loader gave no batch that could be given again.", line=SourceLine.capture())
-        return self._timed(self._cached() if self.mode == "replay" else iter(self.dataloader))
-
-    def _cached(self) -> Iterator[Any]:
-        for number in range(len(self.dataloader)):
-            yield self.cached_batches[number % len(self.cached_batches)]
+            raise PipelineStateError("the mode replay has no cached batches.", line=SourceLine.capture())
+        if self.mode != "replay":
+            return self._timed(iter(self.dataloader))
+        return self._timed(itertools.islice(itertools.cycle(self.cached_batches), len(self.dataloader)))
 
     def _timed(self, batches: Iterator[Any]) -> Iterator[Any]:
         self.start_time, self.end_time = time.time(), None

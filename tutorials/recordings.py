@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["SAMPLE_RATE", "WORDS", "make_sounds", "speak"]
+__all__ = ["SAMPLE_RATE", "WORDS", "make_recordings", "speak"]
 
 SAMPLE_RATE = 16000
 WORDS = ("aia", "eou", "iue", "oae", "uio")
@@ -59,12 +59,12 @@ def speak(word: str, seed: int, *, seconds: float = 1.2) -> np.ndarray:
     return (recording + random.normal(0, 3e-4, len(recording))).clip(-1, 1).astype(np.float32)
 
 
-def make_sounds(folder: Path, *, sounds_per_word: int, seconds: float = 1.2) -> Path:
+def make_recordings(folder: Path, *, recordings_per_word: int, seconds: float = 1.2) -> Path:
     """Write recordings as WAV files unless they exist.
 
     Args:
         folder: the folder of `<word>/<number>.wav`.
-        sounds_per_word: files per class.
+        recordings_per_word: files per class.
         seconds: see `speak`.
 
     Returns:
@@ -72,7 +72,7 @@ def make_sounds(folder: Path, *, sounds_per_word: int, seconds: float = 1.2) -> 
     """
     for index, word in enumerate(WORDS):
         (folder / word).mkdir(parents=True, exist_ok=True)
-        for number in range(sounds_per_word):
+        for number in range(recordings_per_word):
             path = folder / word / f"{number:03d}.wav"
             if path.exists():
                 continue

@@ -18,7 +18,7 @@ from typing import Any
 
 from dalify.frontend.syntax import gast, name, overload, own_nodes, statement
 
-__all__ = ["RESULT", "straighten"]
+__all__ = ["RESULT", "remove_jumps"]
 
 RESULT = "_dalify_result"
 # Branches that return on some of their paths need a copy of the following statements per path. Beyond this number of
@@ -30,7 +30,7 @@ class _TooManyPaths(Exception):  # noqa: N818 - only used in this file
     pass
 
 
-def straighten(body: list[Any], *, is_generator: bool) -> list[Any]:
+def remove_jumps(body: list[Any], *, is_generator: bool) -> list[Any]:
     """Return the body of a function without early ``return`` and ``continue``, if possible.
 
     Args:
@@ -46,16 +46,16 @@ def straighten(body: list[Any], *, is_generator: bool) -> list[Any]:
             loop.body = _attempt(loop.body, gast.Continue)
     if is_generator or not _is_early(body, gast.Return):
         return body
-    straight = _attempt(body, gast.Return)
-    if straight is body:
+    result = _attempt(body, gast.Return)
+    if result is body:
         return body
     last = copy.copy(body[-1])
-    return [*straight, gast.copy_location(gast.Return(overload(last, "result", name(RESULT, last))), last)]
+    return [*result, gast.copy_location(gast.Return(overload(last, "result", name(RESULT, last))), last)]
 
 
 def _attempt(body: list[Any], jump: type) -> list[Any]:
     try:
-        return _Straightener(jump).run(copy.deepcopy(body), body[-1])
+        return _JumpRemover(jump).run(copy.deepcopy(body), body[-1])
     except _TooManyPaths:
         return body
 
@@ -92,7 +92,7 @@ def _falls_through(body: list[Any]) -> bool:
     return not isinstance(last, (gast.Return, gast.Raise, gast.Continue, gast.Break))
 
 
-class _Straightener:
+class _JumpRemover:
     def __init__(self, jump: type) -> None:
         self.jump = jump
         self.copies = 0

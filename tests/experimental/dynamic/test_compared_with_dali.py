@@ -1,4 +1,4 @@
-"""Programs give in dynamic mode what they give in DALI's."""
+"""Programs give the same results as in DALI's dynamic mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole text of every refusal. Read them aloud: they are what users see of the rewriter."""
+"""The complete message of every error of the rewriter."""
 
 # ruff: noqa: C416, E501, SIM108, RET503, RET504, F841 -- the programs are what is tested
 
@@ -515,7 +515,7 @@ def message(function: Callable[..., Any]) -> str:
     first = function.__code__.co_firstlineno
     text = f"{type(caught.value).__name__}: {caught.value}"
     text = text.replace("<listcomp>", function.__name__)  # until Python 3.11 it was a function of its own
-    return re.sub(r"test_fence\.py:(\d+)", lambda found: f"train.py:{int(found[1]) - first}", text)
+    return re.sub(r"test_checks\.py:(\d+)", lambda found: f"train.py:{int(found[1]) - first}", text)
 
 
 @pytest.mark.parametrize("function", EXPECTED, ids=lambda function: function.__name__)

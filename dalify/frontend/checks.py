@@ -22,10 +22,10 @@ __all__ = [
     "check_item",
     "check_mutation",
     "is_mutation",
-    "needs_watch",
-    "refuse",
-    "refuse_builtin",
-    "refuse_jump",
+    "needs_values",
+    "reject",
+    "reject_builtin",
+    "reject_jump",
 ]
 
 _MUTABLE = (list, dict, set, deque, bytearray, np.ndarray)
@@ -60,7 +60,7 @@ _JUMPS = {
         "Assign the result to a variable, and return it at the end of the function.",
     ),
 }
-_REFUSED: dict[str, tuple[str, str]] = {
+_REJECTED: dict[str, tuple[str, str]] = {
     "while": (
         "the condition of this `while` is a graph value, so the number of iterations would differ per sample.",
         "Use a `for` loop with a fixed number of iterations and an `if` in it.",
@@ -104,14 +104,14 @@ _REFUSED: dict[str, tuple[str, str]] = {
 }
 
 
-def refuse(construct: str, line: SourceLine | None = None) -> NoReturn:
+def reject(construct: str, line: SourceLine | None = None) -> NoReturn:
     """Raise the error for a construct that does not support graph values."""
-    message, hint = _REFUSED[construct]
+    message, hint = _REJECTED[construct]
     kind = ConditionError if construct in ("while", "assert", "case", "comprehension") else UnsupportedSyntaxError
     raise kind(message, line=line or SourceLine.capture(), hint=hint)
 
 
-def refuse_jump(jump: str, line: SourceLine | None, condition_line: SourceLine | None) -> NoReturn:
+def reject_jump(jump: str, line: SourceLine | None, condition_line: SourceLine | None) -> NoReturn:
     """Raise the error for a ``break``, ``continue`` or ``return`` that only some samples would execute."""
     what, hint = _JUMPS[jump]
     raise UnsupportedSyntaxError(
@@ -121,7 +121,7 @@ def refuse_jump(jump: str, line: SourceLine | None, condition_line: SourceLine |
     )
 
 
-def refuse_builtin(function: Any, arguments: Iterable[Any]) -> None:
+def reject_builtin(function: Any, arguments: Iterable[Any]) -> None:
     """Raise if an argument of a built-in that needs values is a graph value, or a list with one."""
     hint = _BUILTINS.get(function)
     if hint is None:
@@ -136,8 +136,8 @@ def refuse_builtin(function: Any, arguments: Iterable[Any]) -> None:
             )
 
 
-def needs_watch(function: Any) -> bool:
-    """Return whether `refuse_builtin` must check the arguments of a callable."""
+def needs_values(function: Any) -> bool:
+    """Return whether `reject_builtin` must check the arguments of a callable."""
     return isinstance(function, (types.BuiltinFunctionType, type)) and function in _BUILTINS
 
 

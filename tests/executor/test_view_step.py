@@ -1,0 +1,74 @@
+"""Operators that change shapes or layouts take all samples of a ragged chunk in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify import Pipeline, fn, pipeline_def
+from dalify.base.errors import DalifyError
+from dalify.executor.kernel_step import KernelStep
+
+RANDOM = np.random.default_rng(0)
+SAMPLES = [RANDOM.integers(0, 200, (size, 1, size % 3 + 1), np.uint8) for size in (300, 600, 700, 200, 500)]
+
+# A function of graph values, and the same in NumPy.
+VIEWS: dict[str, tuple[Callable[[Any], Any], Callable[[np.ndarray], np.ndarray]]] = {
+    "layout": (lambda x: fn.reshape(x, layout="HWC"), lambda x: x),
+    "expand_dims": (lambda x: fn.expand_dims(x, axes=[0, 3]), lambda x: x[None, :, :, None]),
+    "squeeze": (lambda x: fn.squeeze(x, axes=[1]), lambda x: x[:, 0]),
+    "per_frame": (lambda x: fn.per_frame(x, replace=True), lambda x: x),
+}
+# Rules that compute with extents, and views of parts of samples.
+OTHERS: dict[str, tuple[Callable[[Any], Any], Callable[[np.ndarray], np.ndarray]]] = {
+    "inferred extent": (lambda x: fn.reshape(x, shape=[-1]), lambda x: x.reshape(-1)),
+    "source dimensions": (lambda x: fn.reshape(x, src_dims=[0, 2, 1]), lambda x: x.reshape(x.shape[0], -1, 1)),
+    "factor": (lambda x: fn.reshape(x, rel_shape=[1, 1, 1]), lambda x: x),
+    "per sample": (
+        lambda x: fn.reshape(x, fn.external_source(source=lambda: [np.int32([1, x.size]) for x in SAMPLES])),
+        lambda x: x.reshape(1, -1),
+    ),
+    "element": (lambda x: fn.element_extract(fn.reshape(x, layout="FHC"), element_map=[0]), lambda x: x[0]),
+}
+
+
+def pipeline_of(view: Callable[[Any], Any]) -> Pipeline:
+    @pipeline_def(batch_size=len(SAMPLES), num_threads=1, prefetch_queue_depth=1)
+    def pipeline() -> Any:
+        x = fn.external_source(source=lambda: SAMPLES, ndim=3, dtype=np.uint8)
+        # Adjacent samples, and another element-wise operator that may write over its input.
+        return view(x + 1), (view(x + 1) + 1) * 2
+
+    return pipeline()
+
+
+@pytest.mark.parametrize("name", [*VIEWS, *OTHERS])
+def test_results_are_those_of_numpy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    called = KernelStep._call_kernel
+
+    def spy(step: KernelStep, *arguments: Any) -> Any:
+        calls.append(step.node.operator.name)
+        return called(step, *arguments)
+
+    monkeypatch.setattr(KernelStep, "_call_kernel", spy)
+    view, expected = {**VIEWS, **OTHERS}[name]
+    with pipeline_of(view) as pipe:
+        for _ in range(3):  # the first batch is divided into chunks of one sample
+            calls.clear()
+            plain, more = pipe.run()
+    for sample, found, added in zip(SAMPLES, plain, more, strict=True):
+        wanted = expected(sample.astype(np.int32) + 1)
+        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(added, (wanted + 1) * 2)
+    assert bool(set(calls) - {"arithmetic"}) == (name in OTHERS)
+
+
+def test_a_wrong_sample_is_named() -> None:
+    with pipeline_of(lambda x: fn.squeeze(x, axes=[2])) as pipe, pytest.raises(DalifyError) as caught:
+        pipe.run()
+    assert caught.value.sample == 2  # the first one with several channels
+    assert caught.value.operator == "fn.squeeze"
