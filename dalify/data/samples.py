@@ -212,19 +212,21 @@ class Samples:
 
 
 class _Memory:
-    """A range of bytes with NumPy's array interface."""
+    """Elements at an address, with NumPy's array interface."""
 
     __slots__ = ("__array_interface__",)
 
-    def __init__(self, address: int, size_bytes: int) -> None:
-        self.__array_interface__ = {"version": 3, "data": (address, False), "shape": (size_bytes,), "typestr": "|u1"}
+    def __init__(self, address: int, shape: tuple[int, ...], typestr: str) -> None:
+        self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape, "typestr": typestr}
 
 
 def _array_at(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     if 0 in shape:
         return np.empty(shape, dtype)
+    if dtype.kind != "V":
+        return np.asarray(_Memory(address, shape, dtype.str))
     # As bytes first: the array interface does not support bfloat16.
-    return np.asarray(_Memory(address, math.prod(shape) * dtype.itemsize)).view(dtype).reshape(shape)
+    return np.asarray(_Memory(address, (math.prod(shape) * dtype.itemsize,), "|u1")).view(dtype).reshape(shape)
 
 
 _likes: dict[np.dtype[Any], np.ndarray[Any, Any]] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from dalify.kernels.images.convolve import (
     convolve_samples,
     convolve_samples_torch,
     data_axes,
-    gaussian_kernel,
+    gaussian_kernels,
     gaussian_sigma,
     gaussian_window,
 )
@@ -77,8 +76,8 @@ def _rows(values: Any, frames: int, axes: int, name: str) -> np.ndarray:
 _MAX_SIGMA = 1000
 
 
-@lru_cache(maxsize=256)
-def _kernel(sigma: float, window_size: int) -> np.ndarray:
+def _completed(sigma: float, window_size: int) -> tuple[float, int]:
+    """Return sigma and window size with the computed value of the one that is 0."""
     if sigma < 0:
         raise ArgumentValueError(f"sigma must not be negative; got {sigma:g}.")
     if not sigma <= _MAX_SIGMA:
@@ -91,13 +90,15 @@ def _kernel(sigma: float, window_size: int) -> np.ndarray:
         raise ArgumentValueError(f"window_size must be an odd positive number of pixels; got {window_size}.")
     if window_size > gaussian_window(_MAX_SIGMA):
         raise ArgumentValueError(f"window_size must be at most {gaussian_window(_MAX_SIGMA)}; got {window_size}.")
-    return gaussian_kernel(sigma or gaussian_sigma(window_size), window_size or gaussian_window(sigma))
+    return sigma or gaussian_sigma(window_size), window_size or gaussian_window(sigma)
 
 
 def _kernels(sigmas: np.ndarray, windows: np.ndarray) -> list[list[np.ndarray]]:
     """Return the weights of each frame and axis: [frames, axes] each."""
-    pairs = zip(sigmas.tolist(), windows.tolist(), strict=True)
-    return [[_kernel(sigma, window) for sigma, window in zip(*pair, strict=True)] for pair in pairs]
+    rows = [list(zip(*row, strict=True)) for row in zip(sigmas.tolist(), windows.tolist(), strict=True)]
+    pairs = {pair: _completed(*pair) for row in rows for pair in row}
+    found = dict(zip(pairs, gaussian_kernels([*pairs.values()]), strict=True))
+    return [[found[pair] for pair in row] for row in rows]
 
 
 @gaussian_blur.cpu_samples

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
-from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.data.spec import Spec
-from dalify.kernels.arrays.convert import saturate_cast
-from dalify.kernels.images.convolve import convolve_axes, data_axes, sum_convolutions_torch
-from dalify.kernels.images.frames import flat_frames, folded_frames, frame_count
-from dalify.registry import PerSample, Vectors, operator
+from dalify.kernels.images.convolve import data_axes, sum_convolutions, sum_convolutions_torch
+from dalify.kernels.images.frames import folded_frames, frame_count
+from dalify.registry import AnySamples, PerSample, Vectors, operator
 
 _MAX_WINDOW = 31
 
@@ -73,6 +72,13 @@ def _binomial(size: int) -> np.ndarray:
     return np.array([math.comb(size - 1, k) for k in range(size)], np.float64)
 
 
+@lru_cache(maxsize=256)
+def _kernel(size: int, is_derivative: bool, factor: float) -> np.ndarray:
+    """Return a kernel that smooths or derives, float32 [size]."""
+    weights = np.convolve(_binomial(size - 2), [1, -2, 1]) * factor if is_derivative else _binomial(size)
+    return weights.astype(np.float32)
+
+
 def _check_size(size: int, minimum: int, name: str) -> int:
     if size % 2 == 0 or not minimum <= size <= _MAX_WINDOW:
         raise ArgumentValueError(f"{name} must be odd and between {minimum} and {_MAX_WINDOW}; got {size}.")
@@ -117,42 +123,17 @@ def _terms(
             size = _check_size(window[axis], 3, "window_size")
             sizes = [_check_size(smoothing[other], 1, "smoothing_size") if given else size for other in range(axes)]
             sizes[axis] = size
-            kernels = [_binomial(length) for length in sizes]
             amount = 2.0 ** (axes + 2 - sum(sizes)) if normalized else factor[axis]
-            kernels[axis] = np.convolve(_binomial(size - 2), [1, -2, 1]) * amount
-            term.append([kernel.astype(np.float32) for kernel in kernels])
+            term.append([_kernel(length, n == axis, amount if n == axis else 1.0) for n, length in enumerate(sizes)])
         terms.append(term)
     return terms
 
 
-@laplacian.cpu
-def _(
-    out: np.ndarray,
-    x: np.ndarray,
-    *,
-    scale: np.ndarray | None,
-    smoothing_size: np.ndarray | None,
-    window_size: np.ndarray,
-    normalized_kernel: bool,
-    spec: Spec,
-) -> None:
-    layout = spec.layout or ""
-    first, axes = data_axes(layout, x.ndim - 1)
-    frames = [frame_count(layout, x.shape[1:])] * len(x)
-    terms = _terms(frames, axes, scale, smoothing_size, window_size, normalized_kernel)
-    source = flat_frames(x, layout)
-    total = np.zeros(source.shape, np.float32)
-    part = np.empty(source.shape, np.float32)
-    for kernels in terms:
-        convolve_axes(part, source, kernels, first + 1 - layout.startswith("F"))
-        total += part
-    saturate_cast(flat_frames(out, layout), total)
-
-
+@laplacian.cpu_samples
 @laplacian.gpu_samples
 def _(
-    out: DeviceSamples,
-    x: DeviceSamples,
+    out: AnySamples,
+    x: AnySamples,
     *,
     scale: Vectors | None,
     smoothing_size: Vectors | None,
@@ -165,4 +146,5 @@ def _(
     frames = [frame_count(layout, shape) for shape in x.shapes.tolist()]
     terms = _terms(frames, axes, scale, smoothing_size, window_size, normalized_kernel)
     source, target = folded_frames(x, layout), folded_frames(out, layout)
-    sum_convolutions_torch(target, source, terms, first - layout.startswith("F"))
+    fill: Any = sum_convolutions if isinstance(x, Samples) else sum_convolutions_torch
+    fill(target, source, terms, first - layout.startswith("F"))

@@ -5,27 +5,58 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dalify.data.samples import Samples
 from dalify.kernels.images import convolve
 from tests.helpers.real_dali import run_dali
 
 RANDOM = np.random.default_rng(0)
 
 
+def filtered(out, x, kernels, first_axis):
+    convolve.convolve_samples(Samples.of_dense(out), Samples.of_dense(x), kernels, first_axis)
+
+
 def blurred(x, sigmas, first_axis, on_torch=False):
-    kernels = [[convolve.gaussian_kernel(s, convolve.gaussian_window(s)) for s in sigmas]]
+    kernels = [convolve.gaussian_kernels([(s, convolve.gaussian_window(s)) for s in sigmas])]
     out = np.empty_like(x[None])
     if on_torch:
         torch = pytest.importorskip("torch")
         convolve.convolve_axes_torch(torch.from_numpy(out), torch.from_numpy(x[None]), kernels, first_axis)
     else:
-        convolve.convolve_axes(out, x[None], kernels, first_axis)
+        filtered(out, x[None], kernels, first_axis - 1)
     return out[0]
 
 
 def test_window_and_sigma_follow_from_each_other():
     assert convolve.gaussian_sigma(3) == pytest.approx(0.8)
     assert convolve.gaussian_window(0.5) == 5
-    np.testing.assert_allclose(convolve.gaussian_kernel(0.8, 3), [0.239, 0.522, 0.239], atol=5e-4)
+    np.testing.assert_allclose(convolve.gaussian_kernels([(0.8, 3)])[0], [0.239, 0.522, 0.239], atol=5e-4)
+
+
+@pytest.mark.parametrize("widest", [7, 9, 31, 127, 129, 1001])
+def test_weights_are_those_of_numpy_to_the_bit(widest):
+    sizes = [widest, *RANDOM.integers(0, widest // 2, 40) * 2 + 1]
+    pairs = [(float(sigma), int(size)) for sigma, size in zip(RANDOM.uniform(0.05, 40, 41), sizes, strict=True)]
+    for (sigma, size), found in zip(pairs, convolve.gaussian_kernels(pairs), strict=True):
+        weights = np.exp(-0.5 * (np.arange(-(size // 2), size // 2 + 1) / sigma) ** 2)
+        np.testing.assert_array_equal(found, (weights / weights.sum()).astype(np.float32), strict=True)
+
+
+@pytest.mark.parametrize("dtypes", [("u1", "u1"), ("u1", "f4"), ("f4", "f4"), ("i2", "i2")])
+@pytest.mark.parametrize("channels", [(), (1,), (2,), (4,), (5,), (1, 3, 6)])
+def test_images_of_different_shapes(channels, dtypes):
+    ndimage = pytest.importorskip("scipy.ndimage")
+    shapes = np.array([(9 + n, 7 + 2 * n, *(channels and (channels[n % len(channels)],))) for n in range(4)])
+    x, out = (Samples.empty(shapes, np.dtype(dtype)) for dtype in dtypes)
+    for image in x.arrays():
+        image[...] = RANDOM.integers(0, 256, image.shape)
+    pairs = convolve.gaussian_kernels([(0.5 + n / 4, 3 + 2 * (n % 4)) for n in range(8)])
+    kernels = list(zip(pairs[::2], pairs[1::2], strict=True))
+    convolve.convolve_samples(out, x, kernels, 0)
+    for found, image, (vertical, horizontal) in zip(out.arrays(), x.arrays(), kernels, strict=True):
+        exact = ndimage.convolve1d(image.astype(float), vertical, 0, mode="mirror")
+        exact = ndimage.convolve1d(exact, horizontal, 1, mode="mirror")
+        assert np.abs(found - exact).max() <= (1e-3 if dtypes[1] == "f4" else 0.51)
 
 
 CASES = [
@@ -53,9 +84,9 @@ def test_equals_dali(shape, layout, first_axis, sigmas, dtype, on_torch):
 
 def test_bytes_to_floats_keep_the_fraction():
     x = RANDOM.integers(0, 256, (2, 12, 13, 3), dtype=np.uint8)
-    kernel = convolve.gaussian_kernel(1.0, 7)
+    (kernel,) = convolve.gaussian_kernels([(1.0, 7)])
     out = np.empty(x.shape, np.float32)
-    convolve.convolve_axes(out, x, [[kernel, kernel]] * 2, 1)
+    filtered(out, x, [[kernel, kernel]] * 2, 0)
     ndimage = pytest.importorskip("scipy.ndimage")
     exact = ndimage.convolve1d(ndimage.convolve1d(x.astype(float), kernel, 1, mode="mirror"), kernel, 2, mode="mirror")
     np.testing.assert_allclose(out, exact, rtol=1e-5)
@@ -64,12 +95,13 @@ def test_bytes_to_floats_keep_the_fraction():
 def test_every_sample_has_its_own_kernel():
     torch = pytest.importorskip("torch")
     x = RANDOM.random((3, 9, 8, 2), dtype=np.float32)
-    kernels = [[convolve.gaussian_kernel(s, convolve.gaussian_window(s))] * 2 for s in (0.3, 1.0, 2.0)]
+    each = convolve.gaussian_kernels([(s, convolve.gaussian_window(s)) for s in (0.3, 1.0, 2.0)])
+    kernels = [[kernel] * 2 for kernel in each]
     out = np.empty_like(x)
-    convolve.convolve_axes(out, x, kernels, 1)
+    filtered(out, x, kernels, 0)
     for n in range(3):
         alone = np.empty_like(x[n : n + 1])
-        convolve.convolve_axes(alone, x[n : n + 1], kernels[n : n + 1], 1)
+        filtered(alone, x[n : n + 1], kernels[n : n + 1], 0)
         np.testing.assert_array_equal(out[n], alone[0])
     on_torch = torch.empty(x.shape)
     convolve.convolve_axes_torch(on_torch, torch.from_numpy(x), kernels, 1)
@@ -80,8 +112,3 @@ def test_every_sample_has_its_own_kernel():
 def test_mirrored_indices_are_numpy_reflect(size):
     expected = np.pad(np.arange(size), 9, mode="reflect") if size > 1 else np.zeros(19, int)
     np.testing.assert_array_equal(convolve.mirrored_indices(size, 9), expected)
-
-
-def test_nothing_to_filter():
-    empty = np.empty((2, 0, 5, 3), np.uint8)
-    convolve.convolve_axes(empty.copy(), empty, [[np.ones(1, np.float32)] * 2] * 2, 1)

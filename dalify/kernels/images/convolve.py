@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import cv2
 import numpy as np
 
+from dalify.base.compiling import njit
 from dalify.base.errors import LayoutError
 from dalify.base.optional import torch
-from dalify.base.small_arrays import counting
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
@@ -32,20 +32,22 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bordered_indices",
-    "convolve_axes",
     "convolve_axes_torch",
     "convolve_samples",
     "convolve_samples_torch",
     "data_axes",
-    "gaussian_kernel",
+    "gaussian_kernels",
     "gaussian_sigma",
     "gaussian_window",
     "mirrored_indices",
+    "sum_convolutions",
     "sum_convolutions_torch",
 ]
 
+_FILTERED_TYPES = (np.dtype(np.uint8), np.dtype(np.float32))  # others are converted to float32 before they are filtered
 _MAX_CHANNELS = 4  # per OpenCV call; more are supported, but slower
 _IDENTITY = np.ones(1, np.float32)
+_MAX_BLOCK = 128  # elements that NumPy adds without dividing them into blocks
 
 
 def gaussian_sigma(window_size: int) -> float:
@@ -58,16 +60,57 @@ def gaussian_window(sigma: float) -> int:
     return 2 * math.ceil(3 * sigma) + 1
 
 
-def gaussian_kernel(sigma: float, window_size: int) -> np.ndarray:
-    """Return the weights of a Gaussian, float32 [window_size], sum 1.
+def gaussian_kernels(pairs: Sequence[tuple[float, int]]) -> list[np.ndarray]:
+    """Return the weights of Gaussians, float32 [window size], sum 1.
 
     Args:
-        sigma: standard deviation in pixels, > 0.
-        window_size: odd number of weights.
+        pairs: standard deviation in pixels, > 0, and window size in pixels, odd.
     """
-    radius = window_size // 2
-    weights = np.exp(-0.5 * ((counting(2 * radius + 1) - radius) / sigma) ** 2)
-    return (weights / weights.sum()).astype(np.float32)
+    sigmas = np.array([sigma for sigma, _ in pairs])
+    sizes = [size for _, size in pairs]
+    ends = np.cumsum(sizes)
+    weights = np.empty(ends[-1])
+    _fill_exponents(weights, sigmas, ends)
+    np.exp(weights, out=weights)  # that of compiled functions has other rounding errors
+    places = [slice(end - size, end) for end, size in zip(ends.tolist(), sizes, strict=True)]
+    if max(sizes) > _MAX_BLOCK:
+        return [(weights[place] / weights[place].sum()).astype(np.float32) for place in places]
+    found = np.empty(len(weights), np.float32)
+    _normalize(found, weights, ends)
+    return [found[place] for place in places]
+
+
+@njit(cache=True)
+def _fill_exponents(out: np.ndarray, sigmas: np.ndarray, ends: np.ndarray) -> None:
+    """Fill `out` with the exponents of Gaussians that end at the given places."""
+    start = 0
+    for n in range(len(ends)):
+        radius = (ends[n] - start) // 2
+        for place in range(start, ends[n]):
+            deviation = (place - start - radius) / sigmas[n]
+            out[place] = -0.5 * (deviation * deviation)
+        start = ends[n]
+
+
+@njit(cache=True)
+def _normalize(out: np.ndarray, weights: np.ndarray, ends: np.ndarray) -> None:
+    """Divide Gaussians of at most `_MAX_BLOCK` weights by their sum, which is added in the order of NumPy's ``sum``."""
+    parts = np.empty(8)
+    start = 0
+    for n in range(len(ends)):
+        end = ends[n]
+        total, rest = 0.0, start
+        if end - start >= 8:
+            parts[:] = weights[start : start + 8]
+            rest = start + (end - start) // 8 * 8
+            for place in range(start + 8, rest):
+                parts[(place - start) % 8] += weights[place]
+            total = ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]))
+        for place in range(rest, end):
+            total += weights[place]
+        for place in range(start, end):
+            out[place] = weights[place] / total
+        start = end
 
 
 def data_axes(layout: str, ndim: int) -> tuple[int, int]:
@@ -142,19 +185,6 @@ def _along(x: np.ndarray, axis: int, weights: np.ndarray) -> np.ndarray:
     return result.reshape(x.shape)
 
 
-def convolve_axes(out: np.ndarray, x: np.ndarray, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
-    """Filter each sample with one kernel per axis.
-
-    Args:
-        out: [N, ...], C-contiguous, any dtype, the shape of `x`.
-        x: [N, ...], C-contiguous, any dtype. uint8 [N, H, W, C] with C <= 4 is the fast case.
-        kernels: N lists of one kernel (odd length, float32) for each filtered axis.
-        first_axis: the first filtered axis of `x`, counted with N as axis 0; the others follow it.
-    """
-    if x.size:
-        convolve_samples(Samples.of_dense(out), Samples.of_dense(x), kernels, first_axis - 1)
-
-
 def convolve_samples(out: Samples, x: Samples, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
     """Filter each sample with one kernel per axis; OpenCV takes one image in a call.
 
@@ -165,9 +195,12 @@ def convolve_samples(out: Samples, x: Samples, kernels: Sequence[Sequence[np.nda
         first_axis: the first filtered axis of a sample; the others follow it.
     """
     is_direct = out.dtype == np.float32 or (out.dtype == np.uint8 and x.dtype == np.uint8)
-    for target, sample, given in zip(out.arrays(), x.arrays(), kernels, strict=True):
-        weights = [np.asarray(kernel, np.float32) for kernel in given]
-        source = sample if sample.dtype in (np.uint8, np.float32) else sample.astype(np.float32)
+    if is_direct and x.dtype in _FILTERED_TYPES and first_axis == 0 and _are_images(x, len(kernels[0])):
+        for target, sample, (vertical, horizontal) in zip(out.arrays(), x.arrays(), kernels, strict=True):
+            _filter_plane(target, sample, vertical, horizontal)
+        return
+    for target, sample, weights in zip(out.arrays(), x.arrays(), kernels, strict=True):
+        source = sample if sample.dtype in _FILTERED_TYPES else sample.astype(np.float32)
         if is_direct:
             _convolve_sample(target, source, weights, first_axis)
             continue
@@ -176,7 +209,35 @@ def convolve_samples(out: Samples, x: Samples, kernels: Sequence[Sequence[np.nda
         saturate_cast(target, result)
 
 
-def _convolve_sample(out: np.ndarray, x: np.ndarray, kernels: list[np.ndarray], first_axis: int) -> None:
+def _are_images(x: Samples, axes: int) -> bool:
+    """Return whether OpenCV filters each sample in one call."""
+    if axes != 2 or x.ndim != 3:
+        return axes == x.ndim == 2
+    channels = x.extents(2)
+    return bool(channels.min() >= 2 and channels.max() <= _MAX_CHANNELS)
+
+
+def sum_convolutions(
+    out: Samples, x: Samples, terms: Sequence[Sequence[Sequence[np.ndarray]]], first_axis: int
+) -> None:
+    """Fill `out` with the sums of several results of `convolve_samples`, which are float32 before they are added.
+
+    Args:
+        out: to fill, the shapes of `x`.
+        x: N samples.
+        terms: the kernels of each term, at least one.
+        first_axis: the first filtered axis of a sample; the others follow it.
+    """
+    for target, sample, *kernels in zip(out.arrays(), x.arrays(), *terms, strict=True):
+        source = sample if sample.dtype in _FILTERED_TYPES else sample.astype(np.float32)
+        total, part = np.zeros(sample.shape, np.float32), np.empty(sample.shape, np.float32)
+        for weights in kernels:
+            _convolve_sample(part, source, weights, first_axis)
+            total += part
+        saturate_cast(target, total)
+
+
+def _convolve_sample(out: np.ndarray, x: np.ndarray, kernels: Sequence[np.ndarray], first_axis: int) -> None:
     last_axis = first_axis + len(kernels) - 1
     channels = math.prod(x.shape[last_axis + 1 :])
     # All except the last two axes separately, in float32; the last two together if the channels allow it.
@@ -317,7 +378,7 @@ def _centered(kernels: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def convolve_axes_torch(out: Tensor, x: Tensor, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
-    """`convolve_axes` for torch tensors, all samples at once (kernels are NumPy arrays)."""
+    """`convolve_samples` for torch tensors, all samples at once: axis 0 is N (kernels are NumPy arrays)."""
     result = x.float()
     for i in range(len(kernels[0])):
         axis = first_axis + i
