@@ -9,6 +9,7 @@ import numpy as np
 from dalify.base.errors import LayoutError
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.arrays.convert import fill_in_range
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.normalize_axes import normalize_axes
 from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
@@ -34,7 +35,7 @@ def crop_mirror_normalize(
         x: images HWC or CHW, volumes DHWC or CDHW, or sequences of them, any dtype.
         dtype: element type of the result; integers are rounded half away from zero and saturated.
         fill_values: values of the result outside the sample, one for all channels or one each; with ``pad``.
-            Integers are truncated and saturated.
+            In integer types fractions are truncated, and what does not fit keeps its lowest bits: -1 is 255 in uint8.
         out_of_bounds_policy: ``error``: windows must be inside the sample; ``pad`` (``constant``, ``const``): the
             outside is filled with `fill_values`; ``trim_to_shape``: windows are clipped.
         pad_output: add channels up to the next power of two: of zeros, or with ``pad`` of a single fill
@@ -127,7 +128,7 @@ def _(
 ) -> None:
     layout = visual_layout(spec, VISUAL_LAYOUTS)
     fills = bounds.fill_values if bounds.is_filling else (0.0,)
-    is_float = out_spec.dtype is not None and out_spec.dtype.is_float
+    assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its result"
     normalize_axes(
         out,
         x,
@@ -135,5 +136,5 @@ def _(
         out_spec.layout or "",
         dict(zip(layout.replace("C", ""), anchors.T, strict=True)),
         **normalization.values,
-        fill_values=fills if is_float else [float(np.trunc(value)) for value in fills],
+        fill_values=fill_in_range(fills, out_spec.dtype.numpy).tolist(),
     )

@@ -10,6 +10,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.arrays.convert import fill_in_range
 from dalify.kernels.images.erase_torch import erase_samples_torch
 from dalify.registry import PerSample, Spec, Vectors, operator
 
@@ -59,7 +60,8 @@ def erase(
         axes: the axes that anchors and shapes refer to; by default all but C.
         axis_names: the same as letters of the layout; overrides `axes`.
         centered_anchor: the anchors are the centers of the regions.
-        fill_value: one value, or one per channel; integers are truncated and saturated.
+        fill_value: one value, or one per channel. In integer types fractions are truncated, and what does not
+            fit keeps its lowest bits: -1 is 255 in uint8.
         normalized: anchors and shapes are fractions of the extents.
         normalized_anchor: the same for anchors only.
         normalized_shape: the same for shapes only.
@@ -115,10 +117,7 @@ def _representable(values: Any, spec: Spec) -> np.ndarray:
     dtype = spec.dtype
     assert dtype is not None, "dalify bug: a kernel without the type of its input"
     fills = np.asarray(values, np.float64)
-    if dtype.is_integer:
-        limits = np.iinfo(dtype.numpy)
-        return np.clip(np.trunc(fills), limits.min, limits.max)
-    return (fills != 0).astype(np.float64) if dtype == DALIDataType.BOOL else fills
+    return (fills != 0).astype(np.float64) if dtype == DALIDataType.BOOL else fill_in_range(fills, dtype.numpy)
 
 
 def _check_fills(count: int, channels: int, sample: int | None = None) -> None:

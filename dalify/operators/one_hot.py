@@ -11,7 +11,7 @@ from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
 from dalify.base.optional import torch
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.arrays.convert import saturate_cast
+from dalify.kernels.arrays.convert import fill_in_range, saturate_cast
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator
@@ -41,7 +41,8 @@ def one_hot(
         axis_name: letter of that axis; without it the layout is dropped.
         dtype: type of the result.
         num_classes: length of the vectors.
-        off_value: entry of the other classes. For integer types, fractions are truncated and values are saturated.
+        off_value: entry of the other classes. In integer types fractions are truncated, and what does not fit keeps
+            its lowest bits: -1 is 255 in uint8.
         on_value: entry of the class.
 
     Returns:
@@ -86,7 +87,7 @@ def _(x: Batch, *, axis: int | None, axis_name: str | None, num_classes: int) ->
 def _entries(dtype, off_value, on_value):
     entries = np.empty(2, dtype)
     values = np.array([off_value, on_value], np.float32)
-    saturate_cast(entries, np.trunc(values) if entries.dtype.kind in "iu" else values)
+    saturate_cast(entries, fill_in_range(values, dtype) if dtype.kind in "iu" else values)
     return entries
 
 

@@ -11,7 +11,7 @@ from dalify.base.limits import check_shape
 from dalify.base.optional import torch
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
-from dalify.kernels.arrays.convert import saturate_cast
+from dalify.kernels.arrays.convert import fill_in_range, saturate_cast
 from dalify.kernels.arrays.gather import copy_window, copy_window_torch
 from dalify.kernels.arrays.windows_torch import pad_samples_torch, window_samples_torch
 from dalify.registry import Memory, PerSample, Spec, Vectors, operator
@@ -113,8 +113,7 @@ def _(
     shapes = _padded_shapes(x, axes, axis_names, shape, align)
     count = len(shapes)
     assert x.ndim is not None, "dalify bug: a batch without a number of dimensions"
-    # As in DALI, which truncates fractions here, unlike in other operators.
-    fills = fill_value if x.dtype.is_float else np.trunc(fill_value)
+    fills = fill_in_range(fill_value, x.dtype.numpy)
     if x.device == "gpu":
         return _padded_torch(x, shapes, fills, memory)
     results = memory(0, count, shapes[0]) if len(set(shapes)) == 1 else None

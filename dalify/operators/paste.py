@@ -31,7 +31,7 @@ def paste(
 
     Args:
         x: images HWC, uint8.
-        fill_value: color of the canvas, 0 to 255, one number for all channels or one each.
+        fill_value: color of the canvas, modulo 256, one number for all channels or one each.
         min_canvas_size: minimum height and width of the canvas in pixels.
         n_channels: number of channels of the images.
         paste_x: horizontal position of the image, 0 (left) to 1 (right).
@@ -83,4 +83,4 @@ def _(out: Any, x: Any, *, paste_x: np.ndarray, paste_y: np.ndarray, fill_value:
         margin = (out.extents(axis) - x.extents(axis)).astype(np.float32)
         anchors[:, axis] = -np.trunc(positions * margin).astype(np.int64)
     copy: Any = copy_windows if isinstance(x, Samples) else window_samples_torch
-    copy(out, x, anchors, fill=channel_fill(fill_value, "HWC", is_float=True))
+    copy(out, x, anchors, fill=channel_fill(fill_value, "HWC", DALIDataType.UINT8))

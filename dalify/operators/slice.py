@@ -57,8 +57,8 @@ def slice(
             DHWC.
         dtype: element type of the result; floats are truncated and saturated for integers. By default that of `data`.
         end: end of the slice, in elements.
-        fill_values: values outside the data, one for all channels or one each; with ``pad``. Integers are truncated
-            and saturated.
+        fill_values: values outside the data, one for all channels or one each; with ``pad``. In integer types
+            fractions are truncated, and what does not fit keeps its lowest bits: -1 is 255 in uint8.
         normalized_anchor: a floating-point `anchor` is relative to the extents.
         normalized_shape: a floating-point `shape_input` is relative to the extents.
         out_of_bounds_policy: ``error``: the slice must be inside; ``pad`` (or ``constant``): the outside is
@@ -223,4 +223,4 @@ def _(
         check_fill_values(fill_values, data.shapes[:, axis])
     copy: Any = copy_windows if isinstance(data, Samples) else window_samples_torch
     assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its output"
-    copy(out, data, anchors, fill=channel_fill(fill_values, layout, is_float=out_spec.dtype.is_float))
+    copy(out, data, anchors, fill=channel_fill(fill_values, layout, out_spec.dtype))

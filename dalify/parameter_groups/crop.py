@@ -78,8 +78,8 @@ class OutOfBounds(Parameters):
     """What the result contains where a window extends outside of the data.
 
     Attributes:
-        fill_values: values outside the sample, one for all channels or one each; with ``pad``. Integers are
-            truncated and saturated.
+        fill_values: values outside the sample, one for all channels or one each; with ``pad``. In integer types
+            fractions are truncated, and what does not fit keeps its lowest bits: -1 is 255 in uint8.
         out_of_bounds_policy: ``error``: windows must be inside the sample; ``pad`` (or ``constant``, ``const``): the
             outside is filled with `fill_values`; ``trim_to_shape``: windows are clipped; ``edge`` (``clamp``),
             ``reflect`` (``reflect_1001``), ``reflect_101``, ``wrap``: the sample is extended, as in ``fn.slice``.
@@ -112,9 +112,4 @@ class OutOfBounds(Parameters):
             return
         copy: Any = copy_windows if isinstance(x, Samples) else window_samples_torch
         fills = self.fill_values if self.is_filling else self.fill_values[:1]  # otherwise without effect
-        copy(
-            out,
-            x,
-            begin,
-            fill=channel_fill(fills, layout, is_float=out_spec.dtype is not None and out_spec.dtype.is_float),
-        )
+        copy(out, x, begin, fill=channel_fill(fills, layout, out_spec.dtype))

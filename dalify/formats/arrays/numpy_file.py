@@ -52,12 +52,15 @@ class NumpyHeader(NamedTuple):
     file_size: int
 
 
-def numpy_header(data: np.ndarray[Any, Any], size_of_file: int | None = None) -> NumpyHeader:
+def numpy_header(
+    data: np.ndarray[Any, Any], size_of_file: int | None = None, *, allows_more: bool = False
+) -> NumpyHeader:
     """Parse the header of a file, and check that the file contains all elements.
 
     Args:
         data: the file, uint8 or int8 ``[bytes]``, contiguous.
         size_of_file: in bytes, if ``data`` is only the start of the file (16 KiB contain every header).
+        allows_more: whether bytes after the elements are ignored.
 
     Raises:
         DecodeError: the file is not a NumPy file, is damaged or truncated, or its elements are not numbers.
@@ -79,7 +82,7 @@ def numpy_header(data: np.ndarray[Any, Any], size_of_file: int | None = None) ->
     check_dimensions(len(header.shape), "the NumPy file")
     check_shape(header.shape, header.dtype.itemsize, "the array of the NumPy file")
     present = data.size if size_of_file is None else size_of_file
-    if header.file_size != present:
+    if present < header.file_size or (present > header.file_size and not allows_more):
         raise DecodeError(
             f"the NumPy file has {present} bytes; an array of shape {header.shape} and dtype {header.dtype} needs "
             f"{header.file_size}."

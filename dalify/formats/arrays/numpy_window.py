@@ -33,7 +33,7 @@ def read_array(path: str) -> NDArray[Any]:
         DecodeError: the file is not a NumPy file of numbers, or is damaged.
     """
     data = read_file(path)
-    return numpy_array(data, numpy_header(data))
+    return numpy_array(data, numpy_header(data, allows_more=True))
 
 
 def read_header(files: OpenFiles) -> NumpyHeader:
@@ -45,11 +45,11 @@ def read_header(files: OpenFiles) -> NumpyHeader:
     """
     size = files.size(0)
     try:
-        return numpy_header(files.read(0, 0, min(size, _FIRST_BYTES)), size)
+        return numpy_header(files.read(0, 0, min(size, _FIRST_BYTES)), size, allows_more=True)
     except DecodeError:
         if size <= _FIRST_BYTES:
             raise
-    return numpy_header(files.read(0, 0, min(size, _MAX_HEADER_BYTES)), size)
+    return numpy_header(files.read(0, 0, min(size, _MAX_HEADER_BYTES)), size, allows_more=True)
 
 
 def read_window(files: OpenFiles, header: NumpyHeader, start: Sequence[int], stop: Sequence[int]) -> NDArray[Any]:

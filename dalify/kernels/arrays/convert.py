@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "audio_to_integers",
+    "fill_in_range",
     "round_half_away",
     "saturate_cast",
     "saturate_cast_samples",
@@ -98,6 +99,33 @@ def saturate_cast(out: np.ndarray, x: np.ndarray) -> None:
         _float_to_integer(out, x.astype(np.float32) if source == np.float16 else x)
     else:
         _integer_to_integer(out, x)
+
+
+def fill_in_range(values: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return fill values as DALI converts them to an element type: integers are truncated and keep the lowest bits.
+
+    DALI leaves the conversion to the compiler: on the CPU it goes through int32 (int64 for uint32), where values that
+    do not fit become the minimum. So -1 is 255 in uint8, 300 is 44, and 1e10 and NaN are 0.
+
+    Args:
+        values: the user's numbers.
+        dtype: element type of the result of the operator.
+
+    Returns:
+        float64. Booleans are truncated, 64-bit integers also saturated; floats are not changed.
+    """
+    fills = np.asarray(values, np.float64)
+    if dtype.kind not in "iub":
+        return fills
+    fills = np.trunc(fills)
+    if dtype.kind == "b":
+        return fills
+    if dtype.itemsize > 4:
+        return np.clip(fills, np.iinfo(dtype).min, np.iinfo(dtype).max)
+    wide = np.dtype(np.int64 if dtype == np.uint32 else np.int32)
+    lowest = float(np.iinfo(wide).min)
+    fits = (fills >= lowest) & (fills < -lowest)
+    return np.where(fits, fills, lowest).astype(wide).astype(dtype).astype(np.float64)
 
 
 def saturate_cast_samples(out: Samples, x: Samples) -> None:

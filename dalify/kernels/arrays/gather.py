@@ -15,8 +15,9 @@ from dalify.base.array_at import array_at, copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.arrays.convert import fill_in_range, saturate_cast, saturate_cast_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch
 
@@ -51,17 +52,16 @@ def _overlap(anchor: np.ndarray, size: tuple[int, ...], shape: tuple[int, ...]) 
     return tuple(inside), tuple(source), is_whole
 
 
-def channel_fill(fill_values: Sequence[float], layout: str, *, is_float: bool) -> np.ndarray:
+def channel_fill(fill_values: Sequence[float], layout: str, dtype: DALIDataType | None) -> np.ndarray:
     """Return one fill value or one per channel, in a form that broadcasts to a sample with a layout.
 
     Args:
         fill_values: the user's values.
         layout: layout of the sample.
-        is_float: whether the result has floats; otherwise fractions are truncated.
+        dtype: element type of the result, which must be known; see `fill_in_range`.
     """
-    fill = np.asarray(fill_values, np.float64)
-    if not is_float:
-        fill = np.trunc(fill)
+    assert dtype is not None, "dalify bug: a kernel without the type of its result"
+    fill = fill_in_range(fill_values, dtype.numpy)
     if fill.size == 1:
         return fill.reshape(())
     return fill.reshape([-1 if letter == "C" else 1 for letter in layout])

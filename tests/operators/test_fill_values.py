@@ -1,0 +1,61 @@
+"""Fill values that the element type cannot represent: the results are those of the real DALI 2.4 on a CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dalify
+from dalify import eager
+
+_VALUES = (-1, -300, 300, 70000, 128.5, -0.5, 1e10, -1e10, float("inf"))
+_EXPECTED = {
+    "uint8": (255, 212, 44, 112, 128, 0, 0, 0, 0),
+    "int8": (-1, -44, 44, 112, -128, 0, 0, 0, 0),
+    "uint16": (65535, 65236, 300, 4464, 128, 0, 0, 0, 0),
+    "int16": (-1, -300, 300, 4464, 128, 0, 0, 0, 0),
+    "int32": (-1, -300, 300, 70000, 128, 0, -(2**31), -(2**31), -(2**31)),
+}
+_CASES = [
+    (kind, value, expected) for kind, row in _EXPECTED.items() for value, expected in zip(_VALUES, row, strict=True)
+]
+
+
+def _outside(x: np.ndarray, value: float) -> dict[str, Any]:
+    """Return the element that each operator fills with the value."""
+    policy: dict[str, Any] = {"out_of_bounds_policy": "pad", "fill_values": value}
+    dtype = dalify.types.to_dali_type(x.dtype)
+    return {
+        "erase": eager.erase(x, anchor=[0, 0], shape=[2, 2], fill_value=value, axes=[0, 1])[0, 0, 0],
+        "pad": eager.pad(x, axes=[0], shape=[6], fill_value=value)[5, 0, 0],
+        "crop": eager.crop(x, crop=[6, 6], **policy)[0, 0, 0],
+        "slice": eager.slice(x, 0, 6, axes=[0], **policy)[5, 0, 0],
+        "one_hot": eager.one_hot(np.array([1], np.int32), num_classes=3, off_value=value, dtype=dtype)[0],
+    }
+
+
+@pytest.mark.parametrize(("kind", "value", "expected"), _CASES)
+def test_values_out_of_range(kind, value, expected):
+    found = _outside(np.full((4, 4, 1), 7, kind), value)
+    assert {name: np.asarray(item).item() for name, item in found.items()} == dict.fromkeys(found, expected)
+
+
+@pytest.mark.parametrize(("value", "expected"), list(zip(_VALUES, _EXPECTED["uint8"], strict=True)))
+def test_values_out_of_range_of_the_result(value, expected):
+    x = np.full((4, 4, 1), 7, np.uint8)
+    options: dict[str, Any] = {
+        "crop": [6, 6],
+        "out_of_bounds_policy": "pad",
+        "fill_values": value,
+        "output_layout": "HWC",
+    }
+    result = eager.crop_mirror_normalize(x, dtype=dalify.types.UINT8, **options)
+    assert np.asarray(result)[0, 0, 0] == expected
+
+
+@pytest.mark.parametrize(("value", "expected"), [(-1, 255), (-300, 212), (256, 0), (300, 44), (70000, 112)])
+def test_colors_of_a_canvas(value, expected):
+    result = eager.paste(np.full((4, 4, 3), 7, np.uint8), ratio=2.0, fill_value=value)
+    assert np.asarray(result)[0, 0].tolist() == [expected] * 3
