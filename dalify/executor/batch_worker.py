@@ -21,6 +21,7 @@ from dalify.executor.meter import Meter
 from dalify.executor.plan import make_plan
 from dalify.executor.plan_split import split_plan
 from dalify.executor.recovery import Recovery
+from dalify.executor.shared_batches import SlotMemory, write_reply
 from dalify.executor.steps import walk
 from dalify.executor.threads import AwaitedThreads
 from dalify.graph.packing import PackedGraph, branches_of, unpack
@@ -66,9 +67,6 @@ class BatchWorker:
 
     Args:
         setup: data of the worker.
-
-    Attributes:
-        indices: indices of readers, by slot of their first output.
     """
 
     def __init__(self, setup: WorkerSetup) -> None:
@@ -96,7 +94,9 @@ class BatchWorker:
         self._runs_user_code = any(
             step.node.operator.runs_user_code for stage in self._plan.stages for step in walk(stage.steps)
         )
-        self.indices = {slot: setup.indices[self._places[step.node]] for slot, step in plan.readers.items()}
+        self._slots_of_indices = {
+            id(setup.indices[self._places[step.node]]): slot for slot, step in plan.readers.items()
+        }
         self._engine = Engine(
             self._plan, setup.num_threads, setup.batch_size, Feeds((), readers), recovery, None, BufferPool(),
             "dalify-worker", threads=AwaitedThreads(setup.num_threads, "dalify-worker"), limits=setup.limits,
@@ -142,6 +142,18 @@ class BatchWorker:
             {} if self._meter is None else self._meter.sizes(),
             [(os.getpid(), *cache.progress()) for cache in self._plan.caches],
         )
+
+    def compute_into(self, memory: SlotMemory, request: Request) -> Reply:
+        """Compute a batch in memory that is sent to another process; see ``write_reply``.
+
+        Args:
+            memory: memory for the outputs.
+            request: the request of the batch.
+
+        Raises:
+            Exception: the error of the batch.
+        """
+        return write_reply(memory, self.compute(request, memory), self._slots_of_indices)
 
     def close(self) -> None:
         """End the threads."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any, Self
@@ -24,7 +24,6 @@ from dalify.executor.shared_batches import (
     SlotMemory,
     read_reply,
     read_request,
-    write_reply,
     write_request,
 )
 from dalify.sources.shared_memory import Slot, SlotReference
@@ -224,25 +223,21 @@ class _Worker:
         self._slots = slots
         self._content = content  # a WorkerSetup; pickled, if there is a function that loads it
         self._load = load
-        self._ready: tuple[BatchWorker, Mapping[int, int]] | None = None
+        self._worker: BatchWorker | None = None
         with suppress(Exception):  # tried again with the first batch, which then raises the error
             self._begin()
 
-    def _begin(self) -> tuple[BatchWorker, Mapping[int, int]]:
-        """Return the worker, and the slots of readers by the identity of their index."""
-        if self._ready is None:
-            worker = BatchWorker(self._content if self._load is None else self._load(self._content))
-            self._ready = worker, {id(index): slot for slot, index in worker.indices.items()}
-        return self._ready
+    def _begin(self) -> BatchWorker:
+        if self._worker is None:
+            self._worker = BatchWorker(self._content if self._load is None else self._load(self._content))
+        return self._worker
 
     def run(self, task: Task, calls: Calls) -> Any:
         slot = self._slots[task.details[0]]
         try:
             calls.begin(0)
             try:
-                worker, readers = self._begin()
-                memory = SlotMemory(slot.memory)
-                return write_reply(memory, worker.compute(read_request(slot), memory), readers)
+                return self._begin().compute_into(SlotMemory(slot.memory), read_request(slot))
             finally:
                 calls.end()
         except Exception as error:

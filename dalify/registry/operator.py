@@ -12,7 +12,7 @@ import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, overload
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
 from dalify.registry.role import Role
 
 __all__ = ["COMMON_PARAMETERS", "RANDOM_STATE", "READER_PARAMETERS", "SEED", "Input", "Kernel", "Operator", "operator"]
+
+_Options = ParamSpec("_Options")
 
 _OPERATORS_PACKAGE = "dalify.operators."
 _MAX_OUTPUTS = 1 << 16
@@ -550,44 +552,30 @@ def _schema_of(
     return tuple(inputs), parameters, groups
 
 
-@overload
-def operator(rule: Callable[..., Any], /) -> Operator: ...
-@overload
-def operator(
-    *,
-    outputs: int | Callable[[Mapping[str, Any]], int] = ...,
-    batchwise: bool = ...,
-    whole_batch: Callable[[Mapping[str, Any]], bool] | None = ...,
-    allocating: bool = ...,
-    listed: bool = ...,
-    ragged: bool = ...,
-    random: bool = ...,
-    reader: bool = ...,
-    role: Role = ...,
-    foldable: bool = ...,
-    elementwise: bool = ...,
-    serial: bool = ...,
-    side_effect: bool = ...,
-    mixed: bool = ...,
-    user_code: bool = ...,
-    needs: Sequence[LazyModule] | Callable[[Mapping[str, Any]], Sequence[LazyModule]] = ...,
-    effect: Callable[[Mapping[str, Any]], str] | None = ...,
-    stands_for: str | None = ...,
-    constructor: tuple[str, ...] = ...,
-    alphabetical: bool = ...,
-    stores_any_float: bool = ...,
-) -> Callable[[Callable[..., Any]], Operator]: ...
-def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
+class _Declaration(Protocol[_Options]):
+    @overload
+    def __call__(self, rule: Callable[..., Any], /) -> Operator: ...
+    @overload
+    def __call__(self, *_: _Options.args, **options: _Options.kwargs) -> Callable[[Callable[..., Any]], Operator]: ...
+
+
+def _with_options_of(
+    _: Callable[Concatenate[Callable[..., Any], _Options], Operator],
+) -> Callable[[Callable[..., Any]], _Declaration[_Options]]:
+    """Give a decorator the options of a class, so that they are listed only there."""
+    return lambda decorator: decorator
+
+
+@_with_options_of(Operator)
+def operator(rule: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Declare an operator.
 
     Args:
         rule: a function whose positional-only parameters are inputs (``Spec``; with default None: optional; ``*xs``:
             any number), whose other parameters are the arguments of the operator, and which returns the Spec, or tuple
             of Specs, of the outputs.
-        flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, role,
-            foldable, elementwise, serial, side_effect, mixed, user_code, needs, effect, stands_for, constructor,
-            alphabetical, stores_any_float.
+        options: keyword arguments of ``Operator``; its attributes of the same names, some with ``is_``, describe them.
     """
     if rule is not None:
-        return Operator(rule, **flags)
-    return functools.partial(Operator, **flags)
+        return Operator(rule, **options)
+    return functools.partial(Operator, **options)

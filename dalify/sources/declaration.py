@@ -12,7 +12,7 @@ from typing import Any
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DalifyError, LayoutError, NoOutputsError
 from dalify.data.dtypes import DALIDataType, from_numpy
 
-__all__ = ["Declaration", "declarations"]
+__all__ = ["Declaration", "check_num_outputs", "declarations"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,7 @@ def declarations(num_outputs: int | None, *, dtype: Any, ndim: Any, layout: Any)
         ArgumentValueError: a list is too long, or a number is out of range.
         LayoutError: layout and ndim do not match.
     """
-    if num_outputs is not None and num_outputs < 1:
-        raise NoOutputsError(f"num_outputs must be at least 1; got {num_outputs}.")
+    check_num_outputs(num_outputs)
     count = num_outputs or 1
     dtypes = [_dtype(value) for value in _each("dtype", dtype, count)]
     ndims = [_ndim(value) for value in _each("ndim", ndim, count)]
@@ -58,6 +57,12 @@ def declarations(num_outputs: int | None, *, dtype: Any, ndim: Any, layout: Any)
         Declaration(element, len(letters) if letters else dimensions, letters)
         for element, dimensions, letters in zip(dtypes, ndims, layouts, strict=True)
     ]
+
+
+def check_num_outputs(num_outputs: int | None) -> None:
+    """Raise NoOutputsError if the number of outputs of a source is below 1."""
+    if num_outputs is not None and num_outputs < 1:
+        raise NoOutputsError(f"num_outputs must be at least 1; got {num_outputs}.")
 
 
 def _each(name: str, value: Any, count: int) -> list[Any]:

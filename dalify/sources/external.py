@@ -10,9 +10,10 @@ import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from dalify.base.errors import ArgumentValueError, CheckpointError, OutputCountError, SourceError
+from dalify.base.errors import CheckpointError, OutputCountError, SourceError
 from dalify.data.sample_info import BatchInfo, SampleInfo
 from dalify.sources.callback import Callback, Cycle, ItemIterator, SourceKind, epoch_of, has_state
+from dalify.sources.declaration import check_num_outputs
 
 __all__ = ["ExternalSource", "split_outputs"]
 
@@ -60,8 +61,7 @@ class ExternalSource:
         batch_size: int,
     ) -> None:
         self.callback = Callback(source, cycle)
-        if num_outputs is not None and num_outputs < 1:
-            raise ArgumentValueError(f"num_outputs must be at least 1; got {num_outputs}.")
+        check_num_outputs(num_outputs)
         self.num_outputs = num_outputs
         self.batch = batch
         self.batch_info = batch_info

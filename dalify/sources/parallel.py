@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, WorkerError
 from dalify.base.interrupts import deferred_interrupts
 from dalify.sources.callback import Callback, Cycle, SourceKind
+from dalify.sources.declaration import check_num_outputs
 from dalify.sources.shared_memory import Slot, SlotReference, array_in
 from dalify.sources.source_worker import (
     IN_PLACE,
@@ -111,8 +112,7 @@ class ParallelSource:
                 hint="Add an argument: the SampleInfo, BatchInfo or iteration number of the request.",
                 operator="fn.external_source",
             )
-        if num_outputs is not None and num_outputs < 1:
-            raise ArgumentValueError(f"num_outputs must be at least 1; got {num_outputs}.")
+        check_num_outputs(num_outputs)
         if prefetch_queue_depth < 1:
             raise ArgumentValueError(f"prefetch_queue_depth must be at least 1; got {prefetch_queue_depth}.")
         self.num_outputs = num_outputs

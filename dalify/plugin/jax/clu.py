@@ -156,7 +156,7 @@ def peekable_data_iterator(
     devices: Sequence[Any] | None = None,
     pmap_compatible: bool | None = None,
 ) -> Any:
-    """Turn a pipeline function into a function that returns a ``DALIGenericPeekableIterator``.
+    """Convert a pipeline function to a function that returns a ``DALIGenericPeekableIterator``.
 
     The arguments are those of ``data_iterator``; `last_batch_policy` is FILL or DROP.
     """

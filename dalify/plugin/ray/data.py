@@ -21,6 +21,7 @@ from dalify.executor.remote import RemoteParts, Replies, pickled_setup
 from dalify.pipeline.definition import pipeline_def
 from dalify.pipeline.pipeline import Pipeline, parts_of
 from dalify.plugin.ray.package import ray, ray_block, ray_datasource
+from dalify.plugin.ray.worker import loaded_worker
 from dalify.sources.pickling import CallbackPickler
 
 __all__ = ["PipelineMapper", "pipeline_datasource"]
@@ -263,8 +264,7 @@ def _blocks(
     if worker is None:
         while _workers:
             _workers.popitem()[1].close()
-        content, load = ray.get(setup[0])
-        worker = _workers[key] = BatchWorker(load(content))
+        worker = _workers[key] = loaded_worker(setup)
     for request, rows in batches:
         values = worker.compute(request).values
         columns = {}

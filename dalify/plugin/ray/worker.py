@@ -13,13 +13,13 @@ import numpy as np
 
 import dalify
 from dalify.executor.batch_source import Reply, Request
-from dalify.executor.batch_worker import BatchWorker, WorkerSetup
-from dalify.executor.shared_batches import SlotMemory, write_reply
+from dalify.executor.batch_worker import BatchWorker
+from dalify.executor.shared_batches import SlotMemory
 from dalify.plugin.ray.package import ray
 from dalify.sources.shared_memory import REGION_BYTES, Slot
 from dalify.sources.worker_process import Failure, failure_of, trace_of
 
-__all__ = ["RayWorker", "SetupReply"]
+__all__ = ["RayWorker", "SetupReply", "loaded_worker"]
 
 # A worker is not informed when a trainer ends, so it keeps only the most recently used engines.
 _MAX_ENGINES = 8
@@ -43,16 +43,11 @@ class SetupReply(NamedTuple):
     failure: Failure | None
 
 
-class _LoadedPipeline(NamedTuple):
-    worker: BatchWorker
-    readers: dict[int, int]  # slots of readers by the id() of their index
-
-
 class RayWorker:
     """Computes batches in an actor, one call at a time."""
 
     def __init__(self) -> None:
-        self._engines: OrderedDict[str, _LoadedPipeline] = OrderedDict()
+        self._workers: OrderedDict[str, BatchWorker] = OrderedDict()
         # Outputs are written here and copied to the object store. The system allocates only pages that are written.
         self._memory = Slot().memory[:REGION_BYTES]
         self._last_use = time.monotonic()
@@ -76,7 +71,7 @@ class RayWorker:
         failure = None
         if not missing:
             try:
-                self._engine(key, setup)
+                self._worker(key, setup)
             except Exception as error:
                 failure = failure_of(error, trace_of(error, __file__))
         node_id = ray.get_runtime_context().get_node_id()
@@ -97,8 +92,7 @@ class RayWorker:
         """
         try:
             memory = SlotMemory(self._memory, 0, REGION_BYTES)
-            worker, readers = self._engine(key, setup)
-            reply = write_reply(memory, worker.compute(request, memory), readers)
+            reply = self._worker(key, setup).compute_into(memory, request)
             return reply, self._memory[: memory.end_bytes]
         except Exception as error:
             return failure_of(error, trace_of(error, __file__)), None
@@ -115,15 +109,22 @@ class RayWorker:
             ray.actor.exit_actor()
         return True
 
-    def _engine(self, key: str, setup: Sequence[Any]) -> _LoadedPipeline:
-        ready = self._engines.get(key)
-        if ready is None:
-            content, load = ray.get(setup[0])
-            loaded: WorkerSetup = load(content)
-            worker = BatchWorker(loaded)
-            ready = _LoadedPipeline(worker, {id(index): slot for slot, index in worker.indices.items()})
-            while len(self._engines) >= _MAX_ENGINES:
-                self._engines.popitem(last=False)[1].worker.close()
-            self._engines[key] = ready
-        self._engines.move_to_end(key)
-        return ready
+    def _worker(self, key: str, setup: Sequence[Any]) -> BatchWorker:
+        worker = self._workers.get(key)
+        if worker is None:
+            worker = loaded_worker(setup)
+            while len(self._workers) >= _MAX_ENGINES:
+                self._workers.popitem(last=False)[1].close()
+            self._workers[key] = worker
+        self._workers.move_to_end(key)
+        return worker
+
+
+def loaded_worker(setup: Sequence[Any]) -> BatchWorker:
+    """Return a worker for a pipeline.
+
+    Args:
+        setup: list with the reference to the pickled ``WorkerSetup`` and the function that loads it.
+    """
+    content, load = ray.get(setup[0])
+    return BatchWorker(load(content))

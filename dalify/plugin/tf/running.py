@@ -156,20 +156,18 @@ def batches(
     """
     pipeline = make()
     try:
-        if not inputs:
-            yield from _until_the_end(pipeline, fit)
-            return
         fed = _fed(inputs, pipeline.max_batch_size)
         in_progress = 0
         depth = max(1, pipeline.cpu_queue_size) if pipeline.exec_pipelined else 1
         while True:
-            for batch in itertools.islice(fed, depth - in_progress):
-                for name, data in batch.items():
-                    pipeline.feed_input(name, data, inputs[name].layout)
-                in_progress += 1
-            if not in_progress:
-                return
-            in_progress -= 1
+            if inputs:
+                for batch in itertools.islice(fed, depth - in_progress):
+                    for name, data in batch.items():
+                        pipeline.feed_input(name, data, inputs[name].layout)
+                    in_progress += 1
+                if not in_progress:
+                    return
+                in_progress -= 1
             try:
                 outputs = pipeline.run()
             except StopIteration:
@@ -177,15 +175,6 @@ def batches(
             yield fit(outputs)
     finally:
         pipeline.close()
-
-
-def _until_the_end(pipeline: Pipeline, fit: Callable[[Any], tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    while True:
-        try:
-            outputs = pipeline.run()
-        except StopIteration:
-            return
-        yield fit(outputs)
 
 
 def _fed(inputs: Mapping[str, Input], batch_size: int) -> Iterator[dict[str, Any]]:
