@@ -1,9 +1,10 @@
 """Data types: element types, layouts, specs, tensors, batches, memory."""
 
-from dalify.data.batch import Array, Batch, array_dtype, stack_samples, torch_dtype
+from dalify.data.batch import Array, Batch, array_dtype, stack_samples, tensor_of, torch_dtype
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType, PipelineAPIType, from_numpy, to_numpy
 from dalify.data.pool import BufferPool
 from dalify.data.spec import Spec
+from dalify.data.tensor import check_layout, converted
 from dalify.data.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, tensor_list
 
 __all__ = [
@@ -20,9 +21,12 @@ __all__ = [
     "TensorListCPU",
     "TensorListGPU",
     "array_dtype",
+    "check_layout",
+    "converted",
     "from_numpy",
     "stack_samples",
     "tensor_list",
+    "tensor_of",
     "to_numpy",
     "torch_dtype",
 ]

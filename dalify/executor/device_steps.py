@@ -16,6 +16,7 @@ import numpy as np
 
 from dalify.base.errors import DeviceError
 from dalify.base.optional import torch
+from dalify.base.processors import emulated
 from dalify.data import Array, Batch, BufferPool
 from dalify.data.batch import Ragged, array_of, places_in_block, tensor_of
 from dalify.data.pool import pinned
@@ -28,18 +29,12 @@ __all__ = [
     "PendingCopies",
     "TransferStep",
     "device_stream",
-    "emulated",
     "find_device",
     "share_fed",
     "synchronize_consumer",
 ]
 
 _VARIABLE = "DALIFY_DEVICE"
-
-
-def emulated() -> bool:
-    """Return whether GPU plans run on torch's CPU device: the environment variable is ``DALIFY_DEVICE=cpu``."""
-    return os.environ.get(_VARIABLE, "").lower() == "cpu"
 
 
 def find_device(device_id: int | None, node: Node) -> str:

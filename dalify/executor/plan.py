@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from dalify.base.processors import emulated
 from dalify.executor.branch_steps import MergeStep, SplitStep
 from dalify.executor.cache_step import CacheStep, SerialStep
 from dalify.executor.cached_mixed_step import CachedMixedStep
 from dalify.executor.device_samples_step import CompiledGroupStep, CompiledStep, DeviceSamplesStep, step_class
-from dalify.executor.device_steps import TransferStep, emulated
+from dalify.executor.device_steps import TransferStep
 from dalify.executor.elementwise_step import ElementwiseStep
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.listed_step import ListedStep

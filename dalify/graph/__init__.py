@@ -2,12 +2,14 @@
 
 from dalify.graph.branch import Branch, current_branch, entered, is_within
 from dalify.graph.choice import choose
+from dalify.graph.constants import constant_array
 from dalify.graph.datanode import DataNode, apply, arithmetic, call, constant, logical_not, merge, transfer
 from dalify.graph.evaluator import Evaluator, Immediate, current_evaluator, evaluating, recording
 from dalify.graph.expression import ArithmeticMixin, Expression, new_axis
 from dalify.graph.graph import Graph, rewrite
-from dalify.graph.node import Edge, JoinedCall, Node, new_edge
+from dalify.graph.node import Edge, JoinedCall, Node, new_edge, new_node
 from dalify.graph.specs import edge_spec, node_specs, rule_arguments
+from dalify.graph.subscript import index_entries
 from dalify.graph.trace import is_promotable, make_node
 from dalify.registry import Role
 
@@ -28,11 +30,13 @@ __all__ = [
     "call",
     "choose",
     "constant",
+    "constant_array",
     "current_branch",
     "current_evaluator",
     "edge_spec",
     "entered",
     "evaluating",
+    "index_entries",
     "is_promotable",
     "is_within",
     "logical_not",
@@ -40,6 +44,7 @@ __all__ = [
     "merge",
     "new_axis",
     "new_edge",
+    "new_node",
     "node_specs",
     "recording",
     "rewrite",

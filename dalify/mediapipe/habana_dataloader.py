@@ -7,24 +7,16 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import replace
 from typing import Any
 
 from dalify.base.errors import ArgumentValueError
-from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
-from dalify.mediapipe.ssd_dataset import SsdFetcher, SsdSource, check_samples, is_ssd_dataset
-from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset
-from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
-from dalify.plugin.pytorch.dropin.loader import DataLoader, LoaderReport
-from dalify.plugin.pytorch.dropin.lowering import check_settings
-from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
+from dalify.plugin.pytorch import SsdDataLoader
 
 __all__ = ["HabanaDataLoader", "falls_back"]
 
 _log = logging.getLogger("dalify.dataloader")
 _VARIABLE = "DATALOADER_FALLBACK_EN"
-_REQUESTED = "LO00"  # reason code of backend="torch"
 _TRUE = ("1", "true", "t", "yes", "y", "on")
 _FALSE = ("0", "false", "f", "no", "n", "off")
 
@@ -43,7 +35,7 @@ def falls_back() -> bool:
     return text in _TRUE
 
 
-class HabanaDataLoader(DataLoader):
+class HabanaDataLoader(SsdDataLoader):
     """A loader with the interface and batches of torch's; see ``dalify.plugin.pytorch`` for what is accelerated.
 
     In addition to dalify's loader, it supports COCO with the transforms of SSD's reference programs (COCODetection,
@@ -71,8 +63,6 @@ class HabanaDataLoader(DataLoader):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.fallback_reason: str | None = None
-        self._tried: tuple[Any, Any] | None = None
         super().__init__(*args, **kwargs)
         if self.dataset is None:
             raise ArgumentValueError("'dataset' can not be None", line=SourceLine.capture())
@@ -92,42 +82,6 @@ class HabanaDataLoader(DataLoader):
         _log.warning(
             "Failed to initialize Habana Dataloader, error: %s\nRunning with PyTorch Dataloader", report.reason
         )
-
-    def explain(self) -> LoaderReport:
-        """Report what runs where."""
-        report = super().explain()
-        if not is_ssd_dataset(self.dataset) or report.code == _REQUESTED:
-            return report
-        try:
-            source = self._ssd_source()
-        except NotRecognizedError as error:
-            return replace(report, reason=error.reason, hint=error.hint)
-        names = " → ".join(source.plan.names)
-        return LoaderReport("full", (f"{source.description}: {names} by dalify, boxes by the program's own encoder",))
-
-    def _ssd_source(self) -> SsdSource:
-        """Recognize COCO with SSD's transforms; verified once for each dataset and transform.
-
-        Raises:
-            NotRecognizedError: something is not recognized, or results differ.
-        """
-        if not self._auto_collation or self.worker_init_fn is not None or (self.timeout and not self.num_workers):
-            raise NotRecognizedError("batch_size is None, worker_init_fn is set, or timeout is set without workers")
-        check_settings()
-        dataset: Any = self.dataset
-        source = SsdSource(dataset)
-        tried_dataset, tried_transform = self._tried or (None, None)
-        if tried_dataset is not dataset or tried_transform is not dataset.transform:
-            check_samples(source)
-            self._tried = dataset, dataset.transform
-        return source
-
-    def _get_iterator(self) -> Any:
-        if not is_ssd_dataset(self.dataset) or self.fallback_reason is not None:
-            return super()._get_iterator()
-        is_default = self.collate_fn is torch.utils.data.default_collate
-        fetcher = SsdFetcher(self._ssd_source(), None if is_default else self.collate_fn)
-        return ThreadIterator(self, fetcher) if self.num_workers else CallerIterator(self, fetcher, AcceleratedDataset)
 
     @property
     def accelerated(self) -> bool:

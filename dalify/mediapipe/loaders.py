@@ -15,7 +15,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.base.optional import torch
-from dalify.executor.device_steps import emulated
+from dalify.base.processors import has_accelerator
 from dalify.mediapipe import fn
 from dalify.mediapipe.habana_dataloader import HabanaDataLoader, falls_back
 from dalify.mediapipe.media_types import dtype, ftype, imgtype, randomCropType
@@ -250,7 +250,7 @@ def choose_data_loader(dl_worker_type: str = "HABANA") -> DataLoaderType:
         raise ArgumentValueError(option_error_text("dl_worker_type", dl_worker_type, ["HABANA", "DALIFY", "MP"]))
     if os.environ.get("PT_HPU_MEDIA_PIPE", "true").lower() in ("false", "0", "f"):
         return DataLoaderType.Aeon
-    return DataLoaderType.MediaAPI if emulated() or torch.accelerator.is_available() else DataLoaderType.Aeon
+    return DataLoaderType.MediaAPI if has_accelerator() else DataLoaderType.Aeon
 
 
 def build_data_loader(is_training: bool, dl_worker_type: str = "HABANA", seed: int | None = None, **kwargs: Any) -> Any:

@@ -19,9 +19,8 @@ from dalify.base.errors import (
     PipelineStateError,
     option_error_text,
 )
-from dalify.base.optional import torch
+from dalify.base.processors import has_accelerator
 from dalify.base.source_line import SourceLine
-from dalify.executor.device_steps import emulated
 from dalify.mediapipe.node import Lowering, Node, seed_of
 from dalify.mediapipe.tensors import DeviceTensor
 from dalify.pipeline import Pipeline
@@ -180,7 +179,7 @@ class MediaPipe:
     def _has_accelerator(self) -> bool:
         if not self._accelerate:
             return False
-        if emulated() or torch.accelerator.is_available():
+        if has_accelerator():
             return True
         _log.info("no accelerator on this machine: the pipe of device %r runs on the CPU", self.device)
         return False

@@ -25,10 +25,8 @@ from dalify.base.errors import (
 )
 from dalify.base.source_line import SourceLine
 from dalify.data import DALIDataType
-from dalify.graph import DataNode, Edge, Graph
-from dalify.graph.node import new_node
-from dalify.registry import Operator
-from dalify.registry.parameters import NO_DEFAULT
+from dalify.graph import DataNode, Edge, Graph, new_node
+from dalify.registry import NO_DEFAULT, Operator
 
 __all__ = [
     "BatchReader",

@@ -91,6 +91,7 @@ from dalify.registry.parameters import (
     Shaping,
 )
 from dalify.registry.role import Role
+from dalify.registry.schema import pascal_case
 
 __all__ = [
     "COMMON_PARAMETERS",
@@ -115,4 +116,5 @@ __all__ = [
     "Spec",
     "Vectors",
     "operator",
+    "pascal_case",
 ]

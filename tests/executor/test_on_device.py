@@ -12,7 +12,7 @@ import torch
 
 from dalify import Pipeline, fn, pipeline_def, types
 from dalify.base.errors import DeviceError
-from dalify.executor.device_steps import emulated
+from dalify.base.processors import emulated
 
 pytestmark = pytest.mark.gpu
 

@@ -8,8 +8,7 @@ from dalify.base.errors import ArgumentTypeError
 from dalify.base.source_line import SourceLine
 from dalify.experimental.dynamic.calls import apply
 from dalify.experimental.dynamic.tensor_or_batch import TensorOrBatch
-from dalify.graph import ArithmeticMixin, is_promotable
-from dalify.graph.subscript import index_entries
+from dalify.graph import ArithmeticMixin, index_entries, is_promotable
 
 __all__ = ["Arithmetic", "function_of", "subscripted"]
 

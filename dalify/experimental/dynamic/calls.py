@@ -25,7 +25,7 @@ from dalify.experimental.dynamic.dtypes import DType, type_id
 from dalify.experimental.dynamic.modes import EvalMode
 from dalify.experimental.dynamic.rng import RNG, get_default_rng
 from dalify.experimental.dynamic.tensor_or_batch import TensorOrBatch
-from dalify.graph.constants import constant_array
+from dalify.graph import constant_array
 from dalify.immediate.calls import bind_call, compute_outputs
 from dalify.immediate.user_data import Value, is_batch, value_of
 from dalify.registry import Operator, catalog

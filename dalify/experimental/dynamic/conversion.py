@@ -16,10 +16,7 @@ from dalify.base.errors import (
     ShapeError,
 )
 from dalify.base.source_line import SourceLine
-from dalify.data import Batch, TensorListCPU, TensorListGPU, stack_samples
-from dalify.data.batch import Array
-from dalify.data.dtypes import DALIDataType
-from dalify.data.tensor import check_layout
+from dalify.data import Array, Batch, DALIDataType, TensorListCPU, TensorListGPU, check_layout, stack_samples
 from dalify.experimental.dynamic.calls import apply, locate_error, to_value
 from dalify.experimental.dynamic.dtypes import type_id
 from dalify.experimental.dynamic.tensor_or_batch import TensorOrBatch, moved

@@ -14,7 +14,7 @@ import numpy as np
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DTypeError, suggestion
 from dalify.base.optional import is_loaded, torch
 from dalify.base.source_line import SourceLine
-from dalify.data.dtypes import DALIDataType, from_numpy
+from dalify.data import DALIDataType, from_numpy
 
 __all__ = ["DType", "Kind", "dtype", "register_constructor", "type_id"]
 

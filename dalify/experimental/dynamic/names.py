@@ -10,8 +10,7 @@ from dalify.base.errors import UnknownOperatorError
 from dalify.experimental.dynamic.calls import make_dynamic
 from dalify.experimental.dynamic.reader import make_reader
 from dalify.experimental.dynamic.rng import RNG, get_default_rng, set_seed
-from dalify.registry import Operator, catalog
-from dalify.registry.schema import pascal_case
+from dalify.registry import Operator, catalog, pascal_case
 
 __all__ = ["install_names"]
 

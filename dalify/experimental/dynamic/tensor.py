@@ -12,7 +12,7 @@ from dalify.base.errors import ArgumentTypeError, DeviceError, ShapeError
 from dalify.base.not_iterable import NotIterable
 from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
-from dalify.data.tensor import converted
+from dalify.data import converted
 from dalify.experimental.dynamic.arithmetic import Arithmetic, subscripted
 from dalify.experimental.dynamic.conversion import constructor_data, sample_of
 

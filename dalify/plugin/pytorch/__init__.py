@@ -13,6 +13,7 @@ from dalify.plugin.pytorch.dropin.accelerating import accelerate, patch, unpatch
 from dalify.plugin.pytorch.dropin.loader import DataLoader
 from dalify.plugin.pytorch.dropin.lowered import lower
 from dalify.plugin.pytorch.dropin.registration import register_dataset, register_transform
+from dalify.plugin.pytorch.dropin.ssd import SsdDataLoader
 from dalify.plugin.pytorch.fn import TorchPythonFunction
 from dalify.plugin.pytorch.iterators import DALIClassificationIterator, DALIGenericIterator, DALIRaggedIterator
 from dalify.plugin.pytorch.tensors import feed_ndarray, to_torch_type
@@ -26,6 +27,7 @@ __all__ = [
     "Packed",
     "Pad",
     "Pipeline",
+    "SsdDataLoader",
     "TensorCPU",
     "TensorGPU",
     "TensorListGPU",

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from dalify import Pipeline, fn, pipeline_def, types
-from dalify.executor.device_steps import emulated
+from dalify.base.processors import emulated
 from tests.helpers.photos import drawn_photo, encode_image
 
 __all__ = [

@@ -13,9 +13,9 @@ import torch
 from dalify import fn, pipeline_def, types
 from dalify.base import optional
 from dalify.base.errors import ArgumentValueError, DecodeError, DeviceError, GraphError, IndexingError
+from dalify.base.processors import emulated
 from dalify.codecs import decode_on_device, device_jpeg
 from dalify.codecs.nvimagecodec import NvImageCodecDecoder
-from dalify.executor.device_steps import emulated
 from tests.operators.decoders import mixed_pipelines as mixed
 
 pytestmark = pytest.mark.gpu

@@ -10,7 +10,7 @@ from PIL import Image
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.data import TensorCPU, TensorGPU
-from dalify.data.batch import tensor_of as tensor_of_array
+from dalify.data import tensor_of as tensor_of_array
 
 __all__ = ["from_pixels", "pixels_of", "tensor_of"]
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from dalify import eager, fn, math
 from dalify.base.errors import PipelineStateError, ShapeError
 from dalify.data import DALIDataType, TensorListCPU, TensorListGPU
-from dalify.graph.choice import choose
+from dalify.graph import choose
 
 __all__ = ["Device", "Images", "Operator", "check_dimensions", "sometimes"]
 

@@ -15,15 +15,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
-from dalify.base.optional import torch
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
+from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset
+from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
-from dalify.plugin.pytorch.dropin.lowering import NotRecognizedError
+from dalify.plugin.pytorch.dropin.loader import DataLoader, LoaderReport
+from dalify.plugin.pytorch.dropin.lowering import check_settings
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.sources import FileSource, open_image
 
-__all__ = ["SsdFetcher", "SsdSource", "check_samples", "is_ssd_dataset"]
+__all__ = ["SsdDataLoader", "SsdFetcher", "SsdSource", "check_samples", "is_ssd_dataset"]
 
 Size = tuple[int, int]
 _DATASET_ATTRIBUTES = ("img_folder", "images", "img_keys", "transform")
@@ -31,6 +35,7 @@ _TRANSFORM_ATTRIBUTES = ("val", "trans_val", "crop", "hflip", "img_trans", "norm
 _PADDED_BOXES = 200
 _MIN_EXTENT, _MAX_EXTENT = 0.3, 1.0
 _MIN_RATIO, _MAX_RATIO = 0.5, 2
+_REQUESTED = "LO00"  # reason code of backend="torch"
 _TRIALS = 8  # one sample each: enough to include crops, flips and neither
 
 
@@ -229,3 +234,50 @@ def check_samples(source: SsdSource) -> None:
         was_made = True
     if failure and not was_made:
         raise NotRecognizedError(f"samples cannot be computed: {failure}")
+
+
+class SsdDataLoader(DataLoader):
+    """A `DataLoader` that also supports COCO with the transforms of SSD's reference programs.
+
+    Attributes:
+        fallback_reason: why a subclass uses torch's loader; None if it does not.
+    """
+
+    fallback_reason: str | None = None
+    _tried: tuple[Any, Any] = (None, None)
+
+    def explain(self) -> LoaderReport:
+        """Report what runs where; some samples are computed both ways the first time."""
+        report = super().explain()
+        if not is_ssd_dataset(self.dataset) or report.code == _REQUESTED:
+            return report
+        try:
+            source = self._ssd_source()
+        except NotRecognizedError as error:
+            return replace(report, reason=error.reason, hint=error.hint)
+        names = " → ".join(source.plan.names)
+        return LoaderReport("full", (f"{source.description}: {names} by dalify, boxes by the program's own encoder",))
+
+    def _ssd_source(self) -> SsdSource:
+        """Recognize COCO with SSD's transforms; verified once for each dataset and transform.
+
+        Raises:
+            NotRecognizedError: something is not recognized, or results differ.
+        """
+        if not self._auto_collation or self.worker_init_fn is not None or (self.timeout and not self.num_workers):
+            raise NotRecognizedError("batch_size is None, worker_init_fn is set, or timeout is set without workers")
+        check_settings()
+        dataset: Any = self.dataset
+        source = SsdSource(dataset)
+        tried_dataset, tried_transform = self._tried
+        if tried_dataset is not dataset or tried_transform is not dataset.transform:
+            check_samples(source)
+            self._tried = dataset, dataset.transform
+        return source
+
+    def _get_iterator(self) -> Any:
+        if not is_ssd_dataset(self.dataset) or self.fallback_reason is not None:
+            return super()._get_iterator()
+        is_default = self.collate_fn is torch.utils.data.default_collate
+        fetcher = SsdFetcher(self._ssd_source(), None if is_default else self.collate_fn)
+        return ThreadIterator(self, fetcher) if self.num_workers else CallerIterator(self, fetcher, AcceleratedDataset)
