@@ -114,9 +114,8 @@ class Fetcher:
         """Compute one sample, with the types of torchvision."""
         with SampleNote(index, self.dataset):
             source, place = locate(self.sources, self.dataset, index)
-            lazy_image, label = source.read(place, draws)
-            source.plan.apply_steps(lazy_image, draws)
-            return source.plan.sample(lazy_image, draws), label
+            image, label = source.read(place, draws)
+            return source.plan.sample(image, draws), label
 
     def _fetch_each(self, indices: list[Any], draws: TorchDraws) -> tuple[Any, list[Any]]:
         """Compute the samples one by one; the images are a list if their sizes differ."""
@@ -140,9 +139,8 @@ class Fetcher:
             for index in indices:
                 with SampleNote(index, self.dataset):
                     source, place = locate(self.sources, self.dataset, index)
-                    lazy_image, label = source.read(place, draws)
-                    source.plan.apply_steps(lazy_image, draws)
-                    source.plan.write(lazy_image, draws, allocate)
+                    image, label = source.read(place, draws)
+                    source.plan.write(image, draws, allocate)
                     labels.append(label)
         if batch is None or separate is not None:
             return separate or [], labels

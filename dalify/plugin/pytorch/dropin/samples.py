@@ -35,7 +35,6 @@ def _run_once(plan: Plan) -> None:
     for _ in range(_TRIALS):
         lazy_image = LazyImage(np.zeros((*_SIZE, plan.channels), np.uint8))
         try:
-            plan.apply_steps(lazy_image, draws)
             plan.sample(lazy_image, draws)
         except Exception:  # for instance too small; the user's images will raise the error
             return
@@ -98,7 +97,6 @@ class SampleLoader:
         plan = source.plan
         if plan.names:
             lazy_image, label = source.read(place, draws)
-            plan.apply_steps(lazy_image, draws)
             image = plan.sample(lazy_image, draws)
         else:
             image, label = source.open(place)

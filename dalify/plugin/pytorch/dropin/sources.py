@@ -16,10 +16,10 @@ from dalify.base import scratch
 from dalify.base.errors import DecodeError
 from dalify.codecs.jpeg import JpegHeader, decode_jpeg, read_jpeg_header
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
-from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, PillowImage
+from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, image_of, pixels_of
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan, draws_per_sample
-from dalify.plugin.pytorch.dropin.torchvision_steps import PythonChoice, PythonOrder
+from dalify.plugin.pytorch.dropin.torchvision_steps import PythonContainer
 
 __all__ = ["ArraySource", "FileSource", "Source", "open_image"]
 
@@ -73,7 +73,7 @@ class FileSource:
         self._lookup = lookup
         self._load = load
         self._is_rgb = is_rgb
-        if not is_rgb and any(isinstance(step, PythonChoice | PythonOrder) for step in self.plan.steps):
+        if not is_rgb and any(isinstance(step, PythonContainer) for step in self.plan.steps):
             raise NotRecognizedError(
                 "images that are not all RGB are combined with transforms that draw from Python's generator"
             )
@@ -83,7 +83,7 @@ class FileSource:
         path, label = self._lookup(index)
         return self._load(path), label
 
-    def read(self, index: Any, draws: TorchDraws) -> tuple[LazyImage | PillowImage, Any]:
+    def read(self, index: Any, draws: TorchDraws) -> tuple[LazyImage | Image.Image, Any]:
         """Read one sample; a JPEG is decoded when the number of necessary rows is known.
 
         Args:
@@ -91,7 +91,8 @@ class FileSource:
             draws: random numbers; reset if decoding fails later, because torch decodes before it draws.
 
         Returns:
-            the image, valid until this thread reads the next one, and the label.
+            the image, valid until this thread reads the next one, and the label. An image that is, or may be, neither
+            RGB nor grayscale is one of Pillow.
 
         Raises:
             IndexError: there is no such sample.
@@ -102,12 +103,10 @@ class FileSource:
         header = _plain_jpeg_header(data)
         gives_images = self.plan.table is None
         if not self._is_rgb and (header is None or header.components != _RGB or gives_images):
-            return PillowImage(self._load(path)), label
+            return self._load(path), label
         if header is None:
             image = self._load(path)
-            lazy_image = LazyImage(np.asarray(image))
-            lazy_image.info = image.info if gives_images else None
-            return lazy_image, label
+            return LazyImage(pixels_of(image), info=image.info if gives_images else None), label
         mark = draws.mark() if self.plan.is_random else None
 
         def decode(rows: int) -> _Array:
@@ -120,20 +119,17 @@ class FileSource:
             except (DecodeError, ValueError):
                 pass  # Pillow may be able to decode it
             try:
-                return self._pixels(path)[:rows]
+                return pixels_of(self._load(path))[:rows]  # for Pillow's warnings and errors
             except Exception:
                 if mark is not None:
                     draws.rewind(mark)
                 raise
 
-        lazy_image = LazyImage(decode, header.height, header.width)
+        info = None
         if gives_images:
             with Image.open(io.BytesIO(data)) as image:
-                lazy_image.info = image.info
-        return lazy_image, label
-
-    def _pixels(self, path: Any) -> _Array:
-        return np.asarray(self._load(path))  # for Pillow's warnings and errors
+                info = image.info
+        return LazyImage(decode, header.height, header.width, info), label
 
 
 def _contents(path: Any) -> bytes:
@@ -193,9 +189,7 @@ class ArraySource:
 
     def open(self, index: Any) -> tuple[Image.Image, Any]:
         """Convert one sample to a Pillow image; return image and label."""
-        pixels = self.images[index]
-        image = Image.fromarray(np.ascontiguousarray(pixels if pixels.shape[2] > 1 else pixels[..., 0]))
-        return image, self._labels[index]
+        return image_of(self.images[index]), self._labels[index]
 
     def read(self, index: Any, draws: TorchDraws) -> tuple[LazyImage, Any]:
         """Return one sample.
@@ -210,9 +204,7 @@ class ArraySource:
         Raises:
             IndexError: there is no such sample.
         """
-        lazy_image = LazyImage(self.images[index])
-        lazy_image.info = {} if self.plan.table is None else None
-        return lazy_image, self._labels[index]
+        return LazyImage(self.images[index], info={} if self.plan.table is None else None), self._labels[index]
 
 
 Source = FileSource | ArraySource
