@@ -90,7 +90,7 @@ def _check_loader(loader: Any) -> None:
 
 
 def _resumes(source: Source) -> bool:
-    return any(is_ours for _, is_ours in source.rest.parts(are_tensors=False))
+    return any(is_lowered for _, is_lowered in source.rest.parts(are_tensors=False))
 
 
 def _unfinished(sources: Mapping[int, Source]) -> list[Any]:

@@ -105,11 +105,11 @@ class _WorkerInitializer:
     """The `worker_init_fn` of worker processes: calls the user's function with the user's dataset as worker info.
 
     Args:
-        start: the user's `worker_init_fn`; None for none.
+        function: the user's `worker_init_fn`; None for none.
     """
 
-    def __init__(self, start: Callable[[int], Any] | None) -> None:
-        self.start = start
+    def __init__(self, function: Callable[[int], Any] | None) -> None:
+        self.function = function
 
     def __call__(self, number: int) -> None:
         """Initialize a worker.
@@ -122,12 +122,12 @@ class _WorkerInitializer:
         _utils.worker._worker_info = _utils.worker.WorkerInfo(
             id=info.id, num_workers=info.num_workers, seed=info.seed, dataset=accelerated.dataset
         )
-        if self.start is None:
+        if self.function is None:
             return
         try:
-            self.start(number)
+            self.function(number)
         except Exception as error:
-            note_failed_worker(error, self.start, number)
+            note_failed_worker(error, self.function, number)
             raise
         accelerated.prepare()
 

@@ -149,8 +149,8 @@ def outline(plan: Plan, rest: PythonStages) -> str:
     parts = [*((name, True) for name in plan.names), *rest.parts(plan.table is not None)]
     groups = itertools.groupby(parts, lambda part: part[1])
     return ", then ".join(
-        f"{' → '.join(name for name, _ in group)} {'by dalify' if is_ours else 'in Python'}"
-        for is_ours, group in groups
+        f"{' → '.join(name for name, _ in group)} {'by dalify' if is_lowered else 'in Python'}"
+        for is_lowered, group in groups
     )
 
 

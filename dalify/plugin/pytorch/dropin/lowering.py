@@ -122,10 +122,10 @@ class _Lowering:
         """
         steps, tail = len(self.steps), len(self.tail)
         self._add(place, stage)
-        is_theirs = len(self.tail) > tail or (
+        is_torchvision = len(self.tail) > tail or (
             len(self.steps) > steps and isinstance(self.steps[-1], TorchvisionStep | PythonContainer)
         )
-        self.names.append(f"{type(stage).__name__} (torchvision)" if is_theirs else type(stage).__name__)
+        self.names.append(f"{type(stage).__name__} (torchvision)" if is_torchvision else type(stage).__name__)
 
     def _add(self, place: str, stage: Any) -> None:
         kind, name = type(stage), type(stage).__name__

@@ -165,7 +165,7 @@ class FileSource(Source):
         mark = draws.mark() if self.plan.is_random else None
 
         def decode(rows: int) -> _Array:
-            buffer = scratch.borrow("photo", (header.height * header.width * 3 + _SPARE_BYTES,))
+            buffer = scratch.borrow("decoded image", (header.height * header.width * 3 + _SPARE_BYTES,))
             try:
                 if rows < header.height:
                     encoded = np.frombuffer(data, np.uint8)
