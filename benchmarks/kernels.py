@@ -114,25 +114,17 @@ def _resizing(options: Options) -> None:
     image = Image.fromarray(pixels)
     top, left = (RESIZED[0] - CROPPED[0]) // 2, (RESIZED[1] - CROPPED[1]) // 2
     box = (left, top, left + CROPPED[1], top + CROPPED[0])
-    # A loader reuses memory, so every call gets the same array.
-    memory: dict[tuple[str, tuple[int, ...]], np.ndarray] = {}
-
-    def borrow(purpose: str, shape: tuple[int, ...]) -> np.ndarray:
-        if (purpose, shape) not in memory:
-            memory[purpose, shape] = np.empty(shape, np.uint8)
-        return memory[purpose, shape]
-
     for name in FILTERS:
         kind = Image.Resampling[name.upper()]
 
         def whole(name=name) -> Any:
-            return resample(pixels, RESIZED, name, borrow=borrow)
+            return resample(pixels, RESIZED, name)
 
         def whole_pillow(kind=kind) -> Any:
             return np.asarray(image.resize(RESIZED[::-1], kind))
 
         def part(name=name) -> Any:
-            return resample(pixels, RESIZED, name, Window(top, left, *CROPPED), borrow)
+            return resample(pixels, RESIZED, name, Window(top, left, *CROPPED))
 
         def part_pillow(kind=kind) -> Any:
             return np.asarray(image.resize(RESIZED[::-1], kind).crop(box))

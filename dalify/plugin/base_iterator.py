@@ -381,10 +381,10 @@ def checked_names(names: Sequence[str], pipelines: Pipeline | Sequence[Pipeline]
         raise OutputMapError(
             f"output_map must be a list of names; got {names!r}.", hint=f"Write output_map=[{names!r}]."
         )
-    twice = sorted({name for name in names if list(names).count(name) > 1})
-    if twice:
+    duplicates = sorted({name for name in names if list(names).count(name) > 1})
+    if duplicates:
         raise OutputMapError(
-            f"output_map has duplicate names: {', '.join(map(repr, twice))}. Each output needs a unique name."
+            f"output_map has duplicate names: {', '.join(map(repr, duplicates))}. Each output needs a unique name."
         )
     for pipeline in _checked_pipelines(pipelines):
         if pipeline.num_outputs != len(names):

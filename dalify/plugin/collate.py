@@ -98,10 +98,10 @@ def _dense(name: str, output: Output, count: int) -> Any:
     """
     if not output.is_dense_tensor():
         shapes = [tuple(shape) for shape in output.shape()]
-        odd = next(index for index, shape in enumerate(shapes) if shape != shapes[0])
+        other = next(index for index, shape in enumerate(shapes) if shape != shapes[0])
         raise ShapeError(
             f"the samples of the output {name!r} have different shapes and cannot form one tensor: "
-            f"sample 0 is {shapes[0]}, sample {odd} is {shapes[odd]}.",
+            f"sample 0 is {shapes[0]}, sample {other} is {shapes[other]}.",
             hint="Use fn.resize, fn.crop or fn.pad in the pipeline to make the shapes equal, or specify "
             f"collate={{{name!r}: ...}} with 'pad', 'list', 'packed' or Pad(...).",
         )

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import copy
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,43 +32,41 @@ class LastBatchPolicy(Enum):
     PARTIAL = 2
 
 
-class Epochs(Protocol):
-    """Counts the batches of one epoch after the other."""
+class Epochs(ABC):
+    """Counts the batches of one epoch after the other. The defaults are those of epochs of unknown length."""
 
     @property
     def batches(self) -> int | None:
         """Number of batches of the current epoch; None: until the data end."""
-        ...
+        return None
 
     @property
     def surplus(self) -> int:
         """Number of batches that are read at the end of the epoch and dropped."""
-        ...
+        return 0
 
     @property
     def samples(self) -> int:
         """Size of the current epoch as in DALI; -1 if unknown."""
-        ...
+        return -1
 
+    @abstractmethod
     def kept(self, pipeline: int, batch: int) -> int:
         """Return how many samples of a batch are returned; both numbers start at 0."""
-        ...
 
-    def advance(self) -> None:
+    def advance(self) -> None:  # noqa: B027 -- nothing is counted
         """Go to the next epoch; its data follow those of this one."""
-        ...
 
-    def restart(self, epoch: int) -> None:
+    def restart(self, epoch: int) -> None:  # noqa: B027 -- nothing is counted
         """Go to an epoch that begins with the first sample of its shard."""
-        ...
 
     def state(self) -> dict[str, Any]:
         """Return the position and the options as JSON data."""
-        ...
+        return {"counts": []}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue at a ``state()``; raises CheckpointError if the options differ."""
-        ...
+        _check_counts(state, self)
 
     def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, int]) -> None:
         """Continue in the middle of an epoch whose rest was divided among another number of shards.
@@ -77,10 +76,10 @@ class Epochs(Protocol):
             delivered: number of batches that the epoch had returned.
             left: remaining number of samples of all shards, by epoch of the reader.
         """
-        ...
+        _check_counts(state, self)
 
 
-class OpenEpochs:
+class OpenEpochs(Epochs):
     """Epochs that last until the sources of the pipelines end.
 
     Args:
@@ -89,34 +88,13 @@ class OpenEpochs:
 
     def __init__(self, batch_size: int) -> None:
         self._batch_size = batch_size
-        self.batches: int | None = None
-        self.surplus = 0
-        self.samples = -1
 
     def kept(self, pipeline: int, batch: int) -> int:
         """Return the size of the whole batch."""
         return self._batch_size
 
-    def advance(self) -> None:
-        """Do nothing: nothing is counted."""
 
-    def restart(self, epoch: int) -> None:
-        """Do nothing: nothing is counted."""
-
-    def state(self) -> dict[str, Any]:
-        """Return an empty state: nothing is counted."""
-        return {"counts": []}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Check that nothing was counted."""
-        _check_counts(state, self)
-
-    def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, int]) -> None:
-        """Check that nothing was counted."""
-        _check_counts(state, self)
-
-
-class SizedEpochs:
+class SizedEpochs(Epochs):
     """Epochs with a fixed number of samples over all pipelines.
 
     Args:
@@ -128,7 +106,7 @@ class SizedEpochs:
     """
 
     def __init__(self, size: int, batch_size: int, pipelines: int, policy: LastBatchPolicy, is_padded: bool) -> None:
-        self.samples = self._size = size
+        self._size = size
         self._batch_size = batch_size
         self._step = pipelines * batch_size
         self._policy = policy
@@ -140,6 +118,11 @@ class SizedEpochs:
         """Number of batches of the current epoch."""
         left = self._size - self._ahead
         return left // self._step if self._policy is LastBatchPolicy.DROP else -(-left // self._step)
+
+    @property
+    def samples(self) -> int:
+        """Number of samples of every epoch."""
+        return self._size
 
     @property
     def surplus(self) -> int:
@@ -201,7 +184,7 @@ class _Rest(NamedTuple):
         return np.roll(np.diff(np.arange(shards + 1, dtype=np.int64) * self.total // shards), -self.turned)
 
 
-class ReaderEpochs:
+class ReaderEpochs(Epochs):
     """Epochs of a sharded reader: all pipelines, in this process and in others, have the same number of batches.
 
     Args:

@@ -91,7 +91,6 @@ def beside(dataset: Any) -> None:
         draws = TorchDraws(torch.Generator().manual_seed(index))
         source, place = locate(sources, dataset, index)
         picture, label = source.read(place, draws)
-        source.plan.apply_steps(picture, draws)
         found = source.plan.sample(picture, draws)
         assert torch.equal(found, expected[0])
         assert type(label) is type(expected[1])

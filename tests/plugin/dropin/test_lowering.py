@@ -58,7 +58,6 @@ def check(transform: Any, channels: int = 3, seeds: int = 2) -> Plan:
             picture = LazyImage(lambda rows, pixels=pixels: pixels[:rows].copy(), *pixels.shape[:2])
 
             def run(picture: LazyImage = picture, draws: TorchDraws = draws) -> Any:
-                plan.apply_steps(picture, draws)
                 return plan.sample(picture, draws)
 
             found = outcome(run)
@@ -315,7 +314,6 @@ def test_what_is_left_over(stages, known, reason):
         raise ValueError(plan.rest_reason)
     picture = LazyImage(images()[0].copy())
     draws = TorchDraws(torch.default_generator)
-    plan.apply_steps(picture, draws)
     found = plan.sample(picture, draws)
     if plan.table is None:
         expected = v1.Compose(stages[:known])(Image.fromarray(images()[0]))

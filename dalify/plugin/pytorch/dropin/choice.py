@@ -13,7 +13,6 @@ from typing import Any
 from torch.utils.data.dataloader import _DatasetKind
 
 from dalify.plugin.pytorch.dropin.datasets import find_sources
-from dalify.plugin.pytorch.dropin.lowered import PythonStages
 from dalify.plugin.pytorch.dropin.lowering import check_settings, lower_transform
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import WRAPPERS
@@ -91,7 +90,7 @@ def _check_loader(loader: Any) -> None:
 
 
 def _resumes(source: Source) -> bool:
-    return any(is_ours for _, is_ours in PythonStages(source.plan.rest).parts(are_tensors=False))
+    return any(is_lowered for _, is_lowered in source.rest.parts(are_tensors=False))
 
 
 def _unfinished(sources: Mapping[int, Source]) -> list[Any]:

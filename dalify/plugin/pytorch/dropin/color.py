@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
-from dalify.plugin.pytorch.dropin.kernels.pillow_color import blend_with_constant, blend_with_luma, luma_sum, turn_hue
-from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, NoWindowError, Windows
+from dalify.plugin.pytorch.dropin.kernels.pillow_color import blend_with_constant, blend_with_luma, luma_sum, rotate_hue
+from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
 from dalify.plugin.pytorch.dropin.steps import Step
 
 __all__ = ["ColorJitter", "RandomApply"]
@@ -29,20 +29,18 @@ class ColorJitter:
 
     ranges: tuple[Range, Range, Range, Range]
 
-    def apply(self, canvas: LazyImage | Windows, draws: TorchDraws) -> None:
+    def apply(self, image: LazyImage, draws: TorchDraws) -> None:
         """Draw the order, then the factors, and change the colors."""
-        if isinstance(canvas, Windows):
-            raise NoWindowError
         order = draws.permutation(4)
         factors = [None if limits is None else draws.uniform(*limits) for limits in self.ranges]
-        pixels = np.array(canvas.materialize(), order="C")
+        pixels = np.array(image.materialize(), order="C")
         for number in order:
             factor = factors[number]
             if factor is not None:
                 _change(pixels.reshape(-1, pixels.shape[2]), number, factor)
-        canvas.replace(pixels)
-        if canvas.info is not None and any(factors[number] is not None for number in (_BRIGHTNESS, _CONTRAST, _HUE)):
-            canvas.info = {}
+        image.replace(pixels)
+        if image.info is not None and any(factors[number] is not None for number in (_BRIGHTNESS, _CONTRAST, _HUE)):
+            image.info = {}
 
 
 def _change(pixels: _Array, number: int, factor: float) -> None:
@@ -59,7 +57,7 @@ def _change(pixels: _Array, number: int, factor: float) -> None:
     elif number == _SATURATION:
         blend_with_luma(pixels, single)
     else:
-        turn_hue(pixels, int(factor * 255) & 255)
+        rotate_hue(pixels, int(factor * 255) & 255)
 
 
 @dataclass(frozen=True)
@@ -69,10 +67,8 @@ class RandomApply:
     steps: tuple[Step, ...]
     probability: float
 
-    def apply(self, canvas: LazyImage | Windows, draws: TorchDraws) -> None:
+    def apply(self, image: LazyImage, draws: TorchDraws) -> None:
         """Draw and apply them."""
-        if isinstance(canvas, Windows):
-            raise NoWindowError
         if draws.is_below(self.probability):
             for step in self.steps:
-                step.apply(canvas, draws)
+                step.apply(image, draws)

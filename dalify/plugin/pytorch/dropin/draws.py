@@ -19,7 +19,7 @@ import torch
 
 from dalify.plugin.pytorch.dropin.kernels.mersenne_twister import STATE_WORDS, following_words
 
-__all__ = ["BatchDraws", "CountingDraws", "Draws", "TorchDraws", "predicts_torch", "resized_crop_window", "words"]
+__all__ = ["BatchDraws", "Draws", "TorchDraws", "predicts_torch", "resized_crop_window", "words"]
 
 # Byte offsets in torch's state: seed, words left, whether seeded, next word, then the words, eight bytes each.
 _LEFT_AT, _NEXT_AT, _WORDS_AT = 8, 16, 24
@@ -223,15 +223,18 @@ class BatchDraws:
 
     Args:
         words: uint32 ``[samples, draws]``.
+
+    Attributes:
+        used: how many numbers each sample has drawn.
     """
 
     def __init__(self, words: np.ndarray[Any, np.dtype[np.uint32]]) -> None:
         self._words = words
-        self._next = 0
+        self.used = 0
 
     def _column(self) -> np.ndarray[Any, np.dtype[np.uint32]]:
-        self._next += 1
-        return self._words[:, self._next - 1]
+        self.used += 1
+        return self._words[:, self.used - 1]
 
     def integer(self, end: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Draw integers from 0 to `end` - 1."""
@@ -241,23 +244,6 @@ class BatchDraws:
         """Return where numbers from [0, 1) are less than a probability, compared in float32."""
         fractions = (self._column() & np.uint32(_MANTISSA)).astype(np.float32) * np.float32(_UNIT)
         return fractions < np.float32(probability)
-
-
-class CountingDraws:
-    """Counts the numbers that a sample draws; all are 0."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def integer(self, end: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Count one number."""
-        self.count += 1
-        return np.zeros(1, np.int64)
-
-    def is_below(self, probability: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Count one number."""
-        self.count += 1
-        return np.zeros(1, np.bool_)
 
 
 @lru_cache(maxsize=64)

@@ -29,7 +29,7 @@ class Fetcher:
     Args:
         dataset: the user's dataset.
         sources: the sources of its samples.
-        collate: the user's collate function; None for torch's default.
+        collate: the user's collate function; None for torch's default, which requires complete sources.
     """
 
     def __init__(self, dataset: Any, sources: dict[int, Source], collate: Callable[[Samples], Any] | None) -> None:
@@ -38,6 +38,7 @@ class Fetcher:
         self.collate = collate
         self.watch = ChangeMonitor(sources)
         self.is_random = any(source.plan.is_random for source in sources.values())
+        self._is_complete = all(source.is_complete for source in sources.values())
 
     def fetch(self, indices: Sequence[Any], draws: TorchDraws) -> Any:
         """Compute one batch.
@@ -52,16 +53,10 @@ class Fetcher:
         Raises:
             Exception: the errors of the dataset, the transforms and torch's collate function.
         """
+        if self.collate is not None:
+            return self.samples(indices, draws)
         indices = list(indices)
         found = self._fetch_windows(indices, draws)
-        if self.collate is not None:
-            if found is None:
-                with draws.for_samples(len(indices) if self.is_random else 0):
-                    return [self._fetch_one(index, draws) for index in indices]
-            (images, labels), kind = found, self._tensor_type()
-            return list(
-                zip((torch.from_numpy(image).as_subclass(kind) for image in images), labels.tolist(), strict=True)
-            )
         images, labels = self._fetch_each(indices, draws) if found is None else found
         if isinstance(images, list):  # of different sizes, or empty: torch raises its error
             return _default_collate([torch.from_numpy(image) for image in images])
@@ -69,6 +64,24 @@ class Fetcher:
             return [torch.from_numpy(images), torch.from_numpy(labels)]
         of_samples: Any = tuple(labels)
         return [torch.from_numpy(images), torch.utils.data.default_collate(of_samples)]
+
+    def samples(self, indices: Sequence[Any], draws: TorchDraws) -> list[Any]:
+        """Compute the samples of a batch, with the types of torchvision; see `fetch`."""
+        if not self._is_complete:  # the user's code draws from the same generators, so no number is computed in advance
+            return [self.sample(index, draws) for index in indices]
+        indices = list(indices)
+        found = self._fetch_windows(indices, draws)
+        if found is None:
+            with draws.for_samples(len(indices) if self.is_random else 0):
+                return [self.sample(index, draws) for index in indices]
+        (images, labels), kind = found, self._tensor_type()
+        return list(zip((torch.from_numpy(image).as_subclass(kind) for image in images), labels.tolist(), strict=True))
+
+    def sample(self, index: Any, draws: TorchDraws) -> Any:
+        """Compute one sample, for an element of the sampler."""
+        with SampleNote(index, self.dataset):
+            source, place = locate(self.sources, self.dataset, index)
+            return source.sample(place, draws)
 
     def _fetch_windows(self, indices: list[Any], draws: TorchDraws) -> tuple[Any, Any] | None:
         """Compute all samples at once if each is a window of an image in memory; otherwise return None."""
@@ -110,14 +123,6 @@ class Fetcher:
         assert source.plan.table is not None
         return source.plan.table.tensor_type
 
-    def _fetch_one(self, index: Any, draws: TorchDraws) -> tuple[Any, Any]:
-        """Compute one sample, with the types of torchvision."""
-        with SampleNote(index, self.dataset):
-            source, place = locate(self.sources, self.dataset, index)
-            lazy_image, label = source.read(place, draws)
-            source.plan.apply_steps(lazy_image, draws)
-            return source.plan.sample(lazy_image, draws), label
-
     def _fetch_each(self, indices: list[Any], draws: TorchDraws) -> tuple[Any, list[Any]]:
         """Compute the samples one by one; the images are a list if their sizes differ."""
         batch: np.ndarray[Any, Any] | None = None
@@ -140,9 +145,8 @@ class Fetcher:
             for index in indices:
                 with SampleNote(index, self.dataset):
                     source, place = locate(self.sources, self.dataset, index)
-                    lazy_image, label = source.read(place, draws)
-                    source.plan.apply_steps(lazy_image, draws)
-                    source.plan.write(lazy_image, draws, allocate)
+                    image, label = source.read(place, draws)
+                    source.plan.write(image, draws, allocate)
                     labels.append(label)
         if batch is None or separate is not None:
             return separate or [], labels

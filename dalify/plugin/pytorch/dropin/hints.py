@@ -69,9 +69,9 @@ class SampleNote:
         )
 
 
-def note_failed_worker(error: Exception, start: Any, number: int) -> None:
-    """Add that `worker_init_fn` raised."""
-    name = getattr(start, "__qualname__", type(start).__qualname__)
+def note_failed_worker(error: Exception, function: Any, number: int) -> None:
+    """Add that `function`, the user's `worker_init_fn`, raised in the worker `number`."""
+    name = getattr(function, "__qualname__", type(function).__qualname__)
     _add(error, f"raised by worker_init_fn={name} in worker {number}, before the first sample.")
 
 

@@ -7,21 +7,42 @@ too, whatever the user's code draws from.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.data import _utils
 
+from dalify.base.fork_gate import working
 from dalify.base.interrupts import kept_interrupts
 from dalify.plugin.pytorch.dropin.collating import default_collate
-from dalify.plugin.pytorch.dropin.datasets import ChangeMonitor, find_sources
+from dalify.plugin.pytorch.dropin.datasets import find_sources
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.hints import NotedCollate, note_failed_start, note_failed_worker
-from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
-from dalify.plugin.pytorch.dropin.samples import SampleLoader
+from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan
+from dalify.plugin.pytorch.dropin.torchvision_steps import Registered
 
 __all__ = ["AcceleratedDataset", "SubstituteLoader", "torch_iterator"]
+
+
+_TRIALS = 4  # mirrored images compile other code
+_SIZE = 160, 120
+_compiled: set[tuple[str, ...]] = set()
+
+
+def _compile(plan: Plan) -> None:
+    """Compile the kernels of a plan by running it on black images, with separate random numbers."""
+    draws = TorchDraws(torch.Generator(), random.Random(0))
+    for _ in range(_TRIALS):
+        try:
+            plan.sample(LazyImage(np.zeros((*_SIZE, plan.channels), np.uint8)), draws)
+        except Exception:  # for instance too small; the user's images will raise the error
+            return
 
 
 class AcceleratedDataset:
@@ -38,31 +59,33 @@ class AcceleratedDataset:
     def prepare(self) -> None:
         """Analyze the current dataset: the worker's initialization may have changed it."""
         self._draws = TorchDraws(torch.default_generator)
-        try:
-            sources = find_sources(self.dataset)
-        except NotRecognizedError:
-            self._maker = self._watch = None
-        else:
-            self._maker, self._watch = SampleLoader(self.dataset, sources), ChangeMonitor(sources)
+        self._fetcher: Fetcher | None = None
+        with suppress(NotRecognizedError):
+            self._fetcher = Fetcher(self.dataset, find_sources(self.dataset), None)
 
     def warm_up(self) -> None:
-        """Compile all kernels before workers are forked."""
-        if self._maker is not None:
-            self._maker.warm_up()
+        """Compile all necessary kernels, so that forked worker processes have them."""
+        for source in self._fetcher.sources.values() if self._fetcher is not None else ():
+            for plan in (source.plan, *source.rest.plans()):
+                if plan.names not in _compiled and not any(isinstance(step, Registered) for step in plan.steps):
+                    _compiled.add(plan.names)
+                    with working(), kept_interrupts():
+                        _compile(plan)
 
-    def _refresh(self) -> None:
+    def _current_fetcher(self) -> Fetcher | None:
         # In the main process, the user may change the dataset at any time.
-        if self._watch is not None and not self._watch.is_unchanged():
+        if self._fetcher is not None and not self._fetcher.watch.is_unchanged():
             self.prepare()
+        return self._fetcher
 
     def __getitem__(self, index: Any) -> Any:
-        self._refresh()
-        return self.dataset[index] if self._maker is None else self._maker.sample(index, self._draws)
+        fetcher = self._current_fetcher()
+        return self.dataset[index] if fetcher is None else fetcher.sample(index, self._draws)
 
     def __getitems__(self, indices: Any) -> Any:
-        self._refresh()
-        if self._maker is not None:
-            return self._maker.samples(indices, self._draws)
+        fetcher = self._current_fetcher()
+        if fetcher is not None:
+            return fetcher.samples(indices, self._draws)
         if hasattr(self.dataset, "__getitems__"):
             return self.dataset.__getitems__(indices)
         return [self.dataset[index] for index in indices]
@@ -82,11 +105,11 @@ class _WorkerInitializer:
     """The `worker_init_fn` of worker processes: calls the user's function with the user's dataset as worker info.
 
     Args:
-        start: the user's `worker_init_fn`; None for none.
+        function: the user's `worker_init_fn`; None for none.
     """
 
-    def __init__(self, start: Callable[[int], Any] | None) -> None:
-        self.start = start
+    def __init__(self, function: Callable[[int], Any] | None) -> None:
+        self.function = function
 
     def __call__(self, number: int) -> None:
         """Initialize a worker.
@@ -99,12 +122,12 @@ class _WorkerInitializer:
         _utils.worker._worker_info = _utils.worker.WorkerInfo(
             id=info.id, num_workers=info.num_workers, seed=info.seed, dataset=accelerated.dataset
         )
-        if self.start is None:
+        if self.function is None:
             return
         try:
-            self.start(number)
+            self.function(number)
         except Exception as error:
-            note_failed_worker(error, self.start, number)
+            note_failed_worker(error, self.function, number)
             raise
         accelerated.prepare()
 

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
-from dalify.base import scratch
+from dalify.plugin.pytorch.dropin.kernels.pillow_color import fill_with_luma
 from dalify.plugin.pytorch.dropin.kernels.pillow_resample import Window, resample
-from dalify.plugin.pytorch.dropin.kernels.pixel_table import luma
 
-__all__ = ["LazyImage", "NoWindowError", "PillowImage", "Windows"]
+__all__ = ["LazyImage", "Margins", "NoWindowError", "Windows", "image_of", "pixels_of"]
 
 _Array = np.ndarray[Any, Any]
 Margins = tuple[int, int, int, int]  # left, top, right, bottom
@@ -29,13 +29,19 @@ class LazyImage:
             number of first rows, called once.
         height: height of the image, if `pixels` is a function.
         width: width of the image, if `pixels` is a function.
+        info: ``Image.info`` of Pillow, which changes like that of torchvision's images; None if it is not needed.
 
     Attributes:
         is_planar: whether torchvision's tensor has one channel after the other in memory.
-        info: ``Image.info`` of Pillow as torchvision's transforms keep it; None if it is not needed.
     """
 
-    def __init__(self, pixels: _Array | Callable[[int], _Array], height: int = 0, width: int = 0) -> None:
+    def __init__(
+        self,
+        pixels: _Array | Callable[[int], _Array],
+        height: int = 0,
+        width: int = 0,
+        info: dict[Any, Any] | None = None,
+    ) -> None:
         self._decode: Callable[[int], _Array] | None = None
         self.height, self.width = height, width
         self._source_height = height
@@ -43,7 +49,7 @@ class LazyImage:
         self._corner = (0, 0)
         self._flips = (False, False)
         self.is_planar = False
-        self.info: dict[Any, Any] | None = None
+        self.info = info
         if isinstance(pixels, np.ndarray):
             self._set(pixels)
         else:
@@ -70,7 +76,7 @@ class LazyImage:
             return self._decoded(self.height)
         size, name = self._resized
         window = Window(*self._corner, self.height, self.width)
-        found = resample(self._decoded(self._source_height), size, name, window, scratch.borrow)
+        found = resample(self._decoded(self._source_height), size, name, window)
         if self._flips[0]:
             found = found[::-1]
         return found[:, ::-1] if self._flips[1] else found
@@ -164,19 +170,19 @@ class LazyImage:
             self._set(np.repeat(pixels, channels, axis=2))
             return
         gray = np.empty((self.height, self.width, channels), np.uint8)
-        luma(pixels, gray)
+        fill_with_luma(gray, pixels)
         self._set(gray)
 
 
-class PillowImage:
-    """A Pillow image that torchvision transforms, because it is, or may be, neither RGB nor grayscale.
+def image_of(pixels: _Array) -> Image.Image:
+    """Return a Pillow image for uint8 ``[height, width, 1 or 3]``."""
+    return Image.fromarray(np.ascontiguousarray(pixels if pixels.shape[2] > 1 else pixels[..., 0]))
 
-    Args:
-        image: opened by the dataset; later the results of torchvision's transforms.
-    """
 
-    def __init__(self, image: Any) -> None:
-        self.image = image
+def pixels_of(image: Image.Image) -> _Array:
+    """Return the pixels of a Pillow image, ``[height, width, channels]``."""
+    pixels = np.asarray(image)
+    return pixels if pixels.ndim == 3 else pixels[..., None]
 
 
 class NoWindowError(Exception):

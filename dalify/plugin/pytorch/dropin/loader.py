@@ -17,7 +17,7 @@ from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.hints import NotedCollate
 from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset, torch_iterator
 from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
-from dalify.plugin.pytorch.dropin.lowered import PythonStages, outline
+from dalify.plugin.pytorch.dropin.lowered import outline
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.resuming import Resumable
 
@@ -69,7 +69,7 @@ def explain(loader: Any) -> LoaderReport:
     first = choice.reasons[0] if choice.reasons else None
     lines = [] if choice.sources else ["torch's DataLoader computes the batches"]
     for source in choice.sources.values():
-        lines.append(f"{source.description}: {outline(source.plan, PythonStages(source.plan.rest))}")
+        lines.append(f"{source.description}: {outline(source.plan, source.rest)}")
     for reason in choice.reasons:
         lines.append(f"[{reason.code}] {reason.reason}")
         lines += [f"hint: {reason.hint}"] if reason.hint else []

@@ -16,7 +16,7 @@ from PIL import Image
 from dalify.base.errors import ArgumentTypeError
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.hints import note_failed_transform
-from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
+from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, image_of, pixels_of
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
 from dalify.plugin.pytorch.dropin.plan import Plan
 from dalify.plugin.pytorch.dropin.registration import WRAPPERS
@@ -93,12 +93,8 @@ class PythonStages:
 
 
 def _run(plan: Plan, image: Image.Image) -> Any:
-    pixels = np.asarray(image)
-    lazy_image = LazyImage(pixels if pixels.ndim == 3 else pixels[..., None])
-    lazy_image.info = image.info if plan.table is None else None
-    draws = TorchDraws(torch.default_generator)
-    plan.apply_steps(lazy_image, draws)
-    return plan.sample(lazy_image, draws)
+    lazy_image = LazyImage(pixels_of(image), info=image.info if plan.table is None else None)
+    return plan.sample(lazy_image, TorchDraws(torch.default_generator))
 
 
 class Lowered:
@@ -120,7 +116,7 @@ class Lowered:
                 ``PIL.Image.fromarray``. Other values are passed to the original transform.
         """
         if isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.ndim == 3 and image.shape[2] in (1, 3):
-            image = Image.fromarray(image if image.shape[2] == 3 else image[..., 0])
+            image = image_of(image)
         if not isinstance(image, Image.Image) or image.mode not in _CHANNELS:
             return self.transform(image)
         plan, rest = self._for(_CHANNELS[image.mode])
@@ -153,8 +149,8 @@ def outline(plan: Plan, rest: PythonStages) -> str:
     parts = [*((name, True) for name in plan.names), *rest.parts(plan.table is not None)]
     groups = itertools.groupby(parts, lambda part: part[1])
     return ", then ".join(
-        f"{' → '.join(name for name, _ in group)} {'by dalify' if is_ours else 'in Python'}"
-        for is_ours, group in groups
+        f"{' → '.join(name for name, _ in group)} {'by dalify' if is_lowered else 'in Python'}"
+        for is_lowered, group in groups
     )
 
 

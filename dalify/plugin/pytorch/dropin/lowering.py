@@ -26,14 +26,14 @@ import torch
 from PIL import Image
 
 from dalify.plugin.pytorch.dropin.arguments import STEPS, Context
+from dalify.plugin.pytorch.dropin.lazy_image import image_of
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan, Table
 from dalify.plugin.pytorch.dropin.registration import TRANSFORMS, WRAPPERS
 from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Gray, Pad, Resize, Step
 from dalify.plugin.pytorch.dropin.torchvision_steps import (
     ON_PILLOW,
     ON_TENSORS,
-    PythonChoice,
-    PythonOrder,
+    PythonContainer,
     Registered,
     TorchvisionStep,
     container_step,
@@ -122,10 +122,10 @@ class _Lowering:
         """
         steps, tail = len(self.steps), len(self.tail)
         self._add(place, stage)
-        is_theirs = len(self.tail) > tail or (
-            len(self.steps) > steps and isinstance(self.steps[-1], TorchvisionStep | PythonChoice | PythonOrder)
+        is_torchvision = len(self.tail) > tail or (
+            len(self.steps) > steps and isinstance(self.steps[-1], TorchvisionStep | PythonContainer)
         )
-        self.names.append(f"{type(stage).__name__} (torchvision)" if is_theirs else type(stage).__name__)
+        self.names.append(f"{type(stage).__name__} (torchvision)" if is_torchvision else type(stage).__name__)
 
     def _add(self, place: str, stage: Any) -> None:
         kind, name = type(stage), type(stage).__name__
@@ -223,7 +223,7 @@ class _Lowering:
 def _ramp(channels: int) -> Image.Image:
     """Return an image of one row with each byte value once in each channel."""
     ramp = np.repeat(np.arange(_LEVELS, dtype=np.uint8)[None, :, None], channels, axis=2)
-    return Image.fromarray(ramp if channels > 1 else ramp[..., 0])
+    return image_of(ramp)
 
 
 def _flat(transform: Any, place: str) -> Iterator[tuple[str, Any]]:

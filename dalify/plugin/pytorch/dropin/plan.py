@@ -10,15 +10,17 @@ import numpy as np
 import torch
 from PIL import Image
 
-from dalify.plugin.pytorch.dropin.draws import CountingDraws, TorchDraws, predicts_torch
+from dalify.plugin.pytorch.dropin.draws import BatchDraws, TorchDraws, predicts_torch
 from dalify.plugin.pytorch.dropin.kernels.pixel_table import planes_of_image
-from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, NoWindowError, PillowImage, Windows
+from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, NoWindowError, Windows, image_of
 from dalify.plugin.pytorch.dropin.redirection import drawing_from
-from dalify.plugin.pytorch.dropin.steps import Step
+from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Gray, Pad, RandomCrop, Resize, Step
 
 __all__ = ["NotRecognizedError", "Plan", "Table", "draws_per_sample", "windows_of"]
 
 _Array = np.ndarray[Any, Any]
+_WINDOW_STEPS = (CenterCrop, Flip, Gray, Pad, RandomCrop, Resize)
+_MAX_DRAWS_PER_STEP = 2
 
 
 class NotRecognizedError(Exception):
@@ -91,81 +93,75 @@ class Plan:
         """Whether steps call torchvision for Pillow images, which holds the GIL."""
         return any(getattr(step, "is_python", False) for step in self.steps)
 
-    def apply_steps(self, lazy_image: LazyImage | PillowImage, draws: TorchDraws) -> None:
-        """Apply the steps.
+    def _apply_steps(self, image: LazyImage, draws: TorchDraws) -> _Array:
+        """Apply the steps and return the pixels."""
+        try:
+            for step in self.steps:
+                step.apply(image, draws)
+        except Exception:
+            image.check()
+            raise
+        return image.pixels()
+
+    def sample(self, image: LazyImage | Image.Image, draws: TorchDraws) -> Any:
+        """Apply the supported transforms; the result has torchvision's type, values and memory layout.
+
+        Args:
+            image: the image; torchvision's transforms are called for one of Pillow.
+            draws: random numbers.
+
+        Returns:
+            a Pillow image, or a tensor ``[channels, height, width]``, with memory of its own.
 
         Raises:
             Exception: the error of decoding; otherwise that of torchvision's transforms.
         """
-        if isinstance(lazy_image, PillowImage):
-            with drawing_from(draws.generator):
-                for stage in self.stages:
-                    lazy_image.image = stage(lazy_image.image)
-            return
-        try:
-            for step in self.steps:
-                step.apply(lazy_image, draws)
-        except Exception:
-            lazy_image.check()
-            raise
-
-    def sample(self, lazy_image: LazyImage | PillowImage, draws: TorchDraws) -> Any:
-        """Return the result of the supported transforms, with torchvision's type, values and memory layout.
-
-        Args:
-            lazy_image: the image after the steps.
-            draws: random numbers for the tail.
-
-        Returns:
-            a Pillow image, or a tensor ``[channels, height, width]``, with memory of its own.
-        """
-        if isinstance(lazy_image, PillowImage):
-            return lazy_image.image
-        pixels = lazy_image.pixels()
+        if isinstance(image, Image.Image):
+            return _called(self.stages, image, draws)
+        pixels = self._apply_steps(image, draws)
         if self.table is None:
-            image = Image.fromarray(np.ascontiguousarray(pixels if pixels.shape[2] > 1 else pixels[..., 0]))
-            image.info = dict(lazy_image.info or {})
-            return image
+            result = image_of(pixels)
+            result.info = dict(image.info or {})
+            return result
         height, width, channels = pixels.shape
-        if self.table.is_interleaved and not lazy_image.is_planar:
+        if self.table.is_interleaved and not image.is_planar:
             target = np.empty((height, width, channels), self.table.values.dtype).transpose(2, 0, 1)
         else:
             target = np.empty((channels, height, width), self.table.values.dtype)
         planes_of_image(pixels, self.table.values, target)
-        found: Any = torch.from_numpy(target).as_subclass(self.table.tensor_type)  # pyright: ignore[reportArgumentType]
-        if self.tail:
-            with drawing_from(draws.generator):
-                for transform in self.tail:
-                    found = transform(found)
-        return found
+        tensor = torch.from_numpy(target).as_subclass(self.table.tensor_type)  # pyright: ignore[reportArgumentType]
+        return _called(self.tail, tensor, draws)
 
     def write(
-        self, lazy_image: LazyImage | PillowImage, draws: TorchDraws, allocate: Callable[[tuple[int, ...], Any], _Array]
-    ) -> _Array:
-        """Write the tensor of a complete plan into given memory.
+        self, image: LazyImage | Image.Image, draws: TorchDraws, allocate: Callable[[tuple[int, ...], Any], _Array]
+    ) -> None:
+        """Write the result of `sample`, a tensor of a complete plan, into given memory.
 
         Args:
-            lazy_image: the image after the steps.
-            draws: random numbers for the tail.
+            image: the image.
+            draws: random numbers.
             allocate: returns an array of a shape and a NumPy dtype.
-
-        Returns:
-            the filled array.
         """
         assert self.table is not None
-        if self.tail or isinstance(lazy_image, PillowImage):
-            tensor = self.sample(lazy_image, draws)
-            found = tensor.as_subclass(torch.Tensor).numpy()
-            target = allocate(found.shape, found.dtype)
-            target[...] = found
-            return target
-        pixels = lazy_image.pixels()
+        if self.tail or isinstance(image, Image.Image):
+            result = self.sample(image, draws).as_subclass(torch.Tensor).numpy()
+            allocate(result.shape, result.dtype)[...] = result
+            return
+        pixels = self._apply_steps(image, draws)
         target = allocate((pixels.shape[2], *pixels.shape[:2]), self.table.values.dtype)
         planes_of_image(pixels, self.table.values, target)
-        return target
 
 
-def windows_of(plan: Plan, samples: int, height: int, width: int, draws: Any) -> Windows:
+def _called(transforms: tuple[Callable[[Any], Any], ...], value: Any, draws: TorchDraws) -> Any:
+    """Call transforms of torchvision one after the other."""
+    if transforms:
+        with drawing_from(draws.generator):
+            for transform in transforms:
+                value = transform(value)
+    return value
+
+
+def windows_of(plan: Plan, samples: int, height: int, width: int, draws: BatchDraws) -> Windows:
     """Apply the steps to all samples of a batch at once.
 
     Raises:
@@ -173,6 +169,8 @@ def windows_of(plan: Plan, samples: int, height: int, width: int, draws: Any) ->
     """
     windows = Windows(samples, height, width, plan.channels)
     for step in plan.steps:
+        if not isinstance(step, _WINDOW_STEPS):
+            raise NoWindowError
         step.apply(windows, draws)
     return windows
 
@@ -181,9 +179,9 @@ def draws_per_sample(plan: Plan, height: int, width: int) -> int | None:
     """Return how many random numbers each image of a size draws; None if batches cannot be computed at once."""
     if not plan.is_complete or plan.tail or not predicts_torch():
         return None
-    draws = CountingDraws()
+    draws = BatchDraws(np.zeros((1, _MAX_DRAWS_PER_STEP * len(plan.steps)), np.uint32))
     try:
         windows_of(plan, 1, height, width, draws)
     except (NoWindowError, ValueError):
         return None
-    return draws.count
+    return draws.used

@@ -62,8 +62,8 @@ class Resumable:
         state, self._resume_from = self._resume_from, None
         generators = self._generators()
         if state is None or state["batches"] is None:
-            begun = [generator.get_state() for generator in generators]
-            return self._begin(begun)
+            states = [generator.get_state() for generator in generators]
+            return self._begin(states)
         global_state = torch.get_rng_state()
         for generator, value in zip(generators, state["generators"], strict=True):
             generator.set_state(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ from dalify.base import scratch
 from dalify.base.errors import DecodeError
 from dalify.codecs.jpeg import JpegHeader, decode_jpeg, read_jpeg_header
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
-from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, PillowImage
+from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, image_of, pixels_of
+from dalify.plugin.pytorch.dropin.lowered import PythonStages
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan, draws_per_sample
-from dalify.plugin.pytorch.dropin.torchvision_steps import PythonChoice, PythonOrder
+from dalify.plugin.pytorch.dropin.torchvision_steps import PythonContainer
 
 __all__ = ["ArraySource", "FileSource", "Source", "open_image"]
 
@@ -37,7 +39,63 @@ def open_image(path: Any) -> Image.Image:
         return image.convert("RGB")
 
 
-class FileSource:
+class Source(ABC):
+    """Images with labels, and the computation for each image.
+
+    Args:
+        dataset: the dataset.
+        transform: transform of the images.
+        target_transform: transform of the labels; None for none.
+        channels: number of channels of the images.
+        description: what the source is, for reports.
+
+    Attributes:
+        plan: the supported transforms.
+        rest: the transforms after them.
+        slow_labels: whether slow Python code computes the labels.
+    """
+
+    def __init__(self, dataset: Any, transform: Any, target_transform: Any, channels: int, description: str) -> None:
+        self.dataset = dataset
+        self.target_transform = target_transform
+        self.slow_labels = False
+        self.plan: Plan = lower_transform(transform, channels)
+        self.rest = PythonStages(self.plan.rest)
+        self.description = f"{type(dataset).__name__} of {description}"
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no Python code of the user is called, and the images are tensors."""
+        return self.plan.is_complete and self.target_transform is None
+
+    @abstractmethod
+    def open(self, index: Any) -> tuple[Image.Image, Any]:
+        """Open one sample as a Pillow image; return image and label."""
+
+    @abstractmethod
+    def read(self, index: Any, draws: TorchDraws) -> tuple[LazyImage | Image.Image, Any]:
+        """Read one sample for the plan; return image and label."""
+
+    def sample(self, index: Any, draws: TorchDraws) -> tuple[Any, ...]:
+        """Compute one sample: the result of all transforms, and the label.
+
+        Args:
+            index: index of the sample.
+            draws: random numbers.
+
+        Raises:
+            Exception: the errors of the user's dataset.
+        """
+        if self.plan.names:
+            image, label = self.read(index, draws)
+            result = self.plan.sample(image, draws)
+        else:
+            result, label = self.open(index)
+        result = self.rest(result)
+        return result, label if self.target_transform is None else self.target_transform(label)
+
+
+class FileSource(Source):
     """Image files with labels.
 
     Args:
@@ -65,15 +123,12 @@ class FileSource:
         slow_labels: bool = False,
         is_rgb: bool = True,
     ) -> None:
-        self.dataset = dataset
-        self.target_transform = target_transform
+        super().__init__(dataset, transform, target_transform, 3, f"{count} files")
         self.slow_labels = slow_labels
-        self.plan: Plan = lower_transform(transform, channels=3)
-        self.description = f"{type(dataset).__name__} of {count} files"
         self._lookup = lookup
         self._load = load
         self._is_rgb = is_rgb
-        if not is_rgb and any(isinstance(step, PythonChoice | PythonOrder) for step in self.plan.steps):
+        if not is_rgb and any(isinstance(step, PythonContainer) for step in self.plan.steps):
             raise NotRecognizedError(
                 "images that are not all RGB are combined with transforms that draw from Python's generator"
             )
@@ -83,7 +138,7 @@ class FileSource:
         path, label = self._lookup(index)
         return self._load(path), label
 
-    def read(self, index: Any, draws: TorchDraws) -> tuple[LazyImage | PillowImage, Any]:
+    def read(self, index: Any, draws: TorchDraws) -> tuple[LazyImage | Image.Image, Any]:
         """Read one sample; a JPEG is decoded when the number of necessary rows is known.
 
         Args:
@@ -91,7 +146,8 @@ class FileSource:
             draws: random numbers; reset if decoding fails later, because torch decodes before it draws.
 
         Returns:
-            the image, valid until this thread reads the next one, and the label.
+            the image, valid until this thread reads the next one, and the label. An image that is, or may be, neither
+            RGB nor grayscale is one of Pillow.
 
         Raises:
             IndexError: there is no such sample.
@@ -102,16 +158,14 @@ class FileSource:
         header = _plain_jpeg_header(data)
         gives_images = self.plan.table is None
         if not self._is_rgb and (header is None or header.components != _RGB or gives_images):
-            return PillowImage(self._load(path)), label
+            return self._load(path), label
         if header is None:
             image = self._load(path)
-            lazy_image = LazyImage(np.asarray(image))
-            lazy_image.info = image.info if gives_images else None
-            return lazy_image, label
+            return LazyImage(pixels_of(image), info=image.info if gives_images else None), label
         mark = draws.mark() if self.plan.is_random else None
 
         def decode(rows: int) -> _Array:
-            buffer = scratch.borrow("photo", (header.height * header.width * 3 + _SPARE_BYTES,))
+            buffer = scratch.borrow("decoded image", (header.height * header.width * 3 + _SPARE_BYTES,))
             try:
                 if rows < header.height:
                     encoded = np.frombuffer(data, np.uint8)
@@ -120,20 +174,17 @@ class FileSource:
             except (DecodeError, ValueError):
                 pass  # Pillow may be able to decode it
             try:
-                return self._pixels(path)[:rows]
+                return pixels_of(self._load(path))[:rows]  # for Pillow's warnings and errors
             except Exception:
                 if mark is not None:
                     draws.rewind(mark)
                 raise
 
-        lazy_image = LazyImage(decode, header.height, header.width)
+        info = None
         if gives_images:
             with Image.open(io.BytesIO(data)) as image:
-                lazy_image.info = image.info
-        return lazy_image, label
-
-    def _pixels(self, path: Any) -> _Array:
-        return np.asarray(self._load(path))  # for Pillow's warnings and errors
+                info = image.info
+        return LazyImage(decode, header.height, header.width, info), label
 
 
 def _contents(path: Any) -> bytes:
@@ -163,7 +214,7 @@ def _plain_jpeg_header(data: bytes) -> JpegHeader | None:
     return header if is_plain and not is_large else None
 
 
-class ArraySource:
+class ArraySource(Source):
     """Images in memory with labels.
 
     Args:
@@ -181,21 +232,15 @@ class ArraySource:
     def __init__(
         self, dataset: Any, images: _Array, labels: Sequence[Any], transform: Any, target_transform: Any
     ) -> None:
-        self.dataset = dataset
-        self.target_transform = target_transform
-        self.slow_labels = False
+        super().__init__(dataset, transform, target_transform, images.shape[3], f"{len(images)} images in memory")
         self.images = images
         self.labels = np.asarray(labels, np.int64) if all(type(label) is int for label in labels) else None
-        self.plan: Plan = lower_transform(transform, channels=images.shape[3])
         self.draws_per_sample = None if self.labels is None else draws_per_sample(self.plan, *images.shape[1:3])
         self._labels = labels
-        self.description = f"{type(dataset).__name__} of {len(images)} images in memory"
 
     def open(self, index: Any) -> tuple[Image.Image, Any]:
         """Convert one sample to a Pillow image; return image and label."""
-        pixels = self.images[index]
-        image = Image.fromarray(np.ascontiguousarray(pixels if pixels.shape[2] > 1 else pixels[..., 0]))
-        return image, self._labels[index]
+        return image_of(self.images[index]), self._labels[index]
 
     def read(self, index: Any, draws: TorchDraws) -> tuple[LazyImage, Any]:
         """Return one sample.
@@ -210,9 +255,4 @@ class ArraySource:
         Raises:
             IndexError: there is no such sample.
         """
-        lazy_image = LazyImage(self.images[index])
-        lazy_image.info = {} if self.plan.table is None else None
-        return lazy_image, self._labels[index]
-
-
-Source = FileSource | ArraySource
+        return LazyImage(self.images[index], info={} if self.plan.table is None else None), self._labels[index]

@@ -96,7 +96,7 @@ class SsdSource(FileSource):
         corners = [(x / width, y / height, (x + w) / width, (y + h) / height) for (x, y, w, h), _ in objects]
         boxes, labels = torch.tensor(corners), torch.tensor([label for _, label in objects])
         if self._is_evaluation:
-            image = self._image(lazy_image, draws)
+            image = self.plan.sample(lazy_image, draws)
             return image, key, (height, width), *_padded(boxes, labels, self._max_boxes())
         state = draws.python.getstate()
         try:
@@ -104,7 +104,7 @@ class SsdSource(FileSource):
             if draws.python.random() < self._probability:
                 lazy_image.flip(1, True)
                 boxes = torch.stack([1.0 - boxes[:, 2], boxes[:, 1], 1.0 - boxes[:, 0], boxes[:, 3]], dim=1)
-            image = self._image(lazy_image, draws)
+            image = self.plan.sample(lazy_image, draws)
         except Exception:  # for a damaged file, torch raises before it draws random numbers
             draws.python.setstate(state)
             raise
@@ -146,10 +146,6 @@ class SsdSource(FileSource):
                 lazy_image.crop(y, x, y_end - y, x_end - x)
                 return (y_end - y, x_end - x), torch.stack(moved, dim=1), labels[inside]
         return size, boxes, labels
-
-    def _image(self, lazy_image: LazyImage, draws: TorchDraws) -> Any:
-        self.plan.apply_steps(lazy_image, draws)
-        return self.plan.sample(lazy_image, draws)
 
 
 def _padded(boxes: Any, labels: Any, maximum: int) -> tuple[Any, Any]:

@@ -6,22 +6,22 @@ Each step has the rules of its transform: rounding of sizes, position of the cen
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from dalify.base.torchvision_rules import centered, resized
 from dalify.plugin.pytorch.dropin.draws import Draws, TorchDraws, resized_crop_window
-from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, Margins, NoWindowError, Windows
+from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, Margins, Windows
 
 __all__ = ["CenterCrop", "Flip", "Gray", "Pad", "RandomCrop", "RandomResizedCrop", "Resize", "Step"]
 
-Canvas = LazyImage | Windows
+Target = LazyImage | Windows
 
 
 class Step(Protocol):
     """One transform."""
 
-    def apply(self, canvas: Any, draws: Any) -> None:
-        """Change the canvas, with the errors of torchvision."""
+    def apply(self, target: Any, draws: Any, /) -> None:
+        """Change the target, with the errors of torchvision."""
         ...
 
 
@@ -33,9 +33,9 @@ class Resize:
     name: str
     longest: int | None = None
 
-    def apply(self, canvas: Canvas, draws: Draws) -> None:
+    def apply(self, target: Target, draws: Draws) -> None:
         """Resize; the longer side is rounded down."""
-        canvas.resize(resized(canvas.height, canvas.width, self.size, self.longest), self.name)
+        target.resize(resized(target.height, target.width, self.size, self.longest), self.name)
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class CenterCrop:
     channels: int
     is_tensor: bool = False
 
-    def apply(self, canvas: Canvas, draws: Draws) -> None:
+    def apply(self, target: Target, draws: Draws) -> None:
         """Crop; halves are rounded to the even neighbor."""
-        wide, high = max(0, self.width - canvas.width), max(0, self.height - canvas.height)
+        wide, high = max(0, self.width - target.width), max(0, self.height - target.height)
         if wide or high:
             margins = wide // 2, high // 2, (wide + 1) // 2, (high + 1) // 2
-            canvas.pad(margins, (0,) * self.channels, "constant", self.is_tensor)
-            if (canvas.height, canvas.width) == (self.height, self.width):
+            target.pad(margins, (0,) * self.channels, "constant", self.is_tensor)
+            if (target.height, target.width) == (self.height, self.width):
                 return
-        top, left = centered(canvas.height, self.height), centered(canvas.width, self.width)
-        canvas.crop(top, left, self.height, self.width)
+        top, left = centered(target.height, self.height), centered(target.width, self.width)
+        target.crop(top, left, self.height, self.width)
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ class Pad:
     mode: str
     is_tensor: bool = False
 
-    def apply(self, canvas: Canvas, draws: Draws) -> None:
+    def apply(self, target: Target, draws: Draws) -> None:
         """Pad."""
-        canvas.pad(self.margins, self.fill, self.mode, self.is_tensor)
+        target.pad(self.margins, self.fill, self.mode, self.is_tensor)
 
 
 @dataclass(frozen=True)
@@ -86,20 +86,20 @@ class RandomCrop:
     draws_always: bool
     is_tensor: bool = False
 
-    def apply(self, canvas: Canvas, draws: Draws) -> None:
+    def apply(self, target: Target, draws: Draws) -> None:
         """Draw the row, then the column; nothing if the image has the requested size.
 
         If only one extent is equal, version 1 of torchvision draws a zero for it (`draws_always`), version 2 nothing.
         """
         if self.padding is not None:
-            self.padding.apply(canvas, draws)
-        if self.pads_if_needed and canvas.width < self.width:
-            margin = self.width - canvas.width
-            canvas.pad((margin, 0, margin, 0), self.fill, self.mode, self.is_tensor)
-        if self.pads_if_needed and canvas.height < self.height:
-            margin = self.height - canvas.height
-            canvas.pad((0, margin, 0, margin), self.fill, self.mode, self.is_tensor)
-        height, width = canvas.height, canvas.width
+            self.padding.apply(target, draws)
+        if self.pads_if_needed and target.width < self.width:
+            margin = self.width - target.width
+            target.pad((margin, 0, margin, 0), self.fill, self.mode, self.is_tensor)
+        if self.pads_if_needed and target.height < self.height:
+            margin = self.height - target.height
+            target.pad((0, margin, 0, margin), self.fill, self.mode, self.is_tensor)
+        height, width = target.height, target.width
         if height < self.height or width < self.width:
             raise ValueError(
                 f"Required crop size {(self.height, self.width)} is larger than input image size {(height, width)}"
@@ -108,7 +108,7 @@ class RandomCrop:
             return
         top = draws.integer(height - self.height + 1) if self.draws_always or height > self.height else 0
         left = draws.integer(width - self.width + 1) if self.draws_always or width > self.width else 0
-        canvas.crop(top, left, self.height, self.width)
+        target.crop(top, left, self.height, self.width)
 
 
 @dataclass(frozen=True)
@@ -119,13 +119,10 @@ class RandomResizedCrop:
     ratio: tuple[float, float]
     resize: Step
 
-    def apply(self, canvas: Canvas, draws: Draws) -> None:
+    def apply(self, image: LazyImage, draws: TorchDraws) -> None:
         """Draw, crop and resize."""
-        if isinstance(canvas, Windows):
-            raise NoWindowError
-        window = resized_crop_window(cast(TorchDraws, draws), canvas.height, canvas.width, self.scale, self.ratio)
-        canvas.crop(*window)
-        self.resize.apply(canvas, draws)
+        image.crop(*resized_crop_window(draws, image.height, image.width, self.scale, self.ratio))
+        self.resize.apply(image, draws)
 
 
 @dataclass(frozen=True)
@@ -135,9 +132,9 @@ class Flip:
     axis: int
     probability: float
 
-    def apply(self, canvas: Canvas, draws: Draws) -> None:
+    def apply(self, target: Target, draws: Draws) -> None:
         """Draw and mirror."""
-        canvas.flip(self.axis, draws.is_below(self.probability))
+        target.flip(self.axis, draws.is_below(self.probability))
 
 
 @dataclass(frozen=True)
@@ -146,6 +143,6 @@ class Gray:
 
     channels: int
 
-    def apply(self, canvas: Canvas, draws: Draws) -> None:
+    def apply(self, target: Target, draws: Draws) -> None:
         """Convert."""
-        canvas.gray(self.channels)
+        target.gray(self.channels)

@@ -14,18 +14,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from PIL import Image
 
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
-from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, NoWindowError, Windows
+from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, image_of, pixels_of
 from dalify.plugin.pytorch.dropin.redirection import drawing_from
 
 __all__ = [
     "ON_PILLOW",
     "ON_TENSORS",
     "VERSION_2",
-    "PythonChoice",
-    "PythonOrder",
+    "PythonContainer",
     "Registered",
     "TorchvisionStep",
     "container_step",
@@ -85,54 +83,45 @@ class TorchvisionStep:
         """Whether it holds the GIL for half of its time, unlike torch's kernels for tensors."""
         return self.tensor_type is None
 
-    def apply(self, canvas: LazyImage | Windows, draws: TorchDraws) -> None:
-        """Call the function."""
-        if isinstance(canvas, Windows):
-            raise NoWindowError
-        pixels = canvas.materialize()
-        image: Any = _pillow(pixels) if self.tensor_type is None else _tensor(pixels, self.tensor_type)
-        if canvas.info is not None:
-            image.info = canvas.info
+    def apply(self, image: LazyImage, draws: TorchDraws) -> None:
+        """Call the transform."""
+        pixels = image.materialize()
+        value: Any = image_of(pixels) if self.tensor_type is None else _tensor(pixels, self.tensor_type)
+        if image.info is not None:
+            value.info = image.info
         with drawing_from(draws.generator):
-            found = self.transform(image)
-        if found is not image:
-            pixels = _pixels(found)
-            canvas.replace(pixels)
-            canvas.is_planar = self.tensor_type is not None and pixels.strides[2] != 1
-            canvas.info = None if canvas.info is None else found.info
+            result = self.transform(value)
+        if result is not value:
+            pixels = pixels_of(result) if self.tensor_type is None else _pixels_of_tensor(result)
+            image.replace(pixels)
+            image.is_planar = self.tensor_type is not None and pixels.strides[2] != 1
+            image.info = None if image.info is None else result.info
 
 
 @dataclass(frozen=True)
-class PythonOrder:
-    """RandomOrder of version 1, which draws from Python's generator."""
+class PythonContainer:
+    """RandomOrder or RandomChoice of version 1, which draw from Python's generator.
+
+    Attributes:
+        steps: the transforms.
+        is_choice: whether one of them is chosen; otherwise all are called in random order.
+        weights: weights of the choice; None for equal ones.
+    """
 
     steps: tuple[TorchvisionStep, ...]
+    is_choice: bool
+    weights: tuple[float, ...] | None = None
     is_python = True
 
-    def apply(self, canvas: LazyImage | Windows, draws: TorchDraws) -> None:
-        """Shuffle the transforms and call all."""
-        if isinstance(canvas, Windows):
-            raise NoWindowError
-        order = list(range(len(self.steps)))
-        draws.python.shuffle(order)
-        for number in order:
-            self.steps[number].apply(canvas, draws)
-
-
-@dataclass(frozen=True)
-class PythonChoice:
-    """RandomChoice of version 1, which draws from Python's generator."""
-
-    steps: tuple[TorchvisionStep, ...]
-    weights: tuple[float, ...] | None
-    is_python = True
-
-    def apply(self, canvas: LazyImage | Windows, draws: TorchDraws) -> None:
-        """Choose a transform and call it."""
-        if isinstance(canvas, Windows):
-            raise NoWindowError
-        (step,) = draws.python.choices(self.steps, weights=self.weights)
-        step.apply(canvas, draws)
+    def apply(self, image: LazyImage, draws: TorchDraws) -> None:
+        """Choose a transform, or shuffle them, and call the result."""
+        if self.is_choice:
+            steps = draws.python.choices(self.steps, weights=self.weights)
+        else:
+            steps = list(self.steps)
+            draws.python.shuffle(steps)
+        for step in steps:
+            step.apply(image, draws)
 
 
 @dataclass(frozen=True)
@@ -147,11 +136,9 @@ class Registered:
     function: Callable[[Any, np.ndarray[Any, Any], torch.Generator], np.ndarray[Any, Any]]
     transform: Any
 
-    def apply(self, canvas: LazyImage | Windows, draws: TorchDraws) -> None:
+    def apply(self, image: LazyImage, draws: TorchDraws) -> None:
         """Call the function."""
-        if isinstance(canvas, Windows):
-            raise NoWindowError
-        pixels = canvas.materialize().view()
+        pixels = image.materialize().view()
         pixels.flags.writeable = False
         found = self.function(self.transform, pixels, draws.generator)
         is_image = isinstance(found, np.ndarray) and found.dtype == np.uint8 and found.ndim == 3
@@ -162,11 +149,7 @@ class Registered:
                 f"the function registered for {name} returned {given}, but the loader requires a uint8 array "
                 f"[height, width, {pixels.shape[2]}]"
             )
-        canvas.replace(found)
-
-
-def _pillow(pixels: np.ndarray[Any, Any]) -> Image.Image:
-    return Image.fromarray(np.ascontiguousarray(pixels if pixels.shape[2] > 1 else pixels[..., 0]))
+        image.replace(found)
 
 
 def _tensor(pixels: np.ndarray[Any, Any], kind: type[torch.Tensor]) -> torch.Tensor:
@@ -175,11 +158,8 @@ def _tensor(pixels: np.ndarray[Any, Any], kind: type[torch.Tensor]) -> torch.Ten
     return torch.from_numpy(pixels).permute(2, 0, 1).as_subclass(kind)
 
 
-def _pixels(image: Any) -> np.ndarray[Any, Any]:
-    if isinstance(image, torch.Tensor):
-        return image.as_subclass(torch.Tensor).permute(1, 2, 0).numpy()
-    pixels = np.asarray(image)
-    return pixels if pixels.ndim == 3 else pixels[..., None]
+def _pixels_of_tensor(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    return tensor.as_subclass(torch.Tensor).permute(1, 2, 0).numpy()
 
 
 def is_changed(stage: Any) -> bool:
@@ -204,7 +184,7 @@ def is_version_2(stage: Any) -> bool:
     return module_of(stage) == VERSION_2 and all(is_version_2(part) for part in parts)
 
 
-def container_step(stage: Any) -> PythonOrder | PythonChoice | None:
+def container_step(stage: Any) -> PythonContainer | None:
     """Return the step for a container of version 1 that draws from Python's generator; None if unsupported."""
     name = type(stage).__name__
     if name not in _CONTAINERS_2 or module_of(stage) == VERSION_2 or module_of(stage) is None:
@@ -213,8 +193,8 @@ def container_step(stage: Any) -> PythonOrder | PythonChoice | None:
         return None
     steps = tuple(TorchvisionStep(part) for part in stage.transforms)
     if name == "RandomOrder":
-        return PythonOrder(steps)
-    return PythonChoice(steps, None if stage.p is None else tuple(stage.p))
+        return PythonContainer(steps, is_choice=False)
+    return PythonContainer(steps, is_choice=True, weights=None if stage.p is None else tuple(stage.p))
 
 
 def is_supported(stage: Any, names: frozenset[str]) -> bool:

@@ -11,7 +11,7 @@ from dalify.plugin.pytorch.dropin.kernels.pillow_color import (
     blend_with_luma,
     luma_sum,
     matches_pillow,
-    turn_hue,
+    rotate_hue,
 )
 
 FACTORS = [0, 0.3, 0.61234, 0.999, 1, 1.2, 1.777, 2.5]
@@ -31,7 +31,7 @@ def test_hue_of_all_colors(shift):
         hue, saturation, value = Image.fromarray(pixels).convert("HSV").split()
         turned = Image.fromarray(np.asarray(hue) + np.uint8(shift))
         expected = Image.merge("HSV", (turned, saturation, value)).convert("RGB")
-        turn_hue(pixels.reshape(-1, 3), shift)
+        rotate_hue(pixels.reshape(-1, 3), shift)
         np.testing.assert_array_equal(pixels, np.asarray(expected))
 
 

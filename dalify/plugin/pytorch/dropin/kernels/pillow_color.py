@@ -13,7 +13,7 @@ from PIL import Image
 
 from dalify.base.compiling import njit
 
-__all__ = ["blend_with_constant", "blend_with_luma", "luma_sum", "matches_pillow", "turn_hue"]
+__all__ = ["blend_with_constant", "blend_with_luma", "fill_with_luma", "luma_sum", "matches_pillow", "rotate_hue"]
 
 _BLOCK = 512
 _BYTES = np.arange(256)
@@ -40,7 +40,21 @@ def blend_with_constant(values, first, factor):
 
 @njit(nogil=True)
 def _luma(red, green, blue):
+    # BT.601 with Pillow's rounding: weights with 16 fractional bits, plus a half.
     return (np.int32(red) * 19595 + np.int32(green) * 38470 + np.int32(blue) * 7471 + 32768) >> 16
+
+
+@njit(nogil=True, cache=True)
+def fill_with_luma(target, source):
+    """Compute luma.
+
+    Args:
+        target: uint8 ``[height, width, channels]``: gets the same value in all channels.
+        source: uint8 ``[height, width, 3]``, any strides.
+    """
+    for y in range(source.shape[0]):
+        for x in range(source.shape[1]):
+            target[y, x, :] = _luma(source[y, x, 0], source[y, x, 1], source[y, x, 2])
 
 
 @njit(nogil=True, cache=True)
@@ -74,7 +88,7 @@ def blend_with_luma(pixels, factor):
 
 
 @njit(nogil=True, cache=True)
-def turn_hue(pixels, shift):
+def rotate_hue(pixels, shift):
     """Rotate the hue, whose full circle is 256.
 
     Args:
@@ -132,7 +146,7 @@ def matches_pillow() -> bool:
         turned, blended = pixels.copy().reshape(-1, 3), pixels.copy().reshape(-1, 3)
         hue, saturation, value = image.convert("HSV").split()
         moved = hue.point([(byte + 7) & 255 for byte in range(256)])
-        turn_hue(turned, 7)
+        rotate_hue(turned, 7)
         blend_with_luma(blended, np.float32(factor))
         blend_with_constant(blended.reshape(-1), 77, np.float32(factor))
         constant = Image.new("RGB", image.size, (77, 77, 77))

@@ -13,7 +13,6 @@ are requested, it takes 1 / 3.8 and 1 / 5.8.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -21,13 +20,13 @@ import numpy as np
 from numba import uintp
 from PIL import Image
 
+from dalify.base import scratch
 from dalify.base.compiling import njit
 from dalify.plugin.pytorch.dropin.kernels.byte_lanes import COLUMNS, FRACTION_BITS, weighted_columns, weighted_pixel
 
-__all__ = ["FILTERS", "Borrow", "Window", "fresh", "resample"]
+__all__ = ["FILTERS", "Window", "resample"]
 
 _Array = np.ndarray[Any, Any]
-Borrow = Callable[[str, tuple[int, ...]], _Array]
 _RGB = 3
 _HAMMING_TERMS = float(np.float32(0.54)), float(np.float32(0.46))  # Pillow's constants are float32
 _READ_BEYOND = 5  # bytes that the vectors read beyond their last pixel: one pixel with weight 0, and two more
@@ -137,14 +136,7 @@ def _nearest(size: int, wanted: int) -> _Array:
     return np.array(places, np.int64)
 
 
-def fresh(purpose: str, shape: tuple[int, ...]) -> _Array:
-    """Return newly allocated, uninitialized bytes."""
-    return np.empty(shape, np.uint8)
-
-
-def resample(
-    source: _Array, size: tuple[int, int], name: str, window: Window | None = None, borrow: Borrow = fresh
-) -> _Array:
+def resample(source: _Array, size: tuple[int, int], name: str, window: Window | None = None) -> _Array:
     """Resize an image, or a part of the resized image.
 
     Args:
@@ -152,10 +144,10 @@ def resample(
         size: height and width of the whole resized image, at least 1.
         name: ``nearest`` or a key of ``FILTERS``.
         window: the requested part, within `size`; None for all of it.
-        borrow: returns uint8 memory for a purpose and a shape; the result may be a view of it, or of the source.
 
     Returns:
-        uint8 ``[window height, window width, channels]``, any strides.
+        uint8 ``[window height, window width, channels]``, any strides; a view of the source, or of memory that is valid
+        until this thread resizes another image.
 
     Example:
         >>> resample(np.full((4, 4, 3), 7, np.uint8), (2, 2), "bilinear")[0, 0].tolist()
@@ -165,25 +157,23 @@ def resample(
     rows, columns = slice(window.y, window.y + window.height), slice(window.x, window.x + window.width)
     height, width = source.shape[:2]
     if name == "nearest":
-        return _picked(source, _nearest(height, size[0])[rows], _nearest(width, size[1])[columns], borrow)
+        return _picked(source, _nearest(height, size[0])[rows], _nearest(width, size[1])[columns])
     # Passes also run for unchanged sizes near the window borders; they do not change the bytes.
     horizontal, vertical = _taps(width, size[1], name), _taps(height, size[0], name)
     removed_rows, removed_columns = height - size[0], width - size[1]
-    if removed_rows > 0 and removed_rows > 2 * removed_columns and _shrinks_height_first():
-        if size[1] == width:
-            return _resample_columns(source[:, columns], vertical, rows, 0, borrow)
-        first, last = _span(horizontal, columns)
-        shortened = _resample_columns(source[:, first:last], vertical, rows, 0, borrow)
-        return _resample_rows(shortened, horizontal, columns, first, borrow)
-    if size[1] == width and size[0] == height:
+    if size == (height, width):
         return source[rows, columns]
     if size[1] == width:
-        return _resample_columns(source[:, columns], vertical, rows, 0, borrow)
+        return _resample_columns(source[:, columns], vertical, rows, 0)
     if size[0] == height:
-        return _resample_rows(source[rows], horizontal, columns, 0, borrow)
+        return _resample_rows(source[rows], horizontal, columns, 0)
+    if removed_rows > 0 and removed_rows > 2 * removed_columns and _shrinks_height_first():
+        first, last = _span(horizontal, columns)
+        shortened = _resample_columns(source[:, first:last], vertical, rows, 0)
+        return _resample_rows(shortened, horizontal, columns, first)
     first, last = _span(vertical, rows)
-    narrowed = _resample_rows(source[first:last], horizontal, columns, 0, borrow)
-    return _resample_columns(narrowed, vertical, rows, first, borrow)
+    narrowed = _resample_rows(source[first:last], horizontal, columns, 0)
+    return _resample_columns(narrowed, vertical, rows, first)
 
 
 @lru_cache(maxsize=1)
@@ -192,8 +182,8 @@ def _shrinks_height_first() -> bool:
     image = (np.arange(20 * 20) * 37 % 251).astype(np.uint8).reshape(20, 20, 1)
     expected = np.asarray(Image.fromarray(image[..., 0]).resize((30, 9), Image.Resampling.BICUBIC))
     horizontal, vertical = _taps(20, 30, "bicubic"), _taps(20, 9, "bicubic")
-    shortened = _resample_columns(image, vertical, slice(0, 9), 0, fresh)
-    found = _resample_rows(shortened, horizontal, slice(0, 30), 0, fresh)
+    shortened = _resample_columns(image, vertical, slice(0, 9), 0)
+    found = _resample_rows(shortened, horizontal, slice(0, 30), 0)
     return bool((found[..., 0] == expected).all())
 
 
@@ -202,8 +192,8 @@ def _span(taps: _Taps, wanted: slice) -> tuple[int, int]:
     return int(taps.starts[wanted.start]), int(taps.starts[wanted.stop - 1] + taps.counts[wanted.stop - 1])
 
 
-def _picked(source: _Array, rows: _Array, columns: _Array, borrow: Borrow) -> _Array:
-    target = borrow("pillow nearest", (len(rows), len(columns), source.shape[2]))
+def _picked(source: _Array, rows: _Array, columns: _Array) -> _Array:
+    target = scratch.borrow("pillow nearest", (len(rows), len(columns), source.shape[2]))
     _pick(source, rows, columns, target)
     return target
 
@@ -225,13 +215,13 @@ def _pick(source, rows, columns, target):
                     to[uintp(x), channel] = row[uintp(columns[x]), channel]
 
 
-def _resample_rows(source: _Array, taps: _Taps, columns: slice, offset: int, borrow: Borrow) -> _Array:
+def _resample_rows(source: _Array, taps: _Taps, columns: slice, offset: int) -> _Array:
     """Pass along x; `source` starts at column `offset` of the image."""
     height, width, channels = source.shape
     if source.strides[1:] != (channels, 1) or source.strides[0] < width * channels:
         source = np.ascontiguousarray(source)
     starts, counts, weights = taps.starts[columns] - offset, taps.counts[columns], taps.weights[columns]
-    target = borrow("pillow rows", (height, _padded(len(starts) * channels)))
+    target = scratch.borrow("pillow rows", (height, _padded(len(starts) * channels)))
     safe = 0
     if channels == _RGB:
         # The vectors of the last rows would read beyond the image: up to a pixel with weight 0 and two bytes.
@@ -275,14 +265,14 @@ def _rows_by_numbers(source, starts, counts, weights, target):
                 target[y, x * channels + channel] = min(max(total >> FRACTION_BITS, 0), 255)
 
 
-def _resample_columns(source: _Array, taps: _Taps, rows: slice, offset: int, borrow: Borrow) -> _Array:
+def _resample_columns(source: _Array, taps: _Taps, rows: slice, offset: int) -> _Array:
     """Pass along y; `source` starts at row `offset` of the image."""
     _, width, channels = source.shape
     row = width * channels
     if source.strides[1:] != (channels, 1) or source.strides[0] < row:
         source = np.ascontiguousarray(source)
     starts, counts, weights = taps.starts[rows] - offset, taps.counts[rows], taps.weights[rows]
-    target = borrow("pillow columns", (len(starts), _padded(row)))
+    target = scratch.borrow("pillow columns", (len(starts), _padded(row)))
     _columns_by_vectors(source, starts, counts, weights, target, row)
     return target[:, :row].reshape(len(starts), width, channels)
 

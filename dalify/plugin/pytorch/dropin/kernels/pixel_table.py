@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dalify.base.compiling import njit
 
-__all__ = ["luma", "planes_of_image", "planes_of_windows"]
+__all__ = ["planes_of_image", "planes_of_windows"]
 
 
 @njit(nogil=True, cache=True)
@@ -76,17 +76,3 @@ def planes_of_windows(images, indices, corners, flips, fill, table, target):
                         row[x] = table[channel, image[top + y, left + x, channel]]
                     for x in range(end, columns):
                         row[x] = filler
-
-
-@njit(nogil=True, cache=True)
-def luma(source, target):
-    """BT.601 luma with Pillow's rounding: weights with 16 fractional bits, plus a half.
-
-    Args:
-        source: uint8 ``[height, width, 3]``, any strides.
-        target: uint8 ``[height, width, channels]``: the same value in all channels.
-    """
-    for y in range(source.shape[0]):
-        for x in range(source.shape[1]):
-            red, green, blue = int(source[y, x, 0]), int(source[y, x, 1]), int(source[y, x, 2])
-            target[y, x, :] = (red * 19595 + green * 38470 + blue * 7471 + 32768) >> 16
