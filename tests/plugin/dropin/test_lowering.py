@@ -267,6 +267,9 @@ def test_gray_images():
     check(v1.Compose([v1.RandomRotation(9), v1.ToTensor(), v1.Normalize(0.5, 0.25)]), channels=1)
     check(v1.Compose([v1.ToTensor(), v1.Grayscale(1)]))
     check(v1.Compose([v1.PILToTensor(), v1.Grayscale(1), v1.RandomCrop(30)]))
+    # Version 1 leaves tensors with one channel as they are.
+    check(v1.Compose([v1.PILToTensor(), v1.Grayscale(3), v1.CenterCrop((70, 70))]), channels=1)
+    check(v2.Compose([v2.PILToTensor(), v2.Grayscale(3), v2.CenterCrop((70, 70))]), channels=1)
 
 
 class Doubled(v1.ToTensor):

@@ -206,6 +206,8 @@ class _Lowering:
             step = TorchvisionStep(stage, tensor_type)
         self.steps.append(step)
         channels = 3 if name == "RGB" else getattr(stage, "num_output_channels", self._channels)
+        if name == "Grayscale" and tensor_type is not None:
+            channels = len(stage(self._ramp))  # version 1 leaves tensors with one channel as they are
         if channels != self._channels:
             self._channels, self._ramp = channels, _ramp(channels)
             for pointwise in self._pointwise:
