@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from typing import Any
 
 import numpy as np
@@ -145,3 +146,15 @@ def test_what_users_register(tmp_path, registered, workers):
     assert report.mode == "full"
     assert "RandomCrop → Invert → ToTensor by dalify" in report.lines[0]
     same(batches(DataLoader, dataset, num_workers=workers), batches(TorchLoader, dataset, num_workers=workers))
+
+
+def test_a_registered_function_that_exits_ends_the_program_not_only_its_thread(tmp_path, registered):
+    @register_transform(Invert)
+    def _(transform: Any, pixels: Any, generator: Any) -> Any:
+        sys.exit("no more data")
+
+    dataset = datasets.ImageFolder(photos(tmp_path), transforms.Compose([Invert(), transforms.ToTensor()]))
+    loader = DataLoader(dataset, num_workers=2)
+    assert loader.explain().mode == "full"
+    with pytest.raises(SystemExit, match="no more data"):
+        next(iter(loader))

@@ -101,7 +101,7 @@ class _Worker:
             try:
                 with working():
                     task.data = self.fetcher.fetch(task.indices, self.draws)
-            except Exception:  # it is raised when the batch is requested
+            except BaseException:  # also of sys.exit(); it is raised when the batch is requested
                 task.data = self.wrapped_error()
             task.is_computed.set()
             if waits and not self.is_closed:
