@@ -59,3 +59,11 @@ def test_values_out_of_range_of_the_result(value, expected):
 def test_colors_of_a_canvas(value, expected):
     result = eager.paste(np.full((4, 4, 3), 7, np.uint8), ratio=2.0, fill_value=value)
     assert np.asarray(result)[0, 0].tolist() == [expected] * 3
+
+
+@pytest.mark.parametrize("operator", [eager.water, eager.sphere])
+@pytest.mark.parametrize(("value", "expected"), list(zip(_VALUES, _EXPECTED["uint8"], strict=True)))
+def test_pixels_from_outside_of_the_image(operator, value, expected):
+    nearest = dalify.types.DALIInterpType.INTERP_NN
+    result = np.asarray(operator(np.full((12, 14, 3), 7, np.uint8), fill_value=value, interp_type=nearest))
+    assert set(np.unique(result)) == {7, expected}

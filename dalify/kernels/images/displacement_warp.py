@@ -14,6 +14,7 @@ from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.spec import Spec
+from dalify.kernels.arrays.convert import fill_in_range
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
@@ -102,7 +103,7 @@ def displace_cpu(
 ) -> None:
     """Fill `out` [N, H, W, C] with `x` sampled at `maps`, or with `x` where `mask` [N] is 0."""
     nearest = interp_type == DALIInterpType.INTERP_NN
-    fill_value = fill_value if x.dtype.kind == "f" else np.trunc(fill_value)
+    fill_value = fill_in_range(fill_value, x.dtype).item()
     for n in range(len(x)):
         if mask[n]:
             sample_2d(out[n : n + 1], x[n : n + 1], maps, nearest=nearest, fill_value=fill_value)
@@ -119,7 +120,8 @@ def displace_samples_torch(
     fill_value: float,
 ) -> None:
     """`displace_cpu` for samples on the device. `points` returns the maps of padded images, given their extents."""
-    fill_value = fill_value if x.dtype.is_floating_point else np.trunc(fill_value)
+    if not x.dtype.is_floating_point:
+        fill_value = fill_in_range(fill_value, np.dtype(str(x.dtype).removeprefix("torch."))).item()
     _displace_padded(
         out, x, points=points, mask=mask, nearest=interp_type == DALIInterpType.INTERP_NN, fill_value=fill_value
     )
