@@ -32,7 +32,6 @@ __all__ = [
     "STRADDLES",
     "VOLUMES",
     "WARPS",
-    "WRAPS",
     "Changes",
     "dtypes",
     "options",
@@ -151,7 +150,6 @@ STRADDLES = "DALI reads three channels a step, and so mixes neighboring pixels; 
 AXES = "DALI takes the first two axes for height and width, whatever the layout says"
 OVERFLOW = "DALI adds up squares of 32 bits, which overflow"
 CONSTANT_MASK = "DALI takes notice of a mask only where it differs from sample to sample"
-WRAPS = "a fill value beyond the type saturates; DALI lets it wrap"
 OPENCV = "DALI takes OpenCV, which for these types rounds positions to 1/32 pixel"
 MIRROR = "DALI mirrors the rows where channels or frames stand in front"
 ONE_MEAN = "DALI reads beyond a mean that is a single number for several results"

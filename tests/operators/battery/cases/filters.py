@@ -15,7 +15,6 @@ from tests.operators.battery.changes import (
     IMAGE_FLOATS,
     MASKED,
     VOLUMES,
-    WRAPS,
     dtypes,
     options,
 )
@@ -44,7 +43,6 @@ CASES: dict[str, Case] = {
             "per sample": {"anchor": each([[1, 2]] * 5 + [[4, 3]])},
             "one value": {"fill_value": 5.0},
         },
-        different={"beyond": WRAPS},
         reference=by.exact(by.erased),
     ),
     "experimental.dilate": exact_case(
@@ -162,7 +160,6 @@ CASES: dict[str, Case] = {
         fill_value=7.0,
         variants=MASKED,
         different={
-            "beyond": WRAPS,
             "masked out": CONSTANT_MASK,
             "one pixel": "a pixel is its own center; DALI divides by a radius of 0",
         },
@@ -176,7 +173,7 @@ CASES: dict[str, Case] = {
         freq_y=0.3,
         mask=SIGNS,
         variants={**MASKED, "default": {"only": True}, "phases": {"phase_x": 1.0, "phase_y": 2.0, "ampl_y": 3.0}},
-        different={"beyond": WRAPS, "masked out": CONSTANT_MASK},
+        different={"masked out": CONSTANT_MASK},
         reference=by.Reference(by.FORMULA, by.waves, share=0.02),
     ),
 }

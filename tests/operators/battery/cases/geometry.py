@@ -28,7 +28,6 @@ from tests.operators.battery.changes import (
     RESIZES,
     VOLUMES,
     WARPS,
-    WRAPS,
     dtypes,
 )
 from tests.operators.battery.data import ANGLES, FLOATS, LABELS, MAPS, PHOTOS, SIGNS, SIZES
@@ -42,7 +41,6 @@ CASES: dict[str, Case] = {
         crop_pos_x=0.25,
         crop_pos_y=each([0, 0.2, 0.5, 0.7, 1, 0.5]),
         variants={**CROPS, **dtypes("FLOAT", "INT16", "UINT8")},
-        different={"pad, beyond": WRAPS},
         reference=by.exact(lambda x, crop, crop_pos_x, crop_pos_y: by.cropped(x, crop, crop_pos_y, crop_pos_x)),
     ),
     "crop_mirror_normalize": float_case(
@@ -64,7 +62,6 @@ CASES: dict[str, Case] = {
             "two means": {"mean": [100.0, 2.0]},
             "bytes": {"dtype": types.UINT8, "mean": [0.0], "std": [1.0]},
         },
-        different={"pad, beyond": WRAPS},
         reference=by.close(by.prepared),
     ),
     "flip": exact_case(
@@ -159,7 +156,6 @@ CASES: dict[str, Case] = {
             "floats": {"inputs": (IMAGE_FLOATS,), "fill_value": 1.5},
             "labels": {"only": True, "inputs": (LABELS,), "fill_value": -1.0},
         },
-        different={"negative fill": WRAPS},
     ),
     "paste": exact_case(
         PHOTOS,
@@ -267,7 +263,6 @@ CASES: dict[str, Case] = {
             "axis_names=WH": {"axis_names": "WH"},
             "axis_names=C": {"only": True, "start": [1], "end": [3], "axis_names": "C"},
         },
-        different={"pad, beyond": WRAPS},
         reference=by.exact(by.part),
     ),
     "tensor_resize": image_case(
