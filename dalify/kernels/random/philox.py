@@ -20,7 +20,7 @@ from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.kernels.arrays.upload_torch import uploaded
 
-__all__ = ["Draws", "SampleDraws", "fill_uniform", "philox4x32", "seed_of"]
+__all__ = ["Draws", "SampleDraws", "fill_uniform", "fill_words", "philox4x32", "seed_of"]
 
 _MULTIPLIER_0 = np.uint64(0xD2511F53)
 _MULTIPLIER_1 = np.uint64(0xCD9E8D57)
@@ -53,9 +53,10 @@ def philox4x32(
 
 
 @njit(nogil=True, cache=True)
-def _fill_words(
+def fill_words(
     out: np.ndarray, samples: np.ndarray, first_block: np.uint64, k0: np.uint64, k1: np.uint64, step: np.uint64
 ) -> None:
+    """Fill uint32 [N, count] with the words of `Draws.bits`; for compiled functions, with `numba_arguments`."""
     count = out.shape[1]
     step_low, step_high = step & _LOW_32, step >> _SHIFT_32
     for n in range(out.shape[0]):
@@ -182,7 +183,7 @@ class Draws:
             uint32 array [N, count].
         """
         out = np.empty((len(samples), count), np.uint32)
-        _fill_words(out, *self.numba_arguments(samples, first_block))
+        fill_words(out, *self.numba_arguments(samples, first_block))
         return out
 
     def uniform(
