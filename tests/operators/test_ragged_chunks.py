@@ -30,6 +30,10 @@ _CASES: dict[str, Callable[[Any], Any]] = {
     "warp_perspective reflect": lambda x: _warped(x, border_mode="reflect_101"),
     "warp_perspective wrap": lambda x: _warped(x, border_mode="wrap"),
     "warp_perspective cubic": lambda x: _warped(x, interp_type=types.INTERP_CUBIC),
+    "noise.gaussian": lambda x: fn.noise.gaussian(x, stddev=_between(0, 20)),
+    "noise.shot": lambda x: fn.noise.shot(x, factor=fn.random.coin_flip() * 10),
+    "noise.salt_and_pepper": lambda x: fn.noise.salt_and_pepper(x, prob=_between(0, 1), salt_val=_between(3, 90)),
+    "grid_mask": lambda x: fn.grid_mask(x, tile=5, ratio=_between(0, 1), angle=_between(-3, 3)),
     "remap": lambda x: fn.experimental.remap(x, *(fn.cast(x[:, :, c], dtype=types.FLOAT) / 20 for c in range(2))),
 }
 

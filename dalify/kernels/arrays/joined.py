@@ -9,8 +9,23 @@ import numpy as np
 from dalify.base.array_at import copy_bytes
 from dalify.base.compiling import njit
 from dalify.data.samples import Samples
+from dalify.kernels.arrays.convert import saturate_cast
 
-__all__ = ["joined", "per_element", "split", "store_joined"]
+__all__ = ["blocks", "joined", "per_element", "split", "store_joined"]
+
+
+def blocks(sizes: np.ndarray, limit: int = 1 << 18) -> list[np.ndarray]:
+    """Return the numbers of the samples that are computed together, so that intermediate results fit into the cache.
+
+    Args:
+        sizes: elements of each sample, int64 [N].
+        limit: elements of a block; a larger sample is a block of its own.
+    """
+    ends = np.cumsum(sizes)
+    number = (ends - sizes) // limit
+    if not len(sizes) or number[-1] == 0:
+        return [np.arange(len(sizes))]
+    return np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(number)) + 1)
 
 
 def joined(x: Samples) -> np.ndarray:
@@ -39,11 +54,13 @@ def split(values: np.ndarray, shapes: np.ndarray) -> Samples:
 
 
 def store_joined(out: Samples, values: np.ndarray) -> None:
-    """Copy the elements of all samples, in the form of `joined` and of the type of `out`, to `out`."""
+    """Store the elements of all samples, in the form of `joined`; they are rounded and saturated for integers."""
     if out.dense is not None:
-        out.dense.reshape(values.shape)[...] = values
-    else:
-        _copy_each(out.addresses, split(values.reshape(-1), out.shapes).addresses, out.shapes.prod(1) * values.itemsize)
+        saturate_cast(out.dense.reshape(values.shape), values)
+        return
+    target = np.empty(values.size, out.dtype)
+    saturate_cast(target, values.reshape(-1))
+    _copy_each(out.addresses, split(target, out.shapes).addresses, out.shapes.prod(1) * out.dtype.itemsize)
 
 
 @njit(nogil=True, cache=True)

@@ -19,11 +19,12 @@ from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.kernels.arrays.convert import fill_in_range
 from dalify.kernels.arrays.gather import copy_windows
+from dalify.kernels.arrays.joined import blocks
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.frames import visual_layout
-from dalify.kernels.images.warp import pixel_blocks, sample_2d
+from dalify.kernels.images.warp import sample_2d
 from dalify.kernels.images.warp_rules import check_interpolation
 from dalify.kernels.images.warp_torch import sample_torch
 
@@ -168,7 +169,7 @@ def displace_cpu(
     else:
         moved = np.arange(len(out))
     is_one = is_shared and x.is_uniform
-    for block in [np.arange(len(out))] if is_one else pixel_blocks(out):
+    for block in [np.arange(len(out))] if is_one else blocks(out.shapes[:, :2].prod(1)):
         shapes = np.ascontiguousarray(out.shapes[block[:1] if is_one else block, :2])
         points = Samples.empty(shapes, np.dtype(np.float32)), Samples.empty(shapes, np.dtype(np.float32))
         fill_points(*points, moved[block])

@@ -18,7 +18,7 @@ from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples, to_uint8
 
-__all__ = ["bounded_matrix", "pixel_blocks", "sample_2d", "values_outside", "warp_2d", "warp_3d"]
+__all__ = ["bounded_matrix", "sample_2d", "values_outside", "warp_2d", "warp_3d"]
 
 # Weights have 13 bits: with the 8 of a byte they fill the 21 bits of a lane.
 _LANE_HALF = np.uint64(4096 | 4096 << 21 | 4096 << 42)
@@ -27,8 +27,6 @@ _SHIFT_0, _SHIFT_1, _SHIFT_2 = np.uint64(13), np.uint64(34), np.uint64(55)
 _NO_MATRIX = np.empty((0, 2, 3))
 _NO_POINTS = np.empty((0, 2), np.int64)
 _COORDINATE = np.empty(0, np.float32)
-# The points of as many pixels are computed together; those of larger images one image after the other.
-_BLOCK_PIXELS = 1 << 16
 _LANE_1, _LANE_2 = np.uint64(21), np.uint64(42)
 
 
@@ -354,13 +352,6 @@ def _not_empty(x: np.ndarray, fill_value: float | Sequence[float] | None) -> np.
         return x
     pixel = _prepared_fill(fill_value, x.dtype, x.shape[-1]).astype(x.dtype)
     return np.tile(pixel, (x.shape[0], *(1 for _ in x.shape[1:-1]), 1))
-
-
-def pixel_blocks(out: Samples) -> list[np.ndarray]:
-    """Return the numbers of samples [H', W', C] whose points are computed together, so that they fit into the cache."""
-    sizes = out.shapes[:, :2].prod(1)
-    block = (np.cumsum(sizes) - sizes) // _BLOCK_PIXELS
-    return np.split(np.arange(len(out)), np.flatnonzero(np.diff(block)) + 1)
 
 
 def sample_2d(

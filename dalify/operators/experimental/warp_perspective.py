@@ -13,12 +13,12 @@ from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.kernels.arrays.grid_torch import common_unit
-from dalify.kernels.arrays.joined import joined
+from dalify.kernels.arrays.joined import blocks, joined
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import transpose_samples_torch
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 from dalify.kernels.images.projection import projected_points
-from dalify.kernels.images.warp import pixel_blocks, sample_2d, warp_2d
+from dalify.kernels.images.warp import sample_2d, warp_2d
 from dalify.kernels.images.warp_cubic import warp_cubic, warp_cubic_torch
 from dalify.kernels.images.warp_rules import inverted, rounded_extent
 from dalify.kernels.images.warp_torch import (
@@ -181,7 +181,7 @@ def _warp(
     others = np.flatnonzero(~is_traced)
     target, source, matrices = out.take(others), x.take(others), maps[others]
     border = "" if is_cubic else border_mode
-    for block in pixel_blocks(target):
+    for block in blocks(target.shapes[:, :2].prod(1)):
         images = source.take(block)
         points = projected_points(target.shapes[block, :2], matrices[block], images.shapes[:, :2], border)
         if is_cubic:
