@@ -34,6 +34,13 @@ _CASES: dict[str, Callable[[Any], Any]] = {
     "noise.shot": lambda x: fn.noise.shot(x, factor=fn.random.coin_flip() * 10),
     "noise.salt_and_pepper": lambda x: fn.noise.salt_and_pepper(x, prob=_between(0, 1), salt_val=_between(3, 90)),
     "grid_mask": lambda x: fn.grid_mask(x, tile=5, ratio=_between(0, 1), angle=_between(-3, 3)),
+    "erase": lambda x: fn.erase(
+        x,
+        anchor=_between(-3, 9, shape=[4]),
+        shape=_between(0, 9, shape=[4]),
+        axis_names="HW",
+        fill_value=_between(0, 99, shape=[3]),
+    ),
     "remap": lambda x: fn.experimental.remap(x, *(fn.cast(x[:, :, c], dtype=types.FLOAT) / 20 for c in range(2))),
 }
 
