@@ -13,6 +13,7 @@ from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, S
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import fill_in_range
+from dalify.kernels.arrays.gather import fill_run
 from dalify.kernels.images.erase_torch import erase_samples_torch
 from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
@@ -157,30 +158,6 @@ def _fill_table(values: Vectors, spec: Spec, x: AnySamples) -> tuple[np.ndarray,
 
 
 @njit(nogil=True, cache=True)
-def _fill_run(out, first, size, fills, channel, units):
-    """Fill a run of elements: `units` elements of each channel, starting with a channel, and so on."""
-    if fills.size == 1:
-        for i in range(first, first + size):
-            out[i] = fills[0]
-        return
-    period = fills.size * units
-    at, end = first, min(first + size, first + period)
-    while at < end:
-        last = min(at + units, end)
-        for i in range(at, last):
-            out[i] = fills[channel]
-        channel = channel + 1 if channel + 1 < fills.size else 0
-        at = last
-    done, address = min(period, size), out.ctypes.data + first * out.itemsize
-    while done < size:
-        part = min(done, size - done)
-        copy_bytes(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
-            address + done * out.itemsize, address, part * out.itemsize
-        )
-        done += part
-
-
-@njit(nogil=True, cache=True)
 def _erase(out_at, x_at, shapes, regions, fills, channel_axis):
     """Copy samples and fill regions [N, R, 2, axes] by runs; the elements are unsigned integers of their size."""
     axes = shapes.shape[1]
@@ -209,9 +186,9 @@ def _erase(out_at, x_at, shapes, regions, fills, channel_axis):
                     first = first * shape[axis] + index[axis]
                 if channel_axis < last and fills.shape[1] > 1:
                     channel = index[channel_axis]
-                    _fill_run(out, first, run, fills[n, channel : channel + 1], 0, 1)
+                    fill_run(out, first, run, fills[n, channel : channel + 1], 0, 1)
                 else:
-                    _fill_run(out, first, run, fills[n], index[channel_axis], units)
+                    fill_run(out, first, run, fills[n], index[channel_axis], units)
                 if last == 0:
                     break
                 axis = last - 1

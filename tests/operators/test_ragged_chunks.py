@@ -41,6 +41,9 @@ _CASES: dict[str, Callable[[Any], Any]] = {
         axis_names="HW",
         fill_value=_between(0, 99, shape=[3]),
     ),
+    "slice beyond the edges": lambda x: fn.slice(
+        x, start=[-2, 3], end=[7, 9], axes=[0, 1], out_of_bounds_policy="pad", fill_values=[4, 5, 6]
+    ),
     "remap": lambda x: fn.experimental.remap(x, *(fn.cast(x[:, :, c], dtype=types.FLOAT) / 20 for c in range(2))),
 }
 
