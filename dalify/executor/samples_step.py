@@ -80,7 +80,7 @@ class SamplesStep(KernelStep):
             per_sample = {*self._own_arguments, *extra}
             named = {name: _take_values(value, kept) if name in per_sample else value for name, value in named.items()}
             if draws is not None:
-                draws = type(draws)(draws.draws, draws.samples[kept])
+                draws = draws.take(kept)
             count = len(kept)
         for name in self._wanted:
             named[name] = self._context(name, inputs, specs, draws, count)

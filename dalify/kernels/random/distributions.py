@@ -84,6 +84,7 @@ def normal_of(table, random_word):
 @njit(nogil=True, cache=True)
 def _fill_normal(
     out: np.ndarray,
+    sizes: np.ndarray,
     table: np.ndarray,
     samples: np.ndarray,
     first_block: np.uint64,
@@ -93,15 +94,18 @@ def _fill_normal(
 ) -> None:
     low_32 = np.uint64(0xFFFFFFFF)
     step_low, step_high = step & low_32, step >> np.uint64(32)
-    count = out.shape[1]
-    for n in range(out.shape[0]):
+    start = 0
+    for n in range(len(samples)):
         sample = np.uint64(samples[n]) & low_32
         block = first_block
+        count = sizes[n]
+        row = out[start : start + count]
         for i in range(0, count, 4):
             words = philox4x32(block, sample, step_low, step_high, k0, k1)
             block = (block + np.uint64(1)) & low_32
             for j in range(min(4, count - i)):
-                out[n, i + j] = normal_of(table, words[j])
+                row[i + j] = normal_of(table, words[j])
+        start += count
 
 
 def column(parameter: Any, dtype: Any = np.float32) -> np.ndarray:
@@ -115,14 +119,16 @@ def column_torch(parameter: Any, device: torch.device | str, dtype: Any = np.flo
     return uploaded(column(parameter, dtype), device)
 
 
-def standard_normal(draws: SampleDraws, count: int) -> np.ndarray:
+def standard_normal(draws: SampleDraws, count: int | np.ndarray) -> np.ndarray:
     """Return normally distributed numbers, float32 [N, count], mean 0, standard deviation 1, within +-6.4.
 
-    The inverse distribution function of one 32-bit word, tabulated.
+    The inverse distribution function of one 32-bit word, tabulated. If `count` is int64 [N], the numbers of all samples
+    are concatenated.
     """
-    out = np.empty((len(draws), count), np.float32)
-    _fill_normal(out, NORMAL_TABLE, *draws.draws.numba_arguments(draws.samples))
-    return out
+    sizes = np.full(len(draws), count, np.int64) if isinstance(count, int) else count
+    out = np.empty(int(sizes.sum()), np.float32)
+    _fill_normal(out, sizes, NORMAL_TABLE, *draws.draws.numba_arguments(draws.samples))
+    return out.reshape(len(draws), count) if isinstance(count, int) else out
 
 
 def standard_normal_torch(draws: SampleDraws, count: int, device: torch.device | str) -> torch.Tensor:
