@@ -4,8 +4,8 @@ from dalify.data.batch import Array, Batch, array_dtype, stack_samples, tensor_o
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType, PipelineAPIType, from_numpy, to_numpy
 from dalify.data.pool import BufferPool
 from dalify.data.spec import Spec
-from dalify.data.tensor import check_layout, converted
-from dalify.data.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, tensor_list
+from dalify.data.tensor import check_layout, converted, memory_of
+from dalify.data.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, batch_of, tensor_list
 
 __all__ = [
     "Array",
@@ -21,9 +21,11 @@ __all__ = [
     "TensorListCPU",
     "TensorListGPU",
     "array_dtype",
+    "batch_of",
     "check_layout",
     "converted",
     "from_numpy",
+    "memory_of",
     "stack_samples",
     "tensor_list",
     "tensor_of",
