@@ -17,8 +17,15 @@ from dalify.base.errors import ArgumentValueError, DecodeError, LayoutError, Rea
 from dalify.codecs.video import Video
 from dalify.data import DALIDataType
 from dalify.mediapipe.media_types import clipSampler, ftype, imgtype, randomCropType, to_dalify_type
-from dalify.mediapipe.node import Lowering, Value, extents, operator, seed_of
-from dalify.mediapipe.nodes.decoders import RANDOM_CROPS, check_output, crop_pixels, filter_of, resize_and_center_crop
+from dalify.mediapipe.node import Lowering, Value, extents, operator
+from dalify.mediapipe.nodes.decoders import (
+    RANDOM_CROPS,
+    RandomWindows,
+    check_output,
+    crop_pixels,
+    filter_of,
+    resize_and_center_crop,
+)
 from dalify.mediapipe.nodes.readers import LabeledFiles, path_rows
 from dalify.mediapipe.slicing import IndexedReader, Indices, SlicedOrder, SliceOptions
 
@@ -182,11 +189,7 @@ def VideoDecoder(
     crop_after_resize: Sequence[int] | None = None,
     resampling_mode: int = ftype.BI_LINEAR,
     random_crop_type: int = randomCropType.NO_RANDOM_CROP,
-    scale_min: float = 0.08,
-    scale_max: float = 1.0,
-    ratio_min: float = 3 / 4,
-    ratio_max: float = 4 / 3,
-    seed: int | None = None,
+    windows: RandomWindows,
     frames_per_clip: int = 1,
     max_frame_vid: int = 1,
     dpb_size: int = 16,
@@ -201,11 +204,7 @@ def VideoDecoder(
         crop_after_resize: [left, top, width, height] in pixels, cropped from the resized frames.
         resampling_mode: LINEAR, BI_LINEAR, LANCZOS, NEAREST or BICUBIC of ``ftype``.
         random_crop_type: see ``ImageDecoder``.
-        scale_min: minimum fraction of the frame's area for random windows.
-        scale_max: maximum fraction of the frame's area.
-        ratio_min: minimum aspect ratio, width / height.
-        ratio_max: maximum aspect ratio.
-        seed: seed of the random numbers.
+        windows: area, aspect ratio and seed of random windows.
         frames_per_clip: number of frames of a clip, if no input specifies them.
         max_frame_vid: accepted and ignored: there are no buffers of fixed size.
         dpb_size: accepted and ignored.
@@ -230,12 +229,7 @@ def VideoDecoder(
         clip = dali.decoders.video(encoded, sequence_length=frames_per_clip, pad_mode="edge")
     interpolation = filter_of(resampling_mode)
     if random_crop_type in RANDOM_CROPS:
-        anchor, size = dali.random_crop_generator(
-            clip.shape()[1:3],
-            random_area=[scale_min, scale_max],
-            random_aspect_ratio=[ratio_min, ratio_max],
-            seed=seed_of(seed),
-        )
+        anchor, size = dali.random_crop_generator(clip.shape()[1:3], **windows.arguments())
         clip = dali.slice(clip, start=anchor, shape=size, axes=_IMAGE_AXES)
     if random_crop_type == randomCropType.CENTER_CROP:
         clip = resize_and_center_crop(clip, height, width, interpolation)
