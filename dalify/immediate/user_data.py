@@ -13,8 +13,17 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, BatchSizeError, LayoutError, ShapeError
 from dalify.base.optional import is_loaded, torch
-from dalify.data import Batch, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, batch_of, memory_of, tensor_list
-from dalify.data.exchange import device_tensor
+from dalify.data import (
+    Batch,
+    TensorCPU,
+    TensorGPU,
+    TensorListCPU,
+    TensorListGPU,
+    batch_of,
+    device_tensor,
+    memory_of,
+    tensor_list,
+)
 from dalify.data.tensor import check_layout, layout_of, origin_of
 from dalify.graph import DataNode, Expression
 from dalify.graph.constants import constant_array

@@ -27,7 +27,6 @@ from dalify.base.source_line import SourceLine
 from dalify.data import DALIDataType
 from dalify.graph import DataNode, Edge, Graph, new_node
 from dalify.registry import NO_DEFAULT, Operator
-from dalify.registry.parameter_group import pack
 
 __all__ = [
     "BatchReader",
@@ -157,7 +156,7 @@ class Lowering:
         values: dict[Edge, Value] = {}
         for node in Graph(tuple(outputs)).nodes():
             try:
-                arguments = pack(node.operator.groups, dict(node.arguments))
+                arguments = node.operator.grouped(node.arguments)
                 with SourceLine.captured_as(node.line):
                     result = node.operator.rule(self, *(values[edge] for edge in node.edges()), **arguments)
             except DalifyError as error:

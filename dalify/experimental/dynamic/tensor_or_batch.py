@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dalify.base.optional import torch
-from dalify.data import Batch
-from dalify.data.exchange import device_tensor, to_host
+from dalify.data import Batch, device_tensor, to_host
 from dalify.experimental.dynamic.devices import Device, device
 from dalify.experimental.dynamic.dtypes import DType
 from dalify.immediate.user_data import Deferred, Source
