@@ -41,6 +41,7 @@ from dalify.codecs.jpeg_entropy import (
     WIDTH,
     ZIGZAG,
     decode_block,
+    fill_pairs,
     fill_skips,
     forget_tables,
     read_header,
@@ -291,8 +292,12 @@ def _decode(addresses, sizes, windows, targets, strides, channels, is_bgr, zigza
         places[_BLUE], places[_RED] = base + luma_bytes, base + luma_bytes + chroma_bytes
         places[_CHROMA_STRIDE] = chroma_stride
         is_whole = places[_BOTTOM] == rows
+        is_partial = units_down < places[_BOTTOM] or units_across < columns or has_chroma != (facts[COMPONENTS] == 3)
         for component in range(facts[COMPONENTS]):
-            fill_skips(tables[facts[TABLE_OF + 3 * component + 2]])
+            table = tables[facts[TABLE_OF + 3 * component + 2]]
+            fill_pairs(table)
+            if is_partial:
+                fill_skips(table)
         if not _decode_scan(facts, end, quantizers, tables, order, coefficients, places, has_chroma, is_whole):
             for k in range(BLOCK):
                 coefficients[k] = 0

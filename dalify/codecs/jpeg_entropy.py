@@ -32,6 +32,7 @@ __all__ = [
     "WIDTH",
     "ZIGZAG",
     "decode_block",
+    "fill_pairs",
     "fill_skips",
     "forget_tables",
     "read_header",
@@ -44,16 +45,18 @@ _LOOKUP_BITS = 11
 _LOOKUP = 1 << _LOOKUP_BITS
 BLOCK = 64
 # Columns of a Huffman table: the lookup, the largest code of each length, aligned to 16 bits, the offset from a code to
-# the index of its symbol, the symbols, the number of codes of each length, what has been filled, and the lookup of
-# `skip_block`.
+# the index of its symbol, the symbols, the number of codes of each length, whether these and the following are filled,
+# and the lookups of `decode_block` for two symbols and of `skip_block`.
 _LIMITS = _LOOKUP
 _OFFSETS = _LIMITS + 18
 _SYMBOLS = _OFFSETS + 18
 _COUNTS = _SYMBOLS + 256
-_STATE = _COUNTS + 17
-_SKIPS = _STATE + 1
+_IS_FILLED = _COUNTS + 17
+_HAS_PAIRS = _IS_FILLED + 1
+_HAS_SKIPS = _HAS_PAIRS + 1
+_PAIRS = _HAS_SKIPS + 1
+_SKIPS = _PAIRS + _LOOKUP
 TABLE = _SKIPS + _LOOKUP
-_UNKNOWN, _FILLED, _FILLED_WITH_SKIPS = range(3)
 
 ZIGZAG = np.array(
     [0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21,
@@ -63,6 +66,10 @@ ZIGZAG = np.array(
 # An entry of the lookup: bits to consume, size of the value after them, run of zeros, and the value if these bits
 # contain it; then the size is 0. The entry is 0 if the code is longer than the lookup.
 _SIZE_SHIFT, _RUN_SHIFT, _VALUE_SHIFT = 6, 10, 16
+# An entry of the lookup for one or two symbols: bits to consume, run of zeros before the first value, number of
+# coefficients, whether the block ends after them, the second value, 0 if there is none, and the first value. The entry
+# is 0 if the first symbol has no value or does not fit.
+_PAIR_RUN, _PAIR_AHEAD, _PAIR_END, _PAIR_SECOND, _PAIR_FIRST = 4, 8, 14, 15, 22
 # An entry of the lookup of `skip_block`, for one or more symbols: bits to consume, including values, number of
 # coefficients, and whether the block ends. The entry is 0 if the first code is longer than the lookup.
 _AHEAD_SHIFT, _END_SHIFT = 6, 13
@@ -72,13 +79,13 @@ _AHEAD_SHIFT, _END_SHIFT = 6, 13
 def forget_tables(tables):
     """Mark tables, int32 ``[TABLES, TABLE]``, as not filled."""
     for number in range(tables.shape[0]):
-        tables[number, _STATE] = _UNKNOWN
+        tables[number, _IS_FILLED] = 0
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _is_filled(counts, table):
     """Return whether a table already has these codes. Most files have the same ones."""
-    if table[_STATE] == _UNKNOWN:
+    if not table[_IS_FILLED]:
         return False
     total = 0
     for length in range(1, 17):
@@ -103,7 +110,7 @@ def _fill_table(counts, is_dc, table):
     """
     if _is_filled(counts, table):
         return True
-    table[_STATE] = _UNKNOWN
+    table[_IS_FILLED] = table[_HAS_PAIRS] = table[_HAS_SKIPS] = 0
     symbols = counts + 16
     for place in range(_LIMITS):
         table[place] = 0
@@ -135,14 +142,47 @@ def _fill_table(counts, is_dc, table):
         table[_LIMITS + length] = code << (16 - length)
         code <<= 1
     table[_LIMITS + 17] = 1 << 20
-    table[_STATE] = _FILLED
+    table[_IS_FILLED] = 1
     return True
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def fill_pairs(table):
+    """Fill the lookup for two symbols in a table of AC coefficients, int32 ``[TABLE]``."""
+    if table[_HAS_PAIRS]:
+        return
+    for first in range(_LOOKUP):
+        entry = table[first]
+        value, run, used = entry >> _VALUE_SHIFT, (entry >> _RUN_SHIFT) & 15, entry & 63
+        table[_PAIRS + first] = 0
+        if value == 0 or abs(value) >= 1 << (31 - _PAIR_FIRST):
+            continue
+        ahead, other, is_end = run + 1, 0, 0
+        following = table[(first << used) & (_LOOKUP - 1)]
+        second = following >> _VALUE_SHIFT
+        if second != 0 and (following & 63) <= _LOOKUP_BITS - used and abs(second) < 1 << 6:
+            other = second
+            used += following & 63
+            ahead += ((following >> _RUN_SHIFT) & 15) + 1
+            following = table[(first << used) & (_LOOKUP - 1)]
+        if following != 0 and (following & 63) <= _LOOKUP_BITS - used and following >> _SIZE_SHIFT == 0:
+            is_end = 1
+            used += following & 63
+        table[_PAIRS + first] = (
+            value << _PAIR_FIRST
+            | (other & 127) << _PAIR_SECOND
+            | is_end << _PAIR_END
+            | ahead << _PAIR_AHEAD
+            | run << _PAIR_RUN
+            | used
+        )
+    table[_HAS_PAIRS] = 1
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def fill_skips(table):
     """Fill the lookup of `skip_block` in a table of AC coefficients, int32 ``[TABLE]``."""
-    if table[_STATE] == _FILLED_WITH_SKIPS:
+    if table[_HAS_SKIPS]:
         return
     for first in range(_LOOKUP):
         used, ahead, is_end = 0, 0, 0
@@ -161,7 +201,7 @@ def fill_skips(table):
                 break
             ahead += run + 1
         table[_SKIPS + first] = is_end << _END_SHIFT | ahead << _AHEAD_SHIFT | used
-    table[_STATE] = _FILLED_WITH_SKIPS
+    table[_HAS_SKIPS] = 1
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True, forceinline=True)
@@ -247,7 +287,24 @@ def decode_block(bits, count, place, end, missing, dc_table, ac_table, quantizer
     while k < BLOCK:
         if count < 32:
             bits, count, place, missing = _refilled(bits, count, place, end, missing)
-        entry = load_int32(ac_table + 4 * top_bits(bits, _LOOKUP_BITS))
+        top = top_bits(bits, _LOOKUP_BITS)
+        entry = load_int32(ac_table + 4 * (_PAIRS + top))
+        ahead = k + ((entry >> _PAIR_AHEAD) & 63)
+        if entry != 0 and ahead < BLOCK:
+            bits = without_top_bits(bits, entry & 15)
+            count -= entry & 15
+            # Without a second value, its place is that of the first one, which is stored last.
+            natural = load_byte(zigzag + ahead - 1)
+            value = (entry << (64 - _PAIR_FIRST)) >> (64 - _PAIR_FIRST + _PAIR_SECOND)
+            store_int32(coefficients + 4 * natural, value * load_int32(quantizer + 4 * natural))
+            natural = load_byte(zigzag + k + ((entry >> _PAIR_RUN) & 15))
+            value = entry >> _PAIR_FIRST
+            store_int32(coefficients + 4 * natural, value * load_int32(quantizer + 4 * natural))
+            kind |= 1
+            k = ahead + ((entry >> _PAIR_END) & 1) * BLOCK
+            continue
+        # The first symbol has no value or is long, or the last one may belong to the next block.
+        entry = load_int32(ac_table + 4 * top)
         value = entry >> _VALUE_SHIFT
         if value == 0:
             if entry == 0:
