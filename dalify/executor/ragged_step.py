@@ -81,14 +81,15 @@ class RaggedStep(KernelStep):
         if known_types != types:
             known = Recent(_CACHE_LIMIT)
             self._known_rows = types, known
-        found: list[tuple[Spec, ...]] = []
+        found: dict[Any, tuple[Spec, ...]] = {}
         for sample, key in enumerate(keys, start):
-            specs = known.get(key)
-            if specs is None:
-                specs = self._run_specs(inputs, {}, NOTHING_WANTED, sample)[1]
-                known.put(key, specs)
-            found.append(specs)
-        return in_specs, found
+            if key not in found:
+                specs = known.get(key)
+                if specs is None:
+                    specs = self._run_specs(inputs, {}, NOTHING_WANTED, sample)[1]
+                    known.put(key, specs)
+                found[key] = specs
+        return in_specs, [found[key] for key in keys]
 
     def _empty_rows(self, frame: Frame, output: int, start: int, specs: list[Spec], kept: bool) -> Rows:
         """Return memory for one output of some samples."""
