@@ -79,8 +79,8 @@ class RaggedStep(KernelStep):
         types = tuple(None if batch is None else (batch.dtype, batch.layout) for batch in inputs)
         known_types, known = self._known_rows  # another thread may replace them
         if known_types != types:
-            known = Recent(_CACHE_LIMIT)
-            self._known_rows = types, known
+            fresh: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
+            known, self._known_rows = fresh, (types, fresh)
         found: dict[Any, tuple[Spec, ...]] = {}
         for sample, key in enumerate(keys, start):
             if key not in found:
