@@ -20,7 +20,7 @@ from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.kernels.arrays.upload_torch import uploaded
 
-__all__ = ["Draws", "SampleDraws", "fill_uniform", "fill_uniform_float32", "fill_words", "philox4x32", "seed_of"]
+__all__ = ["FEW", "Draws", "SampleDraws", "fill_uniform", "fill_uniform_float32", "fill_words", "philox4x32", "seed_of"]
 
 _MULTIPLIER_0 = np.uint64(0xD2511F53)
 _MULTIPLIER_1 = np.uint64(0xCD9E8D57)
@@ -35,7 +35,7 @@ _INVERSE_2_24 = np.float32(2.0**-24)
 _ROUNDS = 10
 _MASK_64 = (1 << 64) - 1
 _STATE_WORDS = 7
-_FEW = 1 << 12
+FEW = 1 << 12  # below, compiled functions keep the GIL
 
 
 @njit(inline="always", nogil=True)
@@ -203,11 +203,11 @@ class Draws:
         """
         if dtype is np.float64:
             doubles = np.empty((len(samples), count), np.float64)
-            fill = _fill_uniform_doubles_briefly if doubles.size <= _FEW else fill_uniform
+            fill = _fill_uniform_doubles_briefly if doubles.size <= FEW else fill_uniform
             fill(doubles, *self.numba_arguments(samples, first_block))
             return doubles
         out = np.empty((len(samples), count), np.float32)
-        fill = _fill_uniform_briefly if out.size <= _FEW else fill_uniform_float32
+        fill = _fill_uniform_briefly if out.size <= FEW else fill_uniform_float32
         fill(out, *self.numba_arguments(samples, first_block))
         return out
 
