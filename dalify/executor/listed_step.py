@@ -50,7 +50,7 @@ class ListedStep(KernelStep):
                 ]
             return [self._joined(None, [part], spec, origins, count) for part, spec in zip(parts, specs, strict=True)]
         spec, shapes = self._out_shapes(inputs, arguments, wanted, count)
-        if is_tuple(shapes):
+        if isinstance(shapes, tuple):
             out = self._allocate(frame, 0, 0, count, spec)
             if 0 not in shapes:
                 self._call_kernel([out], xs, named, 0, count)

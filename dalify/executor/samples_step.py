@@ -158,7 +158,7 @@ class SamplesStep(KernelStep):
             found_shapes = traced.shapes(tables, count)
             traced_specs = wanted.applied(traced.specs, None)
             for spec, each in zip(traced_specs, found_shapes, strict=True):
-                if is_tuple(each):
+                if isinstance(each, tuple):
                     self._check_size(each, spec, 0)
                 else:
                     self._check_size(each.shape(each.largest), spec, each.largest)
