@@ -60,7 +60,7 @@ def test_windows_of_resized_crops(height, width, scale, ratio, seed):
     assert torch.equal(draws.generator.get_state(), torch.get_rng_state())
 
 
-STEPS = st.sampled_from(["integer", "is_below", "uniform", "permutation", "window", "rewind", "generator"])
+STEPS = st.sampled_from(["integer", "is_below", "uniform", "permutation", "window", "set_state", "generator"])
 
 
 @settings(max_examples=80, deadline=None)
@@ -68,7 +68,7 @@ STEPS = st.sampled_from(["integer", "is_below", "uniform", "permutation", "windo
 def test_numbers_computed_ahead_are_those_drawn_one_by_one(steps, samples, used_before, seed):
     def run(draws: TorchDraws) -> list[object]:
         found: list[object] = []
-        mark = draws.mark()
+        state = draws.get_state()
         for number, step in enumerate(steps):
             if step == "integer":
                 found.append(draws.integer(7 + 40000 * number))
@@ -83,14 +83,14 @@ def test_numbers_computed_ahead_are_those_drawn_one_by_one(steps, samples, used_
             elif step == "generator":
                 found.append(torch.rand(3, generator=draws.generator).tolist())
             elif number < 20:
-                draws.rewind(mark)
+                draws.set_state(state)
         return found
 
     one, other = (torch.Generator().manual_seed(seed) for _ in range(2))
     for generator in (one, other):
         words(generator, used_before)
     draws = TorchDraws(one)
-    with draws.for_samples(samples):
+    with draws.precomputed(samples):
         found = run(draws)
     assert found == run(TorchDraws(other))
     assert torch.equal(one.get_state(), other.get_state())

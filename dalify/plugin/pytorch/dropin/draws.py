@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 import torch
+from torch.overrides import TorchFunctionMode
 
 from dalify.plugin.pytorch.dropin.kernels.mersenne_twister import STATE_WORDS, following_words
 
@@ -25,22 +26,33 @@ __all__ = ["BatchDraws", "Draws", "TorchDraws", "predicts_torch", "resized_crop_
 _LEFT_AT, _NEXT_AT, _WORDS_AT = 8, 16, 24
 _MANTISSA = (1 << 24) - 1
 _UNIT = 2.0**-24
-_WORDS_AHEAD = 8  # per sample; enough for most combinations of a random crop, a flip and a random erasing
+_WORDS_PER_SAMPLE = 8  # enough for most combinations of a random crop, a flip and a random erasing
+_RANDOM_FUNCTIONS = frozenset(
+    {
+        torch.multinomial,
+        torch.rand,
+        torch.randint,
+        torch.randperm,
+        torch._sample_dirichlet,  # pyright: ignore[reportPrivateImportUsage]  # torchvision's AugMix calls it
+        torch.Tensor.normal_,
+        torch.Tensor.uniform_,
+    }
+)
 
 
 class Draws(Protocol):
-    """A source of random numbers for steps: one number, or one for each sample of a batch."""
+    """Random numbers for steps: one number, or an array with one for each sample of a batch."""
 
-    def integer(self, end: int) -> Any:
-        """Draw integers from 0 to `end` - 1, as ``torch.randint`` does."""
+    def integer(self, end: int, /) -> Any:
+        """Draw integers from 0 to `end` - 1, as ``torch.randint`` does; `end` is at most 2 ** 27."""
         ...
 
-    def is_below(self, probability: float) -> Any:
+    def is_below(self, probability: float, /) -> Any:
         """Return whether ``torch.rand(1)`` is less than a probability."""
         ...
 
 
-class _PrecomputedDraws:
+class _PrecomputedWords:
     """The next random words of a generator, and the number of used ones.
 
     Args:
@@ -65,6 +77,25 @@ class _PrecomputedDraws:
         return found
 
 
+class _GeneratorMode(TorchFunctionMode):
+    """Adds a generator to calls of torch's random functions, in this thread.
+
+    torchvision's transforms call them without a generator, so they would draw from the default generator, which all
+    threads share.
+    """
+
+    def __init__(self, generator: torch.Generator) -> None:
+        super().__init__()
+        self._generator = generator
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func in _RANDOM_FUNCTIONS:
+            return func(*args, **(kwargs or {}), generator=self._generator)
+        return func(*args, **(kwargs or {}))
+
+
 class TorchDraws:
     """Random numbers for one sample at a time.
 
@@ -75,9 +106,9 @@ class TorchDraws:
 
     def __init__(self, generator: Any, python: Any = random) -> None:
         self._generator = generator
-        self._precomputed: _PrecomputedDraws | None = None
-        self._cell = torch.empty(1)
-        self._cell_value = self._cell.numpy()  # creating a tensor for each number takes 20 times as long
+        self._precomputed: _PrecomputedWords | None = None
+        self._scalar = torch.empty(1)
+        self._scalar_value = self._scalar.numpy()  # creating a tensor for each number takes 20 times as long
         self.python = python
 
     @property
@@ -87,92 +118,93 @@ class TorchDraws:
         return self._generator
 
     @contextmanager
-    def for_samples(self, samples: int) -> Iterator[None]:
+    def precomputed(self, samples: int) -> Iterator[None]:
         """Compute the random numbers of a number of samples in advance.
 
         The generator is advanced at the end, or when `generator` is accessed.
         """
         if samples > 1 and predicts_torch():
-            self._precomputed = _PrecomputedDraws(self._generator, samples * _WORDS_AHEAD)
+            self._precomputed = _PrecomputedWords(self._generator, samples * _WORDS_PER_SAMPLE)
         try:
             yield
         finally:
             self._synchronize()
+
+    def as_default(self) -> AbstractContextManager[Any]:
+        """Return a context in which torch's functions draw from this generator, in this thread."""
+        generator = self.generator
+        return nullcontext() if generator is torch.default_generator else _GeneratorMode(generator)
 
     def _synchronize(self) -> None:
         if self._precomputed is not None:
             _advance(self._generator, self._precomputed.used)
             self._precomputed = None
 
-    def _numbers(self) -> _PrecomputedDraws | None:
-        """Return the precomputed numbers, with at least one unused number."""
-        ahead = self._precomputed
-        if ahead is not None and ahead.used == len(ahead.words):
-            _advance(self._generator, ahead.used)
-            ahead = self._precomputed = _PrecomputedDraws(self._generator, len(ahead.words))
-        return ahead
+    def _word(self) -> int | None:
+        """Return the next precomputed word; None if no words are precomputed."""
+        precomputed = self._precomputed
+        if precomputed is None:
+            return None
+        if precomputed.used == len(precomputed.words):
+            self._synchronize()
+            self._precomputed = precomputed = _PrecomputedWords(self._generator, len(precomputed.words))
+        precomputed.used += 1
+        return precomputed.words[precomputed.used - 1]
 
     def integer(self, end: int) -> int:
-        """Draw an integer from 0 to `end` - 1; `end` is at most 2 ** 27."""
-        ahead = self._numbers()
-        if ahead is None:
-            return int(torch.randint(0, end, size=(1,), generator=self._generator).item())
-        ahead.used += 1
-        return ahead.words[ahead.used - 1] % end
+        """Draw an integer from 0 to `end` - 1."""
+        word = self._word()
+        return int(torch.randint(end, (1,), generator=self._generator)) if word is None else word % end
 
     def is_below(self, probability: float) -> bool:
         """Return whether a number from [0, 1) is less than a probability."""
-        ahead = self._numbers()
-        if ahead is None:
+        word = self._word()
+        if word is None:
             return bool(torch.rand(1, generator=self._generator) < probability)
-        ahead.used += 1
-        return (ahead.words[ahead.used - 1] & _MANTISSA) * _UNIT < _single(probability)
+        return (word & _MANTISSA) * _UNIT < _float32(probability)
 
     def uniform(self, low: Any, high: Any) -> float:
         """Draw a float32."""
-        ahead = self._numbers()
-        if ahead is None:
+        if self._word() is None:
             return torch.empty(1).uniform_(low, high, generator=self._generator).item()
-        ahead.used += 1
-        return ahead.uniforms(low, high)[ahead.used - 1]
+        assert self._precomputed is not None
+        return self._precomputed.uniforms(low, high)[self._precomputed.used - 1]
 
     def permutation(self, count: int) -> list[int]:
         """Draw a random permutation of 0 to `count` - 1, as ``torch.randperm`` does for small counts."""
         if self._precomputed is None:
             return torch.randperm(count, generator=self._generator).tolist()
         order = list(range(count))
-        for place in range(count - 1):
-            other = place + self.integer(count - place)
-            order[place], order[other] = order[other], order[place]
+        for position in range(count - 1):
+            other = position + self.integer(count - position)
+            order[position], order[other] = order[other], order[position]
         return order
 
     def exp(self, value: float) -> float:
         """Return e to the power of a float32, rounded as by torch."""
-        self._cell_value[0] = value
-        torch.exp(self._cell, out=self._cell)
-        return float(self._cell_value[0])
+        self._scalar_value[0] = value
+        torch.exp(self._scalar, out=self._scalar)
+        return float(self._scalar_value[0])
 
-    def mark(self) -> tuple[torch.Tensor, int]:
-        """Return the position in the random numbers, for `rewind`."""
+    def get_state(self) -> tuple[torch.Tensor, int]:
+        """Return the position in the random numbers, for `set_state`."""
         if self._precomputed is not None:
             return self._precomputed.state, self._precomputed.used
         return self._generator.get_state(), 0
 
-    def rewind(self, mark: tuple[torch.Tensor, int]) -> None:
-        """Return to a position of `mark`."""
-        state, used = mark
+    def set_state(self, state: tuple[torch.Tensor, int]) -> None:
+        """Return to a position of `get_state`."""
         self._precomputed = None
-        self._generator.set_state(state)
-        _advance(self._generator, used)
+        self._generator.set_state(state[0])
+        _advance(self._generator, state[1])
 
     def batch(self, samples: int, draws_per_sample: int) -> BatchDraws:
         """Return the numbers of a batch, equal to those of one sample at a time."""
-        found = words(self.generator, samples * draws_per_sample)
-        return BatchDraws(found.reshape(samples, draws_per_sample))
+        return BatchDraws(words(self.generator, samples * draws_per_sample).reshape(samples, draws_per_sample))
 
 
 @lru_cache(maxsize=64)
-def _single(probability: float) -> float:
+def _float32(probability: float) -> float:
     """Round to float32, the type in which torch compares."""
     return float(np.float32(probability))
 
@@ -198,7 +230,7 @@ def predicts_torch() -> bool:
     draws = TorchDraws(generator)
     expected = [draws.integer(70001), draws.is_below(0.5), draws.uniform(-1, 2), draws.permutation(4), draws.integer(3)]
     draws = TorchDraws(torch.Generator().manual_seed(1))
-    draws._precomputed = _PrecomputedDraws(draws.generator, _WORDS_AHEAD)
+    draws._precomputed = _PrecomputedWords(draws.generator, _WORDS_PER_SAMPLE)
     found = [draws.integer(70001), draws.is_below(0.5), draws.uniform(-1, 2), draws.permutation(4), draws.integer(3)]
     return found == expected and torch.equal(draws.generator.get_state(), generator.get_state())
 
@@ -222,28 +254,27 @@ class BatchDraws:
     """Random numbers for all samples of a batch at once.
 
     Args:
-        words: uint32 ``[samples, draws]``.
+        words: 32-bit words, ``[samples, draws]``.
 
     Attributes:
         used: how many numbers each sample has drawn.
     """
 
-    def __init__(self, words: np.ndarray[Any, np.dtype[np.uint32]]) -> None:
-        self._words = words
+    def __init__(self, words: np.ndarray[Any, Any]) -> None:
+        self._words = words.astype(np.int64)
         self.used = 0
 
-    def _column(self) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    def _word(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         self.used += 1
         return self._words[:, self.used - 1]
 
     def integer(self, end: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Draw integers from 0 to `end` - 1."""
-        return (self._column() % np.uint32(end)).astype(np.int64)
+        return self._word() % end
 
     def is_below(self, probability: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Return where numbers from [0, 1) are less than a probability, compared in float32."""
-        fractions = (self._column() & np.uint32(_MANTISSA)).astype(np.float32) * np.float32(_UNIT)
-        return fractions < np.float32(probability)
+        """Return where numbers from [0, 1) are less than a probability."""
+        return (self._word() & _MANTISSA) * _UNIT < _float32(probability)
 
 
 @lru_cache(maxsize=64)

@@ -73,7 +73,7 @@ class Fetcher:
         indices = list(indices)
         found = self._fetch_windows(indices, draws)
         if found is None:
-            with draws.for_samples(len(indices) if self.is_random else 0):
+            with draws.precomputed(len(indices) if self.is_random else 0):
                 return [self.sample(index, draws) for index in indices]
         (images, labels), kind = found, self._tensor_type()
         return list(zip((torch.from_numpy(image).as_subclass(kind) for image in images), labels, strict=True))
@@ -141,7 +141,7 @@ class Fetcher:
             separate.append(np.empty(shape, dtype))
             return separate[number]
 
-        with draws.for_samples(len(indices) if self.is_random else 0):
+        with draws.precomputed(len(indices) if self.is_random else 0):
             for index in indices:
                 with SampleNote(index, self.dataset):
                     source, place = locate(self.sources, self.dataset, index)

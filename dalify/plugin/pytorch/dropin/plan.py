@@ -13,7 +13,6 @@ from PIL import Image
 from dalify.plugin.pytorch.dropin.draws import BatchDraws, TorchDraws, predicts_torch
 from dalify.plugin.pytorch.dropin.kernels.pixel_table import planes_of_image
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, NoWindowError, Windows, image_of
-from dalify.plugin.pytorch.dropin.redirection import drawing_from
 from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Gray, Pad, RandomCrop, Resize, Step
 
 __all__ = ["NotRecognizedError", "Plan", "Table", "draws_per_sample", "windows_of"]
@@ -155,7 +154,7 @@ class Plan:
 def _called(transforms: tuple[Callable[[Any], Any], ...], value: Any, draws: TorchDraws) -> Any:
     """Call transforms of torchvision one after the other."""
     if transforms:
-        with drawing_from(draws.generator):
+        with draws.as_default():
             for transform in transforms:
                 value = transform(value)
     return value

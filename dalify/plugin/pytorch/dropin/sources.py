@@ -162,7 +162,7 @@ class FileSource(Source):
         if header is None:
             image = self._load(path)
             return LazyImage(pixels_of(image), info=image.info if gives_images else None), label
-        mark = draws.mark() if self.plan.is_random else None
+        state = draws.get_state() if self.plan.is_random else None
 
         def decode(rows: int) -> _Array:
             buffer = scratch.borrow("decoded image", (header.height * header.width * 3 + _SPARE_BYTES,))
@@ -176,8 +176,8 @@ class FileSource(Source):
             try:
                 return pixels_of(self._load(path))[:rows]  # for Pillow's warnings and errors
             except Exception:
-                if mark is not None:
-                    draws.rewind(mark)
+                if state is not None:
+                    draws.set_state(state)
                 raise
 
         info = None

@@ -17,7 +17,6 @@ import torch
 
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, image_of, pixels_of
-from dalify.plugin.pytorch.dropin.redirection import drawing_from
 
 __all__ = [
     "ON_PILLOW",
@@ -89,7 +88,7 @@ class TorchvisionStep:
         value: Any = image_of(pixels) if self.tensor_type is None else _tensor(pixels, self.tensor_type)
         if image.info is not None:
             value.info = image.info
-        with drawing_from(draws.generator):
+        with draws.as_default():
             result = self.transform(value)
         if result is not value:
             pixels = pixels_of(result) if self.tensor_type is None else _pixels_of_tensor(result)
