@@ -316,7 +316,7 @@ def joint(image: Any, label: Any) -> tuple[Any, Any]:
 def test_what_is_not_known(build, reason, code):
     with pytest.raises(NotRecognizedError, match=reason) as caught:
         find_sources(build())
-    assert caught.value.code == code
+    assert caught.value.reason.code == code
 
 
 def test_transforms_that_are_not_there(files):

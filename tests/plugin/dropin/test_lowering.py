@@ -64,12 +64,12 @@ def check(transform: Any, channels: int = 3, seeds: int = 2) -> Plan:
             assert type(found) is type(expected)
             if isinstance(expected, Exception):
                 continue
-            assert plan.is_complete, plan.rest_reason
+            assert plan.is_complete, plan.reason
             assert torch.equal(draws.generator.get_state(), state)
             assert torch.equal(torch.get_rng_state(), state)
             assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
             assert torch.equal(found, expected)
-            if not plan.tail and len(found) > 1 and expected.dtype != torch.uint8:
+            if not plan.tensor_transforms and len(found) > 1 and expected.dtype != torch.uint8:
                 assert found.stride() == expected.stride()
     return plan
 
@@ -311,10 +311,10 @@ def with_forward() -> Any:
 def test_what_is_left_over(stages, known, reason):
     plan = lower_transform(v1.Compose(stages), 3)
     assert not plan.is_complete
-    assert plan.rest == tuple(stages[known:])
-    assert not plan.tail
+    assert plan.unsupported == tuple(stages[known:])
+    assert not plan.tensor_transforms
     with pytest.raises(ValueError, match=reason):
-        raise ValueError(plan.rest_reason)
+        raise ValueError(plan.reason and plan.reason.text)
     picture = LazyImage(images()[0].copy())
     draws = TorchDraws(torch.default_generator)
     found = plan.sample(picture, draws)
@@ -326,7 +326,7 @@ def test_what_is_left_over(stages, known, reason):
 
 def test_no_transform_gives_the_image():
     plan = lower_transform(None, 1)
-    assert "no transform" in plan.rest_reason
+    assert "no transform" in plan.reason.text
     found = plan.sample(LazyImage(images(1)[0]), TorchDraws(torch.default_generator))
     assert found.mode == "L"
     assert np.array_equal(np.asarray(found), images(1)[0][..., 0])

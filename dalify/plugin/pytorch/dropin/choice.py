@@ -14,7 +14,7 @@ from torch.utils.data.dataloader import _DatasetKind
 
 from dalify.plugin.pytorch.dropin.datasets import find_sources
 from dalify.plugin.pytorch.dropin.lowering import check_settings, lower_transform
-from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Reason
 from dalify.plugin.pytorch.dropin.registration import WRAPPERS
 from dalify.plugin.pytorch.dropin.sources import Source
 
@@ -51,7 +51,7 @@ class Choice:
 
     mode: Mode
     sources: Mapping[int, Source] = field(default_factory=dict)
-    reasons: tuple[NotRecognizedError, ...] = ()
+    reasons: tuple[Reason, ...] = ()
 
 
 def choose(loader: Any) -> Choice:
@@ -64,13 +64,13 @@ def choose(loader: Any) -> Choice:
         _check_loader(loader)
         sources = find_sources(loader.dataset)
     except NotRecognizedError as error:
-        hint = error.hint + _hint_for_transform(error.code, loader.dataset)
-        # A new error: the traceback of the old one would keep the caller's frames alive, and iterators in them.
-        return Choice(Mode.TORCH, {}, (NotRecognizedError(error.reason, hint, error.code),))
-    rests = [NotRecognizedError(plan.rest_reason, plan.rest_hint, "TF01") for plan in _unfinished(sources)]
-    if rests and not any(source.plan.names or _resumes(source) for source in sources.values()):
-        return Choice(Mode.TORCH, {}, (rests[0],))
-    reasons = [*rests, *_reasons_for_processes(loader, sources)]
+        reason = error.reason
+        hint = reason.hint + _hint_for_transform(reason.code, loader.dataset)
+        return Choice(Mode.TORCH, {}, (reason._replace(hint=hint),))
+    reasons = [source.plan.reason for source in sources.values() if source.plan.reason is not None]
+    if reasons and not any(plan.names for source in sources.values() for plan in source.plan.plans()):
+        return Choice(Mode.TORCH, {}, (reasons[0],))
+    reasons += _reasons_for_processes(loader, sources)
     return Choice(Mode.HYBRID if reasons else Mode.FULL, sources, tuple(reasons))
 
 
@@ -89,31 +89,21 @@ def _check_loader(loader: Any) -> None:
     check_settings()
 
 
-def _resumes(source: Source) -> bool:
-    return any(is_lowered for _, is_lowered in source.rest.parts(are_tensors=False))
-
-
-def _unfinished(sources: Mapping[int, Source]) -> list[Any]:
-    return [source.plan for source in sources.values() if not source.plan.is_complete]
-
-
-def _reasons_for_processes(loader: Any, sources: Mapping[int, Source]) -> list[NotRecognizedError]:
+def _reasons_for_processes(loader: Any, sources: Mapping[int, Source]) -> list[Reason]:
     """Return the parts that need worker processes, although all transforms are supported."""
     found = []
     if any(source.target_transform is not None for source in sources.values()):
         hint = "Convert the labels once, in the dataset, so that threads can compute the batches."
-        found.append(NotRecognizedError("the dataset has a target_transform", hint, "TF02"))
+        found.append(Reason("the dataset has a target_transform", hint, "TF02"))
     if any(source.slow_labels for source in sources.values()):
-        found.append(NotRecognizedError("Python reads the dataset's labels from files", code="DS07"))
+        found.append(Reason("Python reads the dataset's labels from files", code="DS07"))
     if loader.num_workers and loader.worker_init_fn is not None:
         hint = "Without it, threads compute the batches; torch.manual_seed or generator= determines the seeds."
-        found.append(
-            NotRecognizedError("worker_init_fn is set, which must be called in worker processes", hint, "WI01")
-        )
+        found.append(Reason("worker_init_fn is set, which must be called in worker processes", hint, "WI01"))
     if loader.num_workers > _THREADS_FOR_PYTHON and any(source.plan.calls_torchvision for source in sources.values()):
         reason = f"some transforms are torchvision's Python code, which scales to {_THREADS_FOR_PYTHON} threads only"
-        found.append(NotRecognizedError(reason, code="LO03"))
+        found.append(Reason(reason, code="LO03"))
     if not loader._auto_collation:
         hint = "Set batch_size to compute whole batches."
-        found.append(NotRecognizedError("batch_size is None: samples are not collated", hint, "LO02"))
+        found.append(Reason("batch_size is None: samples are not collated", hint, "LO02"))
     return found

@@ -13,7 +13,6 @@ from dalify.plugin.pytorch.dropin.datasets import ChangeMonitor, locate
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.hints import NotedCollate, SampleNote
 from dalify.plugin.pytorch.dropin.kernels.pixel_table import planes_of_windows
-from dalify.plugin.pytorch.dropin.plan import windows_of
 from dalify.plugin.pytorch.dropin.sources import ArraySource, Source
 
 __all__ = ["Fetcher"]
@@ -94,7 +93,7 @@ class Fetcher:
         if numbers is None:
             return None
         batch_draws = draws.batch(len(indices), source.draws_per_sample)
-        windows = windows_of(source.plan, len(indices), height, width, batch_draws)
+        windows = source.plan.windows(len(indices), height, width, batch_draws)
         assert source.plan.table is not None
         table = source.plan.table.values
         batch = _pool.empty((len(indices), channels, windows.height, windows.width), table.dtype)

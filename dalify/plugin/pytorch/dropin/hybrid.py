@@ -66,8 +66,12 @@ class AcceleratedDataset:
     def warm_up(self) -> None:
         """Compile all necessary kernels, so that forked worker processes have them."""
         for source in self._fetcher.sources.values() if self._fetcher is not None else ():
-            for plan in (source.plan, *source.rest.plans()):
-                if plan.names not in _compiled and not any(isinstance(step, Registered) for step in plan.steps):
+            for plan in source.plan.plans():
+                if (
+                    plan.names
+                    and plan.names not in _compiled
+                    and not any(isinstance(step, Registered) for step in plan.steps)
+                ):
                     _compiled.add(plan.names)
                     with working(), kept_interrupts():
                         _compile(plan)

@@ -12,7 +12,7 @@ import queue
 import random
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,6 +27,7 @@ from dalify.base.interrupts import Completion, kept_interrupts
 from dalify.executor.threads import ends_with_program
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
+from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset
 from dalify.plugin.pytorch.dropin.sources import ArraySource
 
 __all__ = ["CallerIterator", "ThreadIterator"]
@@ -38,19 +39,17 @@ class CallerIterator(_BaseDataLoaderIter):
     Args:
         loader: a loader without workers.
         fetcher: for its dataset.
-        make_dataset: returns an accelerated dataset, if the user has changed the dataset during the epoch.
     """
 
-    def __init__(self, loader: Any, fetcher: Fetcher, make_dataset: Callable[[Any], Any]) -> None:
+    def __init__(self, loader: Any, fetcher: Fetcher) -> None:
         super().__init__(loader)
         self._fetcher = fetcher
-        self._make_dataset = make_dataset
         self._draws = TorchDraws(torch.default_generator)
 
     def _next_data(self) -> Any:
         indices = self._next_index()
-        if not self._fetcher.watch.is_unchanged():
-            data = self._collate_fn(self._make_dataset(self._fetcher.dataset).__getitems__(indices))
+        if not self._fetcher.watch.is_unchanged():  # the user has changed the dataset during the epoch
+            data = self._collate_fn(AcceleratedDataset(self._fetcher.dataset).__getitems__(indices))
         else:
             with working(), kept_interrupts():
                 data = self._fetcher.fetch(indices, self._draws)

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch.utils.data
 
@@ -16,17 +16,35 @@ from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.hints import NotedCollate
 from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset, torch_iterator
 from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
-from dalify.plugin.pytorch.dropin.lowered import outline
-from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
+from dalify.plugin.pytorch.dropin.lowered import describe
+from dalify.plugin.pytorch.dropin.plan import Reason
 from dalify.plugin.pytorch.dropin.resuming import Resumable
 
 __all__ = ["TORCH_ITERATOR", "Accelerated", "DataLoader", "LoaderReport", "explain", "make_iterator"]
 
 _Sample = TypeVar("_Sample", covariant=True)  # as torch's class has it
 _logger = logging.getLogger("dalify")
-_BACKENDS = ("auto", "dalify", "torch")
-_FALLBACKS = ("warn", "silent", "raise")
 TORCH_ITERATOR: Any = torch.utils.data.DataLoader._get_iterator
+
+
+class _Option(NamedTuple):
+    """An option of loaders, which an environment variable overrides. The first of its values is the default."""
+
+    name: str
+    variable: str
+    values: tuple[str, ...]
+
+    def of(self, loader: Any) -> str:
+        """Return the value for a loader; ArgumentValueError if it is not one of the values."""
+        variable = os.environ.get(self.variable)
+        value = variable or getattr(loader, self.name, self.values[0])
+        if value not in self.values:
+            raise ArgumentValueError(option_error_text(self.variable if variable else self.name, value, self.values))
+        return value
+
+
+_BACKEND = _Option("backend", "DALIFY_DATALOADER_BACKEND", ("auto", "dalify", "torch"))
+_ON_FALLBACK = _Option("on_fallback", "DALIFY_DATALOADER_FALLBACK", ("warn", "silent", "raise"))
 
 
 @dataclass(frozen=True)
@@ -64,43 +82,31 @@ def explain(loader: Any) -> LoaderReport:
         loader: a ``torch.utils.data.DataLoader`` or an instance of a subclass.
     """
     choice = _choose(loader)
-    first = choice.reasons[0] if choice.reasons else None
     lines = [] if choice.sources else ["torch's DataLoader computes the batches"]
-    for source in choice.sources.values():
-        lines.append(f"{source.description}: {outline(source.plan, source.rest)}")
+    lines += [f"{source.description}: {describe(source.plan)}" for source in choice.sources.values()]
     for reason in choice.reasons:
-        lines.append(f"[{reason.code}] {reason.reason}")
+        lines.append(f"[{reason.code}] {reason.text}")
         lines += [f"hint: {reason.hint}"] if reason.hint else []
-    lines.append(_place(choice.mode, loader.num_workers))
-    if choice.mode is Mode.FULL and loader.num_workers and not _collates_as_torch(loader):
-        lines.append("the collate function runs in the thread that requests the batch")
-    known = (first.code, first.reason, first.hint) if first else ("", "", "")
-    return LoaderReport(choice.mode.value, tuple(lines), *known)
+    if not loader.num_workers:
+        lines.append("in the thread that requests the batch, with the random numbers of the process")
+    elif choice.mode is Mode.FULL:
+        lines.append(f"{loader.num_workers} threads, each with the random numbers of one of torch's workers")
+        if not collates_as_torch(loader):
+            lines.append("the collate function runs in the thread that requests the batch")
+    else:
+        lines.append(f"{loader.num_workers} worker processes of torch")
+    first = choice.reasons[0] if choice.reasons else Reason("", code="")
+    return LoaderReport(choice.mode.value, tuple(lines), first.code, first.text, first.hint)
 
 
-def _place(mode: Mode, num_workers: int) -> str:
-    if not num_workers:
-        return "in the thread that requests the batch, with the random numbers of the process"
-    if mode is Mode.FULL:
-        return f"{num_workers} threads, each with the random numbers of one of torch's workers"
-    return f"{num_workers} worker processes of torch"
-
-
-def _collates_as_torch(loader: Any) -> bool:
+def collates_as_torch(loader: Any) -> bool:
+    """Return whether a loader has torch's default collate function."""
     return loader.collate_fn is torch.utils.data.default_collate
 
 
-def _option(loader: Any, name: str, variable: str, options: tuple[str, ...]) -> str:
-    """Return an option of a loader; an environment variable overrides it."""
-    value = os.environ.get(variable) or getattr(loader, name, options[0])
-    if value not in options:
-        raise ArgumentValueError(option_error_text(variable if os.environ.get(variable) else name, value, options))
-    return value
-
-
 def _choose(loader: Any) -> Choice:
-    if _option(loader, "backend", "DALIFY_DATALOADER_BACKEND", _BACKENDS) == "torch":
-        return Choice(Mode.TORCH, {}, (NotRecognizedError("backend='torch' is set", "", "LO00"),))
+    if _BACKEND.of(loader) == "torch":
+        return Choice(Mode.TORCH, {}, (Reason("backend='torch' is set", code="LO00"),))
     return choose(loader)
 
 
@@ -116,10 +122,10 @@ def make_iterator(loader: Any, get_iterator: Callable[[Any], Any] = TORCH_ITERAT
     """
     choice = _choose(loader)
     if choice.mode is Mode.FULL:
-        collate = None if _collates_as_torch(loader) else NotedCollate(loader.collate_fn)
+        collate = None if collates_as_torch(loader) else NotedCollate(loader.collate_fn)
         fetcher = Fetcher(loader.dataset, dict(choice.sources), collate)
         if loader.num_workers == 0:
-            return CallerIterator(loader, fetcher, AcceleratedDataset)
+            return CallerIterator(loader, fetcher)
         loader.check_worker_number_rationality()
         return ThreadIterator(loader, fetcher)
     if choice.mode is Mode.HYBRID:
@@ -128,17 +134,17 @@ def make_iterator(loader: Any, get_iterator: Callable[[Any], Any] = TORCH_ITERAT
     return torch_iterator(loader, get_iterator, None)
 
 
-def _report_fallback(loader: Any, reason: NotRecognizedError) -> None:
+def _report_fallback(loader: Any, reason: Reason) -> None:
     """Warn once per loader that torch's loader is used, or raise an error."""
     if reason.code == "LO00":
         return
-    fallback = _option(loader, "on_fallback", "DALIFY_DATALOADER_FALLBACK", _FALLBACKS)
-    if fallback == "raise" or _option(loader, "backend", "DALIFY_DATALOADER_BACKEND", _BACKENDS) == "dalify":
-        raise NotAcceleratedError(f"DataLoader: not accelerated: [{reason.code}] {reason.reason}.", hint=reason.hint)
-    if fallback == "warn" and not getattr(loader, "_is_fallback_reported", False):
+    on_fallback = _ON_FALLBACK.of(loader)
+    if on_fallback == "raise" or _BACKEND.of(loader) == "dalify":
+        raise NotAcceleratedError(f"DataLoader: not accelerated: [{reason.code}] {reason.text}.", hint=reason.hint)
+    if on_fallback == "warn" and not getattr(loader, "_is_fallback_reported", False):
         loader._is_fallback_reported = True
         hint = f" Hint: {reason.hint}" if reason.hint else ""
-        _logger.warning("DataLoader: torch's own loader runs: [%s] %s.%s", reason.code, reason.reason, hint)
+        _logger.warning("DataLoader: torch's own loader runs: [%s] %s.%s", reason.code, reason.text, hint)
 
 
 class Accelerated:
@@ -221,8 +227,8 @@ class DataLoader(Resumable, Accelerated, torch.utils.data.DataLoader[_Sample]):
     ) -> None:
         self.backend = backend  # attributes named like arguments: Lightning creates loaders again from them
         self.on_fallback = on_fallback
-        _option(self, "backend", "DALIFY_DATALOADER_BACKEND", _BACKENDS)
-        _option(self, "on_fallback", "DALIFY_DATALOADER_FALLBACK", _FALLBACKS)
+        _BACKEND.of(self)
+        _ON_FALLBACK.of(self)
         newer: dict[str, Any] = {} if in_order else {"in_order": in_order}  # torch 2.4 does not have it
         super().__init__(
             dataset,

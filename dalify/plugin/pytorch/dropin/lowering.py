@@ -17,8 +17,9 @@ and the presets of weights (``weights.transforms()`` for classification):
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -27,12 +28,14 @@ from PIL import Image
 
 from dalify.plugin.pytorch.dropin.arguments import STEPS, Context
 from dalify.plugin.pytorch.dropin.lazy_image import image_of
-from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan, Table
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan, Reason, Table, Transform
 from dalify.plugin.pytorch.dropin.registration import TRANSFORMS, WRAPPERS
 from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Gray, Pad, Resize, Step
 from dalify.plugin.pytorch.dropin.torchvision_steps import (
     ON_PILLOW,
     ON_TENSORS,
+    VERSION_1,
+    VERSION_2,
     PythonContainer,
     Registered,
     TorchvisionStep,
@@ -45,12 +48,11 @@ from dalify.plugin.pytorch.dropin.torchvision_steps import (
 
 __all__ = ["check_settings", "lower_transform"]
 
-_VERSIONS = ("torchvision.transforms.transforms", "torchvision.transforms.v2")
 _POINTWISE = frozenset(
     {"ConvertImageDtype", "Identity", "Normalize", "PILToTensor", "ToDtype", "ToImage", "ToPureTensor", "ToTensor"}
 )
 _TABLE_TYPES = ("float32", "float64", "uint8", "int16", "int32", "int64")
-_LEVELS = 256
+_BYTE_VALUES = 256
 
 
 def lower_transform(transform: Any, channels: int) -> Plan:
@@ -60,37 +62,40 @@ def lower_transform(transform: Any, channels: int) -> Plan:
         transform: transform of a dataset; None for none.
         channels: number of channels of the dataset's images: 1 or 3.
     """
+    return _plan([] if transform is None else list(_flat(transform, "transform")), channels)
+
+
+def _plan(transforms: Sequence[tuple[str, Any]], channels: int) -> Plan:
+    """Return the plan for transforms with their positions; without steps for 0 channels, which are not an image."""
     lowering = _Lowering(channels)
-    stages = [] if transform is None else list(_flat(transform, "transform"))
-    reason = hint = ""
-    count = 0
-    for place, stage in stages:
+    reason: Reason | None = None
+    for position, transform in transforms:
         try:
-            lowering.add(place, stage)
+            lowering.add(position, transform)
         except NotRecognizedError as error:
-            reason, hint = error.reason, error.hint
+            reason = error.reason._replace(code="TF01")
             break
-        count += 1
+    names, tensor_transforms = lowering.names, lowering.tensor_transforms
+    if reason is not None:  # the tensor transforms run as Python code, too
+        names, tensor_transforms = names[: len(names) - len(tensor_transforms)], []
     table = lowering.table()
-    if not reason and table is None:
-        subject = "the dataset has no transform" if transform is None else "the transforms end with Pillow images"
-        reason = f"{subject}, and Pillow images cannot be collated"
+    if reason is None and table is None:
+        subject = "the transforms end with Pillow images" if transforms else "the dataset has no transform"
         hint = "Add transforms.ToTensor() to the dataset."
-    names, tail = lowering.names, lowering.tail
-    rest = tuple(stage for _, stage in stages[count:])
-    if rest:
-        names, rest, tail = names[: count - len(tail)], (*tail, *rest), []
+        reason = Reason(f"{subject}, and Pillow images cannot be collated", hint, "TF01")
+    supported, others = transforms[: len(names)], transforms[len(names) :]
     return Plan(
         tuple(lowering.steps),
         table,
-        tuple(tail),
-        any(not isinstance(step, CenterCrop | Gray | Pad | Resize) for step in lowering.steps) or bool(tail),
+        tuple(tensor_transforms),
+        any(not isinstance(step, CenterCrop | Gray | Pad | Resize) for step in lowering.steps)
+        or bool(tensor_transforms),
         channels,
+        tuple(transform for _, transform in supported),
         tuple(names),
-        rest,
+        tuple(transform for _, transform in others),
+        cache(partial(_plan, others[1:])),
         reason,
-        hint,
-        tuple(stage for _, stage in stages[: len(names)]),
     )
 
 
@@ -98,165 +103,171 @@ class _Lowering:
     """Builds a plan.
 
     Args:
-        channels: number of channels of the dataset's images.
+        channels: number of channels of the images; 0 if the transforms get anything else.
 
     Attributes:
         steps: see `Plan`.
-        tail: see `Plan`.
+        tensor_transforms: see `Plan`.
         names: names of the added transforms, with a note if torchvision computes them.
     """
 
     def __init__(self, channels: int) -> None:
         self.names: list[str] = []
         self.steps: list[Step] = []
-        self.tail: list[Callable[[Any], Any]] = []
-        self._pointwise: list[Callable[[Any], Any]] = []
+        self.tensor_transforms: list[Transform] = []
+        self._pointwise: list[Transform] = []
         self._channels = channels
-        self._ramp: Any = _ramp(channels)
+        # What the pointwise transforms return for an image with each byte value once in each channel.
+        self._values: Any = _all_bytes(channels)
 
-    def add(self, place: str, stage: Any) -> None:
+    def add(self, position: str, transform: Any) -> None:
         """Add a transform.
 
         Raises:
             NotRecognizedError: it is not supported, was modified, or torchvision rejects its input.
         """
-        steps, tail = len(self.steps), len(self.tail)
-        self._add(place, stage)
-        is_torchvision = len(self.tail) > tail or (
+        if not self._channels:
+            raise NotRecognizedError(f"{position} gets no RGB or grayscale image")
+        steps, tensor_transforms = len(self.steps), len(self.tensor_transforms)
+        self._add(position, transform)
+        is_torchvision = len(self.tensor_transforms) > tensor_transforms or (
             len(self.steps) > steps and isinstance(self.steps[-1], TorchvisionStep | PythonContainer)
         )
-        self.names.append(f"{type(stage).__name__} (torchvision)" if is_torchvision else type(stage).__name__)
+        name = type(transform).__name__
+        self.names.append(f"{name} (torchvision)" if is_torchvision else name)
 
-    def _add(self, place: str, stage: Any) -> None:
-        kind, name = type(stage), type(stage).__name__
-        is_pillow = not isinstance(self._ramp, torch.Tensor)
+    def _add(self, position: str, transform: Any) -> None:
+        kind, name = type(transform), type(transform).__name__
+        is_pillow = not isinstance(self._values, torch.Tensor)
         if kind in TRANSFORMS and is_pillow:
-            self.steps.append(Registered(TRANSFORMS[kind], stage))
+            self.steps.append(Registered(TRANSFORMS[kind], transform))
             return
-        module = module_of(stage)
-        if module is not None and is_changed(stage):
-            raise NotRecognizedError(f"{place} ({name}) has hooks or its own forward")
-        container = container_step(stage) if is_pillow else None
+        module = module_of(transform)
+        if module is not None and is_changed(transform):
+            raise NotRecognizedError(f"{position} ({name}) has hooks or its own forward")
+        container = container_step(transform) if is_pillow else None
         if container is not None:
             self.steps.append(container)
             return
-        if module is None or not (name in _POINTWISE or is_supported(stage, ON_PILLOW | ON_TENSORS)):
+        if module is None or not (name in _POINTWISE or is_supported(transform, ON_PILLOW | ON_TENSORS)):
             raise NotRecognizedError(
-                f"{place} is {kind.__module__}.{name}, which is not supported",
+                f"{position} is {kind.__module__}.{name}, which is not supported",
                 "Most transforms of torchvision.transforms and v2 that return one image for one image are supported.",
             )
         # Version 1 returns plain tensors for tensors of version 2 that it changes, so it must run itself.
-        mixes = not is_pillow and type(self._ramp) is not torch.Tensor and not is_version_2(stage)
-        if self.tail or (mixes and name not in _POINTWISE):
-            self._add_to_tail(place, stage)
-        elif not is_pillow and not self._are_bytes():
-            self._add_behind_table(place, stage)
+        mixes = not is_pillow and type(self._values) is not torch.Tensor and not is_version_2(transform)
+        if self.tensor_transforms or (mixes and name not in _POINTWISE):
+            self._add_tensor_transform(position, transform)
+        elif not is_pillow and not self._is_identity():
+            self._add_behind_table(position, transform)
         elif name in _POINTWISE:
-            self._add_pointwise(place, stage)
+            self._add_pointwise(position, transform)
         else:
-            self._add_step(place, stage, module)
+            self._add_step(position, transform, module)
 
-    def _are_bytes(self) -> bool:
+    def _is_identity(self) -> bool:
         """Return whether the table so far maps each byte to itself."""
-        tensor = self._ramp
-        return tensor.dtype == torch.uint8 and bool((tensor == torch.arange(_LEVELS)).all())
+        tensor = self._values
+        return tensor.dtype == torch.uint8 and bool((tensor == torch.arange(_BYTE_VALUES)).all())
 
-    def _add_pointwise(self, place: str, stage: Any) -> None:
+    def _add_pointwise(self, position: str, transform: Any) -> None:
         try:
-            ramp = stage(self._ramp)
+            values = transform(self._values)
         except Exception as error:  # torchvision will raise it again for the first sample
-            raise NotRecognizedError(f"{place} ({type(stage).__name__}) rejects such images: {error}") from error
-        if isinstance(ramp, torch.Tensor):
-            kind = str(ramp.dtype).removeprefix("torch.")
-            if tuple(ramp.shape) != (self._channels, 1, _LEVELS) or kind not in _TABLE_TYPES:
-                raise NotRecognizedError(f"{place} returns tensors of type {kind} and shape {tuple(ramp.shape)}")
-        self._ramp = ramp
-        self._pointwise.append(stage)
-
-    def _add_behind_table(self, place: str, stage: Any) -> None:
-        name = type(stage).__name__
-        if name in _POINTWISE:
-            self._add_pointwise(place, stage)
-        elif name in ("RandomHorizontalFlip", "RandomVerticalFlip"):
-            self.steps.append(Flip(int(name == "RandomHorizontalFlip"), stage.p))
-        else:
-            self._add_to_tail(place, stage)
-
-    def _add_to_tail(self, place: str, stage: Any) -> None:
-        if not is_supported(stage, ON_TENSORS | _POINTWISE):
             raise NotRecognizedError(
-                f"{place} ({type(stage).__name__}) works on tensors",
+                f"{position} ({type(transform).__name__}) rejects such images: {error}", code="TF01"
+            ) from error
+        if isinstance(values, torch.Tensor):
+            dtype = str(values.dtype).removeprefix("torch.")
+            if tuple(values.shape) != (self._channels, 1, _BYTE_VALUES) or dtype not in _TABLE_TYPES:
+                raise NotRecognizedError(
+                    f"{position} returns tensors of type {dtype} and shape {tuple(values.shape)}", code="TF01"
+                )
+        self._values = values
+        self._pointwise.append(transform)
+
+    def _add_behind_table(self, position: str, transform: Any) -> None:
+        name = type(transform).__name__
+        if name in _POINTWISE:
+            self._add_pointwise(position, transform)
+        elif name in ("RandomHorizontalFlip", "RandomVerticalFlip"):
+            self.steps.append(Flip(int(name == "RandomHorizontalFlip"), transform.p))
+        else:
+            self._add_tensor_transform(position, transform)
+
+    def _add_tensor_transform(self, position: str, transform: Any) -> None:
+        if not is_supported(transform, ON_TENSORS | _POINTWISE):
+            raise NotRecognizedError(
+                f"{position} ({type(transform).__name__}) works on tensors",
                 "Move it before ToTensor; it is supported on Pillow images.",
             )
-        self.tail.append(stage)
+        self.tensor_transforms.append(transform)
 
-    def _add_step(self, place: str, stage: Any, module: str) -> None:
-        name = type(stage).__name__
-        tensor_type = type(self._ramp) if isinstance(self._ramp, torch.Tensor) else None
-        resize_class = sys.modules[_VERSIONS[module == _VERSIONS[1]]].Resize
-        setting = Context(module, self._channels, resize_class, tensor_type)
+    def _add_step(self, position: str, transform: Any, module: str) -> None:
+        name = type(transform).__name__
+        tensor_type = type(self._values) if isinstance(self._values, torch.Tensor) else None
         step: Step | None = None
         if name in STEPS:
             with suppress(TypeError, ValueError, AttributeError):  # torchvision computes it
-                step = STEPS[name](stage, setting)
+                step = STEPS[name](transform, Context(module, self._channels, tensor_type))
         if step is None:
-            if not is_supported(stage, ON_PILLOW if tensor_type is None else ON_TENSORS):
-                where = "Pillow images" if tensor_type is None else "tensors"
-                raise NotRecognizedError(f"{place} ({name}) is not supported on {where}")
-            step = TorchvisionStep(stage, tensor_type)
+            if not is_supported(transform, ON_PILLOW if tensor_type is None else ON_TENSORS):
+                kind = "Pillow images" if tensor_type is None else "tensors"
+                raise NotRecognizedError(f"{position} ({name}) is not supported on {kind}")
+            step = TorchvisionStep(transform, tensor_type)
         self.steps.append(step)
-        channels = 3 if name == "RGB" else getattr(stage, "num_output_channels", self._channels)
+        channels = 3 if name == "RGB" else getattr(transform, "num_output_channels", self._channels)
         if name == "Grayscale" and tensor_type is not None:
-            channels = len(stage(self._ramp))  # version 1 leaves tensors with one channel as they are
+            channels = len(transform(self._values))  # version 1 leaves tensors with one channel as they are
         if channels != self._channels:
-            self._channels, self._ramp = channels, _ramp(channels)
+            self._channels, self._values = channels, _all_bytes(channels)
             for pointwise in self._pointwise:
-                self._ramp = pointwise(self._ramp)
+                self._values = pointwise(self._values)
 
     def table(self) -> Table | None:
         """Return the results of the pointwise transforms for each byte; None if they return Pillow images."""
-        if not isinstance(self._ramp, torch.Tensor):
+        if not isinstance(self._values, torch.Tensor):
             return None
-        tensor = self._ramp.as_subclass(torch.Tensor)
+        tensor = self._values.as_subclass(torch.Tensor)
         values = np.ascontiguousarray(tensor.numpy()[:, 0, :])
-        return Table(values, type(self._ramp), self._channels > 1 and tensor.stride(0) == 1)
+        return Table(values, type(self._values), self._channels > 1 and tensor.stride(0) == 1)
 
 
-def _ramp(channels: int) -> Image.Image:
-    """Return an image of one row with each byte value once in each channel."""
-    ramp = np.repeat(np.arange(_LEVELS, dtype=np.uint8)[None, :, None], channels, axis=2)
-    return image_of(ramp)
+def _all_bytes(channels: int) -> Image.Image | None:
+    """Return an image of one row with each byte value once in each channel; None for 0 channels."""
+    values = np.repeat(np.arange(_BYTE_VALUES, dtype=np.uint8)[None, :, None], channels, axis=2)
+    return image_of(values) if channels else None
 
 
-def _flat(transform: Any, place: str) -> Iterator[tuple[str, Any]]:
+def _flat(transform: Any, position: str) -> Iterator[tuple[str, Any]]:
     """Yield all transforms of nested compositions with their positions."""
-    parts = _parts(transform)
-    if parts is None:
-        yield place, transform
+    children = _children(transform)
+    if children is None:
+        yield position, transform
         return
-    for number, part in enumerate(parts):
-        yield from _flat(part, f"{place}[{number}]")
+    for number, child in enumerate(children):
+        yield from _flat(child, f"{position}[{number}]")
 
 
-def _parts(transform: Any) -> Sequence[Any] | None:
+def _children(transform: Any) -> Sequence[Any] | None:
     """Return the transforms of a composition; None for other transforms."""
     kind = type(transform)
     if kind in WRAPPERS:
         return WRAPPERS[kind](transform)
     if hasattr(transform, "__dict__") and is_changed(transform):
         return None
-    if any(kind is getattr(sys.modules.get(module), "Compose", None) for module in _VERSIONS):
+    if any(kind is getattr(sys.modules.get(module), "Compose", None) for module in (VERSION_1, VERSION_2)):
         return transform.transforms
     if kind is torch.nn.Sequential:
         return list(transform)
     if kind is getattr(sys.modules.get("torchvision.transforms._presets"), "ImageClassification", None):
-        version = sys.modules[_VERSIONS[0]]
+        version_1 = sys.modules[VERSION_1]
         return (
-            version.Resize(transform.resize_size, transform.interpolation, antialias=transform.antialias),
-            version.CenterCrop(transform.crop_size),
-            version.PILToTensor(),
-            version.ConvertImageDtype(torch.float),
-            version.Normalize(transform.mean, transform.std),
+            version_1.Resize(transform.resize_size, transform.interpolation, antialias=transform.antialias),
+            version_1.CenterCrop(transform.crop_size),
+            version_1.PILToTensor(),
+            version_1.ConvertImageDtype(torch.float),
+            version_1.Normalize(transform.mean, transform.std),
         )
     return None
 

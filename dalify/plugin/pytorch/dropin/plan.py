@@ -1,41 +1,49 @@
-"""The computation for each image of a dataset, and the conversion of results to torchvision's types."""
+"""The transforms of one dataset: what dalify computes for each image, and what runs as Python code."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from PIL import Image
 
 from dalify.plugin.pytorch.dropin.draws import BatchDraws, TorchDraws, predicts_torch
+from dalify.plugin.pytorch.dropin.hints import note_failed_transform
 from dalify.plugin.pytorch.dropin.kernels.pixel_table import planes_of_image
-from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, NoWindowError, Windows, image_of
+from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, NoWindowError, Windows, image_of, pixels_of
 from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Gray, Pad, RandomCrop, Resize, Step
 
-__all__ = ["NotRecognizedError", "Plan", "Table", "draws_per_sample", "windows_of"]
+__all__ = ["NotRecognizedError", "Plan", "Reason", "Table", "channels_of"]
 
 _Array = np.ndarray[Any, Any]
+Transform = Callable[[Any], Any]
 _WINDOW_STEPS = (CenterCrop, Flip, Gray, Pad, RandomCrop, Resize)
 _MAX_DRAWS_PER_STEP = 2
 
 
-class NotRecognizedError(Exception):
-    """Something that dalify does not support, so that torch computes it.
+class Reason(NamedTuple):
+    """Why dalify does not compute something.
 
-    Args:
-        reason: what it is, and where.
+    Attributes:
+        text: what is not supported, and where.
         hint: how to avoid it; empty if that is impossible.
         code: short name of the kind of reason, for programs.
     """
 
-    def __init__(self, reason: str, hint: str = "", code: str = "DS02") -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.hint = hint
-        self.code = code
+    text: str
+    hint: str = ""
+    code: str = "DS02"
+
+
+class NotRecognizedError(Exception):
+    """Something that dalify does not support, so that torch computes it; the arguments are those of `Reason`."""
+
+    def __init__(self, text: str, hint: str = "", code: str = "DS02") -> None:
+        super().__init__(text)
+        self.reason = Reason(text, hint, code)
 
 
 @dataclass(frozen=True)
@@ -55,52 +63,74 @@ class Table:
 
 @dataclass(frozen=True)
 class Plan:
-    """The computation for each image of one dataset.
+    """The supported transforms before the first unsupported one, and what follows.
 
     Attributes:
         steps: steps on images, in order.
         table: conversion of their bytes to tensors; None if the results are Pillow images.
-        tail: torchvision's transforms of these tensors, which copy or compute single elements.
-        is_random: whether steps or tail draw random numbers.
+        tensor_transforms: torchvision's transforms of these tensors, which copy or compute single elements. None if
+            there are unsupported transforms.
+        is_random: whether the supported transforms draw random numbers.
         channels: number of channels before the steps.
-        names: names of the transforms that steps, table and tail compute, for reports.
-        rest: the transforms from the first unsupported one on, in order. They get a tensor if there is a table,
-            otherwise a Pillow image. With a rest, there is no tail.
-        rest_reason: why the first of the rest is not supported, or why there are no tensors; empty if all are lowered.
-        rest_hint: how to avoid that; empty if impossible.
-        stages: the supported transforms themselves, for images that steps do not support.
+        transforms: the supported transforms themselves, for images that steps do not support.
+        names: their names, for reports.
+        unsupported: all transforms from the first unsupported one on, in order.
+        following: returns the plan of the transforms after the first unsupported one, for a number of channels of its
+            result; 0 if the result is not an image of Pillow.
+        reason: why the first of these is not supported, or why there are no tensors; None if the plan is complete.
     """
 
     steps: tuple[Step, ...]
     table: Table | None
-    tail: tuple[Callable[[Any], Any], ...]
+    tensor_transforms: tuple[Transform, ...]
     is_random: bool
     channels: int
+    transforms: tuple[Transform, ...]
     names: tuple[str, ...]
-    rest: tuple[Callable[[Any], Any], ...] = ()
-    rest_reason: str = ""
-    rest_hint: str = ""
-    stages: tuple[Callable[[Any], Any], ...] = ()
+    unsupported: tuple[Transform, ...]
+    following: Callable[[int], Plan]
+    reason: Reason | None
 
     @property
     def is_complete(self) -> bool:
         """Whether all transforms are supported, and the results are tensors."""
-        return self.table is not None and not self.rest
+        return self.table is not None and not self.unsupported
 
     @property
     def calls_torchvision(self) -> bool:
         """Whether steps call torchvision for Pillow images, which holds the GIL."""
         return any(getattr(step, "is_python", False) for step in self.steps)
 
-    def _apply_steps(self, image: LazyImage, draws: TorchDraws) -> _Array:
-        """Apply the steps and return the pixels."""
+    def plans(self) -> Iterator[Plan]:
+        """Yield this plan and the following ones, if unsupported transforms return RGB images for images."""
+        plan = self
+        yield plan
+        while plan.unsupported:
+            plan = plan.following(3 if plan.channels and plan.table is None else 0)
+            yield plan
+
+    def __call__(self, image: LazyImage | Image.Image, draws: TorchDraws) -> Any:
+        """Apply all transforms, the unsupported ones with torch's default generator.
+
+        Args:
+            image: see `sample`; if no transform is supported, any value.
+            draws: random numbers of the supported transforms.
+        """
+        value = self.sample(image, draws) if self.names else image
+        if not self.unsupported:
+            return value
+        transform = self.unsupported[0]
         try:
-            for step in self.steps:
-                step.apply(image, draws)
-        except Exception:
-            image.check()
+            result = transform(value)
+        except Exception as error:
+            note_failed_transform(error, transform, value)
             raise
-        return image.pixels()
+        plan = self.following(channels_of(result))
+        return plan(plan.lazy_image(result) if plan.names else result, draws)
+
+    def lazy_image(self, image: Image.Image) -> LazyImage:
+        """Return the argument of `sample` for a Pillow image with the channels of this plan."""
+        return LazyImage(pixels_of(image), info=image.info if self.table is None else None)
 
     def sample(self, image: LazyImage | Image.Image, draws: TorchDraws) -> Any:
         """Apply the supported transforms; the result has torchvision's type, values and memory layout.
@@ -116,7 +146,7 @@ class Plan:
             Exception: the error of decoding; otherwise that of torchvision's transforms.
         """
         if isinstance(image, Image.Image):
-            return _called(self.stages, image, draws)
+            return _called(self.transforms, image, draws)
         pixels = self._apply_steps(image, draws)
         if self.table is None:
             result = image_of(pixels)
@@ -129,7 +159,7 @@ class Plan:
             target = np.empty((channels, height, width), self.table.values.dtype)
         planes_of_image(pixels, self.table.values, target)
         tensor = torch.from_numpy(target).as_subclass(self.table.tensor_type)  # pyright: ignore[reportArgumentType]
-        return _called(self.tail, tensor, draws)
+        return _called(self.tensor_transforms, tensor, draws)
 
     def write(
         self, image: LazyImage | Image.Image, draws: TorchDraws, allocate: Callable[[tuple[int, ...], Any], _Array]
@@ -142,7 +172,7 @@ class Plan:
             allocate: returns an array of a shape and a NumPy dtype.
         """
         assert self.table is not None
-        if self.tail or isinstance(image, Image.Image):
+        if self.tensor_transforms or isinstance(image, Image.Image):
             result = self.sample(image, draws).as_subclass(torch.Tensor).numpy()
             allocate(result.shape, result.dtype)[...] = result
             return
@@ -150,37 +180,50 @@ class Plan:
         target = allocate((pixels.shape[2], *pixels.shape[:2]), self.table.values.dtype)
         planes_of_image(pixels, self.table.values, target)
 
+    def _apply_steps(self, image: LazyImage, draws: TorchDraws) -> _Array:
+        """Apply the steps and return the pixels."""
+        try:
+            for step in self.steps:
+                step.apply(image, draws)
+        except Exception:
+            image.check()
+            raise
+        return image.pixels()
 
-def _called(transforms: tuple[Callable[[Any], Any], ...], value: Any, draws: TorchDraws) -> Any:
+    def windows(self, samples: int, height: int, width: int, draws: BatchDraws) -> Windows:
+        """Apply the steps to all samples of a batch at once.
+
+        Raises:
+            NoWindowError: there are other steps than crops, flips and margins.
+        """
+        windows = Windows(samples, height, width, self.channels)
+        for step in self.steps:
+            if not isinstance(step, _WINDOW_STEPS):
+                raise NoWindowError
+            step.apply(windows, draws)
+        return windows
+
+    def draws_per_sample(self, height: int, width: int) -> int | None:
+        """Return how many random numbers each image of a size draws; None if batches cannot be computed at once."""
+        if not self.is_complete or self.tensor_transforms or not predicts_torch():
+            return None
+        draws = BatchDraws(np.zeros((1, _MAX_DRAWS_PER_STEP * len(self.steps)), np.uint32))
+        try:
+            self.windows(1, height, width, draws)
+        except (NoWindowError, ValueError):
+            return None
+        return draws.used
+
+
+def channels_of(value: Any) -> int:
+    """Return the number of channels of an RGB or grayscale image of Pillow; 0 for all else."""
+    return {"RGB": 3, "L": 1}.get(value.mode, 0) if isinstance(value, Image.Image) else 0
+
+
+def _called(transforms: tuple[Transform, ...], value: Any, draws: TorchDraws) -> Any:
     """Call transforms of torchvision one after the other."""
     if transforms:
         with draws.as_default():
             for transform in transforms:
                 value = transform(value)
     return value
-
-
-def windows_of(plan: Plan, samples: int, height: int, width: int, draws: BatchDraws) -> Windows:
-    """Apply the steps to all samples of a batch at once.
-
-    Raises:
-        NoWindowError: there are other steps than crops, flips and margins.
-    """
-    windows = Windows(samples, height, width, plan.channels)
-    for step in plan.steps:
-        if not isinstance(step, _WINDOW_STEPS):
-            raise NoWindowError
-        step.apply(windows, draws)
-    return windows
-
-
-def draws_per_sample(plan: Plan, height: int, width: int) -> int | None:
-    """Return how many random numbers each image of a size draws; None if batches cannot be computed at once."""
-    if not plan.is_complete or plan.tail or not predicts_torch():
-        return None
-    draws = BatchDraws(np.zeros((1, _MAX_DRAWS_PER_STEP * len(plan.steps)), np.uint32))
-    try:
-        windows_of(plan, 1, height, width, draws)
-    except (NoWindowError, ValueError):
-        return None
-    return draws.used

@@ -18,9 +18,8 @@ from dalify.base.errors import DecodeError
 from dalify.codecs.jpeg import JpegHeader, decode_jpeg, read_jpeg_header
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, image_of, pixels_of
-from dalify.plugin.pytorch.dropin.lowered import PythonStages
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
-from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan, draws_per_sample
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan
 from dalify.plugin.pytorch.dropin.torchvision_steps import PythonContainer
 
 __all__ = ["ArraySource", "FileSource", "Source", "open_image"]
@@ -50,8 +49,7 @@ class Source(ABC):
         description: what the source is, for reports.
 
     Attributes:
-        plan: the supported transforms.
-        rest: the transforms after them.
+        plan: the transforms of the images.
         slow_labels: whether slow Python code computes the labels.
     """
 
@@ -60,7 +58,6 @@ class Source(ABC):
         self.target_transform = target_transform
         self.slow_labels = False
         self.plan: Plan = lower_transform(transform, channels)
-        self.rest = PythonStages(self.plan.rest)
         self.description = f"{type(dataset).__name__} of {description}"
 
     @property
@@ -86,12 +83,8 @@ class Source(ABC):
         Raises:
             Exception: the errors of the user's dataset.
         """
-        if self.plan.names:
-            image, label = self.read(index, draws)
-            result = self.plan.sample(image, draws)
-        else:
-            result, label = self.open(index)
-        result = self.rest(result)
+        image, label = self.read(index, draws) if self.plan.names else self.open(index)
+        result = self.plan(image, draws)
         return result, label if self.target_transform is None else self.target_transform(label)
 
 
@@ -234,7 +227,7 @@ class ArraySource(Source):
         super().__init__(dataset, transform, target_transform, images.shape[3], f"{len(images)} images in memory")
         self.images = images
         self.labels = labels
-        self.draws_per_sample = draws_per_sample(self.plan, *images.shape[1:3])
+        self.draws_per_sample = self.plan.draws_per_sample(*images.shape[1:3])
 
     def keep_labels(self) -> None:
         """Copy a list or array of labels, so that later changes have no effect.

@@ -19,10 +19,9 @@ import torch
 
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
-from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset
 from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
-from dalify.plugin.pytorch.dropin.loader import DataLoader, LoaderReport
+from dalify.plugin.pytorch.dropin.loader import DataLoader, LoaderReport, collates_as_torch
 from dalify.plugin.pytorch.dropin.lowering import check_settings
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.sources import FileSource, open_image
@@ -74,7 +73,8 @@ class SsdSource(FileSource):
             raise NotRecognizedError(f"the dataset resembles SSD's COCODetection, but differs: {error!r}") from error
         super().__init__(dataset, self._place, open_image, count, stages, None)
         if not self.plan.is_complete:
-            raise NotRecognizedError(self.plan.rest_reason, self.plan.rest_hint)
+            assert self.plan.reason is not None
+            raise NotRecognizedError(*self.plan.reason)
         first = [] if self._is_evaluation else [type(part).__name__ for part in (transform.crop, transform.hflip)]
         self.plan = replace(self.plan, is_random=not self._is_evaluation, names=(*first, *self.plan.names))
         self.description += " with boxes"
@@ -250,7 +250,7 @@ class SsdDataLoader(DataLoader):
         try:
             source = self._ssd_source()
         except NotRecognizedError as error:
-            return replace(report, reason=error.reason, hint=error.hint)
+            return replace(report, reason=error.reason.text, hint=error.reason.hint)
         names = " → ".join(source.plan.names)
         return LoaderReport("full", (f"{source.description}: {names} by dalify, boxes by the program's own encoder",))
 
@@ -274,6 +274,5 @@ class SsdDataLoader(DataLoader):
     def _get_iterator(self) -> Any:
         if not is_ssd_dataset(self.dataset) or self.fallback_reason is not None:
             return super()._get_iterator()
-        is_default = self.collate_fn is torch.utils.data.default_collate
-        fetcher = SsdFetcher(self._ssd_source(), None if is_default else self.collate_fn)
-        return ThreadIterator(self, fetcher) if self.num_workers else CallerIterator(self, fetcher, AcceleratedDataset)
+        fetcher = SsdFetcher(self._ssd_source(), None if collates_as_torch(self) else self.collate_fn)
+        return ThreadIterator(self, fetcher) if self.num_workers else CallerIterator(self, fetcher)

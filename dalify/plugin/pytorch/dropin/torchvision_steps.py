@@ -21,6 +21,7 @@ from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, image_of, pixels_
 __all__ = [
     "ON_PILLOW",
     "ON_TENSORS",
+    "VERSION_1",
     "VERSION_2",
     "PythonContainer",
     "Registered",
@@ -33,34 +34,26 @@ __all__ = [
 ]
 
 # Modules that declare torchvision's transforms; users import them from the packages above.
-_MODULES = ("torchvision.transforms.transforms", "torchvision.transforms.autoaugment", "torchvision.transforms.v2")
-VERSION_2 = _MODULES[2]
+VERSION_1, VERSION_2 = "torchvision.transforms.transforms", "torchvision.transforms.v2"
+_MODULES = (VERSION_1, "torchvision.transforms.autoaugment", VERSION_2)
 _CONTAINERS = frozenset({"Compose", "RandomApply"})
-_CONTAINERS_2 = frozenset({"RandomChoice", "RandomOrder"})  # those of version 1 draw from Python's generator
-_CHANNELS = frozenset({"Grayscale", "RGB"})  # the number of channels must not be random
-_COPYING = frozenset(
+_RANDOM_CONTAINERS = frozenset({"RandomChoice", "RandomOrder"})  # those of version 1 draw from Python's generator
+_CHANNEL_CONVERSIONS = frozenset({"Grayscale", "RGB"})  # the number of channels must not be random
+ON_TENSORS = frozenset(
     {
-        "CenterCrop",
-        "Identity",
-        "Pad",
-        "RGB",
-        "RandomCrop",
-        "RandomErasing",
-        "RandomHorizontalFlip",
-        "RandomVerticalFlip",
+        "CenterCrop", "Grayscale", "Identity", "Pad", "RGB", "RandomCrop", "RandomErasing", "RandomGrayscale",
+        "RandomHorizontalFlip", "RandomInvert", "RandomPosterize", "RandomResizedCrop", "RandomSolarize",
+        "RandomVerticalFlip", "Resize",
     }
-)
-ON_TENSORS = _COPYING | {
-    "Grayscale", "RandomGrayscale", "RandomInvert", "RandomPosterize", "RandomResizedCrop", "RandomSolarize", "Resize",
-}  # fmt: skip
+)  # fmt: skip
 ON_PILLOW = (
     ON_TENSORS
     - {"RandomErasing"}
     | {
         "AugMix", "AutoAugment", "ColorJitter", "ElasticTransform", "GaussianBlur", "JPEG", "RandAugment",
         "RandomAdjustSharpness", "RandomAffine", "RandomAutocontrast", "RandomChannelPermutation", "RandomEqualize",
-        "RandomInvert", "RandomPerspective", "RandomPhotometricDistort", "RandomPosterize", "RandomResize",
-        "RandomRotation", "RandomShortestSize", "RandomSolarize", "RandomZoomOut", "ScaleJitter", "TrivialAugmentWide",
+        "RandomPerspective", "RandomPhotometricDistort", "RandomResize", "RandomRotation", "RandomShortestSize",
+        "RandomZoomOut", "ScaleJitter", "TrivialAugmentWide",
     }
 )  # fmt: skip
 
@@ -161,46 +154,48 @@ def _pixels_of_tensor(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     return tensor.as_subclass(torch.Tensor).permute(1, 2, 0).numpy()
 
 
-def is_changed(stage: Any) -> bool:
+def is_changed(transform: Any) -> bool:
     """Return whether a transform has hooks, or attributes that hide methods of its class."""
-    if getattr(stage, "_forward_hooks", None) or getattr(stage, "_forward_pre_hooks", None):
+    if getattr(transform, "_forward_hooks", None) or getattr(transform, "_forward_pre_hooks", None):
         return True
-    return any(callable(getattr(type(stage), name, None)) for name in vars(stage))
+    return any(callable(getattr(type(transform), name, None)) for name in vars(transform))
 
 
-def module_of(stage: Any) -> str | None:
+def module_of(transform: Any) -> str | None:
     """Return the module of torchvision that declares exactly this class; None for other classes."""
-    kind = type(stage)
+    kind = type(transform)
     for module in _MODULES:
         if getattr(sys.modules.get(module), kind.__name__, None) is kind:
             return module
     return None
 
 
-def is_version_2(stage: Any) -> bool:
+def is_version_2(transform: Any) -> bool:
     """Return whether a transform, and each transform in a container, is of torchvision's version 2."""
-    parts = getattr(stage, "transforms", ())
-    return module_of(stage) == VERSION_2 and all(is_version_2(part) for part in parts)
+    parts = getattr(transform, "transforms", ())
+    return module_of(transform) == VERSION_2 and all(is_version_2(part) for part in parts)
 
 
-def container_step(stage: Any) -> PythonContainer | None:
+def container_step(transform: Any) -> PythonContainer | None:
     """Return the step for a container of version 1 that draws from Python's generator; None if unsupported."""
-    name = type(stage).__name__
-    if name not in _CONTAINERS_2 or module_of(stage) == VERSION_2 or module_of(stage) is None:
+    name = type(transform).__name__
+    if name not in _RANDOM_CONTAINERS or module_of(transform) == VERSION_2 or module_of(transform) is None:
         return None
-    if not stage.transforms or not all(is_supported(part, ON_PILLOW - _CHANNELS) for part in stage.transforms):
+    if not transform.transforms or not all(
+        is_supported(part, ON_PILLOW - _CHANNEL_CONVERSIONS) for part in transform.transforms
+    ):
         return None
-    steps = tuple(TorchvisionStep(part) for part in stage.transforms)
+    steps = tuple(TorchvisionStep(part) for part in transform.transforms)
     if name == "RandomOrder":
         return PythonContainer(steps, is_choice=False)
-    return PythonContainer(steps, is_choice=True, weights=None if stage.p is None else tuple(stage.p))
+    return PythonContainer(steps, is_choice=True, weights=None if transform.p is None else tuple(transform.p))
 
 
-def is_supported(stage: Any, names: frozenset[str]) -> bool:
+def is_supported(transform: Any, names: frozenset[str]) -> bool:
     """Return whether a transform is one of torchvision with these names, or a container of such transforms."""
-    module, name = module_of(stage), type(stage).__name__
-    if module is None or is_changed(stage):
+    module, name = module_of(transform), type(transform).__name__
+    if module is None or is_changed(transform):
         return False
-    if name in _CONTAINERS or (name in _CONTAINERS_2 and module == VERSION_2):
-        return all(is_supported(part, names - _CHANNELS) for part in stage.transforms)
+    if name in _CONTAINERS or (name in _RANDOM_CONTAINERS and module == VERSION_2):
+        return all(is_supported(part, names - _CHANNEL_CONVERSIONS) for part in transform.transforms)
     return name in names
