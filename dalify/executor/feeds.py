@@ -29,7 +29,7 @@ from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.steps import cause, located
 from dalify.graph import Node, rule_arguments
 from dalify.sources.convert import BatchConverter, to_batch
-from dalify.sources.declaration import declarations
+from dalify.sources.declaration import Declaration, declarations
 from dalify.sources.external import ExternalSource
 from dalify.sources.parallel import ParallelSource
 from dalify.sources.sampler import Sampler
@@ -101,9 +101,7 @@ class ExternalFeed:
             )
             self._converters = [
                 BatchConverter(
-                    dtype=each.dtype,
-                    ndim=each.ndim,
-                    layout=each.layout,
+                    each,
                     batch_size=batch_size,
                     # Workers return views of their shared memory, which must not be copied again.
                     copy=not (arguments.get("no_copy") or arguments.get("parallel")),
@@ -226,7 +224,7 @@ class ExternalFeed:
             make = self.node.operator.feed_function
             if make is not None:
                 # Used once: the data are not copied and need not match previous data.
-                samples = BatchConverter(batch_size=self._batch_size, copy=False)(data).samples
+                samples = BatchConverter(Declaration(), batch_size=self._batch_size, copy=False)(data).samples
                 self._fed.extend(make(samples, batch_size=self._batch_size, **rule_arguments(self.node)))
                 return
             (batch,) = self._converted([data])

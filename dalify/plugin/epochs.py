@@ -1,7 +1,7 @@
 """The number of batches of an epoch, and the number of samples of its last batch.
 
-The numbers equal DALI's: if an epoch ends inside a batch, the rest of the batch belongs to the next epoch, unless the
-reader pads or with ``fresh_epochs``.
+The numbers equal DALI's: if an epoch ends inside a batch, the other samples of the batch belong to the next epoch,
+unless the reader pads or with ``fresh_epochs``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalify.base.errors import CheckpointError, IteratorArgumentError
+from dalify.sources.sampler_options import window_bounds
 
 __all__ = ["Epochs", "LastBatchPolicy", "OpenEpochs", "ReaderEpochs", "SizedEpochs"]
 
@@ -69,7 +70,7 @@ class Epochs(ABC):
         _check_counts(state, self)
 
     def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, int]) -> None:
-        """Continue in the middle of an epoch whose rest was divided among another number of shards.
+        """Continue in the middle of an epoch whose remaining samples were divided among another number of shards.
 
         Args:
             state: of the epochs before.
@@ -110,7 +111,7 @@ class SizedEpochs(Epochs):
         self._batch_size = batch_size
         self._step = pipelines * batch_size
         self._policy = policy
-        self._reads_on = policy is LastBatchPolicy.FILL and not is_padded
+        self._fills_from_next_epoch = policy is LastBatchPolicy.FILL and not is_padded
         self._ahead = 0  # samples of this epoch that the previous one returned
 
     @property
@@ -138,7 +139,7 @@ class SizedEpochs(Epochs):
 
     def advance(self) -> None:
         """Go to the next epoch."""
-        if self._reads_on:
+        if self._fills_from_next_epoch:
             self._ahead = (self._ahead + self.batches * self._step) % self._size
 
     def restart(self, epoch: int) -> None:
@@ -147,7 +148,7 @@ class SizedEpochs(Epochs):
 
     def state(self) -> dict[str, Any]:
         """Return the options and the number of samples read ahead."""
-        counts = ["size", self._size, self._step, self._policy.name, self._reads_on]
+        counts = ["size", self._size, self._step, self._policy.name, self._fills_from_next_epoch]
         return {"counts": counts, "ahead": self._ahead}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -163,25 +164,27 @@ class SizedEpochs(Epochs):
         )
 
 
-class _Rest(NamedTuple):
-    """The remaining samples of an epoch, divided among shards: two numbers for any number of shards.
+class _Samples(NamedTuple):
+    """The samples of an epoch, divided among shards: two numbers for any number of shards.
 
     Attributes:
         total: number of samples of all shards.
-        turned: number of places by which the shards are rotated.
+        rotation: number of windows by which the shards are rotated.
     """
 
     total: int
-    turned: int
+    rotation: int
 
     def size(self, shard: int, shards: int) -> int:
         """Return the number of samples of a shard."""
-        window = (shard + self.turned) % shards
-        return self.total * (window + 1) // shards - self.total * window // shards
+        start, stop = window_bounds(self.total, (shard + self.rotation) % shards, shards)
+        return stop - start
 
     def sizes(self, shards: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """Return the number of samples of each shard."""
-        return np.roll(np.diff(np.arange(shards + 1, dtype=np.int64) * self.total // shards), -self.turned)
+        windows = (np.arange(shards, dtype=np.int64) + self.rotation) % shards
+        start, stop = window_bounds(self.total, windows, shards)
+        return stop - start
 
 
 class ReaderEpochs(Epochs):
@@ -195,7 +198,7 @@ class ReaderEpochs(Epochs):
     Attributes:
         size: samples of all shards.
         shards: number of shards.
-        sticks: whether a pipeline reads the same shard in each epoch.
+        stick_to_shard: whether a pipeline reads the same shard in each epoch.
         is_padded: whether the reader fills the last batch.
         sizes: int64 ``[shards]``, samples of each shard in the current epoch.
         ahead: int64 ``[shards]``, samples of each shard that the previous epoch returned.
@@ -213,38 +216,38 @@ class ReaderEpochs(Epochs):
                 )
         self.size = metas[0]["epoch_size"]
         self.shards = metas[0]["number_of_shards"]
-        self.sticks = bool(metas[0]["stick_to_shard"])
+        self.stick_to_shard = bool(metas[0]["stick_to_shard"])
         self._shard_ids = [meta["shard_id"] for meta in metas]
         self._batch_size = batch_size
         self._policy = policy
         self.is_padded = bool(metas[0]["pad_last_batch"])
-        self._reads_on = policy is LastBatchPolicy.FILL and not self.is_padded
+        self._fills_from_next_epoch = policy is LastBatchPolicy.FILL and not self.is_padded
         # Of an epoch resumed with another number of shards: batches returned before, remaining samples by epoch.
-        self._before = 0
-        self._left: dict[int, _Rest] = {}
+        self._batches_before = 0
+        self._remaining: dict[int, _Samples] = {}
         self.restart(0)
 
-    def _whole(self, epoch: int) -> _Rest:
-        return _Rest(self.size, 0 if self.sticks else epoch % self.shards)
+    def _all_samples(self, epoch: int) -> _Samples:
+        return _Samples(self.size, 0 if self.stick_to_shard else epoch % self.shards)
 
     @property
     def shard_ids(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """The shard that each pipeline reads in the current epoch."""
-        moved = 0 if self.sticks else self._epoch
-        return (np.array(self._shard_ids, np.int64) + moved) % self.shards
+        rotation = 0 if self.stick_to_shard else self._epoch
+        return (np.array(self._shard_ids, np.int64) + rotation) % self.shards
 
     @property
     def batches(self) -> int:
         """Number of batches of the current epoch, equal for all shards."""
         if self._policy is LastBatchPolicy.DROP:
-            return self._given + int(np.min(self.sizes)) // self._batch_size
-        ahead = self.ahead if self._reads_on else 0
-        return self._given + math.ceil(int(np.max(self.sizes - ahead)) / self._batch_size)
+            return self._returned_batches + int(np.min(self.sizes)) // self._batch_size
+        ahead = self.ahead if self._fills_from_next_epoch else 0
+        return self._returned_batches + math.ceil(int(np.max(self.sizes - ahead)) / self._batch_size)
 
     @property
-    def _given(self) -> int:
-        """Number of batches of the current epoch that were returned before its rest was divided again."""
-        return self._before if self._epoch == self._start and self._left else 0
+    def _returned_batches(self) -> int:
+        """Number of batches of the current epoch that were returned before its remaining samples were divided again."""
+        return self._batches_before if self._epoch == self._start and self._remaining else 0
 
     @property
     def surplus(self) -> int:
@@ -262,19 +265,19 @@ class ReaderEpochs(Epochs):
         """Return how many samples of a batch belong to the pipeline's shard."""
         if self._policy is not LastBatchPolicy.PARTIAL:
             return self._batch_size
-        size = self._rest(self._epoch).size(self._shard_ids[pipeline], self.shards)
-        left = size - (batch - self._given) * self._batch_size
+        size = self._samples_of(self._epoch).size(self._shard_ids[pipeline], self.shards)
+        left = size - (batch - self._returned_batches) * self._batch_size
         return min(self._batch_size, max(0, left))
 
     def advance(self) -> None:
         """Go to the next epoch; samples of it that filled the last batch are subtracted."""
-        if self._reads_on:
-            self.ahead = self.ahead + (self.batches - self._given) * self._batch_size - self.sizes
-        if self._epoch in self._left:
+        if self._fills_from_next_epoch:
+            self.ahead = self.ahead + (self.batches - self._returned_batches) * self._batch_size - self.sizes
+        if self._epoch in self._remaining:
             # Samples read ahead are counted per shard.
-            self.sizes = self._rest(self._epoch + 1).sizes(self.shards)
-        elif self._reads_on:
-            if not self.sticks:
+            self.sizes = self._samples_of(self._epoch + 1).sizes(self.shards)
+        elif self._fills_from_next_epoch:
+            if not self.stick_to_shard:
                 self.sizes = np.roll(self.sizes, 1)
             if self.batches <= 0:
                 # All samples of an epoch were read ahead, so it is skipped; DALI then starts counting from 0.
@@ -284,62 +287,63 @@ class ReaderEpochs(Epochs):
 
     def state(self) -> dict[str, Any]:
         """Return the options, the current epoch, and the epoch of the last restart."""
-        flags = [int(self.sticks), int(self.is_padded)]
+        flags = [int(self.stick_to_shard), int(self.is_padded)]
         counts = ["reader", self.size, self.shards, self._batch_size, self._policy.name, *flags]
         state: dict[str, Any] = {"counts": counts, "start": self._start, "epoch": self._epoch}
-        if self._left:
-            state |= {"before": self._before, "left": [[epoch, *rest] for epoch, rest in sorted(self._left.items())]}
+        if self._remaining:
+            left = [[epoch, *samples] for epoch, samples in sorted(self._remaining.items())]
+            state |= {"before": self._batches_before, "left": left}
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue at a ``state()``; sizes per shard are not saved but computed again, as there may be many shards."""
         _check_counts(state, self)
-        self._go(state)
+        self._continue_at(state)
 
-    def _go(self, state: Mapping[str, Any]) -> None:
-        left = {epoch: _Rest(int(total), int(turned)) for epoch, total, turned in state.get("left", ())}
+    def _continue_at(self, state: Mapping[str, Any]) -> None:
+        left = {epoch: _Samples(int(total), int(rotation)) for epoch, total, rotation in state.get("left", ())}
         self._begin(int(state["start"]), state.get("before", 0), left)
         while self._epoch < int(state["epoch"]):
             self.advance()
 
     def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, int]) -> None:
-        """Continue in the middle of an epoch whose rest was divided among another number of shards."""
+        """Continue in the middle of an epoch whose remaining samples were divided among another number of shards."""
         counts, now = list(state["counts"]), self.state()["counts"]
         if len(counts) == len(now):
             counts[2] = now[2]  # the number of shards
         _check_counts({"counts": counts}, self)
         before = copy.copy(self)
         before.shards = int(state["counts"][2])
-        before._go(state)
+        before._continue_at(state)
         epoch, first = before._epoch, min(left)
         # Without padding, the last batch of an epoch has samples of the next one, so the reader is in that epoch.
         is_over = first != epoch and delivered == before.batches
         shift = 0 if epoch in left else epoch + is_over - first
-        rest = {number + shift: _Rest(total, self._whole(number).turned) for number, total in left.items()}
+        remaining = {number + shift: self._all_samples(number)._replace(total=total) for number, total in left.items()}
         if is_over:
-            rest[epoch] = _Rest(0, 0)
-        self._begin(epoch, delivered, rest)
+            remaining[epoch] = _Samples(0, 0)
+        self._begin(epoch, delivered, remaining)
 
     def restart(self, epoch: int) -> None:
         """Start an epoch with the first sample of its shard."""
         self._begin(epoch, 0, {})
 
-    def _begin(self, epoch: int, before: int, left: dict[int, _Rest]) -> None:
+    def _begin(self, epoch: int, before: int, left: dict[int, _Samples]) -> None:
         self._epoch = self._start = epoch
-        self._before = before
-        self._left = left
+        self._batches_before = before
+        self._remaining = left
         self.sizes = self._sizes_of(epoch)
         self.ahead = np.zeros_like(self.sizes)
 
     def _sizes_of(self, epoch: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        left = self._left.get(epoch)
+        left = self._remaining.get(epoch)
         if left is not None:
             return left.sizes(self.shards)
-        sizes = _Rest(self.size, 0).sizes(self.shards)
-        return sizes if self.sticks else np.roll(sizes, epoch)
+        sizes = _Samples(self.size, 0).sizes(self.shards)
+        return sizes if self.stick_to_shard else np.roll(sizes, epoch)
 
-    def _rest(self, epoch: int) -> _Rest:
-        return self._left.get(epoch) or self._whole(epoch)
+    def _samples_of(self, epoch: int) -> _Samples:
+        return self._remaining.get(epoch) or self._all_samples(epoch)
 
 
 def _check_counts(state: Mapping[str, Any], epochs: Epochs) -> None:

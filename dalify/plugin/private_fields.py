@@ -91,7 +91,7 @@ class PrivateFields:
 
     @property
     def _is_stick_to_shard(self) -> bool:
-        return self._reader_epochs.sticks
+        return self._reader_epochs.stick_to_shard
 
     @property
     def _shard_sizes_per_gpu(self) -> np.ndarray[Any, Any]:

@@ -17,6 +17,7 @@ from dalify.base.optional import is_loaded, torch
 from dalify.data.batch import Array, Batch
 from dalify.data.dtypes import DALIDataType, from_numpy
 from dalify.data.tensors import TensorListCPU, TensorListGPU, batch_of
+from dalify.sources.declaration import Declaration
 
 __all__ = ["BatchConverter", "to_array", "to_batch"]
 
@@ -270,32 +271,16 @@ class BatchConverter:
     because the plan depends on them.
 
     Args:
-        dtype: declared dtype; None or NO_TYPE for that of the first batch.
-        ndim: declared number of dimensions of a sample; None for that of the layout or the first batch.
-        layout: letters of a sample's dimensions, or "".
+        declaration: the user's declaration.
         batch_size: maximum number of samples in a batch.
         copy: see ``to_batch``.
         allocate: see ``to_batch``.
-
-    Raises:
-        LayoutError: layout and ndim do not match.
     """
 
     def __init__(
-        self,
-        *,
-        dtype: DALIDataType | None = None,
-        ndim: int | None = None,
-        layout: str = "",
-        batch_size: int,
-        copy: bool = True,
-        allocate: Allocate = np.empty,
+        self, declaration: Declaration, *, batch_size: int, copy: bool = True, allocate: Allocate = np.empty
     ) -> None:
-        if layout and ndim is not None and len(layout) != ndim:
-            raise LayoutError(f"the layout {layout!r} has {len(layout)} letters, but ndim is {ndim}.")
-        self.dtype = None if dtype is None or dtype == DALIDataType.NO_TYPE else dtype
-        self.ndim = len(layout) if layout else ndim
-        self.layout = layout
+        self.dtype, self.ndim, self.layout = declaration.dtype, declaration.ndim, declaration.layout
         self.batch_size = batch_size
         self.copy = copy
         self.allocate = allocate

@@ -25,9 +25,9 @@ class Declaration:
         layout: letters of the dimensions; "" for none.
     """
 
-    dtype: DALIDataType | None
-    ndim: int | None
-    layout: str
+    dtype: DALIDataType | None = None
+    ndim: int | None = None
+    layout: str = ""
 
 
 def declarations(num_outputs: int | None, *, dtype: Any, ndim: Any, layout: Any) -> list[Declaration]:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError
 
 __all__ = ["SamplerOptions", "window_bounds"]
 
 
-def window_bounds(size: int, window: int, count: int) -> tuple[int, int]:
-    """Return start and stop of one of a number of windows that divide a range."""
+@overload
+def window_bounds(size: int, window: int, count: int) -> tuple[int, int]: ...
+@overload
+def window_bounds(size: int, window: NDArray[np.int64], count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+def window_bounds(size: int, window: Any, count: int) -> tuple[Any, Any]:
+    """Return start and stop of one of a number of windows that divide a range; for an array of windows, arrays."""
     return size * window // count, size * (window + 1) // count
 
 

@@ -245,29 +245,29 @@ def data_iterator(
         >>> for batch in training("photos", batch_size=32):
         ...     state = train_step(state, batch)
     """
-    options = {
-        "output_map": output_map,
-        "size": size,
-        "reader_name": reader_name,
-        "auto_reset": auto_reset,
-        "last_batch_padded": last_batch_padded,
-        "last_batch_policy": last_batch_policy,
-        "prepare_first_batch": prepare_first_batch,
-    }
-    return decorated(DALIGenericIterator, pipeline_fn, options, sharding, devices, pmap_compatible)
+    iterator = functools.partial(
+        DALIGenericIterator,
+        output_map=output_map,
+        size=size,
+        reader_name=reader_name,
+        auto_reset=auto_reset,
+        last_batch_padded=last_batch_padded,
+        last_batch_policy=last_batch_policy,
+        prepare_first_batch=prepare_first_batch,
+    )
+    return decorated(iterator, pipeline_fn, sharding, devices, pmap_compatible)
 
 
 def decorated(
     iterator: Callable[..., Any],
     pipeline_fn: Callable[..., Any] | None,
-    options: dict[str, Any],
     sharding: Any,
     devices: Sequence[Any] | None,
     pmap_compatible: bool | None,
 ) -> Any:
-    """Return the decorated function, or the decorator if `pipeline_fn` is None, for a class of iterators.
+    """Return the decorated function, or the decorator if `pipeline_fn` is None.
 
-    `sharding`, `devices` and `pmap_compatible` are as in ``data_iterator``; `options` are its other arguments.
+    `iterator` is a class of iterators with the other arguments of ``data_iterator``.
     """
     if sharding is not None and devices is not None:
         raise IteratorArgumentError(
@@ -276,7 +276,6 @@ def decorated(
     if devices is not None:
         sharding = on_devices(devices)
         pmap_compatible = True if pmap_compatible is None else pmap_compatible
-    options = {**options, "sharding": sharding, "pmap_compatible": pmap_compatible}
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         factory = function if getattr(function, "_is_pipeline_def", False) else pipeline_def(function)
@@ -292,7 +291,8 @@ def decorated(
                     )
                 pairs = zip(shards, checkpoints, strict=True)
                 shards = [{**each, "checkpoint": checkpoint} for each, checkpoint in pairs]
-            return iterator([factory(*args, **each) for each in shards], **options)
+            pipelines = [factory(*args, **each) for each in shards]
+            return iterator(pipelines, sharding=sharding, pmap_compatible=pmap_compatible)
 
         return make
 

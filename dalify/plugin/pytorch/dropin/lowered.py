@@ -37,12 +37,11 @@ class Lowered:
                 ``PIL.Image.fromarray``. Other values are passed to the original transform.
         """
         if isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.ndim == 3 and image.shape[2] in (1, 3):
-            image = image_of(image)
+            return self(image_of(image))
         channels = channels_of(image)
         if not channels:
             return self.transform(image)
-        plan = self._plan(channels)
-        return plan(plan.lazy_image(image) if plan.names else image, TorchDraws(torch.default_generator))
+        return self._plan(channels).convert(image, TorchDraws(torch.default_generator))
 
     def _plan(self, channels: int) -> Plan:
         if channels not in self._plans:

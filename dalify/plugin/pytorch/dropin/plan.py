@@ -125,12 +125,13 @@ class Plan:
         except Exception as error:
             note_failed_transform(error, transform, value)
             raise
-        plan = self.following(channels_of(result))
-        return plan(plan.lazy_image(result) if plan.names else result, draws)
+        return self.following(channels_of(result)).convert(result, draws)
 
-    def lazy_image(self, image: Image.Image) -> LazyImage:
-        """Return the argument of `sample` for a Pillow image with the channels of this plan."""
-        return LazyImage(pixels_of(image), info=image.info if self.table is None else None)
+    def convert(self, value: Any, draws: TorchDraws) -> Any:
+        """Apply all transforms to an image of Pillow; to any value if no transform is supported."""
+        if self.names:
+            value = LazyImage(pixels_of(value), info=value.info if self.table is None else None)
+        return self(value, draws)
 
     def sample(self, image: LazyImage | Image.Image, draws: TorchDraws) -> Any:
         """Apply the supported transforms; the result has torchvision's type, values and memory layout.
