@@ -11,7 +11,7 @@ import torch
 from dalify.data.pool import BufferPool
 from dalify.plugin.pytorch.dropin.datasets import ChangeMonitor, locate
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
-from dalify.plugin.pytorch.dropin.hints import NotedCollate, SampleNote
+from dalify.plugin.pytorch.dropin.hints import NotedCollate, note_failed_sample
 from dalify.plugin.pytorch.dropin.kernels.pixel_table import planes_of_windows
 from dalify.plugin.pytorch.dropin.sources import ArraySource, Source
 
@@ -79,9 +79,12 @@ class Fetcher:
 
     def sample(self, index: Any, draws: TorchDraws) -> Any:
         """Compute one sample, for an element of the sampler."""
-        with SampleNote(index, self.dataset):
-            source, place = locate(self.sources, self.dataset, index)
-            return source.sample(place, draws)
+        try:
+            source, position = locate(self.sources, self.dataset, index)
+            return source.sample(position, draws)
+        except Exception as error:
+            note_failed_sample(error, index, self.dataset)
+            raise
 
     def _fetch_windows(self, indices: list[Any], draws: TorchDraws) -> tuple[_Array, list[Any]] | None:
         """Compute all samples at once if each is a window of an image in memory; otherwise return None."""
@@ -108,8 +111,8 @@ class Fetcher:
         """
         try:
             is_source = id(self.dataset) in self.sources
-            places = indices if is_source else [locate(self.sources, self.dataset, index)[1] for index in indices]
-            numbers = np.asarray(places)
+            positions = indices if is_source else [locate(self.sources, self.dataset, index)[1] for index in indices]
+            numbers = np.asarray(positions)
         except Exception:
             return None
         if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or numbers.min() < -count or numbers.max() >= count:
@@ -142,11 +145,14 @@ class Fetcher:
 
         with draws.precomputed(len(indices) if self.is_random else 0):
             for index in indices:
-                with SampleNote(index, self.dataset):
-                    source, place = locate(self.sources, self.dataset, index)
-                    image, label = source.read(place, draws)
+                try:
+                    source, position = locate(self.sources, self.dataset, index)
+                    image, label = source.read(position, draws)
                     source.plan.write(image, draws, allocate)
-                    labels.append(label)
+                except Exception as error:
+                    note_failed_sample(error, index, self.dataset)
+                    raise
+                labels.append(label)
         if batch is None or separate is not None:
             return separate or [], labels
         return batch, labels

@@ -16,7 +16,7 @@ from PIL import Image
 
 __all__ = [
     "NotedCollate",
-    "SampleNote",
+    "note_failed_sample",
     "note_failed_start",
     "note_failed_transform",
     "note_failed_worker",
@@ -35,39 +35,27 @@ def note_failed_transform(error: Exception, transform: Any, value: Any) -> None:
     _add(error, f"raised by the transform {name}, given {_summary(value)}.")
 
 
-class SampleNote:
-    """A context for the computation of one sample: errors get a note with its index.
+def note_failed_sample(error: Exception, index: Any, dataset: Any) -> None:
+    """Add the index of the sample that could not be loaded.
 
     Args:
+        error: the error.
         index: an element of the sampler.
         dataset: the user's dataset.
     """
-
-    __slots__ = ("_dataset", "_index")
-
-    def __init__(self, index: Any, dataset: Any) -> None:
-        self._index = index
-        self._dataset = dataset
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, Exception):
-            _add(error, self._text())
-
-    def _text(self) -> str:
-        count = len(self._dataset)
-        try:
-            index = operator.index(self._index)
-        except TypeError:
-            return f"the sampler yielded {self._index!r}, but indices must be integers."
-        if -count <= index < count:
-            return f"raised while sample {index} was loaded. To reproduce it: dataset[{index}]"
-        return (
-            f"the sampler yielded index {index}, but the dataset has {count} samples. If the dataset was shortened, "
-            "create a new sampler and loader."
+    count = len(dataset)
+    try:
+        index = operator.index(index)
+    except TypeError:
+        text = f"the sampler yielded {index!r}, but indices must be integers."
+    else:
+        text = (
+            f"raised while sample {index} was loaded. To reproduce it: dataset[{index}]"
+            if -count <= index < count
+            else f"the sampler yielded index {index}, but the dataset has {count} samples. If the dataset was "
+            "shortened, create a new sampler and loader."
         )
+    _add(error, text)
 
 
 def note_failed_worker(error: Exception, function: Any, number: int) -> None:

@@ -59,27 +59,29 @@ def _lists(paths: str, labels: str) -> Callable[[Any], Lookup]:
     return lambda dataset: lambda index: (getattr(dataset, paths)[index], getattr(dataset, labels)[index])
 
 
+def _one_or_all(labels: list[Any]) -> Any:
+    """Return the only label, or a tuple of several labels."""
+    return tuple(labels) if len(labels) > 1 else labels[0]
+
+
 def _pet(dataset: Any) -> Lookup:
-    kinds = {
+    read: dict[str, Callable[[Any], Any]] = {
         "category": lambda index: dataset._labels[index],
         "binary-category": lambda index: dataset._bin_labels[index],
         "segmentation": lambda index: Image.open(dataset._segs[index]),
     }
-
-    def lookup(index: Any) -> tuple[Any, Any]:
-        found = tuple(kinds[kind](index) for kind in dataset._target_types)
-        return dataset._images[index], (found[0] if len(found) == 1 else found or None)
-
-    return lookup
+    return lambda index: (
+        dataset._images[index],
+        _one_or_all([read[kind](index) for kind in dataset._target_types] or [None]),
+    )
 
 
 def _naturalist(dataset: Any) -> Lookup:
     def lookup(index: Any) -> tuple[Any, Any]:
         category, name = dataset.index[index]
-        kinds = dataset.categories_map[category]
-        found = [category if kind == "full" else kinds[kind] for kind in dataset.target_type]
+        labels = {**dataset.categories_map[category], "full": category}
         path = Path(dataset.root) / dataset.all_categories[category] / name
-        return path, tuple(found) if len(found) > 1 else found[0]
+        return path, _one_or_all([labels[kind] for kind in dataset.target_type])
 
     return lookup
 
@@ -100,7 +102,7 @@ def _caltech(folder: str, pattern: str) -> Callable[[Any], Lookup]:
 
 
 def _faces(dataset: Any) -> Lookup:
-    kinds = {
+    read: dict[str, Callable[[Any], Any]] = {
         "attr": lambda index: dataset.attr[index, :],
         "identity": lambda index: dataset.identity[index, 0],
         "bbox": lambda index: dataset.bbox[index, :],
@@ -109,8 +111,7 @@ def _faces(dataset: Any) -> Lookup:
 
     def lookup(index: Any) -> tuple[Any, Any]:
         path = Path(dataset.root) / dataset.base_folder / "img_align_celeba" / dataset.filename[index]
-        found = tuple(kinds[kind](index) for kind in dataset.target_type)
-        return path, (found[0] if len(found) == 1 else found or None)
+        return path, _one_or_all([read[kind](index) for kind in dataset.target_type] or [None])
 
     return lookup
 
@@ -128,10 +129,7 @@ def _coco(dataset: Any) -> Lookup:
 
 def _voc_boxes(dataset: Any) -> Lookup:
     parse = sys.modules["torchvision.datasets.voc"].ET_parse
-    return lambda index: (
-        dataset.images[index],
-        dataset.parse_voc_xml(parse(dataset.annotations[index]).getroot()),
-    )
+    return lambda index: (dataset.images[index], dataset.parse_voc_xml(parse(dataset.annotations[index]).getroot()))
 
 
 def _voc_masks(dataset: Any) -> Lookup:
@@ -139,15 +137,13 @@ def _voc_masks(dataset: Any) -> Lookup:
 
 
 def _cityscapes(dataset: Any) -> Lookup:
-    def target(index: Any, number: int, kind: str) -> Any:
-        path = dataset.targets[index][number]
+    def read(path: Any, kind: str) -> Any:
         return dataset._load_json(path) if kind == "polygon" else Image.open(path)
 
-    def lookup(index: Any) -> tuple[Any, Any]:
-        found = [target(index, number, kind) for number, kind in enumerate(dataset.target_type)]
-        return dataset.images[index], tuple(found) if len(found) > 1 else found[0]
-
-    return lookup
+    return lambda index: (
+        dataset.images[index],
+        _one_or_all([read(dataset.targets[index][number], kind) for number, kind in enumerate(dataset.target_type)]),
+    )
 
 
 # By module of torchvision.datasets and the class that defines __getitem__.
@@ -221,25 +217,17 @@ def source_of(dataset: Any) -> Source:
     if type(dataset) in DATASETS:
         return _registered(dataset)
     reads = getattr(type(dataset), "__getitem__", None)
-    for (module, name), files in _FILES.items():
-        kind = _class(module, name)
+    for module, name in (*_FILES, *_ARRAYS):
+        kind = getattr(sys.modules.get(f"torchvision.datasets.{module}"), name, None)
         if kind is not None and reads is kind.__getitem__:
-            return _file_source(dataset, kind, files)
-    for (module, name), parts in _ARRAYS.items():
-        kind = _class(module, name)
-        if kind is not None and reads is kind.__getitem__:
-            images, labels = parts(dataset)
-            return _array_source(dataset, images, labels)
-    where = f"{type(dataset).__module__}.{type(dataset).__name__}"
+            if (module, name) in _FILES:
+                return _file_source(dataset, kind, _FILES[module, name])
+            return _array_source(dataset, *_ARRAYS[module, name](dataset))
     raise NotRecognizedError(
-        f"the dataset is {where}, which is not supported",
+        f"the dataset is {type(dataset).__module__}.{type(dataset).__name__}, which is not supported",
         "Datasets that read like torchvision's are supported; add others with dalify.plugin.pytorch.register_dataset.",
         "DS02",
     )
-
-
-def _class(module: str, name: str) -> Any:
-    return getattr(sys.modules.get(f"torchvision.datasets.{module}"), name, None)
 
 
 def _file_source(dataset: Any, kind: Any, files: _Files) -> Source:
@@ -259,15 +247,12 @@ def _file_source(dataset: Any, kind: Any, files: _Files) -> Source:
         if load is folders.default_loader and sys.modules["torchvision"].get_image_backend() != "PIL":
             hint = "torchvision.set_image_backend('PIL')"
             raise NotRecognizedError("torchvision's image backend is not PIL", hint, "DS05")
-    transform, target_transform = dataset.transform, dataset.target_transform
-    if files.is_joint:
-        transform, target_transform = _separate(dataset)
-    return FileSource(
-        dataset, files.lookup(dataset), load, len(dataset), transform, target_transform, files.slow_labels, is_rgb
-    )
+    transforms = _separate_transforms(dataset) if files.is_joint else (dataset.transform, dataset.target_transform)
+    lookup, slow_labels = files.lookup(dataset), files.slow_labels
+    return FileSource(dataset, transforms, len(dataset), lookup, load, slow_labels=slow_labels, is_rgb=is_rgb)
 
 
-def _separate(dataset: Any) -> tuple[Any, Any]:
+def _separate_transforms(dataset: Any) -> tuple[Any, Any]:
     """Return the transforms of image and label of a dataset that calls one transform for both."""
     both = dataset.transforms
     if both is None:
@@ -283,16 +268,19 @@ def _separate(dataset: Any) -> tuple[Any, Any]:
 
 def _array_source(dataset: Any, images: Any, labels: Any) -> Source:
     name = type(dataset).__name__
-    if not isinstance(images, np.ndarray) or images.dtype != np.uint8 or images.ndim != 4:
-        raise NotRecognizedError(f"the data of {name} are not uint8 images")
-    if images.shape[3] not in (1, 3) or 0 in images.shape[1:]:
+    if not _are_images(images) or 0 in images.shape[1:]:
         raise NotRecognizedError(f"the data of {name} are not uint8 images")
     numbers = np.asarray(labels)
     if numbers.shape != (len(images),) or (len(images) and numbers.dtype.kind not in "iu"):
         raise NotRecognizedError(f"the targets of {name} are not one integer per image")
     # A memoryview returns Python integers, as these datasets do, from the memory of the user's array.
     current: Any = labels if isinstance(labels, list) else memoryview(numbers)  # pyright: ignore[reportArgumentType]  # NumPy's stubs of Python 3.11
-    return ArraySource(dataset, images, current, dataset.transform, dataset.target_transform)
+    return ArraySource(dataset, (dataset.transform, dataset.target_transform), images, current)
+
+
+def _are_images(images: Any) -> bool:
+    is_array = isinstance(images, np.ndarray) and images.dtype == np.uint8 and images.ndim == 4
+    return is_array and images.shape[3] in (1, 3)
 
 
 def _registered(dataset: Any) -> Source:
@@ -302,14 +290,12 @@ def _registered(dataset: Any) -> Source:
             f"the function registered for {type(dataset).__name__} returned {len(images)} images and {len(labels)} "
             "labels, but each image has one label"
         )
-    transform, target_transform = getattr(dataset, "transform", None), getattr(dataset, "target_transform", None)
+    transforms = getattr(dataset, "transform", None), getattr(dataset, "target_transform", None)
     if not isinstance(images, np.ndarray) or images.ndim != 4:
-        return FileSource(
-            dataset, lambda index: (images[index], labels[index]), open_image, len(images), transform, target_transform
-        )
-    if images.dtype != np.uint8 or images.shape[3] not in (1, 3):
+        return FileSource(dataset, transforms, len(images), lambda index: (images[index], labels[index]))
+    if not _are_images(images):
         raise ValueError(
             f"the function registered for {type(dataset).__name__} returned {images.dtype} {list(images.shape)}, but "
             "images in memory are uint8 [samples, height, width, 1 or 3]"
         )
-    return ArraySource(dataset, images, labels, transform, target_transform)
+    return ArraySource(dataset, transforms, images, labels)

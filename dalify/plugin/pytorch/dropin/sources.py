@@ -43,8 +43,7 @@ class Source(ABC):
 
     Args:
         dataset: the dataset.
-        transform: transform of the images.
-        target_transform: transform of the labels; None for none.
+        transforms: transform of the images, and that of the labels; None for none.
         channels: number of channels of the images.
         description: what the source is, for reports.
 
@@ -53,11 +52,12 @@ class Source(ABC):
         slow_labels: whether slow Python code computes the labels.
     """
 
-    def __init__(self, dataset: Any, transform: Any, target_transform: Any, channels: int, description: str) -> None:
+    slow_labels = False
+
+    def __init__(self, dataset: Any, transforms: tuple[Any, Any], channels: int, description: str) -> None:
         self.dataset = dataset
-        self.target_transform = target_transform
-        self.slow_labels = False
-        self.plan: Plan = lower_transform(transform, channels)
+        self.plan: Plan = lower_transform(transforms[0], channels)
+        self.target_transform = transforms[1]
         self.description = f"{type(dataset).__name__} of {description}"
 
     @property
@@ -93,11 +93,10 @@ class FileSource(Source):
 
     Args:
         dataset: the dataset.
+        transforms: transform of the images, and that of the labels; None for none.
+        count: number of samples.
         lookup: returns path and label of a sample.
         load: opens an image with Pillow.
-        count: number of samples.
-        transform: transform of the images.
-        target_transform: transform of the labels; None for none.
         slow_labels: whether slow Python code computes the labels.
         is_rgb: whether opened images are converted to RGB.
 
@@ -108,15 +107,15 @@ class FileSource(Source):
     def __init__(
         self,
         dataset: Any,
-        lookup: Lookup,
-        load: Callable[[Any], Image.Image],
+        transforms: tuple[Any, Any],
         count: int,
-        transform: Any,
-        target_transform: Any,
+        lookup: Lookup,
+        load: Callable[[Any], Image.Image] = open_image,
+        *,
         slow_labels: bool = False,
         is_rgb: bool = True,
     ) -> None:
-        super().__init__(dataset, transform, target_transform, 3, f"{count} files")
+        super().__init__(dataset, transforms, 3, f"{count} files")
         self.slow_labels = slow_labels
         self._lookup = lookup
         self._load = load
@@ -212,19 +211,16 @@ class ArraySource(Source):
 
     Args:
         dataset: the dataset.
+        transforms: transform of the images, and that of the labels; None for none.
         images: uint8 ``[samples, height, width, channels]``, any strides.
         labels: one for each image, any type; read when a sample is computed, as the user may change them.
-        transform: transform of the images.
-        target_transform: transform of the labels; None for none.
 
     Attributes:
         draws_per_sample: how many random numbers each sample draws; None if batches cannot be computed at once.
     """
 
-    def __init__(
-        self, dataset: Any, images: _Array, labels: Sequence[Any], transform: Any, target_transform: Any
-    ) -> None:
-        super().__init__(dataset, transform, target_transform, images.shape[3], f"{len(images)} images in memory")
+    def __init__(self, dataset: Any, transforms: tuple[Any, Any], images: _Array, labels: Sequence[Any]) -> None:
+        super().__init__(dataset, transforms, images.shape[3], f"{len(images)} images in memory")
         self.images = images
         self.labels = labels
         self.draws_per_sample = self.plan.draws_per_sample(*images.shape[1:3])

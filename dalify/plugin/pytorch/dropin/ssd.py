@@ -24,7 +24,7 @@ from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
 from dalify.plugin.pytorch.dropin.loader import DataLoader, LoaderReport, collates_as_torch
 from dalify.plugin.pytorch.dropin.lowering import check_settings
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
-from dalify.plugin.pytorch.dropin.sources import FileSource, open_image
+from dalify.plugin.pytorch.dropin.sources import FileSource
 
 __all__ = ["SsdDataLoader", "SsdFetcher", "SsdSource", "check_samples", "is_ssd_dataset"]
 
@@ -62,16 +62,16 @@ class SsdSource(FileSource):
         self._is_evaluation = bool(transform.val)
         try:
             if self._is_evaluation:
-                stages = transform.trans_val
+                transforms = transform.trans_val
             else:
-                stages = type(transform.img_trans)([*transform.img_trans.transforms, transform.normalize])
+                transforms = type(transform.img_trans)([*transform.img_trans.transforms, transform.normalize])
                 self._options = list(transform.crop.sample_options)
                 self._probability = float(transform.hflip.p)
             self._tries = int(getattr(transform.crop, "num_cropping_iterations", 1))
             count = len(dataset.img_keys)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise NotRecognizedError(f"the dataset resembles SSD's COCODetection, but differs: {error!r}") from error
-        super().__init__(dataset, self._place, open_image, count, stages, None)
+        super().__init__(dataset, (transforms, None), count, self._path_and_key)
         if not self.plan.is_complete:
             assert self.plan.reason is not None
             raise NotRecognizedError(*self.plan.reason)
@@ -79,7 +79,7 @@ class SsdSource(FileSource):
         self.plan = replace(self.plan, is_random=not self._is_evaluation, names=(*first, *self.plan.names))
         self.description += " with boxes"
 
-    def _place(self, index: Any) -> tuple[Path, Any]:
+    def _path_and_key(self, index: Any) -> tuple[Path, Any]:
         key = self.dataset.img_keys[index]
         return Path(self.dataset.img_folder, self.dataset.images[key][0]), key
 
