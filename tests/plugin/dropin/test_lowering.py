@@ -260,6 +260,13 @@ def test_any_order_of_both_versions(before, to_tensor, behind, is_gray):
     check(transform, channels, seeds=1)
 
 
+@pytest.mark.parametrize("resize", [v2.Resize(20), v2.RandomResizedCrop(20), v1.Resize(20)])
+def test_tensors_of_cropped_images_are_contiguous(resize):
+    """The memory layout of torch's results depends on that of the tensor."""
+    check(v1.Compose([v1.CenterCrop(40), v1.PILToTensor(), resize, v1.ConvertImageDtype(FLOAT)]))
+    check(v2.Compose([v2.PILToTensor(), v2.RandomCrop(40), resize, v2.ToDtype(FLOAT)]))
+
+
 def test_gray_images():
     check(v2.Compose([v2.RGB(), v2.Resize(20), v2.ToTensor(), v1.Normalize(MEAN, DEVIATION)]), channels=1)
     check(v2.Compose([v2.ToImage(), v2.RGB(), v2.RandomHorizontalFlip(), v2.ToDtype(FLOAT)]), channels=1)

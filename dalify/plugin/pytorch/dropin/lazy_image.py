@@ -7,7 +7,7 @@ pixels in memory are views. Windows only have corners and flips.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -15,10 +15,24 @@ from PIL import Image
 from dalify.plugin.pytorch.dropin.kernels.pillow_color import fill_with_luma
 from dalify.plugin.pytorch.dropin.kernels.pillow_resample import Window, resample
 
-__all__ = ["LazyImage", "Margins", "NoWindowError", "Windows", "image_of", "pixels_of"]
+__all__ = ["LazyImage", "Margins", "NoWindowError", "Padding", "Windows", "image_of", "pixels_of"]
 
 _Array = np.ndarray[Any, Any]
 Margins = tuple[int, int, int, int]  # left, top, right, bottom
+
+
+class Padding(NamedTuple):
+    """The pixels of margins.
+
+    Attributes:
+        fill: their color, one value per channel, for the mode ``constant``.
+        mode: mode of ``np.pad``, which torchvision calls for Pillow images.
+        is_tensor: whether torchvision pads a tensor, which then has one channel after the other in memory.
+    """
+
+    fill: tuple[int, ...]
+    mode: str = "constant"
+    is_tensor: bool = False
 
 
 class LazyImage:
@@ -112,7 +126,7 @@ class LazyImage:
             # As in Pillow.
             margins = max(0, -left), max(0, -top), max(0, left + width - self.width), max(0, top + height - self.height)
             info = self.info
-            self.pad(margins, (0,) * self._decoded(self.height).shape[2], "constant")
+            self.pad(margins, Padding((0,) * self._decoded(self.height).shape[2]))
             self.info = info
             top, left = max(0, top), max(0, left)
         if self._resized is None:
@@ -135,17 +149,18 @@ class LazyImage:
         else:
             self._flips = (not self._flips[0], self._flips[1]) if axis == 0 else (self._flips[0], not self._flips[1])
 
-    def pad(self, margins: Margins, fill: tuple[int, ...], mode: str, is_tensor: bool = False) -> None:
-        """Add margins of one color, or by a mode of ``np.pad``, which torchvision calls for Pillow images."""
+    def pad(self, margins: Margins, padding: Padding) -> None:
+        """Add margins."""
         left, top, right, bottom = margins
-        self.is_planar = self.is_planar or is_tensor  # torch's padding returns planar memory
+        self.is_planar = self.is_planar or padding.is_tensor
         pixels = self.materialize()
         self._clear_info()
-        if mode != "constant":
-            self._set(np.pad(pixels, ((top, bottom), (left, right), (0, 0)), mode=mode))  # type: ignore[call-overload]
+        if padding.mode != "constant":
+            mode: Any = padding.mode
+            self._set(np.pad(pixels, ((top, bottom), (left, right), (0, 0)), mode=mode))
             return
         padded = np.empty((self.height + top + bottom, self.width + left + right, pixels.shape[2]), np.uint8)
-        padded[...] = fill
+        padded[...] = padding.fill
         padded[top : top + self.height, left : left + self.width] = pixels
         self._set(padded)
 
@@ -221,12 +236,12 @@ class Windows:
         """Mirror the windows in which `is_wanted` is True along y (0) or x (1)."""
         self.flips[:, axis] ^= is_wanted
 
-    def pad(self, margins: Margins, fill: tuple[int, ...], mode: str, is_tensor: bool = False) -> None:
+    def pad(self, margins: Margins, padding: Padding) -> None:
         """Add margins of one color; NoWindowError after a crop, and for another color than before."""
         left, top, right, bottom = margins
-        if mode != "constant" or self._is_cropped or self.fill not in (None, fill):
+        if padding.mode != "constant" or self._is_cropped or self.fill not in (None, padding.fill):
             raise NoWindowError
-        self.fill = fill
+        self.fill = padding.fill
         self.corners[:, 0] -= np.where(self.flips[:, 0], bottom, top)
         self.corners[:, 1] -= np.where(self.flips[:, 1], right, left)
         self.height, self.width = self.height + top + bottom, self.width + left + right

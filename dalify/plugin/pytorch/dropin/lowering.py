@@ -26,16 +26,26 @@ import numpy as np
 import torch
 from PIL import Image
 
-from dalify.plugin.pytorch.dropin.arguments import STEPS, Context
 from dalify.plugin.pytorch.dropin.lazy_image import image_of
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan, Reason, Table, Transform
 from dalify.plugin.pytorch.dropin.registration import TRANSFORMS, WRAPPERS
-from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Gray, Pad, Resize, Step
+from dalify.plugin.pytorch.dropin.steps import (
+    STEPS,
+    CenterCrop,
+    Context,
+    Flip,
+    Gray,
+    Pad,
+    RandomResizedCrop,
+    Resize,
+    Step,
+)
 from dalify.plugin.pytorch.dropin.torchvision_steps import (
     ON_PILLOW,
     ON_TENSORS,
     VERSION_1,
     VERSION_2,
+    Contiguous,
     PythonContainer,
     Registered,
     TorchvisionStep,
@@ -119,6 +129,7 @@ class _Lowering:
         self._channels = channels
         # What the pointwise transforms return for an image with each byte value once in each channel.
         self._values: Any = _all_bytes(channels)
+        self._tensor_start = 0  # number of steps before the conversion to tensors
 
     def add(self, position: str, transform: Any) -> None:
         """Add a transform.
@@ -183,6 +194,8 @@ class _Lowering:
                 raise NotRecognizedError(
                     f"{position} returns tensors of type {dtype} and shape {tuple(values.shape)}", code="TF01"
                 )
+            if not isinstance(self._values, torch.Tensor):
+                self._tensor_start = len(self.steps)
         self._values = values
         self._pointwise.append(transform)
 
@@ -215,6 +228,8 @@ class _Lowering:
                 kind = "Pillow images" if tensor_type is None else "tensors"
                 raise NotRecognizedError(f"{position} ({name}) is not supported on {kind}")
             step = TorchvisionStep(transform, tensor_type)
+        if tensor_type is not None and isinstance(step, TorchvisionStep | RandomResizedCrop):
+            self.steps.insert(self._tensor_start, Contiguous())
         self.steps.append(step)
         channels = 3 if name == "RGB" else getattr(transform, "num_output_channels", self._channels)
         if name == "Grayscale" and tensor_type is not None:

@@ -23,6 +23,7 @@ __all__ = [
     "ON_TENSORS",
     "VERSION_1",
     "VERSION_2",
+    "Contiguous",
     "PythonContainer",
     "Registered",
     "TorchvisionStep",
@@ -88,6 +89,18 @@ class TorchvisionStep:
             image.replace(pixels)
             image.is_planar = self.tensor_type is not None and pixels.strides[2] != 1
             image.info = None if image.info is None else result.info
+
+
+@dataclass(frozen=True)
+class Contiguous:
+    """Copy the pixels to contiguous memory, as the conversion of a Pillow image to a tensor does.
+
+    torch's kernels return tensors with the memory layout of their input.
+    """
+
+    def apply(self, image: LazyImage, draws: TorchDraws) -> None:
+        """Copy them if necessary."""
+        image.replace(np.ascontiguousarray(image.materialize()))
 
 
 @dataclass(frozen=True)
