@@ -6,6 +6,7 @@ generic LLVM vectors: every CPU supports them, in as many registers as necessary
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -21,19 +22,7 @@ _PAIR_LANES = 8
 _INT32_BYTES = 4
 
 _BYTE, _INT32 = ir.IntType(8), ir.IntType(32)
-
-
-def _splat(kind: ir.VectorType, value: int) -> ir.Constant:
-    return ir.Constant(kind, [value] * kind.count)
-
-
-def _to_bytes(builder: ir.IRBuilder, total: Any, lanes: int) -> Any:
-    wide = ir.VectorType(_INT32, lanes)
-    shifted = builder.ashr(total, _splat(wide, FRACTION_BITS))
-    low, high = _splat(wide, 0), _splat(wide, 255)
-    shifted = builder.select(builder.icmp_signed("<", shifted, low), low, shifted)
-    shifted = builder.select(builder.icmp_signed(">", shifted, high), high, shifted)
-    return builder.trunc(shifted, ir.VectorType(_BYTE, lanes))
+_HALF = 1 << (FRACTION_BITS - 1)
 
 
 @intrinsic
@@ -49,40 +38,20 @@ def weighted_pixel(typing_context: Any, source: Any, weights: Any, pairs: Any, t
 
 def _generate_pixel(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
     source, weights, pairs, target = arguments
-    index = source.type
-    packed, wide = ir.VectorType(_BYTE, _PAIR_LANES), ir.VectorType(_INT32, _PAIR_LANES)
-    half = ir.VectorType(_INT32, _PAIR_LANES // 2)
-    places = ir.Constant(wide, [0, 1, 2, 2, 3, 4, 5, 5])
+    wide, half = ir.VectorType(_INT32, _PAIR_LANES), ir.VectorType(_INT32, _PAIR_LANES // 2)
 
-    before = builder.block
-    loop, after = builder.append_basic_block("pairs"), builder.append_basic_block("pairs.end")
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    count, source_at, weight_at = builder.phi(index), builder.phi(index), builder.phi(index)
-    total = builder.phi(wide)
-    pixels = builder.load(builder.inttoptr(source_at, packed.as_pointer()), align=1)
-    spread = builder.shuffle_vector(pixels, ir.Constant(packed, ir.Undefined), places)
-    factors = builder.load(builder.inttoptr(weight_at, wide.as_pointer()), align=_INT32_BYTES)
-    total_next = builder.add(total, builder.mul(builder.zext(spread, wide), factors))
-    count_next = builder.sub(count, ir.Constant(index, 1))
-    source_next = builder.add(source_at, ir.Constant(index, _PIXEL_PAIR_BYTES))
-    weight_next = builder.add(weight_at, ir.Constant(index, _PAIR_LANES * _INT32_BYTES))
-    for phi, first, following in (
-        (count, pairs, count_next),
-        (source_at, source, source_next),
-        (weight_at, weights, weight_next),
-        (total, _splat(wide, 0), total_next),
-    ):
-        phi.add_incoming(first, before)
-        phi.add_incoming(following, loop)
-    builder.cbranch(builder.icmp_unsigned("==", count_next, ir.Constant(index, 0)), after, loop)
-    builder.position_at_end(after)
-    nothing = ir.Constant(wide, ir.Undefined)
-    even = builder.shuffle_vector(total_next, nothing, ir.Constant(half, [0, 1, 2, 3]))
-    odd = builder.shuffle_vector(total_next, nothing, ir.Constant(half, [4, 5, 6, 7]))
-    total_of_both = builder.add(builder.add(even, odd), _splat(half, 1 << (FRACTION_BITS - 1)))
-    narrow = _to_bytes(builder, total_of_both, _PAIR_LANES // 2)
-    builder.store(narrow, builder.inttoptr(target, narrow.type.as_pointer()), align=1)
+    def product(source: Any, weights: Any) -> Any:
+        pixels = _load(builder, source, ir.VectorType(_BYTE, _PAIR_LANES), 1)
+        order = ir.Constant(wide, [0, 1, 2, 2, 3, 4, 5, 5])
+        spread = builder.shuffle_vector(pixels, ir.Constant(pixels.type, ir.Undefined), order)
+        return builder.mul(builder.zext(spread, wide), _load(builder, weights, wide, _INT32_BYTES))
+
+    strides = ir.Constant(source.type, _PIXEL_PAIR_BYTES), _PAIR_LANES * _INT32_BYTES
+    total = _sum(builder, product, pairs, _splat(wide, 0), (source, weights), strides)
+    undefined = ir.Constant(wide, ir.Undefined)
+    even = builder.shuffle_vector(total, undefined, ir.Constant(half, [0, 1, 2, 3]))
+    odd = builder.shuffle_vector(total, undefined, ir.Constant(half, [4, 5, 6, 7]))
+    _store_bytes(builder, builder.add(builder.add(even, odd), _splat(half, _HALF)), target)
     return context.get_dummy_value()
 
 
@@ -100,35 +69,65 @@ def weighted_columns(
 
 
 def _generate_columns(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
-    source, stride, weights, number, target = arguments
-    index = source.type
-    packed, wide = ir.VectorType(_BYTE, COLUMNS), ir.VectorType(_INT32, COLUMNS)
-    nothing = ir.Constant(wide, ir.Undefined)
+    source, stride, weights, count, target = arguments
+    wide = ir.VectorType(_INT32, COLUMNS)
+    undefined = ir.Constant(wide, ir.Undefined)
 
+    def product(source: Any, weights: Any) -> Any:
+        weight = _load(builder, weights, _INT32, _INT32_BYTES)
+        single = builder.insert_element(undefined, weight, ir.Constant(_INT32, 0))
+        factors = builder.shuffle_vector(single, undefined, _splat(wide, 0))
+        return builder.mul(builder.zext(_load(builder, source, ir.VectorType(_BYTE, COLUMNS), 1), wide), factors)
+
+    total = _sum(builder, product, count, _splat(wide, _HALF), (source, weights), (stride, _INT32_BYTES))
+    _store_bytes(builder, total, target)
+    return context.get_dummy_value()
+
+
+def _splat(kind: ir.VectorType, value: int) -> ir.Constant:
+    return ir.Constant(kind, [value] * kind.count)
+
+
+def _load(builder: ir.IRBuilder, address: Any, kind: Any, align: int) -> Any:
+    return builder.load(builder.inttoptr(address, kind.as_pointer()), align=align)
+
+
+def _sum(
+    builder: ir.IRBuilder,
+    product: Callable[[Any, Any], Any],
+    count: Any,
+    start: ir.Constant,
+    addresses: tuple[Any, Any],
+    strides: tuple[Any, int],
+) -> Any:
+    """Generate a loop that adds `count` products, of the values at two addresses, to a constant; return the sum."""
+    index = count.type
     before = builder.block
-    loop, after = builder.append_basic_block("rows"), builder.append_basic_block("rows.end")
+    loop, after = builder.append_basic_block("taps"), builder.append_basic_block("taps.end")
     builder.branch(loop)
     builder.position_at_end(loop)
-    count, source_at, weight_at = builder.phi(index), builder.phi(index), builder.phi(index)
-    total = builder.phi(wide)
-    row = builder.load(builder.inttoptr(source_at, packed.as_pointer()), align=1)
-    weight = builder.load(builder.inttoptr(weight_at, _INT32.as_pointer()), align=_INT32_BYTES)
-    single = builder.insert_element(nothing, weight, ir.Constant(_INT32, 0))
-    factors = builder.shuffle_vector(single, nothing, _splat(wide, 0))
-    total_next = builder.add(total, builder.mul(builder.zext(row, wide), factors))
-    count_next = builder.sub(count, ir.Constant(index, 1))
-    source_next = builder.add(source_at, stride)
-    weight_next = builder.add(weight_at, ir.Constant(index, _INT32_BYTES))
+    number, source, weights, total = (builder.phi(kind) for kind in (index, index, index, start.type))
+    total_next = builder.add(total, product(source, weights))
+    number_next = builder.sub(number, ir.Constant(index, 1))
     for phi, first, following in (
-        (count, number, count_next),
-        (source_at, source, source_next),
-        (weight_at, weights, weight_next),
-        (total, _splat(wide, 1 << (FRACTION_BITS - 1)), total_next),
+        (number, count, number_next),
+        (source, addresses[0], builder.add(source, strides[0])),
+        (weights, addresses[1], builder.add(weights, ir.Constant(index, strides[1]))),
+        (total, start, total_next),
     ):
         phi.add_incoming(first, before)
         phi.add_incoming(following, loop)
-    builder.cbranch(builder.icmp_unsigned("==", count_next, ir.Constant(index, 0)), after, loop)
+    builder.cbranch(builder.icmp_unsigned("==", number_next, ir.Constant(index, 0)), after, loop)
     builder.position_at_end(after)
-    narrow = _to_bytes(builder, total_next, COLUMNS)
+    return total_next
+
+
+def _store_bytes(builder: ir.IRBuilder, total: Any, target: Any) -> None:
+    """Round sums down to integers, clamp them to bytes, and store them."""
+    wide = total.type
+    shifted = builder.ashr(total, _splat(wide, FRACTION_BITS))
+    low, high = _splat(wide, 0), _splat(wide, 255)
+    shifted = builder.select(builder.icmp_signed("<", shifted, low), low, shifted)
+    shifted = builder.select(builder.icmp_signed(">", shifted, high), high, shifted)
+    narrow = builder.trunc(shifted, ir.VectorType(_BYTE, wide.count))
     builder.store(narrow, builder.inttoptr(target, narrow.type.as_pointer()), align=1)
-    return context.get_dummy_value()
