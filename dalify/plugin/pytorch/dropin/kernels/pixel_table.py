@@ -1,10 +1,12 @@
 """Maps bytes of pixels to planes through a look-up table.
 
 Scaling, dtype conversion and normalization are one table of 256 entries per channel, so the result is bit-exact with
-the computation that filled the table.
+the computation that filled the table. Indices are unsigned, so that they need no test for negative values.
 """
 
 from __future__ import annotations
+
+from numba import uintp
 
 from dalify.base.compiling import njit
 
@@ -21,17 +23,12 @@ def planes_of_image(source, table, target):
         target: ``[channels, height, width]``, the dtype of the table.
     """
     height, width, channels = source.shape
-    if channels == 3:
-        for y in range(height):
+    for y in range(height):
+        pixels = source[y]
+        for channel in range(channels):
+            values, row = table[channel], target[channel, y]
             for x in range(width):
-                target[0, y, x] = table[0, source[y, x, 0]]
-                target[1, y, x] = table[1, source[y, x, 1]]
-                target[2, y, x] = table[2, source[y, x, 2]]
-    else:
-        for y in range(height):
-            for x in range(width):
-                for channel in range(channels):
-                    target[channel, y, x] = table[channel, source[y, x, channel]]
+                row[uintp(x)] = values[pixels[uintp(x), uintp(channel)]]
 
 
 @njit(nogil=True, cache=True)
@@ -50,29 +47,19 @@ def planes_of_windows(images, indices, corners, flips, fill, table, target):
     height, width = images.shape[1], images.shape[2]
     samples, channels, rows, columns = target.shape
     for sample in range(samples):
-        image = images[indices[sample]]
+        image = images[uintp(indices[sample])]
         top, left = corners[sample]
-        # Columns of the window inside the image, so that the inner loops need no tests.
+        # Columns of the window inside the image, so that the inner loop needs no tests.
         begin, end = min(max(0, -left), columns), max(0, min(columns, width - left))
+        first, step = (columns - 1, -1) if flips[sample, 1] else (0, 1)
         for channel in range(channels):
-            filler = table[channel, fill[channel]]
+            values = table[channel]
             for y in range(rows):
-                to = rows - 1 - y if flips[sample, 0] else y
-                row = target[sample, channel, to]
-                if top + y < 0 or top + y >= height or end <= begin:
-                    row[:] = filler
-                elif flips[sample, 1]:
-                    last = columns - 1
-                    for x in range(begin):
-                        row[last - x] = filler
+                row = target[sample, channel, rows - 1 - y if flips[sample, 0] else y]
+                is_inside = 0 <= top + y < height
+                if begin > 0 or end < columns or not is_inside:
+                    row[:] = values[fill[channel]]
+                if is_inside:
+                    pixels = image[uintp(top + y)]
                     for x in range(begin, end):
-                        row[last - x] = table[channel, image[top + y, left + x, channel]]
-                    for x in range(end, columns):
-                        row[last - x] = filler
-                else:
-                    for x in range(begin):
-                        row[x] = filler
-                    for x in range(begin, end):
-                        row[x] = table[channel, image[top + y, left + x, channel]]
-                    for x in range(end, columns):
-                        row[x] = filler
+                        row[uintp(first + step * x)] = values[pixels[uintp(left + x), uintp(channel)]]
