@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from dalify.data.pool import BufferPool
 
-__all__ = ["default_collate"]
+__all__ = ["collate_labels", "default_collate", "image_pool"]
 
-_pool = BufferPool()
+image_pool = BufferPool()
 _NUMPY = {dtype: torch.empty(0, dtype=dtype).numpy().dtype for dtype in (torch.float32, torch.uint8)}
 
 
@@ -27,10 +28,17 @@ def default_collate(samples: list[Any]) -> Any:
     images = [sample[0] for sample in samples if type(sample) is tuple and len(sample) == 2]
     if len(images) < len(samples) or not _are_alike(images):
         return torch.utils.data.default_collate(samples)
-    batch = torch.from_numpy(_pool.empty((len(images), *images[0].shape), _NUMPY[images[0].dtype]))
+    batch = torch.from_numpy(image_pool.empty((len(images), *images[0].shape), _NUMPY[images[0].dtype]))
     torch.stack(images, out=batch)
-    labels: Any = tuple(sample[1] for sample in samples)
-    return [batch, torch.utils.data.default_collate(labels)]
+    return [batch, collate_labels([sample[1] for sample in samples])]
+
+
+def collate_labels(labels: list[Any]) -> Any:
+    """Return what torch's function returns for labels, faster for Python integers."""
+    if set(map(type, labels)) == {int} and (numbers := np.array(labels)).dtype == np.int64:
+        return torch.from_numpy(numbers)
+    samples: Any = tuple(labels)  # as torch passes them to functions that users add to its table
+    return torch.utils.data.default_collate(samples)
 
 
 def _are_alike(images: list[Any]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from dalify.data.pool import BufferPool
+from dalify.plugin.pytorch.dropin.collating import collate_labels, image_pool
 from dalify.plugin.pytorch.dropin.datasets import ChangeMonitor, locate
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.hints import NotedCollate, note_failed_sample
@@ -19,7 +19,6 @@ __all__ = ["Fetcher"]
 
 _Array = np.ndarray[Any, Any]
 Samples = list[tuple[Any, Any]]
-_pool = BufferPool()
 _default_collate = NotedCollate(torch.utils.data.default_collate)
 
 
@@ -39,6 +38,8 @@ class Fetcher:
         self.watch = ChangeMonitor(dataset)
         self.is_random = any(source.plan.is_random for source in sources.values())
         self._is_complete = all(source.is_complete for source in sources.values())
+        only = next(iter(sources.values())) if len(sources) == 1 else None
+        self._array_source = only if isinstance(only, ArraySource) and only.draws_per_sample is not None else None
 
     def fetch(self, indices: Sequence[Any], draws: TorchDraws) -> Any:
         """Compute one batch.
@@ -56,14 +57,10 @@ class Fetcher:
         if self.collate is not None:
             return self.samples(indices, draws)
         indices = list(indices)
-        found = self._fetch_windows(indices, draws)
-        images, labels = self._fetch_each(indices, draws) if found is None else found
+        images, labels = self._fetch_windows(indices, draws) or self._fetch_each(indices, draws)
         if isinstance(images, list):  # of different sizes, or empty: torch raises its error
             return _default_collate([torch.from_numpy(image) for image in images])
-        if set(map(type, labels)) == {int} and (numbers := np.array(labels)).dtype == np.int64:
-            return [torch.from_numpy(images), torch.from_numpy(numbers)]  # what torch's function returns, but faster
-        of_samples: Any = tuple(labels)
-        return [torch.from_numpy(images), torch.utils.data.default_collate(of_samples)]
+        return [torch.from_numpy(images), collate_labels(labels)]
 
     def samples(self, indices: Sequence[Any], draws: TorchDraws) -> list[Any]:
         """Compute the samples of a batch, with the types of torchvision; see `fetch`."""
@@ -74,7 +71,9 @@ class Fetcher:
         if found is None:
             with draws.precomputed(len(indices) if self.is_random else 0):
                 return [self.sample(index, draws) for index in indices]
-        (images, labels), kind = found, self._tensor_type()
+        assert self._array_source is not None
+        assert self._array_source.plan.table is not None
+        (images, labels), kind = found, self._array_source.plan.table.tensor_type
         return list(zip((torch.from_numpy(image).as_subclass(kind) for image in images), labels, strict=True))
 
     def sample(self, index: Any, draws: TorchDraws) -> Any:
@@ -88,60 +87,53 @@ class Fetcher:
 
     def _fetch_windows(self, indices: list[Any], draws: TorchDraws) -> tuple[_Array, list[Any]] | None:
         """Compute all samples at once if each is a window of an image in memory; otherwise return None."""
-        source = next(iter(self.sources.values())) if len(self.sources) == 1 else None
-        if not isinstance(source, ArraySource) or source.draws_per_sample is None or not indices:
+        source = self._array_source
+        if source is None or not indices:
             return None
         count, height, width, channels = source.images.shape
-        numbers = self._numbers(indices, count)
-        if numbers is None:
+        positions = self._positions(indices, count)
+        if positions is None:
             return None
+        assert source.draws_per_sample is not None
         batch_draws = draws.batch(len(indices), source.draws_per_sample)
         windows = source.plan.windows(len(indices), height, width, batch_draws)
         assert source.plan.table is not None
         table = source.plan.table.values
-        batch = _pool.empty((len(indices), channels, windows.height, windows.width), table.dtype)
+        batch = image_pool.empty((len(indices), channels, windows.height, windows.width), table.dtype)
         fill = np.array(windows.fill or (0,) * channels, np.uint8)
-        planes_of_windows(source.images, numbers, windows.corners, windows.flips, fill, table, batch)
-        return batch, list(map(source.labels.__getitem__, numbers.tolist()))
+        planes_of_windows(source.images, positions, windows.corners, windows.flips, fill, table, batch)
+        return batch, list(map(source.labels.__getitem__, positions.tolist()))
 
-    def _numbers(self, indices: list[Any], count: int) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+    def _positions(self, indices: list[Any], count: int) -> np.ndarray[Any, np.dtype[np.int64]] | None:
         """Return the positions in the only source, which has `count` samples; None if an index is invalid.
 
         The samples of such a batch are computed one by one, so that those before the error draw their random numbers.
         """
+        is_source = id(self.dataset) in self.sources
         try:
-            is_source = id(self.dataset) in self.sources
-            positions = indices if is_source else [locate(self.sources, self.dataset, index)[1] for index in indices]
-            numbers = np.asarray(positions)
+            found: Any = indices if is_source else [locate(self.sources, self.dataset, index)[1] for index in indices]
+            positions = np.asarray(found)
         except Exception:
             return None
-        if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or numbers.min() < -count or numbers.max() >= count:
+        are_integers = positions.ndim == 1 and positions.dtype.kind in "iu"
+        if not are_integers or positions.min() < -count or positions.max() >= count:
             return None
-        return numbers.astype(np.int64) % count
-
-    def _tensor_type(self) -> type[torch.Tensor]:
-        """Return the tensor type of the samples of the only source."""
-        (source,) = self.sources.values()
-        assert source.plan.table is not None
-        return source.plan.table.tensor_type
+        return positions.astype(np.int64) % count
 
     def _fetch_each(self, indices: list[Any], draws: TorchDraws) -> tuple[Any, list[Any]]:
         """Compute the samples one by one; the images are a list if their sizes differ."""
         batch: _Array | None = None
-        separate: list[_Array] | None = None
-        labels = []
+        images: list[_Array] = []
+        labels: list[Any] = []
+        are_alike = True
 
         def allocate(shape: tuple[int, ...], dtype: Any) -> _Array:
-            nonlocal batch, separate
-            number = len(labels)
+            nonlocal batch, are_alike
             if batch is None:
-                batch = _pool.empty((len(indices), *shape), dtype)
-            if separate is None and (batch.shape[1:] != shape or batch.dtype != dtype):
-                separate = list(batch[:number])
-            if separate is None:
-                return batch[number]
-            separate.append(np.empty(shape, dtype))
-            return separate[number]
+                batch = image_pool.empty((len(indices), *shape), dtype)
+            are_alike = are_alike and batch.shape[1:] == shape and batch.dtype == dtype
+            images.append(batch[len(images)] if are_alike else np.empty(shape, dtype))
+            return images[-1]
 
         with draws.precomputed(len(indices) if self.is_random else 0):
             for index in indices:
@@ -153,6 +145,4 @@ class Fetcher:
                     note_failed_sample(error, index, self.dataset)
                     raise
                 labels.append(label)
-        if batch is None or separate is not None:
-            return separate or [], labels
-        return batch, labels
+        return images if batch is None or not are_alike else batch, labels
