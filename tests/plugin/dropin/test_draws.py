@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dalify.plugin.pytorch.dropin.draws import TorchDraws, predicts_torch, resized_crop_window, words
+from dalify.plugin.pytorch.dropin.draws import TorchDraws, predicts_torch, resized_crop_window
 from tests.helpers.torchvision_import import import_torchvision
 
 transforms = import_torchvision("torchvision.transforms")
+
+
+def words(generator: torch.Generator, count: int) -> np.ndarray[Any, Any]:
+    return TorchDraws(generator).batch(1, count)._words[0]
 
 
 @settings(max_examples=60, deadline=None)

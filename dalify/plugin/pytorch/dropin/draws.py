@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 
 from dalify.plugin.pytorch.dropin.kernels.mersenne_twister import STATE_WORDS, following_words
 
-__all__ = ["BatchDraws", "Draws", "TorchDraws", "predicts_torch", "resized_crop_window", "words"]
+__all__ = ["BatchDraws", "Draws", "RandomStates", "TorchDraws", "predicts_torch", "resized_crop_window"]
 
 # Byte offsets in torch's state: seed, words left, whether seeded, next word, then the words, eight bytes each.
 _LEFT_AT, _NEXT_AT, _WORDS_AT = 8, 16, 24
@@ -50,6 +50,25 @@ class Draws(Protocol):
     def is_below(self, probability: float, /) -> Any:
         """Return whether ``torch.rand(1)`` is less than a probability."""
         ...
+
+
+class RandomStates(NamedTuple):
+    """States of the generators of a process: torch's, Python's, NumPy's."""
+
+    torch: torch.Tensor
+    python: Any
+    numpy: Any
+
+    @classmethod
+    def current(cls) -> RandomStates:
+        """Return the current states."""
+        return cls(torch.get_rng_state(), random.getstate(), np.random.get_state())
+
+    def restore(self) -> None:
+        """Return to these states."""
+        torch.set_rng_state(self.torch)
+        random.setstate(self.python)
+        np.random.set_state(self.numpy)
 
 
 class _PrecomputedWords:
@@ -200,7 +219,10 @@ class TorchDraws:
 
     def batch(self, samples: int, draws_per_sample: int) -> BatchDraws:
         """Return the numbers of a batch, equal to those of one sample at a time."""
-        return BatchDraws(words(self.generator, samples * draws_per_sample).reshape(samples, draws_per_sample))
+        generator, count = self.generator, samples * draws_per_sample
+        words = _words_of(generator.get_state(), count) if count else np.empty(0, np.uint32)
+        _advance(generator, count)
+        return BatchDraws(words.reshape(samples, draws_per_sample))
 
 
 @lru_cache(maxsize=64)
@@ -233,21 +255,6 @@ def predicts_torch() -> bool:
     draws._precomputed = _PrecomputedWords(draws.generator, _WORDS_PER_SAMPLE)
     found = [draws.integer(70001), draws.is_below(0.5), draws.uniform(-1, 2), draws.permutation(4), draws.integer(3)]
     return found == expected and torch.equal(draws.generator.get_state(), generator.get_state())
-
-
-def words(generator: torch.Generator, count: int) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """Draw 32-bit words from a CPU generator of torch.
-
-    Args:
-        generator: the generator; it is advanced.
-        count: number of words.
-
-    Returns:
-        uint32 ``[count]``.
-    """
-    found = _words_of(generator.get_state(), count)
-    _advance(generator, count)
-    return found
 
 
 class BatchDraws:
@@ -301,16 +308,16 @@ def resized_crop_window(
     for _ in range(10):
         target_area = area * draws.uniform(scale[0], scale[1])
         aspect = draws.exp(draws.uniform(lowest, highest))
-        wanted_width = round(math.sqrt(target_area * aspect))
-        wanted_height = round(math.sqrt(target_area / aspect))
-        if 0 < wanted_width <= width and 0 < wanted_height <= height:
-            top = draws.integer(height - wanted_height + 1)
-            left = draws.integer(width - wanted_width + 1)
-            return top, left, wanted_height, wanted_width
+        crop_width = round(math.sqrt(target_area * aspect))
+        crop_height = round(math.sqrt(target_area / aspect))
+        if 0 < crop_width <= width and 0 < crop_height <= height:
+            top = draws.integer(height - crop_height + 1)
+            left = draws.integer(width - crop_width + 1)
+            return top, left, crop_height, crop_width
     image_ratio = width / height
-    wanted_height, wanted_width = height, width
+    crop_height, crop_width = height, width
     if image_ratio < min(ratio):
-        wanted_height = round(width / min(ratio))
+        crop_height = round(width / min(ratio))
     elif image_ratio > max(ratio):
-        wanted_width = round(height * max(ratio))
-    return (height - wanted_height) // 2, (width - wanted_width) // 2, wanted_height, wanted_width
+        crop_width = round(height * max(ratio))
+    return (height - crop_height) // 2, (width - crop_width) // 2, crop_height, crop_width

@@ -25,7 +25,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from dalify.base.fork_gate import working
 from dalify.base.interrupts import Completion, kept_interrupts
 from dalify.executor.threads import ends_with_program
-from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.draws import RandomStates, TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset
 from dalify.plugin.pytorch.dropin.sources import ArraySource
@@ -115,21 +115,16 @@ class _Worker:
     @contextmanager
     def active_generators(self) -> Iterator[None]:
         """Use the generators of this worker as those of the process."""
-        torch_state, python_state = torch.get_rng_state(), random.getstate()
-        numpy_state, info = np.random.get_state(), _utils.worker._worker_info
-        torch.set_rng_state(self.draws.generator.get_state())
-        random.setstate(self.draws.python.getstate())
-        np.random.set_state(self._numpy_state)
+        outer, info = RandomStates.current(), _utils.worker._worker_info
+        RandomStates(self.draws.generator.get_state(), self.draws.python.getstate(), self._numpy_state).restore()
         _utils.worker._worker_info = self._info
         try:
             yield
         finally:
-            self.draws.generator.set_state(torch.get_rng_state())
-            self.draws.python.setstate(random.getstate())
-            self._numpy_state = np.random.get_state()
-            torch.set_rng_state(torch_state)
-            random.setstate(python_state)
-            np.random.set_state(numpy_state)
+            torch_state, python_state, self._numpy_state = RandomStates.current()
+            self.draws.generator.set_state(torch_state)
+            self.draws.python.setstate(python_state)
+            outer.restore()
             _utils.worker._worker_info = info
 
 

@@ -139,9 +139,9 @@ class LazyImage:
         self._corner = self._corner[0] + top, self._corner[1] + left
         self.height, self.width = height, width
 
-    def flip(self, axis: int, is_wanted: bool) -> None:
-        """Mirror along y (0) or x (1), if `is_wanted`."""
-        if not is_wanted:
+    def flip(self, axis: int, is_flipped: bool) -> None:
+        """Mirror along y (0) or x (1), if `is_flipped`."""
+        if not is_flipped:
             return
         if self._resized is None:
             pixels = self._decoded(self.height)
@@ -232,9 +232,9 @@ class Windows:
         self._is_cropped = self._is_cropped or (height, width) != size
         self.height, self.width = height, width
 
-    def flip(self, axis: int, is_wanted: Any) -> None:
-        """Mirror the windows in which `is_wanted` is True along y (0) or x (1)."""
-        self.flips[:, axis] ^= is_wanted
+    def flip(self, axis: int, is_flipped: Any) -> None:
+        """Mirror the windows in which `is_flipped` is True along y (0) or x (1)."""
+        self.flips[:, axis] ^= is_flipped
 
     def pad(self, margins: Margins, padding: Padding) -> None:
         """Add margins of one color; NoWindowError after a crop, and for another color than before."""

@@ -35,8 +35,8 @@ def register_transform(kind: type) -> Callable[[PixelFunction], PixelFunction]:
     Example:
         >>> from dalify.plugin.pytorch import register_transform
         >>> class Invert:
-        ...     def __call__(self, picture):
-        ...         return PIL.ImageOps.invert(picture)
+        ...     def __call__(self, image):
+        ...         return PIL.ImageOps.invert(image)
         >>> @register_transform(Invert)
         ... def invert(transform, pixels, generator):
         ...     return 255 - pixels
@@ -50,7 +50,7 @@ def register_transform(kind: type) -> Callable[[PixelFunction], PixelFunction]:
 
 
 def register_dataset(kind: type) -> Callable[[DatasetFunction], DatasetFunction]:
-    """Register a dataset: the places of its images, and their labels.
+    """Register a dataset: where its images are, and their labels.
 
     The decorated function receives the dataset and returns two sequences of equal length: paths of image files, or an
     array uint8 ``[samples, height, width, channels]``; and the labels. The loader then assumes that ``dataset[index]``

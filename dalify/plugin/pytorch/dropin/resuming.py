@@ -32,7 +32,7 @@ class Resumable:
         return {"batches": iterator._num_yielded, "generators": self._pass[1]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue the epoch of a `state_dict`: the next iterator returns the rest of it.
+        """Continue the epoch of a `state_dict`: the next iterator returns its remaining batches.
 
         With workers, the returned batches are computed again and discarded, to restore the random numbers of the
         workers; without workers, they are skipped.

@@ -9,15 +9,13 @@ from __future__ import annotations
 import inspect
 import random
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
-from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.draws import RandomStates, TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
@@ -164,7 +162,7 @@ def _overlaps(boxes: Any, window: Any) -> Any:
 
 
 class SsdFetcher(Fetcher):
-    """Produces batches of samples with boxes. Thread-safe; each thread uses its own random numbers.
+    """Computes batches of samples with boxes.
 
     Args:
         source: source of the samples.
@@ -176,21 +174,9 @@ class SsdFetcher(Fetcher):
         self._source = source
 
     def fetch(self, indices: Sequence[Any], draws: TorchDraws) -> Any:
-        """Produce one batch; see ``Fetcher``."""
+        """Compute one batch; see `Fetcher`."""
         samples = [self._source.sample(index, draws) for index in indices]
         return samples if self.collate is not None else torch.utils.data.default_collate(samples)
-
-
-@contextmanager
-def _restored_random_state() -> Any:
-    """Context manager that restores the random generators of the process."""
-    states = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    try:
-        yield
-    finally:
-        random.setstate(states[0])
-        np.random.set_state(states[1])
-        torch.set_rng_state(states[2])
 
 
 def _same(found: Any, expected: Any) -> bool:
@@ -213,14 +199,16 @@ def check_samples(source: SsdSource) -> None:
     was_made = False
     for trial in range(_TRIALS if count else 0):
         index = trial * count // _TRIALS
-        with _restored_random_state():
-            random.seed(trial)
-            torch.default_generator.manual_seed(trial)
-            try:
-                expected = coco[index]
-            except Exception as error:  # possibly only this sample: torch's loader raises it, and so does ours
-                failure = repr(error)
-                continue
+        states = RandomStates.current()
+        random.seed(trial)
+        torch.default_generator.manual_seed(trial)
+        try:
+            expected = coco[index]
+        except Exception as error:  # possibly only this sample: torch's loader raises it, and so does ours
+            failure = repr(error)
+            continue
+        finally:
+            states.restore()
         found = source.sample(index, TorchDraws(torch.Generator().manual_seed(trial), random.Random(trial)))
         if not _same(found, expected):
             raise NotRecognizedError(

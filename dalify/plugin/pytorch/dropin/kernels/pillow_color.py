@@ -17,10 +17,10 @@ __all__ = ["blend_with_constant", "blend_with_luma", "fill_with_luma", "luma_sum
 
 _BLOCK = 512
 _BYTES = np.arange(256)
-_STRENGTHS = (_BYTES / 255.0).astype(np.float32)
+_FRACTIONS = (_BYTES / 255.0).astype(np.float32)
 _ANGLES = _BYTES * 6.0 / 255.0
 _SECTORS = _ANGLES.astype(np.int32)
-_WITHIN = (_ANGLES - _SECTORS).astype(np.float32)
+_SECTOR_FRACTIONS = (_ANGLES - _SECTORS).astype(np.float32)
 
 
 @njit(nogil=True, cache=True)
@@ -33,9 +33,9 @@ def blend_with_constant(values, first, factor):
         factor: float32: 0 for the constant, 1 for the byte, above 1 to extrapolate.
     """
     start = np.float32(first)
-    for place in range(len(values)):
-        value = np.int32(start + factor * (np.float32(values[place]) - start))
-        values[place] = min(max(value, 0), 255)
+    for index in range(len(values)):
+        value = np.int32(start + factor * (np.float32(values[index]) - start))
+        values[index] = min(max(value, 0), 255)
 
 
 @njit(nogil=True)
@@ -61,8 +61,8 @@ def fill_with_luma(target, source):
 def luma_sum(pixels):
     """Sum of BT.601 luma, rounded per pixel, of uint8 ``[pixels, 3]``."""
     total = np.int64(0)
-    for place in range(len(pixels)):
-        total += _luma(pixels[place, 0], pixels[place, 1], pixels[place, 2])
+    for index in range(len(pixels)):
+        total += _luma(pixels[index, 0], pixels[index, 1], pixels[index, 2])
     return total
 
 
@@ -77,14 +77,14 @@ def blend_with_luma(pixels, factor):
     lumas = np.empty(3 * _BLOCK, np.int32)
     for begin in range(0, len(pixels), _BLOCK):
         count = min(_BLOCK, len(pixels) - begin)
-        for place in range(count):
-            luma = _luma(pixels[begin + place, 0], pixels[begin + place, 1], pixels[begin + place, 2])
-            lumas[3 * place] = lumas[3 * place + 1] = lumas[3 * place + 2] = luma
+        for index in range(count):
+            luma = _luma(pixels[begin + index, 0], pixels[begin + index, 1], pixels[begin + index, 2])
+            lumas[3 * index] = lumas[3 * index + 1] = lumas[3 * index + 2] = luma
         values = pixels[begin : begin + count].reshape(3 * count)  # one loop over bytes is vectorized
-        for place in range(3 * count):
-            difference = np.int32(values[place]) - lumas[place]
-            value = np.int32(np.float32(lumas[place]) + factor * np.float32(difference))
-            values[place] = min(max(value, 0), 255)
+        for index in range(3 * count):
+            difference = np.int32(values[index]) - lumas[index]
+            value = np.int32(np.float32(lumas[index]) + factor * np.float32(difference))
+            values[index] = min(max(value, 0), 255)
 
 
 @njit(nogil=True, cache=True)
@@ -95,32 +95,32 @@ def rotate_hue(pixels, shift):
         pixels: uint8 ``[pixels, 3]``, contiguous.
         shift: 0 to 255.
     """
-    for place in range(len(pixels)):
-        red, green, blue = np.int32(pixels[place, 0]), np.int32(pixels[place, 1]), np.int32(pixels[place, 2])
+    for index in range(len(pixels)):
+        red, green, blue = np.int32(pixels[index, 0]), np.int32(pixels[index, 1]), np.int32(pixels[index, 2])
         highest, lowest = max(red, green, blue), min(red, green, blue)
         if highest == lowest:
-            pixels[place, 0] = pixels[place, 1] = pixels[place, 2] = highest
+            pixels[index, 0] = pixels[index, 1] = pixels[index, 2] = highest
             continue
-        spread = np.float32(highest - lowest)
-        middle = np.float32(2 * highest + lowest - red - green - blue) / spread  # position of the middle value
+        chroma = np.float32(highest - lowest)
+        middle = np.float32(2 * highest + lowest - red - green - blue) / chroma  # position of the middle value
         if red == highest:
-            turn = np.float32(1) - middle if blue == lowest else middle - np.float32(1)
+            hue_fraction = np.float32(1) - middle if blue == lowest else middle - np.float32(1)
         elif green == highest:
-            turn = np.float32(1.0 + np.float64(middle) if blue == lowest else 3.0 - np.float64(middle))
+            hue_fraction = np.float32(1.0 + np.float64(middle) if blue == lowest else 3.0 - np.float64(middle))
         else:
-            turn = np.float32(3.0 + np.float64(middle) if red == lowest else 5.0 - np.float64(middle))
-        turned = np.float64(turn) / 6.0 + 1.0
-        turn = np.float32(turned - 1.0 if turned >= 1.0 else turned)  # at most 1.83
-        hue = (np.int32(np.float64(turn) * 255.0) + shift) & 255
-        saturation = np.int32(np.float64(spread / np.float32(highest)) * 255.0)
+            hue_fraction = np.float32(3.0 + np.float64(middle) if red == lowest else 5.0 - np.float64(middle))
+        shifted = np.float64(hue_fraction) / 6.0 + 1.0
+        hue_fraction = np.float32(shifted - 1.0 if shifted >= 1.0 else shifted)  # at most 1.83
+        hue = (np.int32(np.float64(hue_fraction) * 255.0) + shift) & 255
+        saturation = np.int32(np.float64(chroma / np.float32(highest)) * 255.0)
         if saturation == 0:
-            pixels[place, 0] = pixels[place, 1] = pixels[place, 2] = highest
+            pixels[index, 0] = pixels[index, 1] = pixels[index, 2] = highest
             continue
-        strength, sector, within = _STRENGTHS[saturation], _SECTORS[hue], _WITHIN[hue]
+        fraction, sector, sector_fraction = _FRACTIONS[saturation], _SECTORS[hue], _SECTOR_FRACTIONS[hue]
         value = np.float64(highest)
-        low = np.int32(value * (1.0 - np.float64(strength)) + 0.5)
-        falling = np.int32(value * (1.0 - np.float64(np.float32(strength * within))) + 0.5)
-        rising = np.int32(value * (1.0 - np.float64(strength) * (1.0 - np.float64(within))) + 0.5)
+        low = np.int32(value * (1.0 - np.float64(fraction)) + 0.5)
+        falling = np.int32(value * (1.0 - np.float64(np.float32(fraction * sector_fraction))) + 0.5)
+        rising = np.int32(value * (1.0 - np.float64(fraction) * (1.0 - np.float64(sector_fraction))) + 0.5)
         if sector == 0 or sector == 6:
             red, green, blue = highest, rising, low
         elif sector == 1:
@@ -133,7 +133,7 @@ def rotate_hue(pixels, shift):
             red, green, blue = rising, low, highest
         else:
             red, green, blue = highest, low, falling
-        pixels[place, 0], pixels[place, 1], pixels[place, 2] = red, green, blue
+        pixels[index, 0], pixels[index, 1], pixels[index, 2] = red, green, blue
 
 
 @lru_cache(maxsize=1)

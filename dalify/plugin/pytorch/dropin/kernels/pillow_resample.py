@@ -85,33 +85,33 @@ def _weight(kind, x):
 class _Taps(NamedTuple):
     """For each output position: start, number and weights of its taps (an even number).
 
-    `fourfold` contains every weight four times, for SIMD.
+    `repeated_weights` contains every weight four times, for SIMD.
     """
 
     starts: _Array
     counts: _Array
     weights: _Array
-    fourfold: _Array
+    repeated_weights: _Array
 
 
 @lru_cache(maxsize=256)
-def _taps(size: int, wanted: int, name: str) -> _Taps:
+def _taps(size: int, output_size: int, name: str) -> _Taps:
     kind, half_width = FILTERS[name]
-    stretch = max(size / wanted, 1.0)
-    length = math.ceil(half_width * stretch) * 2 + 1
-    starts, counts = np.zeros(wanted, np.int64), np.zeros(wanted, np.int64)
-    weights = np.zeros((wanted, length + length % 2), np.int32)
-    _fill_taps(kind, half_width * stretch, size, starts, counts, weights)
+    reduction = max(size / output_size, 1.0)
+    length = math.ceil(half_width * reduction) * 2 + 1
+    starts, counts = np.zeros(output_size, np.int64), np.zeros(output_size, np.int64)
+    weights = np.zeros((output_size, length + length % 2), np.int32)
+    _fill_taps(kind, half_width * reduction, size, starts, counts, weights)
     return _Taps(starts, counts, weights, np.repeat(weights, 4, axis=1))
 
 
 @njit(nogil=True, cache=True)
 def _fill_taps(kind, support, size, starts, counts, weights):
-    wanted = len(starts)
-    scale = size / wanted
+    output_size = len(starts)
+    scale = size / output_size
     inverse = 1.0 / max(scale, 1.0)
     values = np.zeros(weights.shape[1])
-    for position in range(wanted):
+    for position in range(output_size):
         center = (position + 0.5) * scale
         start = max(0, int(center - support + 0.5))
         count = min(size, int(center + support + 0.5)) - start
@@ -127,13 +127,13 @@ def _fill_taps(kind, support, size, starts, counts, weights):
 
 
 @lru_cache(maxsize=256)
-def _nearest(size: int, wanted: int) -> _Array:
-    scale = size / wanted
-    position, places = scale * 0.5, []
-    for _ in range(wanted):
-        places.append(min(int(position), size - 1))
+def _nearest(size: int, output_size: int) -> _Array:
+    scale = size / output_size
+    position, indices = scale * 0.5, []
+    for _ in range(output_size):
+        indices.append(min(int(position), size - 1))
         position += scale  # accumulated, not multiplied, to reproduce Pillow's rounding errors
-    return np.array(places, np.int64)
+    return np.array(indices, np.int64)
 
 
 def resample(source: _Array, size: tuple[int, int], name: str, window: Window | None = None) -> _Array:
@@ -157,7 +157,9 @@ def resample(source: _Array, size: tuple[int, int], name: str, window: Window | 
     rows, columns = slice(window.y, window.y + window.height), slice(window.x, window.x + window.width)
     height, width = source.shape[:2]
     if name == "nearest":
-        return _picked(source, _nearest(height, size[0])[rows], _nearest(width, size[1])[columns])
+        target = scratch.borrow("pillow nearest", (window.height, window.width, source.shape[2]))
+        _gather(source, _nearest(height, size[0])[rows], _nearest(width, size[1])[columns], target)
+        return target
     # Passes also run for unchanged sizes near the window borders; they do not change the bytes.
     horizontal, vertical = _taps(width, size[1], name), _taps(height, size[0], name)
     removed_rows, removed_columns = height - size[0], width - size[1]
@@ -167,7 +169,7 @@ def resample(source: _Array, size: tuple[int, int], name: str, window: Window | 
         return _resample_columns(source[:, columns], vertical, rows, 0)
     if size[0] == height:
         return _resample_rows(source[rows], horizontal, columns, 0)
-    if removed_rows > 0 and removed_rows > 2 * removed_columns and _shrinks_height_first():
+    if removed_rows > 0 and removed_rows > 2 * removed_columns and _reduces_height_first():
         first, last = _span(horizontal, columns)
         shortened = _resample_columns(source[:, first:last], vertical, rows, 0)
         return _resample_rows(shortened, horizontal, columns, first)
@@ -177,7 +179,7 @@ def resample(source: _Array, size: tuple[int, int], name: str, window: Window | 
 
 
 @lru_cache(maxsize=1)
-def _shrinks_height_first() -> bool:
+def _reduces_height_first() -> bool:
     """Test the installed Pillow: version 13 starts with the columns if that saves much work."""
     image = (np.arange(20 * 20) * 37 % 251).astype(np.uint8).reshape(20, 20, 1)
     expected = np.asarray(Image.fromarray(image[..., 0]).resize((30, 9), Image.Resampling.BICUBIC))
@@ -187,28 +189,22 @@ def _shrinks_height_first() -> bool:
     return bool((found[..., 0] == expected).all())
 
 
-def _span(taps: _Taps, wanted: slice) -> tuple[int, int]:
+def _span(taps: _Taps, outputs: slice) -> tuple[int, int]:
     """Return the range of inputs that the requested outputs depend on."""
-    return int(taps.starts[wanted.start]), int(taps.starts[wanted.stop - 1] + taps.counts[wanted.stop - 1])
-
-
-def _picked(source: _Array, rows: _Array, columns: _Array) -> _Array:
-    target = scratch.borrow("pillow nearest", (len(rows), len(columns), source.shape[2]))
-    _pick(source, rows, columns, target)
-    return target
+    return int(taps.starts[outputs.start]), int(taps.starts[outputs.stop - 1] + taps.counts[outputs.stop - 1])
 
 
 @njit(nogil=True, cache=True)
-def _pick(source, rows, columns, target):
+def _gather(source, rows, columns, target):
     # Unsigned indices need no test for negative values, and three channels need no loop: six times as fast.
     for y in range(len(rows)):
         row, to = source[rows[y]], target[y]
         if source.shape[2] == _RGB:
             for x in range(len(columns)):
-                place, column = uintp(x), uintp(columns[x])
-                to[place, 0] = row[column, 0]
-                to[place, 1] = row[column, 1]
-                to[place, 2] = row[column, 2]
+                column, source_column = uintp(x), uintp(columns[x])
+                to[column, 0] = row[source_column, 0]
+                to[column, 1] = row[source_column, 1]
+                to[column, 2] = row[source_column, 2]
         else:
             for x in range(len(columns)):
                 for channel in range(source.shape[2]):
@@ -221,22 +217,22 @@ def _resample_rows(source: _Array, taps: _Taps, columns: slice, offset: int) -> 
     if source.strides[1:] != (channels, 1) or source.strides[0] < width * channels:
         source = np.ascontiguousarray(source)
     starts, counts, weights = taps.starts[columns] - offset, taps.counts[columns], taps.weights[columns]
-    target = scratch.borrow("pillow rows", (height, _padded(len(starts) * channels)))
-    safe = 0
+    target = scratch.borrow("pillow rows", (height, _aligned(len(starts) * channels)))
+    vector_rows = 0
     if channels == _RGB:
         # The vectors of the last rows would read beyond the image: up to a pixel with weight 0 and two bytes.
-        safe = max(0, height - -(-_READ_BEYOND // source.strides[0]))
-        _rows_by_vectors(source[:safe], starts, counts, taps.fourfold[columns], target)
-    _rows_by_numbers(source[safe:], starts, counts, weights, target[safe:])
+        vector_rows = max(0, height - -(-_READ_BEYOND // source.strides[0]))
+        _rows_simd(source[:vector_rows], starts, counts, taps.repeated_weights[columns], target)
+    _rows_scalar(source[vector_rows:], starts, counts, weights, target[vector_rows:])
     return target[:, : len(starts) * channels].reshape(height, len(starts), channels)
 
 
-def _padded(size_bytes: int) -> int:
+def _aligned(size_bytes: int) -> int:
     return -(-size_bytes // COLUMNS) * COLUMNS + COLUMNS
 
 
 @njit(nogil=True, cache=True)
-def _rows_by_vectors(source, starts, counts, weights, target):
+def _rows_simd(source, starts, counts, weights, target):
     """Filter rows with SIMD; `weights` contains every weight four times."""
     source_address, row_bytes = uintp(source.ctypes.data), uintp(source.strides[0])
     weights_address, weights_bytes = uintp(weights.ctypes.data), uintp(weights.strides[0])
@@ -254,7 +250,7 @@ def _rows_by_vectors(source, starts, counts, weights, target):
 
 
 @njit(nogil=True, cache=True)
-def _rows_by_numbers(source, starts, counts, weights, target):
+def _rows_scalar(source, starts, counts, weights, target):
     channels = source.shape[2]
     for y in range(source.shape[0]):
         for x in range(len(starts)):
@@ -272,13 +268,13 @@ def _resample_columns(source: _Array, taps: _Taps, rows: slice, offset: int) -> 
     if source.strides[1:] != (channels, 1) or source.strides[0] < row:
         source = np.ascontiguousarray(source)
     starts, counts, weights = taps.starts[rows] - offset, taps.counts[rows], taps.weights[rows]
-    target = scratch.borrow("pillow columns", (len(starts), _padded(row)))
-    _columns_by_vectors(source, starts, counts, weights, target, row)
+    target = scratch.borrow("pillow columns", (len(starts), _aligned(row)))
+    _columns_simd(source, starts, counts, weights, target, row)
     return target[:, :row].reshape(len(starts), width, channels)
 
 
 @njit(nogil=True, cache=True)
-def _columns_by_vectors(source, starts, counts, weights, target, row):
+def _columns_simd(source, starts, counts, weights, target, row):
     source_address, source_bytes = uintp(source.ctypes.data), uintp(source.strides[0])
     weights_address, weights_bytes = uintp(weights.ctypes.data), uintp(weights.strides[0])
     target_address, target_bytes = uintp(target.ctypes.data), uintp(target.strides[0])
