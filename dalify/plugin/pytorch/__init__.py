@@ -11,7 +11,7 @@ from dalify.plugin.collate import Packed, Pad
 from dalify.plugin.pytorch import fn
 from dalify.plugin.pytorch.dropin.accelerating import accelerate, patch, unpatch
 from dalify.plugin.pytorch.dropin.loader import DataLoader
-from dalify.plugin.pytorch.dropin.lowered import lower
+from dalify.plugin.pytorch.dropin.lowering import lower
 from dalify.plugin.pytorch.dropin.registration import register_dataset, register_transform
 from dalify.plugin.pytorch.dropin.ssd import SsdDataLoader
 from dalify.plugin.pytorch.fn import TorchPythonFunction

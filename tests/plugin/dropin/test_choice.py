@@ -16,7 +16,7 @@ import torch
 
 from dalify.base.errors import NotAcceleratedError
 from dalify.plugin.pytorch import DataLoader, accelerate, patch, unpatch
-from dalify.plugin.pytorch.dropin import accelerating, loader, lowered, registration
+from dalify.plugin.pytorch.dropin import accelerating, loader, lowering, registration
 from tests.plugin.dropin.torch_reference import (
     Brighten,
     TorchLoader,
@@ -210,7 +210,7 @@ def test_loaders_that_exist():
         accelerate([1, 2])
 
 
-@pytest.mark.parametrize("module", [accelerating, loader, lowered, registration], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [accelerating, loader, lowering, registration], ids=lambda module: module.__name__)
 def test_examples(tmp_path, module):
     dataset = datasets.ImageFolder(
         photos(tmp_path, 5),

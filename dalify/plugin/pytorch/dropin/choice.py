@@ -7,36 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 from torch.utils.data.dataloader import _DatasetKind
 
 from dalify.plugin.pytorch.dropin.datasets import find_sources
-from dalify.plugin.pytorch.dropin.lowering import check_settings, lower_transform
+from dalify.plugin.pytorch.dropin.lowering import Lowered, check_settings, lower_transform
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Reason
-from dalify.plugin.pytorch.dropin.registration import WRAPPERS
 from dalify.plugin.pytorch.dropin.sources import Source
 
-__all__ = ["Choice", "Mode", "choose"]
+__all__ = ["Choice", "choose"]
 
 # With torchvision's transforms of Pillow images, a thread holds the GIL for 40 % of its time (py-spy,
 # TrivialAugmentWide on photographs), so that more threads only wait for each other.
 _THREADS_FOR_PYTHON = 4
-
-
-class Mode(Enum):
-    """Which library computes the batches.
-
-    Attributes:
-        FULL: dalify, in threads instead of workers.
-        HYBRID: torch's loader with its workers; dalify computes the supported part of each sample.
-        TORCH: torch's loader, unchanged.
-    """
-
-    FULL = "full"
-    HYBRID = "hybrid"
-    TORCH = "torch"
 
 
 @dataclass(frozen=True)
@@ -44,12 +28,13 @@ class Choice:
     """Which library computes the batches, and the reason.
 
     Attributes:
-        mode: the mode.
+        mode: ``"full"``: dalify, in threads instead of workers; ``"hybrid"``: torch's loader with its workers, and
+            dalify the supported part of each sample; ``"torch"``: torch's loader, unchanged.
         sources: the sources of the samples; empty if torch reads them.
-        reasons: the obstacles to the mode FULL.
+        reasons: the reasons against the mode ``"full"``.
     """
 
-    mode: Mode
+    mode: Literal["full", "hybrid", "torch"]
     sources: Mapping[int, Source] = field(default_factory=dict)
     reasons: tuple[Reason, ...] = ()
 
@@ -66,17 +51,17 @@ def choose(loader: Any) -> Choice:
     except NotRecognizedError as error:
         reason = error.reason
         hint = reason.hint + _hint_for_transform(reason.code, loader.dataset)
-        return Choice(Mode.TORCH, {}, (reason._replace(hint=hint),))
+        return Choice("torch", {}, (reason._replace(hint=hint),))
     reasons = [source.plan.reason for source in sources.values() if source.plan.reason is not None]
     if reasons and not any(plan.names for source in sources.values() for plan in source.plan.plans()):
-        return Choice(Mode.TORCH, {}, (reasons[0],))
+        return Choice("torch", {}, (reasons[0],))
     reasons += _reasons_for_processes(loader, sources)
-    return Choice(Mode.HYBRID if reasons else Mode.FULL, sources, tuple(reasons))
+    return Choice("hybrid" if reasons else "full", sources, tuple(reasons))
 
 
 def _hint_for_transform(code: str, dataset: Any) -> str:
     transform = getattr(dataset, "__dict__", {}).get("transform")  # not getattr: a property may raise
-    if code != "DS02" or type(transform) in WRAPPERS or not lower_transform(transform, 3).names:
+    if code != "DS02" or type(transform) is Lowered or not lower_transform(transform, 3).names:
         return ""
     return " dataset.transform = lower(dataset.transform), of dalify.plugin.pytorch, makes its transforms faster."
 

@@ -11,16 +11,23 @@ from typing import Any, NamedTuple, TypeVar
 import torch.utils.data
 
 from dalify.base.errors import ArgumentValueError, NotAcceleratedError, option_error_text
-from dalify.plugin.pytorch.dropin.choice import Choice, Mode, choose
+from dalify.plugin.pytorch.dropin.choice import Choice, choose
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.hints import NotedCollate
 from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset, torch_iterator
 from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
-from dalify.plugin.pytorch.dropin.lowered import describe
 from dalify.plugin.pytorch.dropin.plan import Reason
 from dalify.plugin.pytorch.dropin.resuming import Resumable
 
-__all__ = ["TORCH_ITERATOR", "Accelerated", "DataLoader", "LoaderReport", "explain", "make_iterator"]
+__all__ = [
+    "TORCH_ITERATOR",
+    "Accelerated",
+    "DataLoader",
+    "LoaderReport",
+    "collates_as_torch",
+    "explain",
+    "make_iterator",
+]
 
 _Sample = TypeVar("_Sample", covariant=True)  # as torch's class has it
 _logger = logging.getLogger("dalify")
@@ -83,20 +90,20 @@ def explain(loader: Any) -> LoaderReport:
     """
     choice = _choose(loader)
     lines = [] if choice.sources else ["torch's DataLoader computes the batches"]
-    lines += [f"{source.description}: {describe(source.plan)}" for source in choice.sources.values()]
+    lines += [f"{source.description}: {source.plan.describe()}" for source in choice.sources.values()]
     for reason in choice.reasons:
         lines.append(f"[{reason.code}] {reason.text}")
         lines += [f"hint: {reason.hint}"] if reason.hint else []
     if not loader.num_workers:
         lines.append("in the thread that requests the batch, with the random numbers of the process")
-    elif choice.mode is Mode.FULL:
+    elif choice.mode == "full":
         lines.append(f"{loader.num_workers} threads, each with the random numbers of one of torch's workers")
         if not collates_as_torch(loader):
             lines.append("the collate function runs in the thread that requests the batch")
     else:
         lines.append(f"{loader.num_workers} worker processes of torch")
     first = choice.reasons[0] if choice.reasons else Reason("", code="")
-    return LoaderReport(choice.mode.value, tuple(lines), first.code, first.text, first.hint)
+    return LoaderReport(choice.mode, tuple(lines), first.code, first.text, first.hint)
 
 
 def collates_as_torch(loader: Any) -> bool:
@@ -106,7 +113,7 @@ def collates_as_torch(loader: Any) -> bool:
 
 def _choose(loader: Any) -> Choice:
     if _BACKEND.of(loader) == "torch":
-        return Choice(Mode.TORCH, {}, (Reason("backend='torch' is set", code="LO00"),))
+        return Choice("torch", {}, (Reason("backend='torch' is set", code="LO00"),))
     return choose(loader)
 
 
@@ -121,14 +128,14 @@ def make_iterator(loader: Any, get_iterator: Callable[[Any], Any] = TORCH_ITERAT
         NotAcceleratedError: only torch's loader supports it, and `on_fallback` is ``"raise"``.
     """
     choice = _choose(loader)
-    if choice.mode is Mode.FULL:
+    if choice.mode == "full":
         collate = None if collates_as_torch(loader) else NotedCollate(loader.collate_fn)
         fetcher = Fetcher(loader.dataset, dict(choice.sources), collate)
         if loader.num_workers == 0:
             return CallerIterator(loader, fetcher)
         loader.check_worker_number_rationality()
         return ThreadIterator(loader, fetcher)
-    if choice.mode is Mode.HYBRID:
+    if choice.mode == "hybrid":
         return torch_iterator(loader, get_iterator, AcceleratedDataset(loader.dataset))
     _report_fallback(loader, choice.reasons[0])
     return torch_iterator(loader, get_iterator, None)

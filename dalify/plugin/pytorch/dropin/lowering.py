@@ -26,9 +26,11 @@ import numpy as np
 import torch
 from PIL import Image
 
+from dalify.base.errors import ArgumentTypeError
+from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.lazy_image import image_of
-from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan, Reason, Table, Transform
-from dalify.plugin.pytorch.dropin.registration import TRANSFORMS, WRAPPERS
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan, Reason, Table, Transform, channels_of
+from dalify.plugin.pytorch.dropin.registration import TRANSFORMS
 from dalify.plugin.pytorch.dropin.steps import (
     STEPS,
     CenterCrop,
@@ -56,7 +58,7 @@ from dalify.plugin.pytorch.dropin.torchvision_steps import (
     module_of,
 )
 
-__all__ = ["check_settings", "lower_transform"]
+__all__ = ["Lowered", "check_settings", "lower", "lower_transform"]
 
 _POINTWISE = frozenset(
     {"ConvertImageDtype", "Identity", "Normalize", "PILToTensor", "ToDtype", "ToImage", "ToPureTensor", "ToTensor"}
@@ -267,8 +269,8 @@ def _flat(transform: Any, position: str) -> Iterator[tuple[str, Any]]:
 def _children(transform: Any) -> Sequence[Any] | None:
     """Return the transforms of a composition; None for other transforms."""
     kind = type(transform)
-    if kind in WRAPPERS:
-        return WRAPPERS[kind](transform)
+    if kind is Lowered:
+        return [transform.transform]
     if hasattr(transform, "__dict__") and is_changed(transform):
         return None
     if any(kind is getattr(sys.modules.get(module), "Compose", None) for module in (VERSION_1, VERSION_2)):
@@ -295,3 +297,67 @@ def check_settings() -> None:
     """
     if torch.get_default_dtype() != torch.float32:
         raise NotRecognizedError(f"torch's default type is {torch.get_default_dtype()}, not float32")
+
+
+class Lowered:
+    """A transform that dalify's kernels compute as far as possible; created by `lower`. It can be pickled.
+
+    Attributes:
+        transform: the original transform.
+    """
+
+    def __init__(self, transform: Any) -> None:
+        self.transform = transform
+        self._plans: dict[int, Plan] = {}
+
+    def __call__(self, image: Any) -> Any:
+        """Transform an image.
+
+        Args:
+            image: a Pillow image, or an array uint8 ``[height, width, channels]``, converted by
+                ``PIL.Image.fromarray``. Other values are passed to the original transform.
+        """
+        if isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.ndim == 3 and image.shape[2] in (1, 3):
+            return self(image_of(image))
+        channels = channels_of(image)
+        if not channels:
+            return self.transform(image)
+        return self._plan(channels).convert(image, TorchDraws(torch.default_generator))
+
+    def _plan(self, channels: int) -> Plan:
+        if channels not in self._plans:
+            self._plans[channels] = lower_transform(self.transform, channels)
+        return self._plans[channels]
+
+    def __repr__(self) -> str:
+        return f"Lowered({self._plan(3).describe()})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"transform": self.transform, "_plans": {}}
+
+
+def lower(transform: Any) -> Lowered:
+    """Return a faster version of a torchvision transform, with identical results and random numbers.
+
+    For datasets that the loader does not support: ``dataset.transform = lower(dataset.transform)``.
+
+    Args:
+        transform: a transform of ``torchvision.transforms`` or a Compose. Unsupported parts run as Python code.
+
+    Raises:
+        ArgumentTypeError: it cannot be called.
+
+    Example:
+        >>> from dalify.plugin.pytorch import lower
+        >>> training = lower(transforms.Compose([transforms.RandomResizedCrop(32), transforms.ToTensor()]))
+        >>> training
+        Lowered(RandomResizedCrop → ToTensor by dalify)
+        >>> training(PIL.Image.new("RGB", (90, 60))).shape
+        torch.Size([3, 32, 32])
+    """
+    if not callable(transform):
+        raise ArgumentTypeError(
+            f"a transform must be callable; got {transform!r}.",
+            hint="Use lower(transforms.Compose([...])).",
+        )
+    return transform if isinstance(transform, Lowered) else Lowered(transform)

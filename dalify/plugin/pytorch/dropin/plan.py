@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -108,6 +109,17 @@ class Plan:
         while plan.unsupported:
             plan = plan.following(3 if plan.channels and plan.table is None else 0)
             yield plan
+
+    def describe(self) -> str:
+        """Describe which transforms dalify computes, if unsupported ones return RGB images for images."""
+        transforms: list[tuple[str, bool]] = []
+        for plan in self.plans():
+            transforms += [(name, True) for name in plan.names]
+            transforms += [(getattr(first, "__name__", type(first).__name__), False) for first in plan.unsupported[:1]]
+        return ", then ".join(
+            f"{' → '.join(name for name, _ in group)} {'by dalify' if is_lowered else 'in Python'}"
+            for is_lowered, group in itertools.groupby(transforms, lambda transform: transform[1])
+        )
 
     def __call__(self, image: LazyImage | Image.Image, draws: TorchDraws) -> Any:
         """Apply all transforms, the unsupported ones with torch's default generator.

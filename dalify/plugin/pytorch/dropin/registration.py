@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-__all__ = ["DATASETS", "TRANSFORMS", "WRAPPERS", "register_dataset", "register_transform"]
+__all__ = ["DATASETS", "TRANSFORMS", "register_dataset", "register_transform"]
 
 _Array = np.ndarray[Any, Any]
 PixelFunction = Callable[[Any, _Array, torch.Generator], _Array]
@@ -16,8 +16,6 @@ DatasetFunction = Callable[[Any], tuple[Any, Any]]
 
 TRANSFORMS: dict[type, PixelFunction] = {}
 DATASETS: dict[type, DatasetFunction] = {}
-# Classes of dalify that replace transforms, and the replaced transforms.
-WRAPPERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {}
 
 
 def register_transform(kind: type) -> Callable[[PixelFunction], PixelFunction]:

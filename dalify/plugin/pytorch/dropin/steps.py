@@ -26,7 +26,20 @@ from dalify.plugin.pytorch.dropin.kernels.pillow_color import (
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, Margins, Padding, Windows
 from dalify.plugin.pytorch.dropin.torchvision_steps import VERSION_1, VERSION_2, TorchvisionStep, module_of
 
-__all__ = ["STEPS", "CenterCrop", "Context", "Flip", "Gray", "Pad", "RandomCrop", "RandomResizedCrop", "Resize", "Step"]
+__all__ = [
+    "STEPS",
+    "CenterCrop",
+    "ColorJitter",
+    "Context",
+    "Flip",
+    "Gray",
+    "Pad",
+    "RandomApply",
+    "RandomCrop",
+    "RandomResizedCrop",
+    "Resize",
+    "Step",
+]
 
 _Array = np.ndarray[Any, Any]
 Target = LazyImage | Windows

@@ -129,5 +129,5 @@ def _store_bytes(builder: ir.IRBuilder, total: Any, target: Any) -> None:
     low, high = _splat(wide, 0), _splat(wide, 255)
     shifted = builder.select(builder.icmp_signed("<", shifted, low), low, shifted)
     shifted = builder.select(builder.icmp_signed(">", shifted, high), high, shifted)
-    narrow = builder.trunc(shifted, ir.VectorType(_BYTE, wide.count))
-    builder.store(narrow, builder.inttoptr(target, narrow.type.as_pointer()), align=1)
+    packed = ir.VectorType(_BYTE, wide.count)
+    builder.store(builder.trunc(shifted, packed), builder.inttoptr(target, packed.as_pointer()), align=1)
