@@ -35,7 +35,7 @@ class Fetcher:
         self.dataset = dataset
         self.sources = sources
         self.collate = collate
-        self.watch = ChangeMonitor(dataset)
+        self.change_monitor = ChangeMonitor(dataset)
         self.is_random = any(source.plan.is_random for source in sources.values())
         self._is_complete = all(source.is_complete for source in sources.values())
         only = next(iter(sources.values())) if len(sources) == 1 else None

@@ -78,7 +78,7 @@ class AcceleratedDataset:
 
     def _current_fetcher(self) -> Fetcher | None:
         # In the main process, the user may change the dataset at any time.
-        if self._fetcher is not None and not self._fetcher.watch.is_unchanged():
+        if self._fetcher is not None and not self._fetcher.change_monitor.is_unchanged():
             self.prepare()
         return self._fetcher
 

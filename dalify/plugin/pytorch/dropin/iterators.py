@@ -48,7 +48,7 @@ class CallerIterator(_BaseDataLoaderIter):
 
     def _next_data(self) -> Any:
         indices = self._next_index()
-        if not self._fetcher.watch.is_unchanged():  # the user has changed the dataset during the epoch
+        if not self._fetcher.change_monitor.is_unchanged():  # the user has changed the dataset during the epoch
             data = self._collate_fn(AcceleratedDataset(self._fetcher.dataset).__getitems__(indices))
         else:
             with working(), kept_interrupts():

@@ -23,7 +23,7 @@ from PIL import Image
 
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
-from dalify.plugin.pytorch.dropin.sources import ArraySource, FileSource, Lookup, Source, open_image
+from dalify.plugin.pytorch.dropin.sources import ArraySource, FileSource, Lookup, Source
 
 __all__ = ["source_of"]
 
@@ -235,21 +235,18 @@ def _file_source(dataset: Any, kind: Any, files: _Files) -> Source:
     for method in files.methods:
         if getattr(type(dataset), method) is not getattr(kind, method):
             raise NotRecognizedError(f"{name} defines its own {method}", code="DS03")
-    load: Any = open_image if files.is_rgb else Image.open
-    is_rgb = files.is_rgb
-    if files.loader and getattr(dataset, files.loader) is None:
-        load, is_rgb = Image.open, False
-    elif files.loader:
+    loader = getattr(dataset, files.loader) if files.loader else None
+    if loader is not None:
         folders = sys.modules[_FOLDERS]
-        load = getattr(dataset, files.loader)
-        if load not in (folders.default_loader, folders.pil_loader):
+        if loader not in (folders.default_loader, folders.pil_loader):
             raise NotRecognizedError(f"{name} has its own loader", code="DS04")
-        if load is folders.default_loader and sys.modules["torchvision"].get_image_backend() != "PIL":
+        if loader is folders.default_loader and sys.modules["torchvision"].get_image_backend() != "PIL":
             hint = "torchvision.set_image_backend('PIL')"
             raise NotRecognizedError("torchvision's image backend is not PIL", hint, "DS05")
     transforms = _separate_transforms(dataset) if files.is_joint else (dataset.transform, dataset.target_transform)
-    lookup, slow_labels = files.lookup(dataset), files.slow_labels
-    return FileSource(dataset, transforms, len(dataset), lookup, load, slow_labels=slow_labels, is_rgb=is_rgb)
+    is_rgb = files.is_rgb and not (files.loader and loader is None)
+    lookup = files.lookup(dataset)
+    return FileSource(dataset, transforms, len(dataset), lookup, slow_labels=files.slow_labels, is_rgb=is_rgb)
 
 
 def _separate_transforms(dataset: Any) -> tuple[Any, Any]:

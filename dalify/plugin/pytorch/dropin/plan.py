@@ -1,4 +1,7 @@
-"""The transforms of one dataset: what dalify computes for each image, and what runs as Python code."""
+"""The computation for each image of a dataset: transforms that dalify supports, then those that run as Python code.
+
+After a transform in Python that returns an image of Pillow, there is a plan for the following transforms.
+"""
 
 from __future__ import annotations
 
@@ -69,16 +72,16 @@ class Plan:
     Attributes:
         steps: steps on images, in order.
         table: conversion of their bytes to tensors; None if the results are Pillow images.
-        tensor_transforms: torchvision's transforms of these tensors, which copy or compute single elements. None if
-            there are unsupported transforms.
+        tensor_transforms: torchvision's transforms of these tensors, which copy or compute single elements. Empty
+            if there are unsupported transforms.
         is_random: whether the supported transforms draw random numbers.
         channels: number of channels before the steps.
         transforms: the supported transforms themselves, for images that steps do not support.
         names: their names, for reports.
-        unsupported: all transforms from the first unsupported one on, in order.
-        following: returns the plan of the transforms after the first unsupported one, for a number of channels of its
-            result; 0 if the result is not an image of Pillow.
-        reason: why the first of these is not supported, or why there are no tensors; None if the plan is complete.
+        unsupported: the transforms from the first one that runs as Python code on, in order.
+        following: returns the plan of the transforms after that one, for the number of channels of its result, see
+            `channels_of`.
+        reason: why a transform is not supported, or why there are no tensors; None if the plan is complete.
     """
 
     steps: tuple[Step, ...]

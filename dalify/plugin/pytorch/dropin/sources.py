@@ -6,7 +6,6 @@ import io
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from dalify.plugin.pytorch.dropin.lowering import lower_transform
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan
 from dalify.plugin.pytorch.dropin.torchvision_steps import PythonContainer
 
-__all__ = ["ArraySource", "FileSource", "Source", "open_image"]
+__all__ = ["ArraySource", "FileSource", "Source"]
 
 _Array = np.ndarray[Any, Any]
 Lookup = Callable[[Any], tuple[Any, Any]]
@@ -30,12 +29,6 @@ _JPEG_START = b"\xff\xd8\xff"
 _SPARE_BYTES = 16
 _RGB = 3
 _COMMON_FRAMES = (0xC0, 0xC1, 0xC2)  # baseline, extended, progressive; all with Huffman codes
-
-
-def open_image(path: Any) -> Image.Image:
-    """Open an image as RGB, as torchvision's datasets do."""
-    with Path(path).open("rb") as file, Image.open(file) as image:
-        return image.convert("RGB")
 
 
 class Source(ABC):
@@ -96,7 +89,6 @@ class FileSource(Source):
         transforms: transform of the images, and that of the labels; None for none.
         count: number of samples.
         lookup: returns path and label of a sample.
-        load: opens an image with Pillow.
         slow_labels: whether slow Python code computes the labels.
         is_rgb: whether opened images are converted to RGB.
 
@@ -110,7 +102,6 @@ class FileSource(Source):
         transforms: tuple[Any, Any],
         count: int,
         lookup: Lookup,
-        load: Callable[[Any], Image.Image] = open_image,
         *,
         slow_labels: bool = False,
         is_rgb: bool = True,
@@ -118,12 +109,18 @@ class FileSource(Source):
         super().__init__(dataset, transforms, 3, f"{count} files")
         self.slow_labels = slow_labels
         self._lookup = lookup
-        self._load = load
         self._is_rgb = is_rgb
         if not is_rgb and any(isinstance(step, PythonContainer) for step in self.plan.steps):
             raise NotRecognizedError(
                 "images that are not all RGB are combined with transforms that draw from Python's generator"
             )
+
+    def _load(self, path: Any) -> Image.Image:
+        """Open an image as torchvision's datasets do."""
+        if not self._is_rgb:
+            return Image.open(path)
+        with open(path, "rb") as file, Image.open(file) as image:  # noqa: PTH123 -- the path may be bytes
+            return image.convert("RGB")
 
     def open(self, index: Any) -> tuple[Image.Image, Any]:
         """Open one sample with Pillow; return image and label."""
