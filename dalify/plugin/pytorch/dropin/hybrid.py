@@ -97,12 +97,8 @@ class AcceleratedDataset:
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"dataset": self.dataset}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.dataset = state["dataset"]
-        self.prepare()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AcceleratedDataset, (self.dataset,)
 
 
 class _WorkerInitializer:

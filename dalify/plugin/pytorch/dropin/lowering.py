@@ -332,8 +332,8 @@ class Lowered:
     def __repr__(self) -> str:
         return f"Lowered({self._plan(3).describe()})"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"transform": self.transform, "_plans": {}}
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Lowered, (self.transform,)
 
 
 def lower(transform: Any) -> Lowered:
