@@ -95,19 +95,19 @@ def _plan(transforms: Sequence[tuple[str, Any]], channels: int) -> Plan:
         subject = "the transforms end with Pillow images" if transforms else "the dataset has no transform"
         hint = "Add transforms.ToTensor() to the dataset."
         reason = Reason(f"{subject}, and Pillow images cannot be collated", hint, "TF01")
-    supported, others = transforms[: len(names)], transforms[len(names) :]
+    found = [transform for _, transform in transforms]
+    is_random = any(not isinstance(step, CenterCrop | Gray | Pad | Resize) for step in lowering.steps)
     return Plan(
-        tuple(lowering.steps),
-        table,
-        tuple(tensor_transforms),
-        any(not isinstance(step, CenterCrop | Gray | Pad | Resize) for step in lowering.steps)
-        or bool(tensor_transforms),
-        channels,
-        tuple(transform for _, transform in supported),
-        tuple(names),
-        tuple(transform for _, transform in others),
-        cache(partial(_plan, others[1:])),
-        reason,
+        steps=tuple(lowering.steps),
+        table=table,
+        tensor_transforms=tuple(tensor_transforms),
+        is_random=is_random or bool(tensor_transforms),
+        channels=channels,
+        transforms=tuple(found[: len(names)]),
+        names=tuple(names),
+        unsupported=tuple(found[len(names) :]),
+        following=cache(partial(_plan, transforms[len(names) + 1 :])),
+        reason=reason,
     )
 
 
