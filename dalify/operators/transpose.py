@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dalify.base.errors import ArgumentValueError
-from dalify.base.small_arrays import columns_at
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.axes import check_layout
-from dalify.kernels.arrays.strided import copy_strided
+from dalify.kernels.arrays.strided import transpose_samples
 from dalify.kernels.arrays.windows_torch import transpose_samples_torch
 from dalify.registry import Spec, operator
 
@@ -58,8 +57,7 @@ def _order(perm: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
 
 @transpose.cpu_samples
 def _(out: Samples, x: Samples, *, perm: tuple[int, ...] | None) -> None:
-    strides = columns_at(x.steps(), _order(perm, x.ndim))
-    copy_strided(out, Samples(x.addresses, out.shapes, x.dtype, x, strides))
+    transpose_samples(out, x, _order(perm, x.ndim))
 
 
 @transpose.gpu_samples

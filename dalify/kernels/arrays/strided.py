@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dalify.base.array_at import copy_bytes
 from dalify.base.compiling import njit
+from dalify.base.small_arrays import columns_at
 from dalify.data.samples import Samples
 
-__all__ = ["copy_strided"]
+__all__ = ["copy_strided", "transpose_samples"]
 
 # For fewer elements along the last axis, the inner loop runs along another axis.
 _LONG_RUN = 8
@@ -23,6 +26,11 @@ def copy_strided(out: Samples, x: Samples) -> None:
     """
     assert x.strides is not None, "dalify bug: contiguous samples need no copy"
     _copy_each(out.addresses, x.addresses, x.shapes, x.strides, x.dtype.itemsize)
+
+
+def transpose_samples(out: Samples, x: Samples, order: Sequence[int]) -> None:
+    """Fill `out` with samples whose axes are reordered; `order` has the axis of `x` for each axis of `out`."""
+    copy_strided(out, Samples(x.addresses, out.shapes, x.dtype, x, columns_at(x.steps(), order)))
 
 
 @njit(nogil=True, cache=True)
