@@ -64,6 +64,9 @@ _CASES: dict[str, Callable[[Any], Any]] = {
     "max": lambda x: fn.reductions.max(x, axes=[1]),
     "min": lambda x: fn.reductions.min(x),
     "variance": lambda x: fn.reductions.variance(x, fn.reductions.mean(x, axes=[1]), axes=[1]),
+    "cat": lambda x: fn.cat(x, x[1:], x, axis_name="H"),
+    "cat of channels": lambda x: fn.cat(x, x[..., 1:], axis=2),
+    "stack": lambda x: fn.stack(x, x, axis=-1),
     "remap": lambda x: fn.experimental.remap(x, *(fn.cast(x[:, :, c], dtype=types.FLOAT) / 20 for c in range(2))),
 }
 

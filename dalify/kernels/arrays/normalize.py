@@ -126,7 +126,7 @@ def _normalize_rows_of_samples(out_at, out_shapes, out_like, x_at, x_shapes, x_l
         )
 
 
-def normalize_rows(
+def _normalize_whole_rows(
     out: Samples, x: Samples, axes: int, *, ddof: int, epsilon: float, scale: float, shift: float
 ) -> None:
     """Fill `out` with the rows of `x`, each normalized by its own mean and standard deviation, in one pass.
@@ -197,7 +197,7 @@ def normalize(
     is_measured = mean is None and factor is None
     if is_measured and x.dtype == out.dtype == np.float32 and sorted(axes) == list(range(x.ndim - len(axes), x.ndim)):
         # Whole rows: one pass for all.
-        normalize_rows(out, x, len(axes), ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)
+        _normalize_whole_rows(out, x, len(axes), ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)
         return
     options = {"ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift}
     parts = blocks(x.shapes.prod(1))

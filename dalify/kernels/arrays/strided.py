@@ -11,21 +11,30 @@ from dalify.base.compiling import njit
 from dalify.base.small_arrays import columns_at
 from dalify.data.samples import Samples
 
-__all__ = ["copy_strided", "transpose_samples"]
+__all__ = ["copy_strided", "join_samples", "transpose_samples"]
 
 # For fewer elements along the last axis, the inner loop runs along another axis.
 _LONG_RUN = 8
 
 
 def copy_strided(out: Samples, x: Samples) -> None:
-    """Copy samples with strides.
+    """Copy samples.
 
     Args:
-        out: contiguous samples with the shapes and the element type of `x`, output.
-        x: samples with strides, of any sign, in elements.
+        out: samples with the shapes and the element type of `x`, output; they may be windows.
+        x: samples, possibly with strides, of any sign.
     """
-    assert x.strides is not None, "dalify bug: contiguous samples need no copy"
-    _copy_each(out.addresses, x.addresses, x.shapes, x.strides, x.dtype.itemsize)
+    source_steps = x.steps() if x.strides is None else x.strides
+    target_steps = out.steps() if out.strides is None else out.strides
+    _copy_each(out.addresses, target_steps, x.addresses, source_steps, x.shapes, x.dtype.itemsize)
+
+
+def join_samples(out: Samples, parts: Sequence[Samples], axis: int) -> None:
+    """Concatenate samples along an axis. Empty ones are skipped, whatever their shape."""
+    begin = np.zeros_like(out.shapes)
+    for part in parts:
+        copy_strided(out.window(begin, part.shapes), part)
+        begin[:, axis] += part.shapes[:, axis] * part.shapes.all(1)
 
 
 def transpose_samples(out: Samples, x: Samples, order: Sequence[int]) -> None:
@@ -51,22 +60,24 @@ def _copy_run(target, source, count, target_step, source_step, itemsize):
 
 
 @njit(nogil=True, cache=True)
-def _copy_each(out_at, x_at, shapes, strides, itemsize):
+def _copy_each(out_at, out_strides, x_at, x_strides, shapes, itemsize):
     axes = shapes.shape[1]
     # Of the axes that are not merged, the last one first; steps are in bytes.
     extents, index = np.empty(axes + 1, np.int64), np.empty(axes + 1, np.int64)
     source_steps, target_steps = np.empty(axes + 1, np.int64), np.empty(axes + 1, np.int64)
     for n in range(len(out_at)):
-        count, size = 0, np.int64(itemsize)
+        count, size = 0, np.int64(1)
         for axis in range(axes - 1, -1, -1):
-            extent, step = shapes[n, axis], strides[n, axis] * itemsize
-            if extent != 1:
-                if count and step == source_steps[count - 1] * extents[count - 1]:
-                    extents[count - 1] *= extent
-                else:
-                    extents[count], source_steps[count], target_steps[count] = extent, step, size
-                    count += 1
+            extent, step, to = shapes[n, axis], x_strides[n, axis] * itemsize, out_strides[n, axis] * itemsize
             size *= extent
+            if extent == 1:
+                continue
+            last = count - 1
+            if count and step == source_steps[last] * extents[last] and to == target_steps[last] * extents[last]:
+                extents[last] *= extent
+            else:
+                extents[count], source_steps[count], target_steps[count] = extent, step, to
+                count += 1
         if size == 0:
             continue
         if count == 0:
@@ -78,7 +89,7 @@ def _copy_each(out_at, x_at, shapes, strides, itemsize):
                 if extents[axis] >= _LONG_RUN:
                     inner = axis
                     break
-        is_run = inner == 0 and source_steps[0] == itemsize
+        is_run = inner == 0 and source_steps[0] == itemsize and target_steps[0] == itemsize
         runs = np.int64(1)
         for axis in range(count):
             index[axis] = 0
