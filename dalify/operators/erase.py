@@ -10,7 +10,6 @@ import numpy as np
 from dalify.base.array_at import array_at, copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError
-from dalify.base.narrow import is_list
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import fill_in_range
@@ -145,7 +144,7 @@ def _found_regions(anchor: Any, shape: Any, extents: np.ndarray, options: tuple[
 
 def _fill_table(values: Vectors, spec: Spec, x: AnySamples) -> tuple[np.ndarray, int]:
     """Return the fill values of each sample, float64 [N, K], one or one for each channel, and the axis of channels."""
-    counts = np.array([len(row) for row in values] if is_list(values) else [values.shape[1]] * len(values))
+    counts = np.array([len(row) for row in values] if isinstance(values, list) else [values.shape[1]] * len(values))
     axis = 0
     if (counts != 1).any():
         axis = spec.axis("C")
