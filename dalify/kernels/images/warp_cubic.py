@@ -55,7 +55,7 @@ def warp_cubic(
     for axis, at in enumerate(points):
         sizes = per_element(x.extents(1 - axis).astype(np.float32), at)
         near.append(split(_brought_near(joined(at) - np.float32(0.5), sizes, border_mode).reshape(-1), at.shapes))
-    for target, image, *places in zip(out.arrays(), x.arrays(), *(axis.arrays() for axis in near), strict=True):
+    for target, image, columns, rows in zip(out.arrays(), x.arrays(), *(axis.arrays() for axis in near), strict=True):
         source = image if image.dtype.name in _DIRECT else image.astype(np.float32)
         for axis in range(2):
             if border_mode == "reflect_101" and source.shape[axis] == 1:
@@ -66,7 +66,7 @@ def warp_cubic(
         for first in range(0, channels, _CHANNELS):
             part = slice(first, first + _CHANNELS)
             sampled = cv2.remap(
-                np.ascontiguousarray(source[..., part]), *places, cv2.INTER_CUBIC,
+                np.ascontiguousarray(source[..., part]), columns, rows, cv2.INTER_CUBIC,
                 borderMode=_BORDERS[border_mode], borderValue=values[part],
             )  # fmt: skip
             saturate_cast(target[..., part], sampled.reshape(target[..., part].shape))
