@@ -69,9 +69,12 @@ class Samples:
         dtype = batch.dtype.numpy
         if batch.dense is not None:
             dense = batch.dense
-            if not dense.flags.c_contiguous:
+            is_contiguous = dense.flags.c_contiguous
+            if not (is_contiguous or (len(dense) and dense[0].flags.c_contiguous)):
                 return Samples.of_dense(np.ascontiguousarray(dense))
             found = Samples.of_dense(dense)
+            if not is_contiguous:  # a repeated constant, or a part of each sample
+                found.dense = None
         elif batch.ragged is not None:
             block, offsets, shapes = batch.ragged
             found = Samples(offsets + block.__array_interface__["data"][0], shapes, dtype, block)
@@ -143,6 +146,13 @@ class Samples:
         """Return the same elements with other shapes, int64 ``[N, ...]``."""
         return Samples(self.addresses, shapes, self.dtype, self._owner)
 
+    def steps(self) -> Integers:
+        """Return the strides of contiguous samples, in elements, int64 ``[N, ndim]``."""
+        steps = np.ones_like(self.shapes)
+        if self.ndim > 1:
+            np.cumprod(self.shapes[:, :0:-1], 1, out=steps[:, -2::-1])
+        return steps
+
     def window(self, begin: Integers, extents: Integers) -> Samples:
         """Return a window of each sample, without a copy.
 
@@ -150,8 +160,7 @@ class Samples:
             begin: start of the windows, int64 ``[N, ndim]``.
             extents: extents of the windows, int64 ``[N, ndim]``; they are inside the samples.
         """
-        strides = np.ones_like(self.shapes)
-        np.cumprod(self.shapes[:, :0:-1], 1, out=strides[:, -2::-1])
+        strides = self.steps()
         addresses = self.addresses + (begin * strides).sum(1) * self.dtype.itemsize
         return Samples(addresses, extents, self.dtype, self._owner, strides)
 

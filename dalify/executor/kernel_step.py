@@ -18,6 +18,7 @@ from dalify.base.narrow import is_array, is_list, is_tuple
 from dalify.base.optional import LazyModule, torch
 from dalify.base.recent import Recent
 from dalify.data import Array, Batch, Spec, torch_dtype
+from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
 from dalify.executor.origins import origins_of
@@ -415,6 +416,29 @@ class KernelStep:
                     return rows
         assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
         return frame.arena.empty((count, *spec.shape), dtype)
+
+    def _memory_of(
+        self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
+    ) -> Batch:
+        """Return a batch to fill, for samples of one shape (a tuple) or different shapes (a `ShapeTable`).
+
+        Args:
+            frame: frame of the chunk.
+            output: index of the output.
+            spec: element type and layout of the output.
+            shapes: shapes of the output.
+            origins: origins of the samples.
+            count: number of samples.
+            like: the samples of the first input, or None.
+        """
+        if is_tuple(shapes):
+            if spec.shape != shapes:
+                spec = spec.replace(shape=shapes)
+            dense = self._allocate(frame, output, 0, count, spec)
+            return Batch(dense, None, spec.layout or "", self.device, origins, spec.dtype)
+        batch = self._ragged(frame, output, spec, shapes, origins)
+        Samples.of_batch(batch).table = shapes
+        return batch
 
     def _ragged(self, frame: Frame, output: int, spec: Spec, table: ShapeTable, origins: Any) -> Batch:
         """Return a batch to fill, with adjacent samples of different shapes.

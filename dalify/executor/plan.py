@@ -23,6 +23,7 @@ from dalify.executor.kernel_step import KernelStep
 from dalify.executor.listed_step import ListedStep
 from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.reader_step import ReaderStep
+from dalify.executor.selection_step import SelectionStep
 from dalify.executor.steps import LiteralStep, Step
 from dalify.executor.view_step import ViewStep
 from dalify.graph import Branch, Edge, Graph, Node
@@ -285,6 +286,8 @@ class _Planner:
             step = RaggedStep if operator.is_ragged else ListedStep
         elif operator.is_elementwise and node.device == "cpu":
             step = ElementwiseStep
+        elif operator.selection is not None and node.device == "cpu":
+            step = SelectionStep
         elif operator.is_view and node.device == "cpu":
             step = ViewStep
         step = step_class(operator, node.device, emulated()) or step

@@ -182,29 +182,6 @@ class SamplesStep(KernelStep):
             for shapes in by_output
         ]
 
-    def _memory_of(
-        self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
-    ) -> Batch:
-        """Return a batch to fill, for samples of one shape (a tuple) or different shapes (a `ShapeTable`).
-
-        Args:
-            frame: frame of the chunk.
-            output: index of the output.
-            spec: element type and layout of the output.
-            shapes: shapes of the output.
-            origins: origins of the samples.
-            count: number of samples.
-            like: the samples of the first input, or None.
-        """
-        if is_tuple(shapes):
-            if spec.shape != shapes:
-                spec = spec.replace(shape=shapes)
-            dense = self._allocate(frame, output, 0, count, spec)
-            return Batch(dense, None, spec.layout or "", self.device, origins, spec.dtype)
-        batch = self._ragged(frame, output, spec, shapes, origins)
-        Samples.of_batch(batch).table = shapes
-        return batch
-
 
 def _shape(batch: Batch) -> tuple[int, ...]:
     assert batch.dense is not None, "dalify bug: the shape of a ragged batch"

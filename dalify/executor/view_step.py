@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dalify.data import Batch
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.narrow import is_array
+from dalify.data import Batch, Spec
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.shape_table import ShapeTable
@@ -18,7 +22,7 @@ __all__ = ["ViewStep"]
 
 
 class ViewStep(KernelStep):
-    """Gives adjacent samples of different shapes their new shapes in one call, where the rule only copies extents."""
+    """Gives adjacent samples of different shapes their new shapes in one call, without the rule for each of them."""
 
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)
@@ -33,14 +37,35 @@ class ViewStep(KernelStep):
         count: int,
     ) -> list[Batch]:
         x, *others = inputs
-        if x is not None and x.ragged is not None and not self._varying and not any(others) and len(self.outputs) == 1:
-            block, offsets, shapes = x.ragged
-            table = ShapeTable(shapes)
-            traced = self._trace.of(inputs, [table, *(None for _ in others)])
-            found = None if traced is None else traced.shapes([table], count)[0]
-            # Otherwise it is a part of the sample.
-            if traced is not None and isinstance(found, ShapeTable) and (found.shapes.prod(1) == shapes.prod(1)).all():
-                ragged = block, offsets, found.shapes
-                layout = traced.specs[0].layout or ""
-                return [Batch(None, None, layout, self.device, x.origins, x.dtype, ragged)]
+        if x is not None and x.ragged is not None and not any(others) and len(self.outputs) == 1:
+            found = self._shapes(inputs, x, arguments, draws, count)
+            if found is not None:
+                shapes, spec = found
+                block, offsets, _ = x.ragged
+                return [Batch(None, None, spec.layout or "", self.device, x.origins, x.dtype, (block, offsets, shapes))]
         return super()._groupwise(frame, inputs, arguments, draws, count)
+
+    def _shapes(
+        self,
+        inputs: list[Batch | None],
+        x: Batch,
+        arguments: dict[str, Any],
+        draws: SampleDraws | None,
+        count: int,
+    ) -> tuple[NDArray[np.int64], Spec] | None:
+        """Return the new shapes, which differ, and the spec of the result; None if the kernel has to be called."""
+        assert x.ragged is not None, "dalify bug: samples that are not in one block"
+        old = x.ragged[2]
+        shapes = self._prepare(inputs, arguments, draws, count).get("out_shapes")
+        if is_array(shapes):
+            is_ragged = bool((shapes != shapes[0]).any())
+            return (shapes, self._open_specs(inputs)[0]) if is_ragged else None
+        if self._varying:
+            return None
+        table = ShapeTable(old)
+        traced = self._trace.of(inputs, [table, *(None for _ in inputs[1:])])
+        found = None if traced is None else traced.shapes([table], count)[0]
+        # Otherwise it is a part of the sample.
+        if traced is not None and isinstance(found, ShapeTable) and (found.shapes.prod(1) == old.prod(1)).all():
+            return found.shapes, traced.specs[0]
+        return None

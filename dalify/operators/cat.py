@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
+from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.axes import normal_axis
 from dalify.kernels.arrays.join_checks import check_joinable, first_layout, is_empty
+from dalify.kernels.arrays.strided import join_samples
 from dalify.kernels.arrays.windows_torch import joined_samples_torch
 from dalify.registry import Spec, operator
 
@@ -54,11 +59,22 @@ def _axis(layout: str, ndim: int, axis: int, axis_name: str | None) -> int:
     return normal_axis(axis, ndim)
 
 
-@cat.cpu
-def _(out: np.ndarray, *parts: np.ndarray, axis: int, axis_name: str | None, out_spec: Spec) -> None:
-    if out.size:
-        full = [part for part in parts if part.size]
-        np.concatenate(full, axis=_axis(out_spec.layout or "", out.ndim - 1, axis, axis_name) + 1, out=out)
+@cat.geometry
+def _(first: Batch, *more: Batch, axis: int, axis_name: str | None) -> dict[str, Any]:
+    parts = (first, *more)
+    shapes = [part.shape_array() for part in parts]
+    at = _axis(next((part.layout for part in parts if part.layout), ""), shapes[0].shape[1], axis, axis_name)
+    if any(each.shape != shapes[0].shape or not each.all() for each in shapes):
+        return {}  # the rule handles these, sample by sample
+    joined = shapes[0].copy()
+    joined[:, at] = np.sum([each[:, at] for each in shapes], axis=0)
+    differing = [(each != joined).any(0) for each in shapes]
+    return {} if any(axes.nonzero()[0].tolist() not in ([], [at]) for axes in differing) else {"out_shapes": joined}
+
+
+@cat.cpu_samples
+def _(out: Samples, *parts: Samples, axis: int, axis_name: str | None, out_spec: Spec) -> None:
+    join_samples(out, parts, _axis(out_spec.layout or "", out.ndim, axis, axis_name))
 
 
 @cat.gpu_samples

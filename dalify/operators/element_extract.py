@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import IndexingError
 from dalify.base.optional import torch
+from dalify.data.samples import Samples
 from dalify.registry import Spec, operator
 
 
@@ -31,12 +33,29 @@ def element_extract(x: Spec, /, *, element_map: list[int]) -> tuple[Spec, ...]:
     if not x.ndim:
         raise IndexingError("samples must have at least one dimension.")
     if x.shape is not None:
-        for number in element_map:
-            if not 0 <= number < x.shape[0]:
-                raise IndexingError(f"element {number} does not exist in a sequence of {x.shape[0]} elements.")
+        _check(element_map, x.shape[0])
     shape = None if x.shape is None else x.shape[1:]
     element = Spec(x.dtype, x.ndim - 1, (x.layout or "")[1:], shape, x.device)
     return (element,) * len(element_map)
+
+
+def _check(element_map: Sequence[int], extent: int, sample: int | None = None) -> None:
+    for number in element_map:
+        if not 0 <= number < extent:
+            raise IndexingError(f"element {number} does not exist in a sequence of {extent} elements.", sample=sample)
+
+
+@element_extract.selects
+def _(x: Samples, *, element_map: tuple[int, ...]) -> list[Samples]:
+    short = np.flatnonzero((x.shapes[:, 0] <= max(element_map)) | (min(element_map) < 0))
+    if len(short):
+        _check(element_map, int(x.shapes[short[0], 0]), int(short[0]))
+    strides = x.steps()
+    size_bytes = strides[:, 0] * x.dtype.itemsize
+    return [
+        Samples(x.addresses + number * size_bytes, x.shapes[:, 1:], x.dtype, x, strides[:, 1:])
+        for number in element_map
+    ]
 
 
 @element_extract.view

@@ -144,7 +144,7 @@ def _found_regions(anchor: Any, shape: Any, extents: np.ndarray, options: tuple[
 
 def _fill_table(values: Vectors, spec: Spec, x: AnySamples) -> tuple[np.ndarray, int]:
     """Return the fill values of each sample, float64 [N, K], one or one for each channel, and the axis of channels."""
-    counts = np.array([len(row) for row in values])
+    counts = np.array([len(row) for row in values] if isinstance(values, list) else [values.shape[1]] * len(values))
     axis = 0
     if (counts != 1).any():
         axis = spec.axis("C")
@@ -169,7 +169,10 @@ def _erase(out_at, x_at, shapes, regions, fills, channel_axis):
         copy_bytes(out_at[n], x_at[n], size * fills.itemsize)  # pyright: ignore[reportCallIssue] -- numba's context
         out = array_at(out_at[n], (size,), fills)
         for begin, end in regions[n]:
-            if (begin >= end).any():
+            is_empty = False
+            for axis in range(axes):
+                is_empty |= begin[axis] >= end[axis]
+            if is_empty:
                 continue
             last, run = axes - 1, np.int64(1)  # the axes after `last` are filled completely
             while last > 0 and begin[last] == 0 and end[last] == shape[last]:

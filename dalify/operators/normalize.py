@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DalifyError
+from dalify.base.errors import ArgumentValueError, DalifyError, ShapeError
+from dalify.base.narrow import is_array
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
@@ -17,12 +18,13 @@ from dalify.kernels.arrays.normalize import (
     check_parameter,
     given_factors,
     kept_shape,
-    normalize_rows,
     normalize_samples_torch,
     parameter_axes,
+    per_result,
     scale_factors,
 )
 from dalify.kernels.arrays.normalize import normalize as normalize_cpu
+from dalify.kernels.arrays.reduce import result_counts
 from dalify.registry import PerSample, Spec, Vectors, operator
 
 
@@ -147,16 +149,68 @@ def _(
     spec: Spec,
 ) -> None:
     options = {"ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift}
-    given = (mean, stddev, batch_mean, batch_factor)
-    if all(values is None for values in given) and x.dtype == out.dtype == np.float32 and x.shapes.all():
-        chosen = _axes(spec, x.shapes[0], axes, axis_names)
-        if sorted(chosen) == list(range(x.ndim - len(chosen), x.ndim)):
-            normalize_rows(out, x, len(chosen), **options)
-            return
-    for n, (target, source) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
-        one, two, three, four = (None if values is None else np.asarray(values[n])[None] for values in given)
-        chosen, center, factor = _resolve(source.shape, axes, axis_names, one, two, three, four, epsilon, scale, spec)
-        normalize_cpu(target[None], source[None], center, factor, chosen, **options)
+    given = mean, stddev, batch_mean, batch_factor
+    kinds = _axes_of_samples(spec, x, axes, axis_names, mean, stddev)
+    for chosen in dict.fromkeys(kinds):
+        numbers = [n for n, kind in enumerate(kinds) if kind == chosen]
+        if len(numbers) == len(x):
+            _normalize_alike(out, x, chosen, *given, **options)
+        else:
+            taken = [None if values is None else [values[n] for n in numbers] for values in given]
+            try:
+                _normalize_alike(out.take(np.array(numbers)), x.take(np.array(numbers)), chosen, *taken, **options)
+            except ArgumentValueError as error:
+                error.sample = None if error.sample is None else numbers[error.sample]
+                raise
+
+
+def _axes_of_samples(
+    spec: Spec, x: Samples, axes: Any, axis_names: Any, mean: Vectors | None, stddev: Vectors | None
+) -> list[tuple[int, ...]]:
+    """Return the axes of each sample; extents decide on those of a given mean."""
+    given = [values for values in (mean, stddev) if values is not None]
+    rows = [np.asarray(values[0])[None] for values in given]
+    first = _axes(spec, x.shapes[0].tolist(), axes, axis_names, *rows)
+    if axes is not None or axis_names is not None or all(is_array(v) and v.shape[1] == 1 for v in given):
+        return [first] * len(x)
+    channels = (spec.layout or "").find("C") % x.ndim
+    is_alike = all(map(is_array, given)) and channels not in first and len(first) == x.ndim - 1
+    if is_alike and (x.extents(channels) == x.shapes[0, channels]).all():
+        return [first] * len(x)
+    found: list[tuple[int, ...]] = []
+    for n, shape in enumerate(x.shapes.tolist()):
+        try:
+            found.append(_axes(spec, shape, None, None, *(np.asarray(values[n])[None] for values in given)))
+        except ShapeError as error:
+            error.sample = n
+            raise
+    return found
+
+
+def _normalize_alike(
+    out: Samples,
+    x: Samples,
+    axes: tuple[int, ...],
+    mean: Any,
+    stddev: Any,
+    batch_mean: Any,
+    batch_factor: Any,
+    *,
+    ddof: int,
+    epsilon: float,
+    scale: float,
+    shift: float,
+) -> None:
+    """Normalize samples along the same axes."""
+    counts = result_counts(x, axes)
+    mean, stddev, batch_mean, factor = (
+        None if values is None else per_result(values, name, counts)
+        for name, values in (("mean", mean), ("stddev", stddev), ("mean", batch_mean), ("stddev", batch_factor))
+    )
+    center = batch_mean if mean is None else mean
+    if stddev is not None:
+        factor = given_factors(stddev, epsilon, scale)
+    normalize_cpu(out, x, center, factor, axes, ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)
 
 
 @normalize.gpu_samples

@@ -9,7 +9,8 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
-from dalify.kernels.arrays.reshaping import filled_shape, reshaped, reshaped_spec
+from dalify.data.batch import Batch
+from dalify.kernels.arrays.reshaping import filled_shape, ragged_shapes, reshaped, reshaped_spec
 from dalify.registry import VARIES, Shaping, Spec, operator
 
 
@@ -54,6 +55,11 @@ def reshape(
     elif extents is not None and data.shape is not None:
         new_shape = filled_shape(extents, math.prod(data.shape), data.shape)
     return Spec(data.dtype, ndim, layout, new_shape, data.device)
+
+
+@reshape.prepare
+def _(data: Batch, shape_input: Batch | None, *, rel_shape: Any, shape: Any, src_dims: Any) -> dict[str, Any]:
+    return ragged_shapes(data, shape_input, shape, rel_shape, src_dims)
 
 
 @reshape.view

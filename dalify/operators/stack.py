@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, LayoutError
+from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.axes import normal_axis
 from dalify.kernels.arrays.join_checks import check_joinable, first_layout
+from dalify.kernels.arrays.strided import join_samples
 from dalify.kernels.arrays.windows_torch import joined_samples_torch
 from dalify.registry import Spec, operator
 
@@ -50,9 +55,18 @@ def stack(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = No
     return Spec(first.dtype, ndim + 1, layout, shape, first.device)
 
 
-@stack.cpu
-def _(out: np.ndarray, *parts: np.ndarray, axis: int) -> None:
-    np.stack(parts, axis=normal_axis(axis, out.ndim - 2, extra=1) + 1, out=out)
+@stack.geometry
+def _(first: Batch, *more: Batch, axis: int) -> dict[str, Any]:
+    shapes = first.shape_array()
+    if not all(np.array_equal(part.shape_array(), shapes) for part in more):
+        return {}  # the rule refuses them
+    return {"out_shapes": np.insert(shapes, normal_axis(axis, shapes.shape[1], extra=1), len(more) + 1, axis=1)}
+
+
+@stack.cpu_samples
+def _(out: Samples, *parts: Samples, axis: int) -> None:
+    at = normal_axis(axis, out.ndim - 1, extra=1)
+    join_samples(out, [part.with_axis(at) for part in parts], at)
 
 
 @stack.gpu_samples

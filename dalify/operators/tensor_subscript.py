@@ -16,8 +16,11 @@ from dalify.base.errors import (
     ShapeError,
 )
 from dalify.base.optional import torch
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator
+
+_FAR = 1 << 62
 
 
 @operator(allocating=True, stands_for="indexing")
@@ -143,7 +146,8 @@ def _python_index(items: Any, shape: tuple[int, ...], values: list[int]) -> tupl
     return tuple(result)
 
 
-def _select(x: Any, indices: tuple[Any, ...], items: Any, take: Any) -> Any:
+@tensor_subscript.gpu
+def _(x: torch.Tensor, *indices: torch.Tensor, items: Any) -> Any:
     """Index all samples at once if their indices are equal, otherwise one by one."""
     values = [index.tolist() for index in indices]
     shape = tuple(x.shape[1:])
@@ -153,7 +157,7 @@ def _select(x: Any, indices: tuple[Any, ...], items: Any, take: Any) -> Any:
                 raise IndexingError(f"index {row} is out of range for axis 0 of extent {shape[0]}.", sample=sample)
         return x[range(len(x)), values[0]]
     if all(len(set(column)) <= 1 for column in values):
-        return take(x, (slice(None), *_python_index(items, shape, [column[0] for column in values])))
+        return _take(x, (slice(None), *_python_index(items, shape, [column[0] for column in values])))
     results = []
     for sample in range(len(x)):
         try:
@@ -161,15 +165,11 @@ def _select(x: Any, indices: tuple[Any, ...], items: Any, take: Any) -> Any:
         except (IndexingError, ArgumentValueError) as error:
             error.sample = sample
             raise
-        results.append(take(x[sample], index))
+        results.append(_take(x[sample], index))
     return results
 
 
-def _take(x: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
-    return np.asarray(x[index])
-
-
-def _take_torch(x: torch.Tensor, index: tuple[Any, ...]) -> torch.Tensor:
+def _take(x: torch.Tensor, index: tuple[Any, ...]) -> torch.Tensor:
     """Index a tensor; torch does not support negative steps, so those axes use index_select first."""
     axis = 0
     result: list[Any] = []
@@ -185,10 +185,68 @@ def _take_torch(x: torch.Tensor, index: tuple[Any, ...]) -> torch.Tensor:
 
 
 @tensor_subscript.cpu
-def _(x: np.ndarray, *indices: np.ndarray, items: Any) -> Any:
-    return _select(x, indices, items, _take)
+def _(x: np.ndarray, *, items: Any) -> Any:
+    return np.asarray(x[(slice(None), *_python_index(items, x.shape[1:], []))])
 
 
-@tensor_subscript.gpu
-def _(x: torch.Tensor, *indices: torch.Tensor, items: Any) -> Any:
-    return _select(x, indices, items, _take_torch)
+def _limited(index: np.ndarray) -> np.ndarray:
+    """Return indices as int64. Large ones are limited, so that adding an extent does not overflow."""
+    wide = np.minimum(index, np.uint64(_FAR)) if index.dtype == np.uint64 else index
+    return np.clip(wide.astype(np.int64), -_FAR, _FAR)
+
+
+@tensor_subscript.selects
+def _(x: Samples, *indices: np.ndarray, items: Any) -> Samples:
+    values = [_limited(index) for index in indices]
+
+    def number(value: Any, default: Any = None) -> Any:
+        if isinstance(value, tuple):
+            return values[value[1]]
+        return default if value is None else max(-_FAR, min(value, _FAR))
+
+    strides = x.steps()
+    begin = np.zeros(len(x), np.int64)
+    is_wrong = np.zeros(len(x), np.bool_)
+    shapes: list[Any] = []
+    steps: list[Any] = []
+    axis = 0
+    for item in _expand(items, x.ndim):
+        if item[0] == "newaxis":
+            shapes.append(1)
+            steps.append(0)
+            continue
+        extent, stride = x.shapes[:, axis], strides[:, axis]
+        axis += 1
+        if item[0] == "at":
+            at = number(item[1])
+            is_wrong |= (at < -extent) | (at >= extent)
+            begin += (at + extent * (at < 0)) * stride
+            continue
+        step = number(item[3], 1)
+        is_wrong |= step == 0
+        is_back = np.less(step, 0)
+        lowest, highest = np.where(is_back, -1, 0), np.where(is_back, extent - 1, extent)
+        start, stop = (
+            default if part is None else np.clip(part + extent * np.less(part, 0), lowest, highest)
+            for part, default in (
+                (number(item[1]), np.where(is_back, highest, lowest)),
+                (number(item[2]), np.where(is_back, lowest, highest)),
+            )
+        )
+        shapes.append(
+            np.maximum(np.where(is_back, start - stop, stop - start) + np.abs(step) - 1, 0)
+            // np.maximum(np.abs(step), 1)
+        )
+        steps.append(step * stride)
+        begin += start * stride
+    if is_wrong.any():
+        sample = int(is_wrong.argmax())
+        try:
+            _python_index(items, tuple(x.shapes[sample].tolist()), [int(index[sample]) for index in indices])
+        except (IndexingError, ArgumentValueError) as error:
+            error.sample = sample
+            raise
+    selected = np.empty((2, len(x), len(shapes)), np.int64)
+    for place, columns in enumerate(zip(shapes, steps, strict=True)):
+        selected[0, :, place], selected[1, :, place] = columns
+    return Samples(x.addresses + begin * x.dtype.itemsize, selected[0], x.dtype, x, selected[1])

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.axes import check_layout
+from dalify.kernels.arrays.strided import transpose_samples
 from dalify.kernels.arrays.windows_torch import transpose_samples_torch
 from dalify.registry import Spec, operator
 
 
-@operator(allocating=True)
+@operator
 def transpose(
     x: Spec, /, *, output_layout: str | None = None, perm: list[int] | None = None, transpose_layout: bool = True
 ) -> Spec:
@@ -56,9 +55,9 @@ def _order(perm: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     return tuple(perm)
 
 
-@transpose.cpu
-def _(x: np.ndarray, *, perm: tuple[int, ...] | None) -> Any:
-    return x.transpose(0, *(axis + 1 for axis in _order(perm, x.ndim - 1)))
+@transpose.cpu_samples
+def _(out: Samples, x: Samples, *, perm: tuple[int, ...] | None) -> None:
+    transpose_samples(out, x, _order(perm, x.ndim))
 
 
 @transpose.gpu_samples

@@ -137,6 +137,7 @@ class Operator:
         whole_batch: function of the constant arguments and ``on_error`` that returns whether a groupwise operator
             must receive the whole batch in one chunk.
         is_allocating: kernels return their results instead of filling output arrays.
+        selection: see ``selects``.
         is_view: kernels return views of their first input; see ``view``.
         is_listed: kernels take all samples in one call, as a list per input.
         is_ragged: kernels take samples with different first extents in one call, as ``Rows``.
@@ -194,6 +195,7 @@ class Operator:
         self.whole_batch = whole_batch
         self.is_allocating = allocating
         self.is_view = False
+        self.selection: Kernel | None = None
         self.is_listed = listed
         self.is_ragged = ragged
         self.is_random = random
@@ -316,6 +318,16 @@ class Operator:
         self.is_view = True
         self.cpu(function)
         return self.gpu(function)
+
+    def selects(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach a function that returns which elements of each sample the result of an allocating operator contains.
+
+        The CPU uses it instead of the kernel for samples of different shapes and for operators with several inputs. It
+        receives the first input as `Samples`, other inputs as arrays ``[N]``, and constants, and returns `Samples` with
+        strides: of one output, or a list of these.
+        """
+        self.selection = Kernel(function, "cpu", takes_samples=True, groups=self.groups)
+        return function
 
     def effect(self, arguments: Mapping[str, Any]) -> str:
         """Return the side effect of a use of the operator, as a verb phrase; "" for none.

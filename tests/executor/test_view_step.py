@@ -21,17 +21,17 @@ VIEWS: dict[str, tuple[Callable[[Any], Any], Callable[[np.ndarray], np.ndarray]]
     "expand_dims": (lambda x: fn.expand_dims(x, axes=[0, 3]), lambda x: x[None, :, :, None]),
     "squeeze": (lambda x: fn.squeeze(x, axes=[1]), lambda x: x[:, 0]),
     "per_frame": (lambda x: fn.per_frame(x, replace=True), lambda x: x),
-}
-# Rules that compute with extents, and views of parts of samples.
-OTHERS: dict[str, tuple[Callable[[Any], Any], Callable[[np.ndarray], np.ndarray]]] = {
+    "element": (lambda x: fn.element_extract(fn.reshape(x, layout="FHC"), element_map=[0]), lambda x: x[0]),
     "inferred extent": (lambda x: fn.reshape(x, shape=[-1]), lambda x: x.reshape(-1)),
     "source dimensions": (lambda x: fn.reshape(x, src_dims=[0, 2, 1]), lambda x: x.reshape(x.shape[0], -1, 1)),
+}
+# Rules that compute with extents.
+OTHERS: dict[str, tuple[Callable[[Any], Any], Callable[[np.ndarray], np.ndarray]]] = {
     "factor": (lambda x: fn.reshape(x, rel_shape=[1, 1, 1]), lambda x: x),
     "per sample": (
         lambda x: fn.reshape(x, fn.external_source(source=lambda: [np.int32([1, x.size]) for x in SAMPLES])),
         lambda x: x.reshape(1, -1),
     ),
-    "element": (lambda x: fn.element_extract(fn.reshape(x, layout="FHC"), element_map=[0]), lambda x: x[0]),
 }
 
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalify.data.dtypes import DALIDataType, from_numpy
+from dalify.data.samples import Samples
 from dalify.kernels.arrays import reduce, reduce_torch
 
 INTEGERS = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
@@ -22,11 +23,8 @@ def reduced_shape(x: np.ndarray, axes: tuple[int, ...]) -> tuple[int, ...]:
 
 def apply(name: str, x: np.ndarray, axes: tuple[int, ...], dtype: Any = np.float32, **arguments: Any) -> np.ndarray:
     out = np.empty(reduced_shape(x, axes), dtype)
-    function = getattr(reduce, name)
-    if "center" in arguments:
-        function(out, x, arguments.pop("center"), axes, **arguments)
-    else:
-        function(out, x, axes, **arguments)
+    inputs = [x, arguments.pop("center")] if "center" in arguments else [x]
+    getattr(reduce, name)(Samples.of_dense(out), *map(Samples.of_dense, inputs), axes, **arguments)
     return out
 
 

@@ -18,6 +18,10 @@ def _between(low: float, high: float, **options: Any) -> Any:
     return fn.random.uniform(range=[low, high], **options)
 
 
+def _integer(low: int, high: int) -> Any:
+    return fn.random.uniform(range=[low, high], dtype=types.INT32)
+
+
 def _warped(x: Any, **options: Any) -> Any:
     return fn.experimental.warp_perspective(x, matrix=[1, 0.1, 2, -0.1, 1, -3, 0.01, 0, 1], **options)
 
@@ -44,6 +48,25 @@ _CASES: dict[str, Callable[[Any], Any]] = {
     "slice beyond the edges": lambda x: fn.slice(
         x, start=[-2, 3], end=[7, 9], axes=[0, 1], out_of_bounds_policy="pad", fill_values=[4, 5, 6]
     ),
+    "transpose": lambda x: fn.transpose(x, perm=[2, 0, 1]),
+    "transpose without axes to merge": lambda x: fn.transpose(x),
+    "index": lambda x: x[..., 1],
+    "steps": lambda x: x[::-2, 1::2, ::-1],
+    "index and slice of graph values": lambda x: x[_integer(-1, 0), _integer(-9, 3) : _integer(1, 9)],
+    "element_extract": lambda x: fn.element_extract(fn.transpose(x, perm=[2, 0, 1]), element_map=[2, 0])[0],
+    "normalize": lambda x: fn.normalize(x),
+    "normalize channels": lambda x: fn.normalize(x, axes=[0, 1], dtype=types.UINT8, scale=50, shift=120),
+    "normalize other axes": lambda x: fn.normalize(x, axes=[0, 2], shift=3),
+    "normalize with means": lambda x: fn.normalize(x, mean=_between(3, 90, shape=[3]), epsilon=1),
+    "normalize with deviations": lambda x: fn.normalize(x, axes=[0, 1], stddev=_between(3, 90)),
+    "mean": lambda x: fn.reductions.mean(x, axes=[0, 2]),
+    "sum": lambda x: fn.reductions.sum(x, axes=[0, 1]),
+    "max": lambda x: fn.reductions.max(x, axes=[1]),
+    "min": lambda x: fn.reductions.min(x),
+    "variance": lambda x: fn.reductions.variance(x, fn.reductions.mean(x, axes=[1]), axes=[1]),
+    "cat": lambda x: fn.cat(x, x[1:], x, axis_name="H"),
+    "cat of channels": lambda x: fn.cat(x, x[..., 1:], axis=2),
+    "stack": lambda x: fn.stack(x, x, axis=-1),
     "remap": lambda x: fn.experimental.remap(x, *(fn.cast(x[:, :, c], dtype=types.FLOAT) / 20 for c in range(2))),
 }
 

@@ -152,15 +152,13 @@ def _fill_of_axis(fill: np.ndarray, out: Samples) -> tuple[np.ndarray, int] | No
 def fill_run(out, first, size, fills, channel, units):
     """Fill a run of elements: `units` elements of each channel, starting with a channel, and so on."""
     if fills.size == 1:
-        for i in range(first, first + size):
-            out[i] = fills[0]
+        out[first : first + size] = fills[0]
         return
     period = fills.size * units
     at, end = first, min(first + size, first + period)
     while at < end:
         last = min(at + units, end)
-        for i in range(at, last):
-            out[i] = fills[channel]
+        out[at:last] = fills[channel]
         channel = channel + 1 if channel + 1 < fills.size else 0
         at = last
     done, address = min(period, size), out.ctypes.data + first * out.itemsize

@@ -11,7 +11,7 @@ from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast
 
-__all__ = ["blocks", "joined", "per_element", "split", "store_joined"]
+__all__ = ["blocks", "converted", "joined", "per_element", "split", "store_joined"]
 
 
 def blocks(sizes: np.ndarray, limit: int = 1 << 18) -> list[np.ndarray]:
@@ -37,6 +37,11 @@ def joined(x: Samples) -> np.ndarray:
     values = np.empty(int(sizes.sum()), x.dtype)
     _copy_each(split(values, x.shapes).addresses, x.addresses, sizes * x.dtype.itemsize)
     return values.reshape(count, -1) if x.is_uniform and count else values
+
+
+def converted(x: Samples, dtype: Any) -> Samples:
+    """Return samples of another element type, converted as by ``astype``; the same ones if they have it already."""
+    return x if x.dtype == dtype else split(joined(x).reshape(-1).astype(dtype), x.shapes)
 
 
 def per_element(values: np.ndarray, x: Samples) -> Any:

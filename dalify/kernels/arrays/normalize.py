@@ -15,15 +15,18 @@ import numpy as np
 from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.base.narrow import is_array
 from dalify.base.optional import torch
+from dalify.base.small_arrays import columns_at
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.arithmetic import compute
-from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.arrays.convert import saturate_cast_torch
+from dalify.kernels.arrays.joined import blocks, split, store_joined
 from dalify.kernels.arrays.padding_torch import on_padded
-from dalify.kernels.arrays.reduce import deviations
+from dalify.kernels.arrays.reduce import collapse, deviations, result_counts
 from dalify.kernels.arrays.reduce_torch import deviations_torch
+from dalify.kernels.arrays.strided import transpose_samples
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import fill_by_kind
 
@@ -33,11 +36,15 @@ __all__ = [
     "given_factors",
     "kept_shape",
     "normalize",
-    "normalize_rows",
     "normalize_samples_torch",
     "parameter_axes",
+    "per_result",
     "scale_factors",
 ]
+
+
+# Factors are repeated to a few SIMD registers.
+_LANES = 64
 
 
 def kept_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
@@ -119,7 +126,7 @@ def _normalize_rows_of_samples(out_at, out_shapes, out_like, x_at, x_shapes, x_l
         )
 
 
-def normalize_rows(
+def _normalize_whole_rows(
     out: Samples, x: Samples, axes: int, *, ddof: int, epsilon: float, scale: float, shift: float
 ) -> None:
     """Fill `out` with the rows of `x`, each normalized by its own mean and standard deviation, in one pass.
@@ -139,50 +146,104 @@ def normalize_rows(
     _normalize_rows_of_samples(*target.compiled, *source.compiled, ddof, epsilon, scale, shift)
 
 
+@njit(nogil=True, cache=True)
+def _scale_samples(out_at, out_like, x_at, forms, like, starts, mean, factor, shift, is_shifted):
+    """Compute (x - mean) * factor + shift with one mean and factor for each result, samples [A, R, B]."""
+    for n in range(len(x_at)):
+        outer, count, inner = forms[n]
+        size = count * inner
+        x, out = array_at(x_at[n], (outer, size), like), array_at(out_at[n], (outer, size), out_like)
+        width = max(1, _LANES // inner) * inner
+        lane_mean, lane_factor = np.empty(width, out_like.dtype), np.empty(width, out_like.dtype)
+        for a in range(outer):
+            first = starts[n] + a * inner
+            for lane in range(width):
+                lane_mean[lane], lane_factor[lane] = mean[first + lane % inner], factor[first + lane % inner]
+            for begin in range(0, size, width):
+                part, target = x[a, begin : begin + width], out[a, begin : begin + width]
+                for i in range(len(part)):
+                    target[i] = part[i]
+                    target[i] = (target[i] - lane_mean[i]) * lane_factor[i]
+                if is_shifted:
+                    for i in range(len(part)):
+                        target[i] += shift
+
+
 def normalize(
-    out: np.ndarray,
-    x: np.ndarray,
+    out: Samples,
+    x: Samples,
     mean: np.ndarray | None,
     factor: np.ndarray | None,
     axes: Sequence[int],
-    **options: Any,
+    *,
+    ddof: int,
+    epsilon: float,
+    scale: float,
+    shift: float,
 ) -> None:
     """Fill `out` with (x - mean) * factor + shift.
 
     Args:
-        out: array [N, ...].
-        x: array [N, ...].
-        mean: float64 [N, K], one per result or one per sample; None to measure.
-        factor: float64 [N, K] like `mean`; None to measure.
+        out: N samples.
+        x: N samples, not empty.
+        mean: of each result of all samples, float64 [results]; None to measure.
+        factor: like `mean`; None to measure.
         axes: axes of a sample to reduce for means and deviations.
-        options: ddof, epsilon, scale, shift.
+        ddof: see `scale_factors`, like the following ones.
+        epsilon: see `ddof`.
+        scale: see `ddof`.
+        shift: added to each element.
     """
-    kept = (len(x), *kept_shape(x.shape[1:], axes))
-    is_plain = mean is None and factor is None and x.dtype == out.dtype == np.float32 and x.size > 0
-    if is_plain and sorted(axes) == list(range(x.ndim - 1 - len(axes), x.ndim - 1)):  # whole rows: one pass for all
-        normalize_rows(Samples.of_dense(out), Samples.of_dense(x), len(axes), **options)
+    is_measured = mean is None and factor is None
+    if is_measured and x.dtype == out.dtype == np.float32 and sorted(axes) == list(range(x.ndim - len(axes), x.ndim)):
+        # Whole rows: one pass for all.
+        _normalize_whole_rows(out, x, len(axes), ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)
         return
+    options = {"ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift}
+    parts = blocks(x.shapes.prod(1))
+    if len(parts) == 1:
+        _normalize_block(out, x, mean, factor, axes, **options)
+        return
+    ends = np.cumsum(result_counts(x, axes))
+    for numbers in parts:
+        results = slice(ends[numbers[0] - 1] if numbers[0] else 0, ends[numbers[-1]])
+        center, own = (None if values is None else values[results] for values in (mean, factor))
+        _normalize_block(out.take(numbers), x.take(numbers), center, own, axes, **options)
+
+
+def _normalize_block(
+    out: Samples,
+    x: Samples,
+    mean: np.ndarray | None,
+    factor: np.ndarray | None,
+    axes: Sequence[int],
+    *,
+    ddof: int,
+    epsilon: float,
+    scale: float,
+    shift: float,
+) -> None:
+    flat = collapse(x, axes)
     if mean is None or factor is None:
-        mean, squares, count = deviations(x, axes, mean)
+        mean, squares = deviations(flat, mean)
         if factor is None:
-            factor = np.asarray(
-                scale_factors(squares, count, options["ddof"], options["epsilon"], options["scale"], np)
-            )
-    kind = np.float64 if np.float64 in (x.dtype, out.dtype) else np.float32
-    target = out if out.dtype == kind else np.empty(x.shape, kind)
-    compute("sub", target, x, _spread(mean, kept).astype(kind))
-    compute("mul", target, target, _spread(factor, kept).astype(kind))
-    if options["shift"]:
-        target += kind(options["shift"])
-    if target is not out:
-        saturate_cast(out, target)
-
-
-def _spread(values: np.ndarray, kept: tuple[int, ...]) -> np.ndarray:
-    """Broadcast values to [N, extents or 1]."""
-    if values.size == math.prod(kept):
-        return values.reshape(kept)
-    return values.reshape(kept[0], *[1] * (len(kept) - 1))
+            factor = np.asarray(scale_factors(squares, flat.counts, ddof, epsilon, scale, np))
+    kind: Any = np.float64 if np.float64 in (x.dtype, out.dtype) else np.float32
+    values = None if out.dtype == kind else np.empty(int(x.shapes.prod(1).sum()), kind)
+    target = out if values is None else split(values, out.shapes)
+    addresses, reordered = target.addresses, None
+    if len(flat.moved):
+        reordered = Samples.empty(columns_at(x.shapes[flat.moved], flat.order), target.dtype)
+        addresses = addresses.copy()
+        addresses[flat.moved] = reordered.addresses
+    means, factors = mean.astype(kind), factor.astype(kind)
+    _scale_samples(
+        addresses, target.like, *flat.x.compiled, flat.starts, means, factors, kind(shift), shift != 0
+    )  # fmt: skip
+    if reordered is not None:
+        transpose_samples(target.take(flat.moved), reordered, np.argsort(flat.order).tolist())
+    if values is not None:
+        store_joined(out, values)
 
 
 def normalize_samples_torch(
@@ -278,14 +339,16 @@ def batch_statistics(
 
 def _sums(batch: Batch, axes: Sequence[int], center: np.ndarray | None, kept: int) -> np.ndarray:
     """Return sums over all samples, or with a center those of squared deviations, float64 [kept]."""
-    total = np.zeros(kept)
-    for group in [batch.dense] if batch.dense is not None else [sample[None] for sample in batch.samples]:
-        if not group.size:  # it has no mean
-            continue
-        repeated = None if center is None else np.repeat(center, len(group), axis=0)
-        means, squares, each = deviations(group, axes, repeated)
-        total += (means * each if center is None else squares).reshape(len(group), -1).sum(axis=0)
-    return total
+    x = Samples.of_batch(batch)
+    filled = np.flatnonzero(x.shapes.all(1))
+    if not len(filled):
+        return np.zeros(kept)
+    x = x if len(filled) == len(x) else x.take(filled)
+    repeated = None if center is None else np.repeat(center, len(x) * kept // center.size, axis=0).reshape(-1)
+    flat = collapse(x, axes)
+    means, squares = deviations(flat, repeated)
+    rows = (means * flat.counts if center is None else squares).reshape(len(x), kept)
+    return rows.sum(axis=0) if batch.dense is not None else np.add.accumulate(rows)[-1]
 
 
 def _sums_torch(batch: Batch, axes: Sequence[int], center: np.ndarray | None, kept: int) -> np.ndarray:
@@ -310,9 +373,28 @@ def _sum_padded(
     out.copy_((means * count if center is None else squares).reshape(out.shape))
 
 
-def check_parameter(values: np.ndarray | None, name: str, kept: tuple[int, ...]) -> None:
+def per_result(values: Any, name: str, counts: np.ndarray) -> np.ndarray:
+    """Return a given mean or standard deviation of each result of all samples, float64 [results].
+
+    Args:
+        values: [N, k], or a list of N vectors.
+        name: name of the argument, for the error.
+        counts: number of results of each sample.
+
+    Raises:
+        ArgumentValueError: there is neither one entry nor one per result.
+    """
+    given = np.full(len(values), values.shape[1]) if is_array(values) else np.array([len(row) for row in values])
+    wrong = np.flatnonzero((given != 1) & (given != counts))
+    if len(wrong):
+        check_parameter(np.asarray(values[wrong[0]])[None], name, (int(counts[wrong[0]]),), int(wrong[0]))
+    flat = np.concatenate([np.asarray(row, np.float64) for row in values]) if isinstance(values, list) else values
+    return np.repeat(np.asarray(flat, np.float64).reshape(-1), np.repeat(np.where(given == 1, counts, 1), given))
+
+
+def check_parameter(values: np.ndarray | None, name: str, kept: tuple[int, ...], sample: int | None = None) -> None:
     """Raise an error if a given mean or standard deviation has neither one entry nor one per result."""
     if values is not None and values.shape[1] not in (1, math.prod(kept)):
         raise ArgumentValueError(
-            f"{name} must have 1 or {math.prod(kept)} entries (one per result); got {values.shape[1]}."
+            f"{name} must have 1 or {math.prod(kept)} entries (one per result); got {values.shape[1]}.", sample=sample
         )

@@ -1,25 +1,29 @@
-"""Reductions along axes of a group of samples: sums, means, extrema and deviations.
+"""Reductions along axes of the samples of a chunk: sums, means, extrema and deviations.
 
 Shared by reductions and normalization. Integer sums are exact; all other sums are accumulated in float64, so that
 results are rounded once.
 
-Axes are those of a sample; the leading group axis is never reduced. Every function fills ``out[N, ...]``, whose extents
-are those of the input with the reduced axes removed or kept with extent 1.
+Every function fills samples whose extents are those of the input with the reduced axes removed or kept with extent 1.
+One compiled call reduces all samples, whatever their shapes. In between, the results of all samples are one array.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
+from dalify.base.small_arrays import columns_at
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.arrays.convert import saturate_cast
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.joined import converted, joined, store_joined
+from dalify.kernels.arrays.strided import transpose_samples
 
 __all__ = [
+    "Collapsed",
     "collapse",
     "deviations",
     "maximum",
@@ -27,6 +31,7 @@ __all__ = [
     "mean_square",
     "minimum",
     "reduced_dtype",
+    "result_counts",
     "rms",
     "std_dev",
     "total",
@@ -35,6 +40,8 @@ __all__ = [
 
 # Values are added to as many partial sums as fit into a few SIMD registers, then combined.
 _LANES = 64
+_LANE_BYTES = 512  # of partial extrema
+_FLOAT_BYTES = 4  # of the smallest floats of compiled loops
 _EXACT_BYTES = 1 << 45  # the sum of this many bytes is below 2**53: exact in float64
 
 
@@ -91,6 +98,80 @@ def _row_moments(x: np.ndarray, shift: np.ndarray, sums: np.ndarray, squares: np
         sums[a, 0], squares[a, 0] = total, square
 
 
+@njit(nogil=True, cache=True)
+def _moments_of_samples(x_at, forms, like, starts, shift, sums, squares):
+    for n in range(len(x_at)):
+        outer, count, inner = forms[n]
+        x, results = array_at(x_at[n], (outer, count * inner), like), slice(starts[n], starts[n] + outer * inner)
+        form = (outer, inner)
+        center, total, square = (
+            shift[results].reshape(form),
+            sums[results].reshape(form),
+            squares[results].reshape(form),
+        )
+        if inner == 1:
+            _row_moments(x, center, total, square)
+        else:
+            _moments(x, center, total, square)
+
+
+@njit(nogil=True, cache=True)
+def _totals_of_samples(x_at, forms, like, starts, sums):
+    """Add up integers, modulo 2 ** 64."""
+    for n in range(len(x_at)):
+        outer, count, inner = forms[n]
+        size = count * inner
+        x = array_at(x_at[n], (outer, size), like)
+        width = max(1, _LANES // inner) * inner
+        lanes = np.empty(width, np.int64)
+        for a in range(outer):
+            lanes[:] = 0
+            for first in range(0, size, width):
+                part = x[a, first : first + width]
+                for lane in range(len(part)):
+                    lanes[lane] += np.int64(part[lane])
+            results = sums[starts[n] + a * inner : starts[n] + (a + 1) * inner]
+            results[:] = lanes[:inner]
+            for first in range(inner, width, inner):
+                for b in range(inner):
+                    results[b] += lanes[first + b]
+
+
+@njit(nogil=True, cache=True)
+def _extremes_of_samples(x_at, forms, like, starts, found, start, is_largest):
+    """Compute extrema, ignoring NaN unless all values are. `start` changes no extremum."""
+    for n in range(len(x_at)):
+        outer, count, inner = forms[n]
+        size = count * inner
+        x = array_at(x_at[n], (outer, size), like)
+        width = max(1, _LANE_BYTES // x.itemsize // inner) * inner
+        lanes = np.empty(width, found.dtype)
+        for a in range(outer):
+            lanes[:] = start
+            for first in range(0, size, width):
+                part = x[a, first : first + width]
+                if is_largest:
+                    for lane in range(len(part)):
+                        lanes[lane] = part[lane] if part[lane] > lanes[lane] else lanes[lane]
+                else:
+                    for lane in range(len(part)):
+                        lanes[lane] = part[lane] if part[lane] < lanes[lane] else lanes[lane]
+            results = found[starts[n] + a * inner : starts[n] + (a + 1) * inner]
+            results[:] = lanes[:inner]
+            for first in range(inner, min(width, size), inner):
+                for b in range(inner):
+                    value = lanes[first + b]
+                    if (value > results[b]) if is_largest else (value < results[b]):
+                        results[b] = value
+            for b in range(inner):
+                if count and results[b] == start:
+                    results[b] = x[a, b]
+                    for i in range(b, size, inner):
+                        if x[a, i] == x[a, i]:
+                            results[b] = start
+                            break
+
+
 def reduced_dtype(reduction: str, dtype: DALIDataType, requested: DALIDataType | None = None) -> DALIDataType:
     """Return the dtype of a reduction's result.
 
@@ -108,164 +189,187 @@ def reduced_dtype(reduction: str, dtype: DALIDataType, requested: DALIDataType |
     return DALIDataType.FLOAT
 
 
-def collapse(x: np.ndarray, axes: Sequence[int]) -> np.ndarray:
-    """Reshape a group to [A, R, B], to be reduced along R; a copy only if reduced and kept axes alternate.
+class Collapsed(NamedTuple):
+    """The samples of a chunk as ``[A, R, B]`` each, to be reduced along R.
+
+    Attributes:
+        x: the samples, with these shapes.
+        sizes: number of results of each sample, int64 ``[N]``.
+        moved: the samples whose axes are reordered, int64 ``[M]``.
+        order: the order of their axes.
+    """
+
+    x: Samples
+    sizes: np.ndarray
+    moved: np.ndarray
+    order: list[int]
+
+    @property
+    def starts(self) -> np.ndarray:
+        """The first result of each sample, int64 ``[N]``."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    @property
+    def counts(self) -> np.ndarray:
+        """The number of values that each result is computed from, int64 ``[results]``."""
+        return np.repeat(self.x.shapes[:, 1], self.sizes)
+
+    def results(self, dtype: Any) -> np.ndarray:
+        """Return uninitialized results of all samples."""
+        return np.empty(int(self.sizes.sum()), dtype)
+
+
+def collapse(x: Samples, axes: Sequence[int]) -> Collapsed:
+    """Return samples to be reduced, of a type of the compiled loops, which has all values of theirs.
+
+    Those with reduced and kept axes that alternate are copied.
 
     Args:
-        x: array [N, ...].
+        x: the samples.
         axes: axes of a sample, not negative.
     """
-    reduced = [axis + 1 for axis in sorted(axes)]
-    if not reduced:
-        return x.reshape(-1, 1, 1)
-    first, last = reduced[0], reduced[-1]
-    if any(axis not in reduced and x.shape[axis] != 1 for axis in range(first, last)):
-        kept = [axis for axis in range(x.ndim) if axis not in reduced]
-        x = np.ascontiguousarray(x.transpose(*kept, *reduced))
-        first, last = len(kept), x.ndim - 1
-    before, within = math.prod(x.shape[:first]), math.prod(x.shape[first : last + 1])
-    return x.reshape(before, within, math.prod(x.shape[last + 1 :]))
+    if x.dtype.kind not in "iu" and x.dtype.itemsize < _FLOAT_BYTES:
+        x = converted(x, np.uint8 if x.dtype.kind == "b" else np.float32)
+    reduced = sorted(axes)
+    first, last = (reduced[0], reduced[-1]) if reduced else (x.ndim, x.ndim - 1)
+    shapes, kept = x.shapes, [axis for axis in range(x.ndim) if axis not in reduced]
+    forms = np.stack([shapes[:, :first].prod(1), shapes[:, first : last + 1].prod(1), shapes[:, last + 1 :].prod(1)], 1)
+    addresses, owners, order = x.addresses, [x], [*kept, *reduced]
+    moved = np.flatnonzero((columns_at(shapes, [axis for axis in kept if first < axis < last]) != 1).any(1))
+    if len(moved):
+        reordered = Samples.empty(columns_at(shapes[moved], order), x.dtype)
+        transpose_samples(reordered, x.take(moved), order)
+        addresses = addresses.copy()
+        addresses[moved] = reordered.addresses
+        extents = reordered.shapes
+        forms[moved, 0], forms[moved, 1] = extents[:, : len(kept)].prod(1), extents[:, len(kept) :].prod(1)
+        forms[moved, 2] = 1
+        owners.append(reordered)
+    return Collapsed(Samples(addresses, forms, x.dtype, owners), forms[:, 0] * forms[:, 2], moved, order)
 
 
-def _summed(x: np.ndarray, shift: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums and sums of squares, float64 [A, B], of x - shift, x [A, R, B]."""
-    outer, count, inner = x.shape
-    sums, squares = np.empty((outer, inner)), np.empty((outer, inner))
-    if x.dtype not in (np.uint8, np.float32, np.float64):  # dtypes of the compiled loop
-        x = x.astype(np.float64)
-    if shift is None:
-        shift = np.zeros((outer, inner))
-    add_up = _row_moments if inner == 1 else _moments
-    add_up(np.ascontiguousarray(x).reshape(outer, count * inner), shift, sums, squares)
+def result_counts(x: Samples, axes: Sequence[int]) -> np.ndarray:
+    """Return the number of results of each sample, int64 ``[N]``."""
+    return columns_at(x.shapes, [axis for axis in range(x.ndim) if axis not in axes]).prod(1)
+
+
+def _moments_along(flat: Collapsed, shift: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums and sums of squares of x - shift, float64 ``[results]``."""
+    sums, squares = flat.results(np.float64), flat.results(np.float64)
+    shift = np.zeros(len(sums)) if shift is None else shift
+    _moments_of_samples(*flat.x.compiled, flat.starts, shift, sums, squares)
     return sums, squares
 
 
-def _store(out: np.ndarray, values: np.ndarray) -> None:
+def _store(out: Samples, values: np.ndarray) -> None:
     """Store float64 results; integers are truncated, as in DALI, not rounded."""
-    saturate_cast(out, (np.trunc(values) if out.dtype.kind in "iu" else values).reshape(out.shape))
+    store_joined(out, np.trunc(values) if out.dtype.kind in "iu" else values)
 
 
-def _divided(values: np.ndarray, count: int) -> np.ndarray:
+def _divided(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):  # an empty reduction is NaN, as 0 / 0
-        return values / np.float64(count)
+        return values / counts.astype(np.float64)
 
 
-def total(out: np.ndarray, x: np.ndarray, axes: Sequence[int]) -> None:
+def total(out: Samples, x: Samples, axes: Sequence[int]) -> None:
     """Fill `out` with sums; integers are exact modulo the range of `out`, which wraps.
 
     Args:
-        out: array [N, ...] of any numeric dtype.
-        x: array [N, ...].
+        out: samples of any numeric dtype.
+        x: samples.
         axes: axes of a sample to reduce.
     """
-    flat = collapse(x, axes)
     if out.dtype.kind == "f":
-        _store(out, _summed(flat, None)[0])
+        _store(out, _moments_along(collapse(x, axes))[0])
+        return
+    wide = np.uint64 if out.dtype.kind == "u" else np.int64
+    flat = collapse(x, axes)
+    if x.dtype == np.uint8 and flat.x.shapes[:, 1].max() <= _EXACT_BYTES:
+        sums = _moments_along(flat)[0].astype(wide)
     else:
-        wide = np.uint64 if out.dtype.kind == "u" else np.int64
-        if x.dtype == np.uint8 and flat.shape[1] <= _EXACT_BYTES:
-            sums = _summed(flat, None)[0].astype(wide)
-        else:
-            if x.dtype.kind == "f":
-                flat = flat.astype(np.float64).astype(wide)
-            sums = _folded(np.add, flat, dtype=wide)
-        np.copyto(out, sums.reshape(out.shape), casting="unsafe")
+        if x.dtype.kind == "f":
+            flat = collapse(converted(converted(x, np.float64), wide), axes)
+        sums = flat.results(np.int64)
+        _totals_of_samples(*flat.x.compiled, flat.starts, sums)
+    store_joined(out, sums.astype(out.dtype))
 
 
-def mean(out: np.ndarray, x: np.ndarray, axes: Sequence[int]) -> None:
+def mean(out: Samples, x: Samples, axes: Sequence[int]) -> None:
     """Fill `out` with arithmetic means; NaN for an empty reduction."""
     flat = collapse(x, axes)
-    _store(out, _divided(_summed(flat, None)[0], flat.shape[1]))
+    _store(out, _divided(_moments_along(flat)[0], flat.counts))
 
 
-def mean_square(out: np.ndarray, x: np.ndarray, axes: Sequence[int]) -> None:
+def mean_square(out: Samples, x: Samples, axes: Sequence[int]) -> None:
     """Fill `out` with means of squares."""
     flat = collapse(x, axes)
-    _store(out, _divided(_summed(flat, None)[1], flat.shape[1]))
+    _store(out, _divided(_moments_along(flat)[1], flat.counts))
 
 
-def rms(out: np.ndarray, x: np.ndarray, axes: Sequence[int]) -> None:
+def rms(out: Samples, x: Samples, axes: Sequence[int]) -> None:
     """Fill `out` with the roots of the means of squares."""
     flat = collapse(x, axes)
-    _store(out, np.sqrt(_divided(_summed(flat, None)[1], flat.shape[1])))
+    _store(out, np.sqrt(_divided(_moments_along(flat)[1], flat.counts)))
 
 
-def deviations(x: np.ndarray, axes: Sequence[int], center: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return means, sums of squared deviations, and the number of values reduced.
+def deviations(flat: Collapsed, center: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return means and sums of squared deviations, float64 ``[results]``.
 
     Args:
-        x: array [N, ...].
-        axes: axes of a sample to reduce.
-        center: center of the deviations, one per result or one per sample ([N, ...]); None for the means.
-
-    Returns:
-        two float64 arrays [A, B] in the order of the results, and R; see `collapse`.
+        flat: the samples.
+        center: center of the deviations of each result, float64; None for the means.
     """
-    flat = collapse(x, axes)
-    outer, count, inner = flat.shape
     if center is None:
-        center = _divided(_summed(flat, None)[0], count)
-    else:
-        center = np.ascontiguousarray(_spread(center, len(x), outer * inner).reshape(outer, inner))
-    return center, _summed(flat, center)[1], count
+        center = _divided(_moments_along(flat)[0], flat.counts)
+    return center, _moments_along(flat, center)[1]
 
 
-def _spread(values: np.ndarray, samples: int, results: int) -> np.ndarray:
-    """Return one float64 per result, from one per result or one per sample."""
-    values = np.asarray(values, np.float64)
-    flat = values.reshape(samples, math.prod(values.shape[1:]))
-    return np.broadcast_to(flat, (samples, results // samples)) if flat.shape[1] == 1 else flat
+def _variances(x: Samples, center: Samples, axes: Sequence[int], ddof: int) -> np.ndarray:
+    values = joined(center).reshape(-1).astype(np.float64)
+    given, flat = center.shapes.prod(1), collapse(x, axes)
+    # One number per result, or one per sample.
+    centers = np.repeat(values, np.repeat(np.where(given == 1, flat.sizes, 1), given))
+    return _divided(_moments_along(flat, centers)[1], flat.counts - ddof)
 
 
-def variance(out: np.ndarray, x: np.ndarray, center: np.ndarray, axes: Sequence[int], ddof: int = 0) -> None:
+def variance(out: Samples, x: Samples, center: Samples, axes: Sequence[int], ddof: int = 0) -> None:
     """Fill `out` with mean squared deviations from `center`.
 
     Args:
-        out: float array [N, ...].
-        x: array [N, ...].
-        center: array [N, ...]: one number per result, or one per sample.
+        out: samples of a float type.
+        x: samples.
+        center: one number per result, or one per sample.
         axes: axes of a sample to reduce.
         ddof: subtracted from the number of values before dividing by it.
     """
-    _, squares, count = deviations(x, axes, center)
-    _store(out, _divided(squares, count - ddof))
+    _store(out, _variances(x, center, axes, ddof))
 
 
-def std_dev(out: np.ndarray, x: np.ndarray, center: np.ndarray, axes: Sequence[int], ddof: int = 0) -> None:
+def std_dev(out: Samples, x: Samples, center: Samples, axes: Sequence[int], ddof: int = 0) -> None:
     """Fill `out` with the square roots of `variance`."""
-    _, squares, count = deviations(x, axes, center)
     with np.errstate(invalid="ignore"):
-        _store(out, np.sqrt(_divided(squares, count - ddof)))
+        _store(out, np.sqrt(_variances(x, center, axes, ddof)))
 
 
-def minimum(out: np.ndarray, x: np.ndarray, axes: Sequence[int]) -> None:
+def minimum(out: Samples, x: Samples, axes: Sequence[int]) -> None:
     """Fill `out` with minima, ignoring NaN; the maximum of the dtype for an empty reduction."""
-    _extreme(out, x, axes, np.fmin if x.dtype.kind == "f" else np.minimum, is_largest=True)
+    _extreme(out, x, axes, is_largest=False)
 
 
-def maximum(out: np.ndarray, x: np.ndarray, axes: Sequence[int]) -> None:
+def maximum(out: Samples, x: Samples, axes: Sequence[int]) -> None:
     """Fill `out` with maxima, ignoring NaN; the minimum of the dtype for an empty reduction."""
-    _extreme(out, x, axes, np.fmax if x.dtype.kind == "f" else np.maximum, is_largest=False)
+    _extreme(out, x, axes, is_largest=True)
 
 
-def _folded(ufunc: Any, flat: np.ndarray, **options: Any) -> np.ndarray:
-    """Reduce [A, R, B] along R."""
-    outer, count, inner = flat.shape
-    if 1 < inner < _LANES < count:
-        # NumPy's loop runs along the last axis: reshape to longer rows, and process the remainder separately.
-        whole = count - count % _LANES
-        rows = flat[:, :whole].reshape(outer, whole // _LANES, _LANES * inner)
-        folded = ufunc.reduce(rows, axis=1, **options).reshape(outer, _LANES, inner)
-        flat = np.concatenate([folded, flat[:, whole:]], axis=1)
-    return ufunc.reduce(flat, axis=1, **options)
-
-
-def _extreme(out: np.ndarray, x: np.ndarray, axes: Sequence[int], ufunc: Any, *, is_largest: bool) -> None:
+def _extreme(out: Samples, x: Samples, axes: Sequence[int], *, is_largest: bool) -> None:
     flat = collapse(x, axes)
-    if not flat.shape[1]:
-        limits: Any = (
-            np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype if x.dtype.kind != "b" else np.uint8)
-        )
-        out.fill(limits.max if is_largest else limits.min)
-        return
-    saturate_cast(out, _folded(ufunc, flat).reshape(out.shape))
+    wide: Any = flat.x.dtype
+    limits: Any = np.finfo(wide) if wide.kind == "f" else np.iinfo(wide)
+    largest, smallest = (np.inf, -np.inf) if wide.kind == "f" else (limits.max, limits.min)
+    found = flat.results(wide)
+    start = wide.type(smallest if is_largest else largest)
+    _extremes_of_samples(*flat.x.compiled, flat.starts, found, start, is_largest)
+    if not flat.x.shapes[:, 1].all():
+        own: Any = np.finfo(x.dtype) if x.dtype.kind == "f" else limits
+        found[flat.counts == 0] = own.min if is_largest else own.max
+    store_joined(out, found)

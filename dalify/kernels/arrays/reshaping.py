@@ -6,11 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from dalify.base.errors import ArgumentValueError, IndexingError, ShapeError
+from dalify.base.narrow import is_array
+from dalify.data.batch import Batch
 from dalify.data.spec import Spec
 from dalify.kernels.arrays.axes import check_layout
 
-__all__ = ["filled_shape", "reshaped", "reshaped_spec", "wanted_extents"]
+__all__ = ["filled_shape", "ragged_shapes", "reshaped", "reshaped_spec", "wanted_extents"]
 
 
 def wanted_extents(
@@ -78,6 +82,34 @@ def filled_shape(extents: Sequence[int], size: int, old: Sequence[int]) -> tuple
     if free or known != size:
         raise ShapeError(f"a sample with shape {tuple(old)} and {size} elements cannot become {tuple(extents)}.")
     return tuple(extents)
+
+
+def ragged_shapes(data: Batch, shape_input: Any, shape: Any, rel_shape: Any, src_dims: Any) -> dict[str, Any]:
+    """Return the new shapes of samples of different shapes as ``out_shapes``; nothing if each sample needs the rule.
+
+    Args:
+        data: the samples.
+        shape_input: as in `reshaped_spec`.
+        shape: extents of each sample, integers [N, ndim], or None.
+        rel_shape: see `shape`.
+        src_dims: see `shape`.
+    """
+    wanted = src_dims if shape is None else shape
+    if data.ragged is None or data.device == "gpu" or shape_input is not None or rel_shape is not None:
+        return {}
+    if not is_array(wanted):
+        return {}
+    old = data.ragged[2]
+    if shape is None:
+        if (wanted < -1).any() or (wanted >= old.shape[1]).any():
+            return {}
+        wanted = np.take_along_axis(np.pad(old, ((0, 0), (0, 1)), constant_values=1), wanted.astype(np.int64), axis=1)
+    is_free = wanted < 0
+    known = np.where(is_free, 1, wanted).prod(1)
+    inferred = old.prod(1) // np.maximum(known, 1)
+    found = np.where(is_free, inferred[:, None], wanted)
+    is_right = (is_free.sum(1) <= (known > 0)) & (found.prod(1) == old.prod(1))
+    return {"out_shapes": found} if is_right.all() else {}
 
 
 def reshaped_spec(

@@ -16,6 +16,7 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
 from dalify.kernels.arrays.grid_torch import Grid
+from dalify.kernels.arrays.joined import joined, per_element, split
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import BORDERS_TORCH
 from dalify.kernels.images.warp_torch import points_torch
@@ -50,15 +51,16 @@ def warp_cubic(
         border_mode: border, a key of `_BORDERS`.
         fill: one value, or one for each channel, for the border mode "constant".
     """
-    for target, image, *places in zip(out.arrays(), x.arrays(), *(axis.arrays() for axis in points), strict=True):
+    near: list[Samples] = []
+    for axis, at in enumerate(points):
+        sizes = per_element(x.extents(1 - axis).astype(np.float32), at)
+        near.append(split(_brought_near(joined(at) - np.float32(0.5), sizes, border_mode).reshape(-1), at.shapes))
+    for target, image, columns, rows in zip(out.arrays(), x.arrays(), *(axis.arrays() for axis in near), strict=True):
         source = image if image.dtype.name in _DIRECT else image.astype(np.float32)
         for axis in range(2):
             if border_mode == "reflect_101" and source.shape[axis] == 1:
                 # The same image: OpenCV loops endlessly when reflecting a single pixel.
                 source = np.repeat(source, 2, axis)
-        columns, rows = (
-            _brought_near(at - np.float32(0.5), image.shape[1 - axis], border_mode) for axis, at in enumerate(places)
-        )
         channels = image.shape[2]
         values = [float(value) for value in fill] * (channels if len(fill) == 1 else 1)
         for first in range(0, channels, _CHANNELS):
@@ -70,11 +72,21 @@ def warp_cubic(
             saturate_cast(target[..., part], sampled.reshape(target[..., part].shape))
 
 
-def _brought_near(points: np.ndarray, size: int, border_mode: str) -> np.ndarray:
-    """Return coordinates near the image with the same neighbors: OpenCV takes long to reflect distant ones."""
-    period = {"wrap": size, "reflect": 2 * size, "reflect_101": max(2 * size - 2, 1)}.get(border_mode)
-    near = np.clip(points, -4, size + 3) if period is None else np.mod(points, np.float32(period))
-    return np.ascontiguousarray(near, np.float32)
+def _brought_near(points: np.ndarray, sizes: np.ndarray, border_mode: str) -> np.ndarray:
+    """Return coordinates near the image with the same neighbors: OpenCV takes long to reflect distant ones.
+
+    Args:
+        points: float32.
+        sizes: extents of the images, float32, in a form that broadcasts to the points.
+        border_mode: as in `warp_cubic`.
+    """
+    if border_mode == "wrap":
+        return np.mod(points, sizes)
+    if border_mode == "reflect":
+        return np.mod(points, 2 * sizes)
+    if border_mode == "reflect_101":
+        return np.mod(points, np.maximum(2 * sizes - 2, 1))
+    return np.clip(points, np.float32(-4), sizes + 3)
 
 
 def warp_cubic_torch(

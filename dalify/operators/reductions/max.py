@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.optional import torch
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce import maximum
 from dalify.kernels.arrays.reduce_torch import maximum_torch
@@ -32,8 +33,8 @@ def max(x: Spec, /, *, reduced: ReducedAxes) -> Spec:
     return reduced.result(x, "max")
 
 
-@max.cpu
-def _(out: np.ndarray, x: np.ndarray, *, reduced: ReducedAxes, spec: Spec) -> None:
+@max.cpu_samples
+def _(out: Samples, x: Samples, *, reduced: ReducedAxes, spec: Spec) -> None:
     maximum(out, x, reduced.of(spec))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.arrays import reduce
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce_torch import mean_square_torch
@@ -34,8 +35,8 @@ def mean_square(x: Spec, /, *, reduced: ReducedAxes, dtype: DALIDataType | None 
     return reduced.result(x, "mean_square", dtype)
 
 
-@mean_square.cpu
-def _(out: np.ndarray, x: np.ndarray, *, reduced: ReducedAxes, spec: Spec) -> None:
+@mean_square.cpu_samples
+def _(out: Samples, x: Samples, *, reduced: ReducedAxes, spec: Spec) -> None:
     reduce.mean_square(out, x, reduced.of(spec))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.arrays import reduce
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce_torch import rms_torch
@@ -34,8 +35,8 @@ def rms(x: Spec, /, *, reduced: ReducedAxes, dtype: DALIDataType | None = None) 
     return reduced.result(x, "rms", dtype)
 
 
-@rms.cpu
-def _(out: np.ndarray, x: np.ndarray, *, reduced: ReducedAxes, spec: Spec) -> None:
+@rms.cpu_samples
+def _(out: Samples, x: Samples, *, reduced: ReducedAxes, spec: Spec) -> None:
     reduce.rms(out, x, reduced.of(spec))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.optional import torch
+from dalify.data.samples import Samples
 from dalify.kernels.arrays import reduce
 from dalify.kernels.arrays.axes import check_center
 from dalify.kernels.arrays.padding_torch import on_padded
@@ -39,8 +40,8 @@ def std_dev(x: Spec, mean: Spec, /, *, reduced: ReducedAxes, ddof: int = 0) -> S
     return result
 
 
-@std_dev.cpu
-def _(out: np.ndarray, x: np.ndarray, mean: np.ndarray, *, reduced: ReducedAxes, ddof: int, spec: Spec) -> None:
+@std_dev.cpu_samples
+def _(out: Samples, x: Samples, mean: Samples, *, reduced: ReducedAxes, ddof: int, spec: Spec) -> None:
     reduce.std_dev(out, x, mean, reduced.of(spec), ddof)
 
 

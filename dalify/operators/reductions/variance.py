@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.optional import torch
+from dalify.data.samples import Samples
 from dalify.kernels.arrays import reduce
 from dalify.kernels.arrays.axes import check_center
 from dalify.kernels.arrays.padding_torch import on_padded
@@ -39,8 +40,8 @@ def variance(x: Spec, mean: Spec, /, *, reduced: ReducedAxes, ddof: int = 0) -> 
     return result
 
 
-@variance.cpu
-def _(out: np.ndarray, x: np.ndarray, mean: np.ndarray, *, reduced: ReducedAxes, ddof: int, spec: Spec) -> None:
+@variance.cpu_samples
+def _(out: Samples, x: Samples, mean: Samples, *, reduced: ReducedAxes, ddof: int, spec: Spec) -> None:
     reduce.variance(out, x, mean, reduced.of(spec), ddof)
 
 

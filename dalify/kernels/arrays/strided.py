@@ -1,0 +1,115 @@
+"""Copies samples with strides, for example the elements that an index selects: one compiled loop over a chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dalify.base.array_at import copy_bytes
+from dalify.base.compiling import njit
+from dalify.base.small_arrays import columns_at
+from dalify.data.samples import Samples
+
+__all__ = ["copy_strided", "join_samples", "transpose_samples"]
+
+# For fewer elements along the last axis, the inner loop runs along another axis.
+_LONG_RUN = 8
+
+
+def copy_strided(out: Samples, x: Samples) -> None:
+    """Copy samples.
+
+    Args:
+        out: samples with the shapes and the element type of `x`, output; they may be windows.
+        x: samples, possibly with strides, of any sign.
+    """
+    source_steps = x.steps() if x.strides is None else x.strides
+    target_steps = out.steps() if out.strides is None else out.strides
+    _copy_each(out.addresses, target_steps, x.addresses, source_steps, x.shapes, x.dtype.itemsize)
+
+
+def join_samples(out: Samples, parts: Sequence[Samples], axis: int) -> None:
+    """Concatenate samples along an axis. Empty ones are skipped, whatever their shape."""
+    begin = np.zeros_like(out.shapes)
+    for part in parts:
+        copy_strided(out.window(begin, part.shapes), part)
+        begin[:, axis] += part.shapes[:, axis] * part.shapes.all(1)
+
+
+def transpose_samples(out: Samples, x: Samples, order: Sequence[int]) -> None:
+    """Fill `out` with samples whose axes are reordered; `order` has the axis of `x` for each axis of `out`."""
+    copy_strided(out, Samples(x.addresses, out.shapes, x.dtype, x, columns_at(x.steps(), order)))
+
+
+@njit(nogil=True, cache=True)
+def _copy_run(target, source, count, target_step, source_step, itemsize):
+    """Copy `count` elements; the steps are in bytes. A constant size is a load and a store."""
+    if itemsize == 1:
+        for i in range(count):
+            copy_bytes(target + i * target_step, source + i * source_step, 1)  # pyright: ignore[reportCallIssue]
+    elif itemsize == 2:
+        for i in range(count):
+            copy_bytes(target + i * target_step, source + i * source_step, 2)  # pyright: ignore[reportCallIssue]
+    elif itemsize == 4:
+        for i in range(count):
+            copy_bytes(target + i * target_step, source + i * source_step, 4)  # pyright: ignore[reportCallIssue]
+    else:
+        for i in range(count):
+            copy_bytes(target + i * target_step, source + i * source_step, 8)  # pyright: ignore[reportCallIssue]
+
+
+@njit(nogil=True, cache=True)
+def _copy_each(out_at, out_strides, x_at, x_strides, shapes, itemsize):
+    axes = shapes.shape[1]
+    # Of the axes that are not merged, the last one first; steps are in bytes.
+    extents, index = np.empty(axes + 1, np.int64), np.empty(axes + 1, np.int64)
+    source_steps, target_steps = np.empty(axes + 1, np.int64), np.empty(axes + 1, np.int64)
+    for n in range(len(out_at)):
+        count, size = 0, np.int64(1)
+        for axis in range(axes - 1, -1, -1):
+            extent, step, to = shapes[n, axis], x_strides[n, axis] * itemsize, out_strides[n, axis] * itemsize
+            size *= extent
+            if extent == 1:
+                continue
+            last = count - 1
+            if count and step == source_steps[last] * extents[last] and to == target_steps[last] * extents[last]:
+                extents[last] *= extent
+            else:
+                extents[count], source_steps[count], target_steps[count] = extent, step, to
+                count += 1
+        if size == 0:
+            continue
+        if count == 0:
+            extents[0], source_steps[0], target_steps[0] = 1, itemsize, itemsize
+            count = 1
+        inner = 0
+        if extents[0] < _LONG_RUN:
+            for axis in range(1, count):
+                if extents[axis] >= _LONG_RUN:
+                    inner = axis
+                    break
+        is_run = inner == 0 and source_steps[0] == itemsize and target_steps[0] == itemsize
+        runs = np.int64(1)
+        for axis in range(count):
+            index[axis] = 0
+            runs *= 1 if axis == inner else extents[axis]
+        target, source = out_at[n], x_at[n]
+        for _ in range(runs):
+            if is_run:
+                copy_bytes(target, source, extents[0] * itemsize)  # pyright: ignore[reportCallIssue]
+            else:
+                _copy_run(target, source, extents[inner], target_steps[inner], source_steps[inner], itemsize)
+            axis = 1 if inner == 0 else 0
+            while axis < count:
+                index[axis] += 1
+                target += target_steps[axis]
+                source += source_steps[axis]
+                if index[axis] < extents[axis]:
+                    break
+                target -= extents[axis] * target_steps[axis]
+                source -= extents[axis] * source_steps[axis]
+                index[axis] = 0
+                axis += 1
+                if axis == inner:
+                    axis += 1
