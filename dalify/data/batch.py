@@ -228,7 +228,11 @@ class Batch:
         if self.dense is not None:
             return True
         # Lists are in the cache after a compiled call, functions of NumPy are not.
-        shapes: list[Any] = self.shapes() if self.ragged is None else self.ragged[2].tolist()
+        if self.ragged is None:
+            shapes: list[Any] = self.shapes()
+        else:
+            extents = self.ragged[2]
+            shapes = (extents[:, 0] if extents.shape[1] == 1 else extents).tolist()
         return shapes.count(shapes[0]) == len(shapes) if shapes else True
 
     def shape_array(self) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -293,7 +293,11 @@ def test_origins_of_a_reader(photo_folder: Any) -> None:
 
     encoded, decoded = pipeline_def(batch_size=2, num_threads=1, device_id=None)(graph)().run()
     for batch in (encoded, decoded):
-        assert batch[1].source_info() == str(Path("cat", "001.jpg"))
+        name = str(Path("cat", "001.jpg"))
+        assert pickle.loads(pickle.dumps(batch[1])).source_info() == name
+        assert b"000.jpg" not in pickle.dumps(batch[1])  # the other sample
+        assert copy.deepcopy(batch[1]).source_info() == TensorCPU(batch[1]).source_info() == name
+        assert batch[1].source_info() == name
         assert batch[1].get_property("source_info") == batch[1].source_info()
 
 

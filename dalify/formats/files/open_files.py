@@ -174,7 +174,10 @@ class OpenFiles:
             opened = {file: self._descriptor(file) for file in wanted}  # keeps the files open during the read
         except ReaderError:
             return None
-        descriptors = np.array([opened[file].number for file in listed], np.int32)
+        if len(opened) == 1:
+            descriptors = np.full(len(listed), opened[listed[0]].number, np.int32)
+        else:
+            descriptors = np.array([opened[file].number for file in listed], np.int32)
         return read_pieces(descriptors, offsets, sizes, has_bytes=has_bytes)
 
     def _check_size(self, file: int, offset: int, size: int) -> None:
