@@ -20,7 +20,7 @@ from dalify.base.interrupts import CallAtEnd
 from dalify.formats.files import storage
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.pieces import Pieces, read_pieces
-from dalify.formats.files.positions import HAS_PREAD, open_file, read_at
+from dalify.formats.files.positions import HAS_PREAD, closes_when_needed, open_file, read_at
 from dalify.formats.files.runs import Runs, read_runs
 
 __all__ = ["OpenFiles"]
@@ -58,6 +58,12 @@ class OpenFiles:
         self.paths = list(paths)
         self._lock = ForkLock()
         self._open: dict[int, _Descriptor] = {}
+        closes_when_needed(self)
+
+    def close_idle(self) -> None:
+        """Close all files that no thread is reading; they are opened again on access."""
+        with self._lock:
+            self._open.clear()
 
     def __len__(self) -> int:
         """Return the number of files."""
