@@ -72,6 +72,30 @@ def test_too_many_files_that_are_not_idle(tmp_path: Path) -> None:
             os.close(descriptor)
 
 
+@pytest.mark.parametrize("change", ["same size", "other size", "in place", "none"])
+def test_files_that_are_replaced(change: str, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"before")
+    os.utime(path, ns=(0, 0))
+    files = OpenFiles([str(path)])
+    assert files.read(0, 0, 6).tobytes() == b"before"
+    if change in ("same size", "other size"):
+        path.unlink()
+    if change != "none":
+        path.write_bytes(b"afterwards" if change == "other size" else b"after!")
+    if change != "in place":
+        assert files.read(0, 0, 6).tobytes() == b"before"  # the file is still open
+    files.close_idle()
+    if change == "none":
+        assert files.read(0, 0, 6).tobytes() == b"before"
+        return
+    for _ in range(2):
+        with pytest.raises(ReaderError, match="changed or replaced after"):
+            files.read(0, 0, 6)
+    assert files.read_many(np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1, np.int64)) is None
+    assert OpenFiles([str(path)]).read(0, 0, 5).tobytes() == b"after"
+
+
 @pytest.mark.parametrize("kind", ["webdataset", "parquet", "arrow", "arrow, mapped"])
 def test_readers_of_many_files(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     paths = [str(tmp_path / str(number)) for number in range(COUNT)]

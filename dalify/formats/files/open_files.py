@@ -58,6 +58,7 @@ class OpenFiles:
         self.paths = list(paths)
         self._lock = ForkLock()
         self._open: dict[int, _Descriptor] = {}
+        self._states: dict[int, tuple[int, int]] = {}  # size and time of modification of local files
         closes_when_needed(self)
 
     def close_idle(self) -> None:
@@ -201,6 +202,13 @@ class OpenFiles:
         if found is None:
             path = self.paths[file]
             found = _Descriptor(*open_file(storage.copy_or_path(path), path))
+            state = found.size, os.fstat(found.number).st_mtime_ns
+            # The index does not describe another file of this name. A copy of a remote file may be a new one.
+            if not storage.is_remote(path) and self._states.setdefault(file, state) != state:
+                raise ReaderError(
+                    f"the file {path!r} was changed or replaced after the pipeline opened it.",
+                    hint="Build the pipeline again after changing its files.",
+                )
             with self._lock:
                 found = self._open.setdefault(file, found)
                 while len(self._open) > _MAX_OPEN:
