@@ -176,6 +176,13 @@ class TensorCPU(Tensor):
             raise AttributeError("__array_interface__")
         return self._array.__array_interface__
 
+    @property
+    def __array_struct__(self) -> Any:
+        """The same for C, which NumPy prefers: it takes half the time."""
+        if is_bfloat16(self._array.dtype):
+            raise AttributeError("__array_struct__")
+        return self._array.__array_struct__
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Return a NumPy array of the same memory; a copy if requested or for another ``dtype``."""
         return converted(self._array, dtype, copy)

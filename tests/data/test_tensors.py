@@ -253,6 +253,12 @@ def test_numpys_protocol() -> None:
     with pytest.raises(ValueError, match="without a copy"):
         batch.__array__(np.float64, copy=False)
     assert np.stack(list(batch)).tolist() == CUBE.tolist()
+    fixed = CUBE.copy()
+    fixed.flags.writeable = False
+    for array in (CUBE, fixed, CUBE[:, ::2], CUBE[:0], CUBE.astype(bool), CUBE.astype(np.float16)):
+        found = np.asarray(TensorCPU(array))  # keeps the memory: nothing else refers to the tensor
+        assert found.__array_interface__ == array.__array_interface__
+        assert found.tolist() == array.tolist()
 
 
 def test_tensors_are_made_of_what_others_give() -> None:
