@@ -329,7 +329,10 @@ def places_in_block(shapes: np.ndarray[Any, Any], item_bytes: int) -> tuple[np.n
 
 def _views(ragged: Ragged, dtype: Any, item_bytes: int) -> list[Array]:
     block, offsets, shapes = ragged
-    starts, lists = offsets.tolist(), shapes.tolist()
+    starts = offsets.tolist()
+    if shapes.shape[1] == 1 and block.dtype == dtype:  # contents of files
+        return [block[start : start + size] for start, size in zip(starts, shapes[:, 0].tolist(), strict=True)]
+    lists = shapes.tolist()
     sizes = (shapes.prod(1) * item_bytes).tolist()
     return [
         block[start : start + size].view(dtype).reshape(shape)
