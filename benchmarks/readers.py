@@ -150,7 +150,7 @@ def _contender(name: str, root: str, reader: str, arguments: dict[str, Any]) -> 
 
 
 def _own(name: str, needs: str, samples: Callable[[], Iterator[Any]]) -> Contender:
-    """Iterate over a container with its Python package, repeatedly."""
+    """Iterate over a container with its Python package, repeatedly. A batch is kept, as by a pipeline."""
 
     @contextmanager
     def opened() -> Iterator[RunBatch]:
@@ -161,9 +161,7 @@ def _own(name: str, needs: str, samples: Callable[[], Iterator[Any]]) -> Contend
         left = endless()
 
         def run() -> int:
-            for _ in range(BATCH_SIZE):
-                next(left)
-            return BATCH_SIZE
+            return len([next(left) for _ in range(BATCH_SIZE)])
 
         yield run
 

@@ -228,7 +228,11 @@ class Batch:
         if self.dense is not None:
             return True
         # Lists are in the cache after a compiled call, functions of NumPy are not.
-        shapes: list[Any] = self.shapes() if self.ragged is None else self.ragged[2].tolist()
+        if self.ragged is None:
+            shapes: list[Any] = self.shapes()
+        else:
+            extents = self.ragged[2]
+            shapes = (extents[:, 0] if extents.shape[1] == 1 else extents).tolist()
         return shapes.count(shapes[0]) == len(shapes) if shapes else True
 
     def shape_array(self) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -325,7 +329,10 @@ def places_in_block(shapes: np.ndarray[Any, Any], item_bytes: int) -> tuple[np.n
 
 def _views(ragged: Ragged, dtype: Any, item_bytes: int) -> list[Array]:
     block, offsets, shapes = ragged
-    starts, lists = offsets.tolist(), shapes.tolist()
+    starts = offsets.tolist()
+    if shapes.shape[1] == 1 and block.dtype == dtype:  # contents of files
+        return [block[start : start + size] for start, size in zip(starts, shapes[:, 0].tolist(), strict=True)]
+    lists = shapes.tolist()
     sizes = (shapes.prod(1) * item_bytes).tolist()
     return [
         block[start : start + size].view(dtype).reshape(shape)

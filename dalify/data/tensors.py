@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import partial
+from operator import getitem
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -137,7 +139,8 @@ class _TensorList(Generic[_T]):
         """Return a sample."""
         origins = self._batch.origins
         index = self._normalize_index(i)
-        return self._tensor(self._batch.samples[index], self._batch.layout, None if origins is None else origins[index])
+        origin = None if origins is None else partial(getitem, origins, index)
+        return self._tensor(self._batch.samples[index], self._batch.layout, origin)
 
     def __iter__(self) -> Iterator[_T]:
         """Yield the samples."""

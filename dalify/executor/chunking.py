@@ -84,7 +84,7 @@ def batches_for_threads(depth: int, size: int, seconds_per_sample: float, num_th
         num_threads: threads that share the batches.
         steps: number of steps per chunk.
     """
-    if num_threads == 1 or not seconds_per_sample:
+    if not seconds_per_sample:
         return depth
     # One chunk for each thread, and one more for the thread whose batch was not collected yet.
     return max(depth, math.ceil((num_threads + 1) / _most_chunks(size, seconds_per_sample, num_threads, steps)))

@@ -177,7 +177,7 @@ class Engine:
         external sources, which would be called earlier.
         """
         is_here = self._remote is None and self.remote_plan is None and not self.feeds.externals
-        if not is_here or any(stage.kind == "device" for stage in self.plan.stages):
+        if self._num_threads == 1 or not is_here or any(stage.kind == "device" for stage in self.plan.stages):
             return depth
         seconds = sum(stage.cpu_seconds_per_sample or 0.0 for stage in self.plan.stages)
         steps = sum(len(stage.steps) for stage in self.plan.stages)

@@ -132,11 +132,12 @@ class Collector:
         """Return the whole batch, samples in order; None without samples."""
         if not self._parts:
             return None
-        parts = [self._parts[start] for start in sorted(self._parts)]
-        first = parts[0]
-        if len(parts) == 1 and (first.dense is not None or not self._uniform):
+        in_order = sorted(self._parts.items())
+        first = in_order[0][1]
+        if len(in_order) == 1 and (first.dense is not None or not self._uniform):
             return first
-        for start, part in sorted(self._parts.items())[1:]:  # each chunk may be on one side of a condition
+        parts = [part for _, part in in_order]
+        for start, part in in_order[1:]:  # each chunk may be on one side of a condition
             one, other = first.spec_of(0).replace(shape=None), part.spec_of(0).replace(shape=None)
             try:
                 check_agreement(one, other, "", None)

@@ -201,8 +201,8 @@ class Run:
         depth = self._builder.depth
         if depth > 1:  # otherwise, nothing is prefetched
             depth = engine.depth_for_threads(depth)
-        while engine.scheduled < depth and not self.is_exhausted:
-            if engine.scheduled and self._is_starved():
+        while (scheduled := engine.scheduled) < depth and not self.is_exhausted:
+            if scheduled and self._is_starved():
                 return
             self._schedule_one()
 

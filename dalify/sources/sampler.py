@@ -84,9 +84,14 @@ class Sampler:
         Args:
             batch_size: number of samples, at least 1; may change from call to call.
         """
+        self.padded_samples = 0
+        start = self.position - self._block_start
+        stop = start + batch_size
+        if self._block_epoch == self.epoch and start >= 0 and stop <= len(self._block):  # nearly always
+            self.position += batch_size
+            return self._block[start:stop].copy()
         pads = self.options.pad_last_batch
         indices = np.empty(batch_size, np.int64)
-        self.padded_samples = 0
         filled = 0
         while filled < batch_size:
             start, stop, largest = self._window()
@@ -203,8 +208,7 @@ class Sampler:
         """
         if epoch < 0:
             raise ArgumentValueError(f"epoch must not be negative; got {epoch}.")
-        self._remainders.clear()
-        self._begin(epoch)
+        self._go(epoch, 0, {})
 
     def left(self) -> dict[int, int]:
         """Return the number of unread samples, of all shards, in each epoch that was started with other shards."""

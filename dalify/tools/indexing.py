@@ -42,8 +42,11 @@ def index_tool(program: str, container: str, write_index: Callable[[str, str], i
         given = parser.parse_args(arguments)
         try:
             count = write_index(given.file, given.index)
-        except (DalifyError, OSError) as error:
+        except DalifyError as error:
             print(error, file=sys.stderr)
+            return 1
+        except OSError as error:
+            print(f"cannot write the index {given.index!r}: {error.strerror or error}.", file=sys.stderr)
             return 1
         print(f"{count} {counted}")
         return 0

@@ -253,6 +253,12 @@ def test_numpys_protocol() -> None:
     with pytest.raises(ValueError, match="without a copy"):
         batch.__array__(np.float64, copy=False)
     assert np.stack(list(batch)).tolist() == CUBE.tolist()
+    fixed = CUBE.copy()
+    fixed.flags.writeable = False
+    for array in (CUBE, fixed, CUBE[:, ::2], CUBE[:0], CUBE.astype(bool), CUBE.astype(np.float16)):
+        found = np.asarray(TensorCPU(array))  # keeps the memory: nothing else refers to the tensor
+        assert found.__array_interface__ == array.__array_interface__
+        assert found.tolist() == array.tolist()
 
 
 def test_tensors_are_made_of_what_others_give() -> None:
@@ -293,7 +299,11 @@ def test_origins_of_a_reader(photo_folder: Any) -> None:
 
     encoded, decoded = pipeline_def(batch_size=2, num_threads=1, device_id=None)(graph)().run()
     for batch in (encoded, decoded):
-        assert batch[1].source_info() == str(Path("cat", "001.jpg"))
+        name = str(Path("cat", "001.jpg"))
+        assert pickle.loads(pickle.dumps(batch[1])).source_info() == name
+        assert b"000.jpg" not in pickle.dumps(batch[1])  # the other sample
+        assert copy.deepcopy(batch[1]).source_info() == TensorCPU(batch[1]).source_info() == name
+        assert batch[1].source_info() == name
         assert batch[1].get_property("source_info") == batch[1].source_info()
 
 

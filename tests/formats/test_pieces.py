@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dalify.formats.files.open_files import OpenFiles
-from dalify.formats.files.pieces import rows_in
+from dalify.formats.files.pieces import rows_in, samples_in
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,20 @@ def test_neighbors_are_pieces_like_others(has_bytes: bool, tmp_path: Path) -> No
         assert (pieces.starts[1:] >= pieces.stops[:-1]).all()
         for number, offset, size, start, stop in zip(numbers, offsets, sizes, pieces.starts, pieces.stops, strict=True):
             np.testing.assert_array_equal(pieces.data[start:stop], contents[number, offset : offset + size])
+
+
+@pytest.mark.parametrize("sizes", [[0, 1, 1024], [1024, 1025, 3], [1025, 5000], [0], [7] * 100], ids=str)
+def test_small_slices_are_copies(sizes: list[int]) -> None:
+    data = np.random.default_rng(0).integers(0, 256, sum(sizes) + 100, np.uint8)
+    stops = np.cumsum(sizes) + 100
+    starts = stops - np.array(sizes)
+    expected = [data[start:stop].tobytes() for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+    samples = samples_in(data, starts, stops).samples
+    assert [sample.tobytes() for sample in samples] == expected
+    assert [np.shares_memory(sample, data) for sample in samples] == [size > 1024 for size in sizes]
+    for sample in samples:  # each in separate memory
+        sample[:] = 1
+    assert all(sample.all() for sample in samples)
 
 
 def test_rows_are_copies_of_slices() -> None:

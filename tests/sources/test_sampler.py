@@ -186,6 +186,18 @@ def test_start_epoch_leaves_the_running_one():
         sampler.start_epoch(-1)
 
 
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_start_epoch_drops_what_other_shards_have_left(epoch):
+    shards = [Sampler(SamplerOptions(size=20, num_shards=2, shard_id=shard)) for shard in range(2)]
+    for shard in shards:
+        shard.next_batch(4)
+    sampler = Sampler(SamplerOptions(size=20))
+    sampler.restore({"shards": [shard.state() for shard in shards]})
+    assert sampler.next_batch(3).tolist() == [4, 5, 6]
+    sampler.start_epoch(epoch)
+    assert sampler.next_batch(20).tolist() == list(range(20))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -6,6 +6,7 @@ import pytest
 
 from dalify.tools import rec2idx, tfrecord2idx, wds2idx
 from dalify.tools.indexing import index_tool
+from tests.operators.readers.datasets import write_tar
 
 
 @pytest.mark.parametrize(("tool", "name"), [(rec2idx, "rec2idx"), (tfrecord2idx, "tfrecord2idx"), (wds2idx, "wds2idx")])
@@ -16,6 +17,21 @@ def test_the_tools_of_all_containers(tool, name, capsys, tmp_path):
     assert capsys.readouterr().out.startswith(f"usage: {name} [-h] file index")
     assert tool.main([str(tmp_path / "missing"), str(tmp_path / "index")]) == 1
     assert "missing" in capsys.readouterr().err
+
+
+def test_the_disk_is_full(capsys, tmp_path):
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "a.tar"
+    write_tar(path, [(f"{number}.jpg", b"x") for number in range(100)])
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))  # like a full disk, an error while writing
+    try:
+        status = wds2idx.main([str(path), str(tmp_path / "index")])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert status == 1
+    assert capsys.readouterr().err == f"cannot write the index {str(tmp_path / 'index')!r}: File too large.\n"
+    assert [item.name for item in tmp_path.iterdir()] == ["a.tar"]  # no part of an index
 
 
 def test_what_a_tool_prints(capsys):

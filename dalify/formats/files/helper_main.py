@@ -64,8 +64,6 @@ _files: OrderedDict[str, Any] = OrderedDict()
 
 
 def _h5py() -> Any:
-    # Names of other files are relative to the file that has them, not to the working directory.
-    os.environ["HDF5_EXTFILE_PREFIX"] = os.environ["HDF5_VDS_PREFIX"] = "${ORIGIN}"
     return importlib.import_module("h5py")
 
 
@@ -420,6 +418,9 @@ def _main(parent: int) -> None:
         os.dup2(null, standard)
     paths, modules = _read_message(incoming)
     sys.path[:] = paths
+    # Names of other files are relative to the file that has them, not to the working directory. libhdf5 reads this
+    # once, when it is loaded, by h5py or by one of the modules.
+    os.environ["HDF5_EXTFILE_PREFIX"] = os.environ["HDF5_VDS_PREFIX"] = "${ORIGIN}"
     for name in modules:
         importlib.import_module(name)
     idle_s = 0.0

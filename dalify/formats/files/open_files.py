@@ -20,7 +20,7 @@ from dalify.base.interrupts import CallAtEnd
 from dalify.formats.files import storage
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.pieces import Pieces, read_pieces
-from dalify.formats.files.positions import HAS_PREAD, open_file, read_at
+from dalify.formats.files.positions import HAS_PREAD, closes_when_needed, open_file, read_at
 from dalify.formats.files.runs import Runs, read_runs
 
 __all__ = ["OpenFiles"]
@@ -58,6 +58,13 @@ class OpenFiles:
         self.paths = list(paths)
         self._lock = ForkLock()
         self._open: dict[int, _Descriptor] = {}
+        self._states: dict[int, tuple[int, int]] = {}  # size and time of modification of local files
+        closes_when_needed(self)
+
+    def close_idle(self) -> None:
+        """Close all files that no thread is reading; they are opened again on access."""
+        with self._lock:
+            self._open.clear()
 
     def __len__(self) -> int:
         """Return the number of files."""
@@ -174,7 +181,10 @@ class OpenFiles:
             opened = {file: self._descriptor(file) for file in wanted}  # keeps the files open during the read
         except ReaderError:
             return None
-        descriptors = np.array([opened[file].number for file in listed], np.int32)
+        if len(opened) == 1:
+            descriptors = np.full(len(listed), opened[listed[0]].number, np.int32)
+        else:
+            descriptors = np.array([opened[file].number for file in listed], np.int32)
         return read_pieces(descriptors, offsets, sizes, has_bytes=has_bytes)
 
     def _check_size(self, file: int, offset: int, size: int) -> None:
@@ -192,6 +202,13 @@ class OpenFiles:
         if found is None:
             path = self.paths[file]
             found = _Descriptor(*open_file(storage.copy_or_path(path), path))
+            state = found.size, os.fstat(found.number).st_mtime_ns
+            # The index does not describe another file of this name. A copy of a remote file may be a new one.
+            if not storage.is_remote(path) and self._states.setdefault(file, state) != state:
+                raise ReaderError(
+                    f"the file {path!r} was changed or replaced after the pipeline opened it.",
+                    hint="Build the pipeline again after changing its files.",
+                )
             with self._lock:
                 found = self._open.setdefault(file, found)
                 while len(self._open) > _MAX_OPEN:

@@ -1,9 +1,10 @@
 """Reads many ranges of files in one call: a compiled loop over ``pread`` instead of a Python call for each.
 
 Files are read, not mapped, whatever ``dont_use_mmap`` says. A disk error or a truncated file is then an error of one
-sample and does not end the process (SIGBUS), and writes of consumers reach neither the file nor a later epoch. A copy
-from a map would save 3 µs of the 7 µs for a photo of 69 kB; asking the system whether each range of a map can be
-accessed safely takes as long.
+sample and does not end the process (SIGBUS), and writes of consumers reach neither the file nor a later epoch. Reading
+a photo of 69 kB takes 4 to 7 µs, of which a copy from a map would save 1 to 2 µs; asking the system whether each range
+of a map can be accessed safely takes as long. Views of a map would save all of it, but a view that is valid after a
+write must be of a map of its own, which takes as long as reading unless many samples are read in order.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from dalify.formats.files.compiled_files import close_file, copy_memory, file_si
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.paths import Paths
 
-__all__ = ["Pieces", "copy_pieces", "fill_with_files", "read_pieces", "rows_in", "samples_in"]
+__all__ = ["ALIGNMENT_BYTES", "Pieces", "copy_pieces", "fill_with_files", "read_pieces", "rows_in", "samples_in"]
 
 _MAX_BYTES = 1 << 26
 # Reading a small gap between neighbors, such as the header of the next one, costs less than another call.
 _MAX_GAP_BYTES = 1 << 11
 # Pieces start at a multiple of this, so that elements of any type are aligned.
-_ALIGNMENT_BYTES = 64
+ALIGNMENT_BYTES = 64
 # Small pieces are copied, so that a label does not keep the memory of images alive.
 _SMALL_BYTES = 1 << 10
 
@@ -51,7 +52,7 @@ class Pieces:
     def __init__(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> None:
         self.starts = starts
         self.stops = stops
-        self.data = file_memory((int(stops[-1]) + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES)
+        self.data = file_memory((int(stops[-1]) + (ALIGNMENT_BYTES - 1)) & -ALIGNMENT_BYTES)
 
     def samples(self) -> Batch:
         """Return the pieces, uint8 ``[n]`` each."""
@@ -62,7 +63,11 @@ def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArra
     """Return slices of memory, uint8 ``[n]`` each; small slices are copied."""
     sizes = stops - starts
     # Builtin functions are in the cache after a compiled call, those of NumPy are not.
-    if min(sizes.tolist()) > _SMALL_BYTES:
+    listed = sizes.tolist()
+    copied = copy_pieces(starts + data.ctypes.data, sizes) if max(listed) <= _SMALL_BYTES else None
+    if copied is not None:
+        data, starts = copied.data, copied.starts
+    if copied is not None or min(listed) > _SMALL_BYTES:
         return Batch(dtype=DALIDataType.UINT8, ragged=(data, starts, sizes[:, None]))
     slices = [
         data[start:stop] if stop - start > _SMALL_BYTES else data[start:stop].copy()
@@ -100,7 +105,7 @@ def _lay_out(descriptors: Any, offsets: Any, sizes: Any, largest: int, alignment
             step = offsets[piece] - offsets[piece - 1]
             is_neighbor = descriptors[piece] == descriptors[piece - 1] and step % alignment == 0
             if not is_neighbor or not sizes[piece - 1] <= step <= sizes[piece - 1] + _MAX_GAP_BYTES:
-                step = (sizes[piece - 1] + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES
+                step = (sizes[piece - 1] + (ALIGNMENT_BYTES - 1)) & -ALIGNMENT_BYTES
             place += step
         starts[piece], stops[piece] = place, place + sizes[piece]
     return True
@@ -153,7 +158,7 @@ def read_pieces(
     Returns:
         The pieces; None if one could not be read completely, a number is invalid, or they are large.
     """
-    pieces = _allocate(descriptors, offsets, sizes, 1 if has_bytes else _ALIGNMENT_BYTES)
+    pieces = _allocate(descriptors, offsets, sizes, 1 if has_bytes else ALIGNMENT_BYTES)
     if pieces is None or not _read(descriptors, offsets, sizes, pieces.starts, pieces.data):
         return None
     return pieces
@@ -176,7 +181,7 @@ def copy_pieces(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Piece
     Returns:
         The pieces; None if they are large.
     """
-    pieces = _allocate(counting(len(sizes)).astype(np.int32), addresses, sizes, _ALIGNMENT_BYTES)  # no neighbors
+    pieces = _allocate(counting(len(sizes)).astype(np.int32), addresses, sizes, ALIGNMENT_BYTES)  # no neighbors
     if pieces is not None:
         _copy(addresses, sizes, pieces.starts, pieces.data)
     return pieces
@@ -197,7 +202,7 @@ def _fill(text: Any, paths: Any, flags: int, starts: Any, stops: Any, out: Any) 
         if not is_read:
             return file, -1 if has_room else size
         starts[file], stops[file] = place, place + size
-        place = (place + size + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES
+        place = (place + size + (ALIGNMENT_BYTES - 1)) & -ALIGNMENT_BYTES
     return starts.size, 0
 
 

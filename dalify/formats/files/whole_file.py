@@ -17,7 +17,7 @@ from dalify.data.batch import Batch
 from dalify.formats.files import storage
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.paths import Paths
-from dalify.formats.files.pieces import fill_with_files
+from dalify.formats.files.pieces import ALIGNMENT_BYTES, fill_with_files
 from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS, open_file, read_at
 
 __all__ = ["read_file", "read_files"]
@@ -67,7 +67,8 @@ def read_files(paths: Paths, typical_bytes: int) -> Batch | None:
     parts: list[Batch] = []
     left, wanted_bytes, expected_bytes = paths, 0, typical_bytes
     while left:
-        size_bytes = max(wanted_bytes, min(_BLOCK_BYTES, expected_bytes * len(left) * 9 // 8))
+        space_bytes = expected_bytes * 9 // 8 + ALIGNMENT_BYTES
+        size_bytes = max(wanted_bytes, min(_BLOCK_BYTES, space_bytes * len(left)))
         part, wanted_bytes = fill_with_files(left, OPEN_FLAGS, file_memory(size_bytes))
         if not 0 <= wanted_bytes <= _MAX_BYTES:
             return None

@@ -213,8 +213,7 @@ def places_in_index(
     return table if _parse(np.frombuffer(text, np.uint8), start, words, extensions.arrays, table) else None
 
 
-@njit(cache=True)
-def pieces_of(numbers: Any, places: Any, firsts: Any) -> tuple[Any, Any, Any]:
+def pieces_of(numbers: NDArray[np.int64], places: NDArray[np.int64], firsts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the byte ranges to read for samples, ordered by output.
 
     Args:
@@ -223,11 +222,17 @@ def pieces_of(numbers: Any, places: Any, firsts: Any) -> tuple[Any, Any, Any]:
         firsts: number of the first sample of each archive, int64 ``[archives]``.
 
     Returns:
-        archives, offsets, sizes: int64 ``[N * outputs]``. Missing files have size 0.
+        archives, offsets, sizes: int64 ``[3, N * outputs]``. Missing files have size 0.
     """
+    # An array that a compiled function returns is created by slow calls of Python.
+    found = np.empty((3, len(numbers) * places.shape[1]), np.int64)
+    _find_pieces(numbers, places, firsts, found)
+    return found
+
+
+@njit(cache=True)
+def _find_pieces(numbers: Any, places: Any, firsts: Any, found: Any) -> None:
     outputs = places.shape[1]
-    archives = np.empty(numbers.size * outputs, np.int64)
-    offsets, sizes = np.zeros_like(archives), np.zeros_like(archives)
     for sample in range(numbers.size):
         # A bisection: numba's `np.searchsorted` would import all of scipy.linalg, even from saved code.
         archive, stop = 0, firsts.size
@@ -239,8 +244,7 @@ def pieces_of(numbers: Any, places: Any, firsts: Any) -> tuple[Any, Any, Any]:
                 stop = middle
         for output in range(outputs):
             piece = sample * outputs + output
-            archives[piece] = archive
-            if places[numbers[sample], output, 0] >= 0:
-                offsets[piece] = places[numbers[sample], output, 0]
-                sizes[piece] = places[numbers[sample], output, 1]
-    return archives, offsets, sizes
+            is_there = places[numbers[sample], output, 0] >= 0
+            found[0, piece] = archive
+            found[1, piece] = places[numbers[sample], output, 0] if is_there else 0
+            found[2, piece] = places[numbers[sample], output, 1] if is_there else 0

@@ -6,12 +6,10 @@ process ends.
 
 from __future__ import annotations
 
-import mmap
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +22,7 @@ from dalify.base.optional import LazyModule
 from dalify.formats.files import storage
 from dalify.formats.files.file_object import FileObject
 from dalify.formats.files.open_files import OpenFiles
+from dalify.formats.files.positions import opened
 from dalify.formats.tables.arrow_columns import check_type
 from dalify.formats.tables.arrow_memory import FileMemory, reserved
 from dalify.formats.tables.arrow_messages import Message, messages_of, uncompressed_bytes
@@ -107,8 +106,10 @@ class TableFiles(OpenFiles):
             return None
         found = self._maps.get(number)
         if found is None:
-            with Path(storage.local_copy(self.paths[number])).open("rb") as file:
-                found = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+            path = storage.local_copy(self.paths[number])
+            # Unlike Python's maps, those of pyarrow do not keep a descriptor.
+            with opened(lambda: pyarrow.memory_map(path)) as file:
+                found = np.frombuffer(file.read_buffer(), np.uint8)
             found = self._maps.setdefault(number, found)
         return found
 
@@ -221,7 +222,9 @@ class ParquetSource:
         is_remote = storage.is_remote(path)
         # A local file is read by pyarrow, without a call of Python, which needs the GIL.
         file = (
-            pyarrow.PythonFile(FileObject(self._files, self._number), mode="r") if is_remote else pyarrow.OSFile(path)
+            pyarrow.PythonFile(FileObject(self._files, self._number), mode="r")
+            if is_remote
+            else opened(lambda: pyarrow.OSFile(path))
         )
         return pyarrow_parquet.ParquetFile(
             file,
