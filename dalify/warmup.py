@@ -35,7 +35,7 @@ from dalify.pipeline import Pipeline, pipeline_def
 
 __all__ = ["main", "warm_up"]
 
-_SAMPLES = 4
+_SAMPLES = 8  # the first batch has four chunks: chunks of one sample are read and decoded by other functions
 _MEAN, _DEVIATION = [124.0, 116.0, 104.0], [58.0, 57.0, 57.0]
 _RATE_HZ = 16000
 
@@ -110,7 +110,7 @@ def _define(function: Callable[[], Any]) -> Any:
 def _write_photos(folder: Path) -> list[Path]:
     random, paths = np.random.default_rng(1), []
     for number in range(_SAMPLES):
-        pixels = random.integers(0, 256, (150 + 40 * number, 290 - 30 * number, 3), np.uint8)
+        pixels = random.integers(0, 256, (150 + 20 * number, 290 - 20 * number, 3), np.uint8)
         path = folder / "class" / f"{number}.jpg"
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(simplejpeg.encode_jpeg(pixels, colorsubsampling="420"))

@@ -8,10 +8,13 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dalify import warmup
+from dalify.formats.files import file_list
+from dalify.formats.files.paths import join_paths
 
 PROJECT = Path(__file__).parent.parent
 
@@ -32,6 +35,20 @@ def no_pipeline():
 def test_common_pipelines_run(group: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert warmup.main([group]) == 0
     assert re.fullmatch(rf"{group}: \d+ functions compiled, [\d.]+ s\n", capsys.readouterr().out)
+
+
+def test_files_are_read_in_one_call_as_in_large_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chunk of one sample is read without the compiled functions."""
+    sizes: list[int] = []
+
+    def join(names: Any, prefixes: Any, numbers: Any, folders: Any) -> Any:
+        sizes.append(len(numbers))
+        return join_paths(names, prefixes, numbers, folders)
+
+    monkeypatch.setattr(file_list, "join_paths", join)
+    warmup.warm_up("classification")
+    assert sizes
+    assert min(sizes) > 1
 
 
 def test_what_was_compiled_is_not_compiled_again(tmp_path: Path) -> None:

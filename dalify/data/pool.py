@@ -89,14 +89,29 @@ class BufferPool:
         try:
             memory = free.pop()
         except IndexError:
-            self._make_room()
-            fresh = self._allocate(rounded)
-            memory = fresh, fresh.ctypes.data
-            self.allocations += 1
+            larger = self._take_larger(rounded)
+            if larger is None:
+                self._make_room()
+                fresh = self._allocate(rounded)
+                memory = fresh, fresh.ctypes.data
+                self.allocations += 1
+            else:
+                free, memory = larger
         block = _Block(free.append, memory)
         block.__array_interface__ = {"version": 3, "data": (memory[1], False), "shape": shape, "typestr": dtype.str}
         array = np.asarray(block)
         return array if array.dtype == dtype else array.view(dtype)  # the array interface does not support bfloat16
+
+    def _take_larger(self, rounded: int) -> tuple[deque[_Memory], _Memory] | None:
+        """Take the smallest unused block that is at most half larger; return it after the blocks of its size."""
+        most = rounded + rounded // 2
+        for size in sorted(size for size, free in list(self._free.items()) if free and rounded < size <= most):
+            free = self._free[size]
+            with suppress(IndexError):  # another thread took it
+                memory = free.pop()
+                self._last_use[size] = next(self._clock)
+                return free, memory
+        return None
 
     def _make_room(self) -> None:
         """Free unused memory above the capacity, of the sizes that have not been requested for the longest time."""

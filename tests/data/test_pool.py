@@ -6,6 +6,7 @@ import gc
 import itertools
 import random
 import threading
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,25 @@ def test_sizes_that_are_close_share_blocks() -> None:
     for count in range(900, 1000):
         pool.empty((count, 1000), FLOAT)
     assert pool.allocations <= 3
+
+
+def test_varying_sizes_share_blocks() -> None:
+    """Such as the files of a chunk, whose total varies: a pool does not keep a block of each size."""
+    pool = BufferPool()
+    chooser = random.Random(1)
+    held: deque[np.ndarray] = deque(maxlen=4)
+    for _ in range(500):
+        held.append(pool.empty((chooser.randrange(4 << 20, 6 << 20),), np.dtype(np.uint8)))
+    assert pool.allocations <= 3 * len(held)
+
+
+def test_a_block_of_twice_the_size_is_left_to_those_that_need_it() -> None:
+    pool = BufferPool()
+    large = pool.empty((1 << 20,), FLOAT)
+    start = large.ctypes.data
+    del large
+    assert pool.empty((1 << 19,), FLOAT).ctypes.data != start
+    assert pool.empty((1 << 20,), FLOAT).ctypes.data == start
 
 
 @given(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base.array_at import copy_bytes
 from dalify.base.compiling import njit
 
 __all__ = ["JoinedBytes", "Paths", "find_folders", "join_paths"]
@@ -26,15 +27,18 @@ class JoinedBytes:
     Attributes:
         ends: where each string ends, with a leading 0, int64 ``[N + 1]``.
         has_null: whether a string contains a null byte.
+        longest: size of the longest string in bytes.
     """
 
-    __slots__ = ("_joined", "ends", "has_null")
+    __slots__ = ("_joined", "ends", "has_null", "longest")
 
     def __init__(self, parts: Iterable[bytes]) -> None:
         joined, ends = bytearray(), array("q", [0])
+        self.longest = 0
         for part in parts:  # one by one: a list of a million strings would need more memory than the rest
             joined += part
             ends.append(len(joined))
+            self.longest = max(self.longest, len(part))
         self._joined = bytes(joined)
         self.ends = np.frombuffer(ends, np.int64)
         self.has_null = b"\0" in self._joined
@@ -103,27 +107,26 @@ def find_folders(first_names: Any, numbers: Any, folders: Any) -> None:
 
 
 @njit(cache=True)
-def _join(names: Any, name_ends: Any, prefixes: Any, prefix_ends: Any, numbers: Any, folders: Any, starts: Any) -> Any:
-    size = 0
+def _join(
+    names: Any, name_ends: Any, prefixes: Any, prefix_ends: Any, numbers: Any, folders: Any, text: Any, starts: Any
+) -> Any:
+    # Addresses and `copy_bytes` compile in half the time of loops over bytes.
+    names_at, prefixes_at = np.int64(names.ctypes.data), np.int64(prefixes.ctypes.data)
+    text_at, place = np.int64(text.ctypes.data), np.int64(0)
     for n in range(numbers.size):
         number, folder = numbers[n], folders[n]
-        size += name_ends[number + 1] - name_ends[number] + prefix_ends[folder + 1] - prefix_ends[folder] + 1
-    text = np.empty(size, np.uint8)
-    place = 0
-    for n in range(numbers.size):
-        number, folder = numbers[n], folders[n]
+        start, end = name_ends[number], name_ends[number + 1]
         starts[n] = place
-        is_absolute = name_ends[number + 1] > name_ends[number] and names[name_ends[number]] == _SLASH
+        is_absolute = end > start and names[start] == _SLASH
         if not is_absolute:
-            for byte in range(prefix_ends[folder], prefix_ends[folder + 1]):
-                text[place] = prefixes[byte]
-                place += 1
-        for byte in range(name_ends[number], name_ends[number + 1]):
-            text[place] = names[byte]
-            place += 1
+            prefix_start, prefix_end = prefix_ends[folder], prefix_ends[folder + 1]
+            copy_bytes(text_at + place, prefixes_at + prefix_start, prefix_end - prefix_start)  # pyright: ignore[reportCallIssue]
+            place += prefix_end - prefix_start
+        copy_bytes(text_at + place, names_at + start, end - start)  # pyright: ignore[reportCallIssue]
+        place += end - start
         text[place] = 0
         place += 1
-    return text[:place]
+    return place
 
 
 def join_paths(
@@ -138,5 +141,6 @@ def join_paths(
         folders: number of the folder of each wanted file, ``[N]``.
     """
     starts = np.empty(len(numbers), np.int64)
-    text = _join(*names.arrays, *prefixes.arrays, np.ascontiguousarray(numbers, np.int64), folders, starts)
-    return Paths(text, starts)
+    text = np.empty(len(numbers) * (names.longest + prefixes.longest + 1), np.uint8)
+    size = _join(*names.arrays, *prefixes.arrays, np.ascontiguousarray(numbers, np.int64), folders, text, starts)
+    return Paths(text[:size], starts)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from dalify.base import scratch
-from dalify.base.small_arrays import counting
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
@@ -68,9 +67,11 @@ def has_resampled_planes(
     images[:] = height, width, channels
     volumes[:] = 1, height, width, channels
     planes[:] = channels, 1, height, width
-    image_bytes = height * width * channels
-    resized = scratch.borrow("resized images", (count * image_bytes,))
-    resized_at = counting(count) * image_bytes + resized.__array_interface__["data"][0]
+    # A resized image is stored where the next result will be, which is filled later; the last one has its own memory.
+    last = scratch.borrow("resized image", (height * width * channels,))
+    resized_at = np.empty(count, np.int64)
+    resized_at[:-1] = out.addresses[1:]
+    resized_at[-1:] = last.__array_interface__["data"][0]
     resizing: Any = (
         resized_at,
         images,
