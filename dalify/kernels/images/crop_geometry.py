@@ -106,13 +106,13 @@ def crop_extents(
     Args:
         letters: names of the axes that can be cropped, e.g. ``HW``, ``DHW``, or ``FHW`` for sequences.
         extents: extents of these axes in the source.
-        crop: extents for the last axes, or None.
-        crop_d: extent of D, 0 or None for the full extent; the same for `crop_h` and `crop_w`.
+        crop: extents for the last axes, or None. Extents that are not positive are the full extents.
+        crop_d: extent of D, None for the full extent; the same for `crop_h` and `crop_w`.
         crop_h: see `crop_d`.
         crop_w: see `crop_d`.
 
     Raises:
-        ArgumentValueError: there are more extents than axes, or an extent is negative.
+        ArgumentValueError: there are more extents than axes.
     """
     if crop is not None:
         wanted = [int(extent) for extent in crop]
@@ -120,13 +120,12 @@ def crop_extents(
         first = len(letters) - len(wanted)
         result = (
             *extents[:first],
-            *(extent or whole for extent, whole in zip(wanted, extents[first:], strict=True)),
+            *(extent if extent > 0 else whole for extent, whole in zip(wanted, extents[first:], strict=True)),
         )
     else:
         separate = {"D": crop_d, "F": crop_d, "H": crop_h, "W": crop_w}
-        result = tuple(int(separate[letter] or 0) or extent for letter, extent in zip(letters, extents, strict=True))
-    if min(result, default=1) < 0:
-        raise _negative(list(result))
+        wanted = [int(separate[letter] or 0) for letter in letters]
+        result = tuple(extent if extent > 0 else whole for extent, whole in zip(wanted, extents, strict=True))
     return result
 
 
@@ -159,20 +158,12 @@ def chunk_extents(letters: str, extents: np.ndarray, shaping: Mapping[str, Any])
             values = shaping[names[letter]]
             if values is not None:
                 wanted[:, axis] = values
-    result = np.where(wanted == 0, extents, wanted)
-    if (result < 0).any():
-        sample = int((result < 0).any(1).argmax())
-        raise _negative(result[sample].tolist(), sample)
-    return result
+    return np.where(wanted > 0, wanted, extents)
 
 
 def _check_axes(count: int, letters: str, sample: int | None) -> None:
     if count > len(letters):
         raise ArgumentValueError(f"crop has {count} elements, but the data only has the axes {letters}.", sample=sample)
-
-
-def _negative(extents: list[int], sample: int | None = None) -> ArgumentValueError:
-    return ArgumentValueError(f"the extents of a crop window must not be negative; got {extents}.", sample=sample)
 
 
 def chunk_anchors(
