@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["columns_at", "counting", "largest_row", "places_in_rows", "rows_at"]
+__all__ = ["columns_at", "counting", "places_in_rows", "rows_at"]
 
 _CACHED = np.arange(1 << 12, dtype=np.int64)
 _CACHED.flags.writeable = False
@@ -30,12 +30,6 @@ def rows_at(table: NDArray[Any], indices: NDArray[np.integer]) -> NDArray[Any]:
     for column in range(table.shape[1]):
         found[:, column] = table[:, column][indices]
     return found
-
-
-def largest_row(shapes: NDArray[np.int64]) -> int:
-    """Return the index of the first row of ``[N, ndim]`` with the largest product, which may exceed 64 bits."""
-    sizes: list[float] = shapes.prod(1, np.float64).tolist()
-    return sizes.index(max(sizes))
 
 
 def columns_at(table: NDArray[Any], columns: Sequence[int]) -> NDArray[Any]:

@@ -17,7 +17,7 @@ import numpy as np
 import simplejpeg
 
 from dalify.base.errors import ArgumentValueError, MissingPackageError, suggestion
-from dalify.base.optional import torch
+from dalify.base.processors import default_device
 from dalify.codecs import nvimagecodec, torchvision_jpeg
 from dalify.codecs.image_format import Bytes
 from dalify.data.dtypes import DALIDataType, DALIImageType
@@ -28,7 +28,6 @@ COLORS = (DALIImageType.RGB, DALIImageType.BGR, DALIImageType.GRAY)
 """The output types that decoders on the device support."""
 
 _VARIABLE = "DALIFY_DEVICE_DECODER"
-_DEVICE_VARIABLE = "DALIFY_DEVICE"
 _HOST = "host"
 
 
@@ -113,7 +112,7 @@ def chosen_decoder(device: str | None = None) -> tuple[str | None, str]:
             f"the environment variable {_VARIABLE} is {wanted!r}.{suggestion(wanted, known)}",
             hint=f"Use one of {', '.join(known)}, or unset it.",
         )
-    device = device or _default_device()
+    device = device or default_device()
     if wanted == _HOST:
         return None, f"{_VARIABLE} selects the host"
     if device is None or not (device.startswith("cuda") or (device == "cpu" and wanted)):
@@ -128,14 +127,6 @@ def chosen_decoder(device: str | None = None) -> tuple[str | None, str]:
             return key, "; ".join([kind.name, *reasons])
         reasons.append(f"{kind.name}: {reason}")
     return None, "; ".join(reasons)
-
-
-def _default_device() -> str | None:
-    wanted = os.environ.get(_DEVICE_VARIABLE, "").lower()
-    if wanted:
-        return wanted
-    found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    return None if found is None else found.type
 
 
 @functools.cache

@@ -41,7 +41,11 @@ from dalify.codecs.jpeg_entropy import (
     WIDTH,
     ZIGZAG,
     decode_block,
+    fill_pairs,
+    fill_skips,
+    forget_tables,
     read_header,
+    skip_block,
     word_at,
 )
 from dalify.data.samples import Samples
@@ -69,7 +73,7 @@ def _decode_scan(facts, end, quantizers, tables, zigzag, coefficients, places, h
         quantizers: int32 ``[4, 64]``.
         tables: int32 ``[TABLES, TABLE]``.
         zigzag: address of the natural indices of coefficients.
-        coefficients: int32 ``[128]``, zeros; the second block is for coefficients that are not transformed.
+        coefficients: int32 ``[64]``, zeros.
         places: int64 ``[_PLACES]``: the MCUs that are transformed, and the addresses of their samples.
         has_chroma: whether chroma is transformed, too.
         is_whole: whether the file must end after the last row; otherwise, the remaining rows are not decoded.
@@ -81,7 +85,7 @@ def _decode_scan(facts, end, quantizers, tables, zigzag, coefficients, places, h
     luma_blocks = across * down
     blocks = luma_blocks + (2 if facts[COMPONENTS] == 3 else 0)
     columns = -(-facts[WIDTH] // (8 * across))
-    used, unused = np.int64(coefficients.ctypes.data), np.int64(coefficients.ctypes.data) + 4 * BLOCK
+    block_at = np.int64(coefficients.ctypes.data)
     last_dc = np.zeros(3, np.int64)
     bits, count, place, missing = np.int64(0), np.int64(0), facts[SCAN], np.int64(0)
     until_restart, restarts = facts[RESTART], 0
@@ -111,10 +115,15 @@ def _decode_scan(facts, end, quantizers, tables, zigzag, coefficients, places, h
                 base = np.int64(tables.ctypes.data)
                 dc_table = base + 4 * TABLE * facts[TABLE_OF + 3 * component + 1]
                 ac_table = base + 4 * TABLE * facts[TABLE_OF + 3 * component + 2]
-                target = used if is_kept else unused
-                bits, count, place, missing, dc, kind = decode_block(
-                    bits, count, place, end, missing, dc_table, ac_table, quantizer, zigzag, target, last_dc[component]
-                )
+                if is_kept:
+                    bits, count, place, missing, dc, kind = decode_block(
+                        bits, count, place, end, missing, dc_table, ac_table, quantizer, zigzag, block_at,
+                        last_dc[component],
+                    )  # fmt: skip
+                else:
+                    bits, count, place, missing, dc, kind = skip_block(
+                        bits, count, place, end, missing, dc_table, ac_table, last_dc[component]
+                    )
                 if kind < 0:
                     return False
                 last_dc[component] = dc
@@ -130,10 +139,10 @@ def _decode_scan(facts, end, quantizers, tables, zigzag, coefficients, places, h
                     first = places[_BLUE] if component == 1 else places[_RED]
                     out = first + (row - places[_TOP]) * 8 * stride + (column - places[_LEFT]) * 8
                 if kind > 0:
-                    excess |= inverse_dct(used, out, stride)
+                    excess |= inverse_dct(block_at, out, stride)
                 else:
-                    value = load_int32(used)
-                    store_int32(used, 0)
+                    value = load_int32(block_at)
+                    store_int32(block_at, 0)
                     excess |= (value + (1 << 14)) & -(1 << 15)
                     fill_block(out, stride, min(max(((value + 4) >> 3) + 128, 0), 255))
         if missing > count:
@@ -241,7 +250,8 @@ def _decode(addresses, sizes, windows, targets, strides, channels, is_bgr, zigza
     places = np.empty(_PLACES, np.int64)
     quantizers = np.empty((4, BLOCK), np.int32)
     tables = np.empty((TABLES, TABLE), np.int32)
-    coefficients = np.zeros(2 * BLOCK, np.int32)
+    coefficients = np.zeros(BLOCK, np.int32)
+    forget_tables(tables)
     samples = np.empty(0, np.uint8)
     order = np.int64(zigzag.ctypes.data)
     for n in range(len(addresses)):
@@ -282,6 +292,12 @@ def _decode(addresses, sizes, windows, targets, strides, channels, is_bgr, zigza
         places[_BLUE], places[_RED] = base + luma_bytes, base + luma_bytes + chroma_bytes
         places[_CHROMA_STRIDE] = chroma_stride
         is_whole = places[_BOTTOM] == rows
+        is_partial = units_down < places[_BOTTOM] or units_across < columns or has_chroma != (facts[COMPONENTS] == 3)
+        for component in range(facts[COMPONENTS]):
+            table = tables[facts[TABLE_OF + 3 * component + 2]]
+            fill_pairs(table)
+            if is_partial:
+                fill_skips(table)
         if not _decode_scan(facts, end, quantizers, tables, order, coefficients, places, has_chroma, is_whole):
             for k in range(BLOCK):
                 coefficients[k] = 0

@@ -32,7 +32,11 @@ __all__ = [
     "WIDTH",
     "ZIGZAG",
     "decode_block",
+    "fill_pairs",
+    "fill_skips",
+    "forget_tables",
     "read_header",
+    "skip_block",
     "word_at",
 ]
 
@@ -41,11 +45,18 @@ _LOOKUP_BITS = 11
 _LOOKUP = 1 << _LOOKUP_BITS
 BLOCK = 64
 # Columns of a Huffman table: the lookup, the largest code of each length, aligned to 16 bits, the offset from a code to
-# the index of its symbol, and the symbols.
+# the index of its symbol, the symbols, the number of codes of each length, whether these and the following are filled,
+# and the lookups of `decode_block` for two symbols and of `skip_block`.
 _LIMITS = _LOOKUP
 _OFFSETS = _LIMITS + 18
 _SYMBOLS = _OFFSETS + 18
-TABLE = _SYMBOLS + 256
+_COUNTS = _SYMBOLS + 256
+_IS_FILLED = _COUNTS + 17
+_HAS_PAIRS = _IS_FILLED + 1
+_HAS_SKIPS = _HAS_PAIRS + 1
+_PAIRS = _HAS_SKIPS + 1
+_SKIPS = _PAIRS + _LOOKUP
+TABLE = _SKIPS + _LOOKUP
 
 ZIGZAG = np.array(
     [0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21,
@@ -55,6 +66,37 @@ ZIGZAG = np.array(
 # An entry of the lookup: bits to consume, size of the value after them, run of zeros, and the value if these bits
 # contain it; then the size is 0. The entry is 0 if the code is longer than the lookup.
 _SIZE_SHIFT, _RUN_SHIFT, _VALUE_SHIFT = 6, 10, 16
+# An entry of the lookup for one or two symbols: bits to consume, run of zeros before the first value, number of
+# coefficients, whether the block ends after them, the second value, 0 if there is none, and the first value. The entry
+# is 0 if the first symbol has no value or does not fit.
+_PAIR_RUN, _PAIR_AHEAD, _PAIR_END, _PAIR_SECOND, _PAIR_FIRST = 4, 8, 14, 15, 22
+# An entry of the lookup of `skip_block`, for one or more symbols: bits to consume, including values, number of
+# coefficients, and whether the block ends. The entry is 0 if the first code is longer than the lookup.
+_AHEAD_SHIFT, _END_SHIFT = 6, 13
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def forget_tables(tables):
+    """Mark tables, int32 ``[TABLES, TABLE]``, as not filled."""
+    for number in range(tables.shape[0]):
+        tables[number, _IS_FILLED] = 0
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _is_filled(counts, table):
+    """Return whether a table already has these codes. Most files have the same ones."""
+    if not table[_IS_FILLED]:
+        return False
+    total = 0
+    for length in range(1, 17):
+        count = load_byte(counts + length - 1)
+        if table[_COUNTS + length] != count:
+            return False
+        total += count
+    for symbol in range(total):  # noqa: SIM110 -- numba compiles a loop faster than a generator
+        if table[_SYMBOLS + symbol] != load_byte(counts + 16 + symbol):
+            return False
+    return True
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
@@ -66,12 +108,16 @@ def _fill_table(counts, is_dc, table):
         is_dc: whether symbols are sizes of DC coefficients.
         table: output, int32 ``[TABLE]``.
     """
+    if _is_filled(counts, table):
+        return True
+    table[_IS_FILLED] = table[_HAS_PAIRS] = table[_HAS_SKIPS] = 0
     symbols = counts + 16
     for place in range(_LIMITS):
         table[place] = 0
     code, symbol = 0, 0
     for length in range(1, 17):
         count = load_byte(counts + length - 1)
+        table[_COUNTS + length] = count
         table[_OFFSETS + length] = symbol - code
         for _ in range(count):
             value = load_byte(symbols + symbol)
@@ -96,7 +142,66 @@ def _fill_table(counts, is_dc, table):
         table[_LIMITS + length] = code << (16 - length)
         code <<= 1
     table[_LIMITS + 17] = 1 << 20
+    table[_IS_FILLED] = 1
     return True
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def fill_pairs(table):
+    """Fill the lookup for two symbols in a table of AC coefficients, int32 ``[TABLE]``."""
+    if table[_HAS_PAIRS]:
+        return
+    for first in range(_LOOKUP):
+        entry = table[first]
+        value, run, used = entry >> _VALUE_SHIFT, (entry >> _RUN_SHIFT) & 15, entry & 63
+        table[_PAIRS + first] = 0
+        if value == 0 or abs(value) >= 1 << (31 - _PAIR_FIRST):
+            continue
+        ahead, other, is_end = run + 1, 0, 0
+        following = table[(first << used) & (_LOOKUP - 1)]
+        second = following >> _VALUE_SHIFT
+        if second != 0 and (following & 63) <= _LOOKUP_BITS - used and abs(second) < 1 << 6:
+            other = second
+            used += following & 63
+            ahead += ((following >> _RUN_SHIFT) & 15) + 1
+            following = table[(first << used) & (_LOOKUP - 1)]
+        if following != 0 and (following & 63) <= _LOOKUP_BITS - used and following >> _SIZE_SHIFT == 0:
+            is_end = 1
+            used += following & 63
+        table[_PAIRS + first] = (
+            value << _PAIR_FIRST
+            | (other & 127) << _PAIR_SECOND
+            | is_end << _PAIR_END
+            | ahead << _PAIR_AHEAD
+            | run << _PAIR_RUN
+            | used
+        )
+    table[_HAS_PAIRS] = 1
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def fill_skips(table):
+    """Fill the lookup of `skip_block` in a table of AC coefficients, int32 ``[TABLE]``."""
+    if table[_HAS_SKIPS]:
+        return
+    for first in range(_LOOKUP):
+        used, ahead, is_end = 0, 0, 0
+        while ahead < BLOCK:
+            entry = table[(first << used) & (_LOOKUP - 1)]
+            value, size, run = entry >> _VALUE_SHIFT, (entry >> _SIZE_SHIFT) & 15, (entry >> _RUN_SHIFT) & 15
+            length = entry & 63
+            while abs(value) >> size:
+                size += 1
+                length -= 1
+            if entry == 0 or length > _LOOKUP_BITS - used:
+                break
+            used += length + size
+            if size == 0 and run != 15:
+                is_end = 1
+                break
+            ahead += run + 1
+        table[_SKIPS + first] = is_end << _END_SHIFT | ahead << _AHEAD_SHIFT | used
+    table[_HAS_SKIPS] = 1
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True, forceinline=True)
@@ -150,18 +255,13 @@ def _extended(bits, size):
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True, forceinline=True)
-def decode_block(bits, count, place, end, missing, dc_table, ac_table, quantizer, zigzag, coefficients, last_dc):
-    """Decode and dequantize one block.
-
-    Returns:
-        The bit buffer, the DC coefficient before dequantization, and 1 if there are other coefficients, 0 if there are
-        none, -1 if the block is damaged.
-    """
+def _decode_dc(bits, count, place, end, missing, table):
+    """Return the bit buffer, the difference of a DC coefficient, and 0, or -1 if there is no such code."""
     if count < 32:
         bits, count, place, missing = _refilled(bits, count, place, end, missing)
-    entry = load_int32(dc_table + 4 * top_bits(bits, _LOOKUP_BITS))
+    entry = load_int32(table + 4 * top_bits(bits, _LOOKUP_BITS))
     if entry == 0:
-        entry = _long_code(bits, dc_table)
+        entry = _long_code(bits, table)
     bits = without_top_bits(bits, entry)
     count -= entry & 63
     value, size = entry >> _VALUE_SHIFT, (entry >> _SIZE_SHIFT) & 15
@@ -169,14 +269,42 @@ def decode_block(bits, count, place, end, missing, dc_table, ac_table, quantizer
         value = _extended(bits, size)
         bits = without_top_bits(bits, size)
         count -= size
+    return bits, count, place, missing, value, -1 if entry == 0 else 0
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True, forceinline=True)
+def decode_block(bits, count, place, end, missing, dc_table, ac_table, quantizer, zigzag, coefficients, last_dc):
+    """Decode and dequantize one block.
+
+    Returns:
+        The bit buffer, the DC coefficient before dequantization, and 1 if there are other coefficients, 0 if there are
+        none, -1 if the block is damaged.
+    """
+    bits, count, place, missing, value, kind = _decode_dc(bits, count, place, end, missing, dc_table)
     last_dc += value
     store_int32(coefficients, last_dc * load_int32(quantizer))
-    kind = -1 if entry == 0 else 0
     k = 1
     while k < BLOCK:
         if count < 32:
             bits, count, place, missing = _refilled(bits, count, place, end, missing)
-        entry = load_int32(ac_table + 4 * top_bits(bits, _LOOKUP_BITS))
+        top = top_bits(bits, _LOOKUP_BITS)
+        entry = load_int32(ac_table + 4 * (_PAIRS + top))
+        ahead = k + ((entry >> _PAIR_AHEAD) & 63)
+        if entry != 0 and ahead < BLOCK:
+            bits = without_top_bits(bits, entry & 15)
+            count -= entry & 15
+            # Without a second value, its place is that of the first one, which is stored last.
+            natural = load_byte(zigzag + ahead - 1)
+            value = (entry << (64 - _PAIR_FIRST)) >> (64 - _PAIR_FIRST + _PAIR_SECOND)
+            store_int32(coefficients + 4 * natural, value * load_int32(quantizer + 4 * natural))
+            natural = load_byte(zigzag + k + ((entry >> _PAIR_RUN) & 15))
+            value = entry >> _PAIR_FIRST
+            store_int32(coefficients + 4 * natural, value * load_int32(quantizer + 4 * natural))
+            kind |= 1
+            k = ahead + ((entry >> _PAIR_END) & 1) * BLOCK
+            continue
+        # The first symbol has no value or is long, or the last one may belong to the next block.
+        entry = load_int32(ac_table + 4 * top)
         value = entry >> _VALUE_SHIFT
         if value == 0:
             if entry == 0:
@@ -207,6 +335,49 @@ def decode_block(bits, count, place, end, missing, dc_table, ac_table, quantizer
         store_int32(coefficients + 4 * natural, value * load_int32(quantizer + 4 * natural))
         kind |= 1
         k += 1
+    return bits, count, place, missing, last_dc, kind
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True, forceinline=True)
+def skip_block(bits, count, place, end, missing, dc_table, ac_table, last_dc):
+    """Decode the DC coefficient of a block, and skip the others, several in each step.
+
+    Returns:
+        As `decode_block`; -1 in the same cases, and 0 otherwise.
+    """
+    bits, count, place, missing, value, kind = _decode_dc(bits, count, place, end, missing, dc_table)
+    last_dc += value
+    k = 1
+    while k < BLOCK:
+        if count < 32:
+            bits, count, place, missing = _refilled(bits, count, place, end, missing)
+        top = top_bits(bits, _LOOKUP_BITS)
+        entry = load_int32(ac_table + 4 * (_SKIPS + top))
+        ahead = k + ((entry >> _AHEAD_SHIFT) & 127)
+        if entry != 0 and ahead < BLOCK:
+            bits = without_top_bits(bits, entry)
+            count -= entry & 63
+            k = ahead + (entry >> _END_SHIFT) * BLOCK
+            continue
+        # The code is long, or the last symbols may belong to the next block.
+        entry = load_int32(ac_table + 4 * top)
+        if entry == 0:
+            entry = _long_code(bits, ac_table)
+        size, run = (entry >> _SIZE_SHIFT) & 15, (entry >> _RUN_SHIFT) & 15
+        bits = without_top_bits(without_top_bits(bits, entry), size)
+        count -= (entry & 63) + size
+        if size > 0 or entry >> _VALUE_SHIFT != 0:
+            k += run
+            if k >= BLOCK:
+                kind = -1
+                break
+            k += 1
+        elif run == 15:
+            k += 16
+        else:
+            if entry == 0:
+                kind = -1
+            break
     return bits, count, place, missing, last_dc, kind
 
 

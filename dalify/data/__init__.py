@@ -2,10 +2,11 @@
 
 from dalify.data.batch import Array, Batch, array_dtype, stack_samples, tensor_of, torch_dtype
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType, PipelineAPIType, from_numpy, to_numpy
+from dalify.data.exchange import device_tensor, to_host
 from dalify.data.pool import BufferPool
 from dalify.data.spec import Spec
-from dalify.data.tensor import check_layout, converted
-from dalify.data.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, tensor_list
+from dalify.data.tensor import check_layout, converted, memory_of
+from dalify.data.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, batch_of, tensor_list
 
 __all__ = [
     "Array",
@@ -21,12 +22,16 @@ __all__ = [
     "TensorListCPU",
     "TensorListGPU",
     "array_dtype",
+    "batch_of",
     "check_layout",
     "converted",
+    "device_tensor",
     "from_numpy",
+    "memory_of",
     "stack_samples",
     "tensor_list",
     "tensor_of",
+    "to_host",
     "to_numpy",
     "torch_dtype",
 ]

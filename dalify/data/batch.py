@@ -20,6 +20,7 @@ from dalify.data.rows import Rows
 from dalify.data.spec import Spec
 
 __all__ = [
+    "ALIGNMENT_BYTES",
     "Array",
     "Batch",
     "Ragged",
@@ -40,7 +41,7 @@ Array = Any
 
 # Three cache lines: a multiple of the size of a pixel with 1, 2, 3 or 4 channels, so that kernels can treat a block
 # with several images as one array of pixels.
-_ALIGNMENT_BYTES = 192
+ALIGNMENT_BYTES = 192
 
 _TORCH_NAMES = {
     "torch.uint8": DALIDataType.UINT8,
@@ -110,9 +111,22 @@ class Batch:
         parts: ragged batches that together hold the samples, in order, if it was joined from them; otherwise empty.
         is_lasting: the batch owns the memory of its samples, which is not scratch memory; set by the creator.
         rows: the samples, if they are ragged and concatenated without gaps; see `of_rows`.
+        compiled: the samples for compiled code, once `Samples.of_batch` has created them.
     """
 
-    __slots__ = ("_samples", "dense", "device", "dtype", "is_lasting", "layout", "origins", "parts", "ragged", "rows")
+    __slots__ = (
+        "_samples",
+        "compiled",
+        "dense",
+        "device",
+        "dtype",
+        "is_lasting",
+        "layout",
+        "origins",
+        "parts",
+        "ragged",
+        "rows",
+    )
 
     def __init__(
         self,
@@ -133,6 +147,7 @@ class Batch:
         self.is_lasting = False
         self.parts: tuple[Batch, ...] = ()
         self.rows: Rows | None = None
+        self.compiled: Any = None
         if dtype is None:
             if dense is not None:
                 dtype = array_dtype(dense)
@@ -301,7 +316,7 @@ class Batch:
 def places_in_block(shapes: np.ndarray[Any, Any], item_bytes: int) -> tuple[np.ndarray[Any, Any], int]:
     """Return the offsets of samples with shapes int64 ``[N, ndim]`` in a block, and its size; both in bytes."""
     ends = shapes.prod(1) * item_bytes
-    ends += -ends % _ALIGNMENT_BYTES
+    ends += -ends % ALIGNMENT_BYTES
     np.cumsum(ends, out=ends)
     offsets = np.zeros_like(ends)
     offsets[1:] = ends[:-1]

@@ -27,15 +27,19 @@ class DeviceSamples:
         offsets: index of the first element of each sample, int64 ``[N]``, on the host.
         shapes: shapes, int64 ``[N, ndim]``, on the host.
         dense: the samples as one tensor ``[N, ...]`` if it exists; otherwise None.
+
+    Attributes:
+        table: what the executor knows of the shapes, or None.
     """
 
-    __slots__ = ("block", "dense", "offsets", "shapes")
+    __slots__ = ("block", "dense", "offsets", "shapes", "table")
 
     def __init__(self, block: Any, offsets: Integers, shapes: Integers, dense: Any = None) -> None:
         self.block = block
         self.offsets = offsets
         self.shapes = shapes
         self.dense = dense
+        self.table: Any = None
 
     @staticmethod
     def of_batch(batch: Batch) -> DeviceSamples:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from dalify.base.errors import DeviceError, ShapeError
 from dalify.base.narrow import is_array, is_list_or_tuple
 from dalify.base.optional import torch
+from dalify.base.processors import default_device
 from dalify.data.batch import Array, array_dtype, array_of, tensor_of
 from dalify.data.dtypes import is_bfloat16
 
@@ -75,16 +75,13 @@ def to_host(tensor: Any) -> np.ndarray[Any, Any]:
 
 
 def _device() -> str:
-    """Return the device as the executor does: from the environment variable, or else torch's accelerator."""
-    device = os.environ.get("DALIFY_DEVICE", "").lower()
-    if device:
-        return device
-    if not torch.accelerator.is_available():
+    device = default_device()
+    if device is None:
         raise DeviceError(
             "data cannot be copied to the GPU: torch finds no accelerator on this machine.",
             hint="Set the environment variable DALIFY_DEVICE=cpu to run GPU programs on the CPU.",
         )
-    return str(torch.accelerator.current_accelerator())
+    return device
 
 
 def contiguous(array: Array) -> Array:

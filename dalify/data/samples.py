@@ -27,7 +27,7 @@ class Samples:
         addresses: address of the first element of each sample, int64 ``[N]``.
         shapes: shapes, int64 ``[N, ndim]``.
         dtype: element type.
-        batch: owner of the memory.
+        owner: object that keeps the memory alive.
         strides: of windows of larger arrays: elements from one index of an axis to the next, int64 ``[N, ndim]``; only
             the functions for such windows support it.
 
@@ -38,16 +38,17 @@ class Samples:
         strides: see above; None for contiguous samples.
         like: an empty array, which carries the element type for compiled code.
         dense: the samples as one array ``[N, ...]`` if they are contiguous, otherwise None.
+        table: what the executor knows of the shapes, or None.
     """
 
-    __slots__ = ("_batch", "_is_uniform", "addresses", "dense", "dtype", "like", "shapes", "strides")
+    __slots__ = ("_is_uniform", "_owner", "addresses", "dense", "dtype", "like", "shapes", "strides", "table")
 
     def __init__(
         self,
         addresses: Integers,
         shapes: Integers,
         dtype: np.dtype[Any],
-        batch: Any,
+        owner: Any,
         strides: Integers | None = None,
     ) -> None:
         self.addresses = addresses
@@ -55,44 +56,46 @@ class Samples:
         self.dtype = dtype
         self.strides = strides
         self.like = _like(dtype)
-        self._batch = batch
+        self._owner = owner
         self._is_uniform: bool | None = None
         self.dense: np.ndarray[Any, Any] | None = None
+        self.table: Any = None
 
     @staticmethod
     def of_batch(batch: Batch) -> Samples:
-        """Return the samples of a batch; non-contiguous ones are copied."""
+        """Return the samples of a batch; non-contiguous ones are copied at each call."""
+        if batch.compiled is not None:
+            return batch.compiled
         dtype = batch.dtype.numpy
         if batch.dense is not None:
             dense = batch.dense
             if not dense.flags.c_contiguous:
-                dense = np.ascontiguousarray(dense)
-                batch = Batch(dense, None, batch.layout, batch.device, batch.origins, batch.dtype)
-            return Samples.of_dense(dense, batch)
-        if batch.ragged is not None:
+                return Samples.of_dense(np.ascontiguousarray(dense))
+            found = Samples.of_dense(dense)
+        elif batch.ragged is not None:
             block, offsets, shapes = batch.ragged
-            return Samples(offsets + block.__array_interface__["data"][0], shapes, dtype, batch)
-        samples = batch.samples
-        if not all(sample.flags.c_contiguous for sample in samples):
-            samples = [np.ascontiguousarray(sample) for sample in samples]
-            batch = Batch(None, samples, batch.layout, batch.device, batch.origins, batch.dtype)
-        addresses = np.array([sample.__array_interface__["data"][0] for sample in samples], np.int64)
-        return Samples(addresses, batch.shape_array(), dtype, batch)
+            found = Samples(offsets + block.__array_interface__["data"][0], shapes, dtype, block)
+        else:
+            samples = batch.samples
+            is_copied = not all(sample.flags.c_contiguous for sample in samples)
+            if is_copied:
+                samples = [np.ascontiguousarray(sample) for sample in samples]
+            addresses = np.array([sample.__array_interface__["data"][0] for sample in samples], np.int64)
+            found = Samples(addresses, batch.shape_array(), dtype, samples)
+            if is_copied:
+                return found
+        batch.compiled = found
+        return found
 
     @staticmethod
-    def of_dense(dense: np.ndarray[Any, Any], batch: Any = None) -> Samples:
-        """Return the samples of a C-contiguous array ``[N, ...]``.
-
-        Args:
-            dense: the array.
-            batch: owner of the memory, if not the array itself.
-        """
+    def of_dense(dense: np.ndarray[Any, Any]) -> Samples:
+        """Return the samples of a C-contiguous array ``[N, ...]``."""
         count = len(dense)
         shapes = np.empty((count, dense.ndim - 1), np.int64)
         shapes[:] = dense.shape[1:]
         addresses = counting(count) * (dense.strides[0] if count else 0)
         addresses += dense.__array_interface__["data"][0]
-        found = Samples(addresses, shapes, dense.dtype, dense if batch is None else batch)
+        found = Samples(addresses, shapes, dense.dtype, dense)
         found._is_uniform = True
         found.dense = dense
         return found
@@ -138,7 +141,7 @@ class Samples:
 
     def reshaped(self, shapes: Integers) -> Samples:
         """Return the same elements with other shapes, int64 ``[N, ...]``."""
-        return Samples(self.addresses, shapes, self.dtype, self._batch)
+        return Samples(self.addresses, shapes, self.dtype, self._owner)
 
     def window(self, begin: Integers, extents: Integers) -> Samples:
         """Return a window of each sample, without a copy.
@@ -150,7 +153,7 @@ class Samples:
         strides = np.ones_like(self.shapes)
         np.cumprod(self.shapes[:, :0:-1], 1, out=strides[:, -2::-1])
         addresses = self.addresses + (begin * strides).sum(1) * self.dtype.itemsize
-        return Samples(addresses, extents, self.dtype, self._batch, strides)
+        return Samples(addresses, extents, self.dtype, self._owner, strides)
 
     def contiguous(self) -> Samples:
         """Return the same samples without strides."""
@@ -188,12 +191,12 @@ class Samples:
         addresses = self.addresses[owner] + part * size_bytes[owner]
         if self.strides is not None:
             strides = rows_at(self.strides[:, axes:], owner)
-        return Samples(addresses, rows_at(self.shapes[:, axes:], owner), self.dtype, self._batch, strides), owner
+        return Samples(addresses, rows_at(self.shapes[:, axes:], owner), self.dtype, self._owner, strides), owner
 
     def take(self, indices: Integers) -> Samples:
         """Return some of the samples, without a copy."""
         strides = None if self.strides is None else rows_at(self.strides, indices)
-        return Samples(self.addresses[indices], rows_at(self.shapes, indices), self.dtype, self._batch, strides)
+        return Samples(self.addresses[indices], rows_at(self.shapes, indices), self.dtype, self._owner, strides)
 
     def arrays(self) -> Iterator[np.ndarray[Any, Any]]:
         """Yield the samples as arrays, for code that is not compiled. They are valid as long as the memory."""
@@ -205,6 +208,10 @@ class Samples:
             span = int(((self.shapes[n] - 1) * strides).sum()) + 1
             steps = (strides * self.dtype.itemsize).tolist()
             yield np.lib.stride_tricks.as_strided(_array_at(address, (span,), self.dtype), shape, steps)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle None: addresses are only valid in this process, and for this copy of the memory."""
+        return type(None), ()
 
     def __repr__(self) -> str:
         """Return counts and types without data."""

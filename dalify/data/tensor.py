@@ -26,6 +26,7 @@ __all__ = [
     "check_layout",
     "converted",
     "layout_of",
+    "memory_of",
     "on_device",
     "origin_of",
     "reinterpreted",
@@ -244,10 +245,14 @@ def origin_of(value: Any) -> str | None:
     return value._origin if isinstance(value, Tensor) else None  # pyright: ignore[reportPrivateUsage]
 
 
+def memory_of(tensor: Tensor) -> Array:
+    """Return the NumPy array or torch tensor that a tensor consists of."""
+    return tensor._array  # pyright: ignore[reportPrivateUsage]
+
+
 def on_device(value: Any) -> Any:
     """Return a torch tensor on the device, see ``device_tensor``; also accepts tensors of this module."""
-    array = value._array if isinstance(value, Tensor) else value  # pyright: ignore[reportPrivateUsage]
-    return device_tensor(array)
+    return device_tensor(memory_of(value) if isinstance(value, Tensor) else value)
 
 
 def converted(array: np.ndarray[Any, Any], dtype: Any, copy: bool | None) -> np.ndarray[Any, Any]:

@@ -29,7 +29,7 @@ from dalify.data.tensor import (
     reinterpreted,
 )
 
-__all__ = ["TensorCPU", "TensorGPU", "TensorListCPU", "TensorListGPU", "tensor_list"]
+__all__ = ["TensorCPU", "TensorGPU", "TensorListCPU", "TensorListGPU", "batch_of", "tensor_list"]
 
 
 _T = TypeVar("_T", TensorCPU, TensorGPU)
@@ -288,6 +288,11 @@ class TensorListGPU(_TensorList[TensorGPU]):
 def tensor_list(batch: Batch) -> TensorListCPU | TensorListGPU:
     """Wrap a batch for users."""
     return TensorListGPU(batch) if batch.device == "gpu" else TensorListCPU(batch)
+
+
+def batch_of(tensors: TensorListCPU | TensorListGPU) -> Batch:
+    """Return the batch that a tensor list wraps."""
+    return tensors._batch  # pyright: ignore[reportPrivateUsage]
 
 
 def _batch_of(source: Any, layout: str, device: str) -> Batch:

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalify.base.narrow import is_tuple
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool, Spec, torch_dtype
-from dalify.data.batch import array_of, places_in_block, tensor_of
+from dalify.data.batch import array_of, tensor_of
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.samples_step import SamplesStep
+from dalify.executor.shape_table import ShapeTable
 from dalify.graph import Node
 from dalify.kernels.dispatch import reason_against
 from dalify.registry import Kernel, Operator
@@ -68,8 +70,9 @@ class DeviceSamplesStep(SamplesStep):
     def _memory_of(
         self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
     ) -> Batch:
-        if isinstance(shapes, tuple) or spec.dtype is None:
+        if is_tuple(shapes) or spec.dtype is None:
             return super()._memory_of(frame, output, spec, shapes, origins, count, like)
+        shapes = shapes.shapes
         # Equal shapes have the same positions as in the input, so the kernel can process each buffer as one row.
         if like is not None and like.dense is None and np.array_equal(like.shapes, shapes):
             offsets, size = like.offsets, like.block.numel()
@@ -120,10 +123,10 @@ class _Compiled(KernelStep):
         assert spec.dtype is not None, f"dalify bug: {self._operator.name} gave no type"
         return self._pool.empty((count, *spec.shape), spec.dtype.numpy)
 
-    def _ragged(self, frame: Frame, output: int, spec: Spec, shapes: np.ndarray[Any, Any], origins: Any) -> Batch:
+    def _ragged(self, frame: Frame, output: int, spec: Spec, table: ShapeTable, origins: Any) -> Batch:
         assert spec.dtype is not None, f"dalify bug: {self._operator.name} gave no type"
-        offsets, size_bytes = places_in_block(shapes, spec.dtype.numpy.itemsize)
-        ragged = self._pool.empty((size_bytes,), np.dtype(np.uint8)), offsets, shapes
+        offsets, size_bytes = table.places(spec.dtype.numpy.itemsize)
+        ragged = self._pool.empty((size_bytes,), np.dtype(np.uint8)), offsets, table.shapes
         return Batch(None, None, spec.layout or "", "cpu", origins, spec.dtype, ragged)
 
 

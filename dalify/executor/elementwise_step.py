@@ -8,12 +8,12 @@ import numpy as np
 
 from dalify.base.errors import DalifyError
 from dalify.base.narrow import is_array
-from dalify.base.small_arrays import largest_row
 from dalify.data import Array, Batch, Spec
 from dalify.data.batch import Ragged, places_in_block
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
+from dalify.executor.shape_table import ShapeTable
 from dalify.graph import Node
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ class ElementwiseStep(KernelStep):
         shapes = first[2]
         spec = self._open_specs(inputs)[0]
         assert spec.dtype is not None, "dalify bug: an element-wise operator without an element type"
-        largest = largest_row(shapes)
-        self._check_size(tuple(shapes[largest].tolist()), spec, largest)
+        table = ShapeTable(shapes)
+        self._check_size(table.shape(table.largest), spec, table.largest)
         size, item_bytes = max(row.shape[-1] for row in rows), spec.dtype.numpy.itemsize
         collector = frame.collectors.get(self.outputs[0])
         given = inputs[0]

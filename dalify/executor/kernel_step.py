@@ -18,10 +18,10 @@ from dalify.base.narrow import is_array, is_list, is_tuple
 from dalify.base.optional import LazyModule, torch
 from dalify.base.recent import Recent
 from dalify.data import Array, Batch, Spec, torch_dtype
-from dalify.data.batch import places_in_block
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
 from dalify.executor.origins import origins_of
+from dalify.executor.shape_table import ShapeTable
 from dalify.executor.steps import cause, is_foreign, located, out_of_memory_error, with_substitutes
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
@@ -321,7 +321,8 @@ class KernelStep:
             shapes = [out_specs[output].shape for _, out_specs in specs]
             if out is None and len({len(shape) for shape in shapes}) == 1:
                 spec = specs[0][1][output]
-                blocks[output] = self._ragged(frame, output, spec, np.array(shapes, np.int64), origins)
+                table = ShapeTable(np.array(shapes, np.int64))
+                blocks[output] = self._ragged(frame, output, spec, table, origins)
         return blocks
 
     def _plan_groups(
@@ -415,24 +416,24 @@ class KernelStep:
         assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
         return frame.arena.empty((count, *spec.shape), dtype)
 
-    def _ragged(self, frame: Frame, output: int, spec: Spec, shapes: np.ndarray[Any, Any], origins: Any) -> Batch:
+    def _ragged(self, frame: Frame, output: int, spec: Spec, table: ShapeTable, origins: Any) -> Batch:
         """Return a batch to fill, with adjacent samples of different shapes.
 
         Args:
             frame: frame of the chunk.
             output: index of the output.
             spec: element type and layout of the output.
-            shapes: int64 ``[N, ndim]``.
+            table: shapes of the samples.
             origins: origins of the samples.
         """
         if spec.dtype is None:
             raise DTypeError("the element type of the result is not known.", operator=self._operator.public_name)
         assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
-        offsets, size_bytes = places_in_block(shapes, spec.dtype.numpy.itemsize)
+        offsets, size_bytes = table.places(spec.dtype.numpy.itemsize)
         collector = frame.collectors.get(self.outputs[output])
         allocate = frame.arena.empty if collector is None else collector.block
         block = allocate((size_bytes,), np.dtype(np.uint8))
-        ragged = block, offsets, shapes
+        ragged = block, offsets, table.shapes
         batch = Batch(None, None, spec.layout or "", self.device, origins, spec.dtype, ragged)
         batch.is_lasting = collector is not None
         return batch

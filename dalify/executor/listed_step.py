@@ -13,13 +13,13 @@ import numpy as np
 from dalify.base.errors import MixedBatchError
 from dalify.base.failure_context import failure_context
 from dalify.base.narrow import is_tuple
-from dalify.base.small_arrays import largest_row
 from dalify.data import Array, Batch, Spec
 from dalify.executor.agreement import agreed_samples
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import Wanted
 from dalify.executor.kernel_step import KernelStep, open_spec
 from dalify.executor.origins import origins_of
+from dalify.executor.shape_table import ShapeTable
 
 __all__ = ["ListedStep"]
 
@@ -81,8 +81,8 @@ class ListedStep(KernelStep):
 
     def _out_shapes(
         self, inputs: list[Batch | None], arguments: dict[str, Any], wanted: Wanted, count: int
-    ) -> tuple[Spec, tuple[int, ...] | np.ndarray[Any, Any]]:
-        """Return the spec of the first sample's result, and the shapes: a tuple for all, or int64 ``[N, ndim]``."""
+    ) -> tuple[Spec, tuple[int, ...] | ShapeTable]:
+        """Return the spec of the first sample's result, and the shapes: a tuple if they are equal."""
         varying = {name: arguments[name] for name in self._varying}
         if varying:
             specs = [self._run_specs(inputs, varying, wanted, sample)[1][0] for sample in range(count)]
@@ -95,11 +95,10 @@ class ListedStep(KernelStep):
                 shapes = np.array([wanted.shapes], np.int64)
             else:
                 shapes = np.asarray(wanted.shapes, np.int64)
-        largest = largest_row(shapes)
-        self._check_size(tuple(shapes[largest].tolist()), spec, largest)
-        shape = tuple(shapes[0].tolist())
-        spec = spec.replace(shape=shape)
-        return (spec, shape) if len(shapes) == 1 or (shapes == shapes[0]).all() else (spec, shapes)
+        table = ShapeTable(shapes, 1 if spec.dtype is None else spec.dtype.numpy.itemsize)
+        self._check_size(table.shape(table.largest), spec, table.largest)
+        shape = table.shape(0)
+        return spec.replace(shape=shape), shape if table.is_uniform else table
 
 
 def _arrays(batch: Batch) -> list[Array]:

@@ -13,12 +13,14 @@ from dalify.base.errors import ShapeError
 from dalify.base.failure_context import failure_context
 from dalify.base.narrow import is_tuple
 from dalify.base.optional import torch
+from dalify.base.recent import Recent
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.rows import Rows, starts_of
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import NOTHING_WANTED, find_runs
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
+from dalify.graph import Node
 
 __all__ = ["RaggedStep"]
 
@@ -26,8 +28,16 @@ if TYPE_CHECKING:
     from dalify.kernels.random.philox import SampleDraws
 
 
+_CACHE_LIMIT = 4096
+
+
 class RaggedStep(KernelStep):
     """Calls the kernel of a ragged operator: once for all samples of a chunk whose other extents agree."""
+
+    def __init__(self, node: Node, *others: Any) -> None:
+        super().__init__(node, *others)
+        # The specs of the outputs by the shapes of a sample, for the last element types and layouts.
+        self._known_rows: tuple[Any, Recent[tuple[Spec, ...]]] = (None, Recent(_CACHE_LIMIT))
 
     def _groupwise(
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
@@ -66,11 +76,20 @@ class RaggedStep(KernelStep):
         if stop - start == 1 or all(batch is None or batch.dense is not None for batch in inputs):
             return in_specs, [first] * (stop - start)
         keys = list(zip(*(batch.shapes()[start:stop] for batch in inputs if batch is not None), strict=True))
-        known: dict[Any, tuple[Spec, ...]] = {keys[0]: first}
+        types = tuple(None if batch is None else (batch.dtype, batch.layout) for batch in inputs)
+        known_types, known = self._known_rows  # another thread may replace them
+        if known_types != types:
+            fresh: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
+            known, self._known_rows = fresh, (types, fresh)
+        found: dict[Any, tuple[Spec, ...]] = {}
         for sample, key in enumerate(keys, start):
-            if key not in known:
-                known[key] = self._run_specs(inputs, {}, NOTHING_WANTED, sample)[1]
-        return in_specs, [known[key] for key in keys]
+            if key not in found:
+                specs = known.get(key)
+                if specs is None:
+                    specs = self._run_specs(inputs, {}, NOTHING_WANTED, sample)[1]
+                    known.put(key, specs)
+                found[key] = specs
+        return in_specs, [found[key] for key in keys]
 
     def _empty_rows(self, frame: Frame, output: int, start: int, specs: list[Spec], kept: bool) -> Rows:
         """Return memory for one output of some samples."""

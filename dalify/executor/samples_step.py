@@ -9,13 +9,13 @@ import numpy as np
 from dalify.base.failure_context import failure_context
 from dalify.base.narrow import is_array, is_list, is_tuple
 from dalify.base.recent import Recent
-from dalify.base.small_arrays import largest_row
 from dalify.data import Batch, Spec
 from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import Wanted
 from dalify.executor.kernel_step import KernelStep, open_spec
 from dalify.executor.origins import origins_of
+from dalify.executor.shape_table import ShapeTable
 from dalify.executor.shape_trace import ShapeTrace
 from dalify.graph import Node
 
@@ -58,10 +58,12 @@ class SamplesStep(KernelStep):
         origins = origins_of(inputs)
         batches: list[Batch] = []
         outs: list[Any] = []
-        for output, spec in enumerate(specs):
-            batch = self._memory_of(frame, output, spec, shapes[output], origins, count, like)
+        is_full = not specs
+        for output, (spec, found) in enumerate(zip(specs, shapes, strict=True)):
+            batch = self._memory_of(frame, output, spec, found, origins, count, like)
             batches.append(batch)
             outs.append(self._samples(batch))
+            is_full |= 0 not in found if is_tuple(found) else found.is_full
         named = dict(self._constants)
         for name in self._own_arguments:
             named[name] = arguments[name]
@@ -69,7 +71,7 @@ class SamplesStep(KernelStep):
             if name in self._kernel.names:
                 named[name] = value
         kept = None
-        if outs and not any(out.shapes.all() for out in outs):  # kernels need not handle samples without elements
+        if not is_full:  # kernels need not handle samples without elements
             kept = np.flatnonzero(np.any([out.shapes.all(1) for out in outs], 0))
             if not len(kept):
                 return batches
@@ -78,7 +80,7 @@ class SamplesStep(KernelStep):
             per_sample = {*self._own_arguments, *extra}
             named = {name: _take_values(value, kept) if name in per_sample else value for name, value in named.items()}
             if draws is not None:
-                draws = type(draws)(draws.draws, draws.samples[kept])
+                draws = draws.take(kept)
             count = len(kept)
         for name in self._wanted:
             named[name] = self._context(name, inputs, specs, draws, count)
@@ -133,7 +135,7 @@ class SamplesStep(KernelStep):
         extra: dict[str, Any],
         count: int,
     ) -> tuple[tuple[Spec, ...], list[Any]]:
-        """Return the specs of the results, and of each output the shapes: a tuple for all, or int64 ``[N, ndim]``.
+        """Return the specs of the results, and the shapes of each output: a tuple if they are equal, or a `ShapeTable`.
 
         If `prepare` returns no shapes and the rule computes with extents, it runs once per combination of input shapes
         and shaping arguments.
@@ -142,34 +144,30 @@ class SamplesStep(KernelStep):
         shapes = extra.get("out_shapes")
         if is_array(shapes):
             specs = self._open_specs(inputs, layout)
-            largest = 0
-            if len(shapes) > 1 and not (shapes == shapes[0]).all():
-                largest = largest_row(shapes)
-                self._check_size(tuple(shapes[largest].tolist()), specs[0], largest)
-                return specs, [() if spec.ndim == 0 else shapes for spec in specs]
-            shape = tuple(shapes[0].tolist())
-            self._check_size(shape, specs[0], 0)
-            return specs, [() if spec.ndim == 0 else shape for spec in specs]
+            table = ShapeTable(shapes, 1 if specs[0].dtype is None else specs[0].dtype.numpy.itemsize)
+            self._check_size(table.shape(table.largest), specs[0], table.largest)
+            all_shapes = table.shape(0) if table.is_uniform else table
+            return specs, [() if spec.ndim == 0 else all_shapes for spec in specs]
         wanted = Wanted(shapes, layout)
-        columns = [x.shapes.tolist() for x in xs if x is not None and not x.is_uniform]
-        if not columns and not self._varying:
+        tables = [None if x is None else _table_of(x) for x in xs]
+        is_uniform = all(table is None or table.is_uniform for table in tables)
+        if is_uniform and not self._varying:
             specs = self._run_specs(inputs, {}, wanted, 0)[1]
             return specs, [spec.shape for spec in specs]
-        given = [None if x is None else x.shapes for x in xs]
-        if shapes is None and not self._varying and (traced := self._trace.of(inputs, given)) is not None:
-            found_shapes = traced.shapes(given, count)
+        if shapes is None and not self._varying and (traced := self._trace.of(inputs, tables)) is not None:
+            found_shapes = traced.shapes(tables, count)
             traced_specs = wanted.applied(traced.specs, None)
-            for spec, each_shape in zip(traced_specs, found_shapes, strict=True):
-                if is_array(each_shape):
-                    largest = largest_row(each_shape)
-                    self._check_size(tuple(each_shape[largest].tolist()), spec, largest)
+            for spec, each in zip(traced_specs, found_shapes, strict=True):
+                if isinstance(each, tuple):
+                    self._check_size(each, spec, 0)
                 else:
-                    self._check_size(each_shape, spec, 0)
+                    self._check_size(each.shape(each.largest), spec, each.largest)
             return traced_specs, found_shapes
         varying = {name: arguments[name] for name in self._varying}
+        columns = [table.shapes.tolist() for table in tables if table is not None and not table.is_uniform]
         columns += [values if isinstance(values, list) else values.tolist() for values in varying.values()]
         kinds = tuple(None if batch is None else (batch.dtype, batch.layout) for batch in inputs)
-        uniform = tuple(tuple(x.shapes[0].tolist()) for x in xs if x is not None and x.is_uniform)
+        uniform = tuple(table.extents for table in tables if table is not None and table.is_uniform)
         found: list[tuple[Spec, ...]] = []
         for sample, row in enumerate(zip(*columns, strict=True)):
             key = (kinds, uniform, str(row), layout)
@@ -178,15 +176,16 @@ class SamplesStep(KernelStep):
                 specs = self._run_specs(inputs, varying, wanted, sample)[1]
                 self._known_results.put(key, specs)
             found.append(specs)
-        each = [[of_sample[output].shape for of_sample in found] for output in range(len(found[0]))]
+        by_output = [[of_sample[output].shape for of_sample in found] for output in range(len(found[0]))]
         return found[0], [
-            shapes[0] if shapes.count(shapes[0]) == count else np.array(shapes, np.int64) for shapes in each
+            shapes[0] if shapes.count(shapes[0]) == count else ShapeTable(np.array(shapes, np.int64))
+            for shapes in by_output
         ]
 
     def _memory_of(
         self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
     ) -> Batch:
-        """Return a batch to fill, for samples of one shape (a tuple) or different shapes (an array).
+        """Return a batch to fill, for samples of one shape (a tuple) or different shapes (a `ShapeTable`).
 
         Args:
             frame: frame of the chunk.
@@ -202,12 +201,21 @@ class SamplesStep(KernelStep):
                 spec = spec.replace(shape=shapes)
             dense = self._allocate(frame, output, 0, count, spec)
             return Batch(dense, None, spec.layout or "", self.device, origins, spec.dtype)
-        return self._ragged(frame, output, spec, shapes, origins)
+        batch = self._ragged(frame, output, spec, shapes, origins)
+        Samples.of_batch(batch).table = shapes
+        return batch
 
 
 def _shape(batch: Batch) -> tuple[int, ...]:
     assert batch.dense is not None, "dalify bug: the shape of a ragged batch"
     return tuple(batch.dense.shape)
+
+
+def _table_of(samples: Any) -> ShapeTable:
+    """Return the shapes of samples, which later steps with the same samples need again."""
+    if samples.table is None:
+        samples.table = ShapeTable(samples.shapes)
+    return samples.table
 
 
 def _take_values(value: Any, kept: np.ndarray[Any, Any]) -> Any:

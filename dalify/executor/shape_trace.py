@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalify.base.recent import Recent
 from dalify.data import Batch, Spec
+from dalify.executor.shape_table import ShapeTable
 
-__all__ = ["ShapeTrace", "TracedShapes", "trace_shapes", "varying_axes"]
+__all__ = ["ShapeTrace", "TracedShapes", "trace_shapes"]
 
 _CACHE_LIMIT = 4096
 
@@ -47,22 +47,27 @@ class TracedShapes(NamedTuple):
     Attributes:
         specs: specs of the outputs, without shapes.
         sources: of each output and axis: the extent, or the input index and axis that it is copied from.
+        same: of each output: an input whose samples have the same shapes; None if there is none.
     """
 
     specs: tuple[Spec, ...]
     sources: list[list[int | tuple[int, int]]]
+    same: list[int | None]
 
-    def shapes(self, inputs: Sequence[NDArray[np.int64] | None], count: int) -> list[Any]:
-        """Return the shapes of each output: a tuple if they are equal, int64 ``[N, ndim]`` otherwise.
+    def shapes(self, inputs: Sequence[ShapeTable | None], count: int) -> list[tuple[int, ...] | ShapeTable]:
+        """Return the shapes of each output, as a tuple if they are equal.
 
         Args:
-            inputs: shapes of each input, int64 ``[N, ndim]``.
-            count: N.
+            inputs: shapes of each input.
+            count: number of samples.
         """
         found: list[Any] = []
-        for axes in self.sources:
+        for spec, axes, same in zip(self.specs, self.sources, self.same, strict=True):
             if all(isinstance(source, int) for source in axes):
                 found.append(tuple(axes))
+                continue
+            if same is not None:
+                found.append(inputs[same])
                 continue
             shapes = np.empty((count, len(axes)), np.int64)
             for axis, source in enumerate(axes):
@@ -71,15 +76,9 @@ class TracedShapes(NamedTuple):
                 else:
                     given = inputs[source[0]]
                     assert given is not None, "dalify bug: an extent of an absent input"
-                    shapes[:, axis] = given[:, source[1]]
-            found.append(shapes)
+                    shapes[:, axis] = given.shapes[:, source[1]]
+            found.append(ShapeTable(shapes, 1 if spec.dtype is None else spec.dtype.numpy.itemsize))
         return found
-
-
-def varying_axes(shapes: NDArray[np.int64]) -> tuple[int | None, ...]:
-    """Return the extents that all samples have, None for the others, from int64 ``[N, ndim]``."""
-    differs = (shapes != shapes[0]).any(0).tolist()
-    return tuple(None if other else extent for extent, other in zip(shapes[0].tolist(), differs, strict=True))
 
 
 def trace_shapes(
@@ -92,7 +91,7 @@ def trace_shapes(
     Args:
         rule: returns the specs of the outputs.
         inputs: specs of the inputs without shapes.
-        extents: see ``varying_axes``, for each input.
+        extents: of each input, the extents that all samples have, None for the others.
     """
     given: list[Any] = []
     for index, (spec, known) in enumerate(zip(inputs, extents, strict=True)):
@@ -113,7 +112,12 @@ def trace_shapes(
         if not all(isinstance(extent, (int, np.integer, _Extent)) for extent in axes):
             return None
         sources.append([(x.input_index, x.axis) if isinstance(x, _Extent) else int(x) for x in axes])
-    return TracedShapes(tuple(result.replace(shape=None) for result in results), sources)
+    copies = [
+        None if known is None else [(index, axis) if extent is None else extent for axis, extent in enumerate(known)]
+        for index, known in enumerate(extents)
+    ]
+    same = [copies.index(axes) if axes in copies else None for axes in sources]
+    return TracedShapes(tuple(result.replace(shape=None) for result in results), sources, same)
 
 
 class ShapeTrace:
@@ -127,14 +131,14 @@ class ShapeTrace:
         self._rule = rule
         self._known: Recent[list[TracedShapes | None]] = Recent(_CACHE_LIMIT)
 
-    def of(self, inputs: Sequence[Batch | None], shapes: Sequence[NDArray[np.int64] | None]) -> TracedShapes | None:
+    def of(self, inputs: Sequence[Batch | None], shapes: Sequence[ShapeTable | None]) -> TracedShapes | None:
         """Return the shapes of the results by the shapes of the inputs; None if the rule computes with extents.
 
         Args:
             inputs: the inputs.
-            shapes: shapes of their samples, int64 ``[N, ndim]``; None for absent inputs.
+            shapes: shapes of their samples; None for absent inputs.
         """
-        extents = tuple(None if each is None else varying_axes(each) for each in shapes)
+        extents = tuple(None if each is None else each.extents for each in shapes)
         kinds = tuple(None if batch is None else (batch.dtype, batch.layout) for batch in inputs)
 
         def trace() -> list[TracedShapes | None]:

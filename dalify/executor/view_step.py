@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dalify.base.narrow import is_array
 from dalify.data import Batch
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
+from dalify.executor.shape_table import ShapeTable
 from dalify.executor.shape_trace import ShapeTrace
 from dalify.graph import Node
 
@@ -35,11 +35,12 @@ class ViewStep(KernelStep):
         x, *others = inputs
         if x is not None and x.ragged is not None and not self._varying and not any(others) and len(self.outputs) == 1:
             block, offsets, shapes = x.ragged
-            traced = self._trace.of(inputs, [shapes, *(None for _ in others)])
-            found = None if traced is None else traced.shapes([shapes], count)[0]
+            table = ShapeTable(shapes)
+            traced = self._trace.of(inputs, [table, *(None for _ in others)])
+            found = None if traced is None else traced.shapes([table], count)[0]
             # Otherwise it is a part of the sample.
-            if traced is not None and is_array(found) and (found.prod(1) == shapes.prod(1)).all():
-                ragged = block, offsets, found
+            if traced is not None and isinstance(found, ShapeTable) and (found.shapes.prod(1) == shapes.prod(1)).all():
+                ragged = block, offsets, found.shapes
                 layout = traced.specs[0].layout or ""
                 return [Batch(None, None, layout, self.device, x.origins, x.dtype, ragged)]
         return super()._groupwise(frame, inputs, arguments, draws, count)

@@ -14,7 +14,7 @@ import numpy as np
 
 from dalify.base.errors import BatchSizeError, DivergentBranchesError
 from dalify.base.source_line import SourceLine
-from dalify.data import Batch, TensorListCPU, tensor_list
+from dalify.data import Batch, TensorListCPU, batch_of, tensor_list
 from dalify.executor.arena import Arena
 from dalify.executor.branch_steps import MergeStep
 from dalify.executor.frame import Frame
@@ -85,7 +85,7 @@ class Interpreter(Evaluator):
         """
         if len(samples) != self._count:
             raise OtherBatchSize(len(samples))
-        batch = TensorListCPU(list(samples))._batch
+        batch = batch_of(TensorListCPU(list(samples)))
         first = batch.samples[0]
         edge = new_edge("_literal", (), {"value": first, "layout": batch.layout}, line=SourceLine.capture())
         self._values[edge] = batch

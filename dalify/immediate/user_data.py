@@ -13,8 +13,18 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, BatchSizeError, LayoutError, ShapeError
 from dalify.base.optional import is_loaded, torch
-from dalify.data import Batch, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, tensor_list
-from dalify.data.tensor import check_layout
+from dalify.data import (
+    Batch,
+    TensorCPU,
+    TensorGPU,
+    TensorListCPU,
+    TensorListGPU,
+    batch_of,
+    device_tensor,
+    memory_of,
+    tensor_list,
+)
+from dalify.data.tensor import check_layout, layout_of, origin_of
 from dalify.graph import DataNode, Expression
 from dalify.graph.constants import constant_array
 from dalify.registry import Role
@@ -47,7 +57,7 @@ class Value:
         """Return an input on the device of the operator; inputs of ``mixed`` operators are on the CPU."""
         if device != "gpu" or self.batch.device == "gpu":
             return self
-        return Value(to_user_data(self.batch, "batch")._as_gpu()._batch, self.kind, self.is_array)
+        return Value(self.batch.map(device_tensor, device="gpu"), self.kind, self.is_array)
 
     def repeated(self, count: int) -> Batch:
         """Return ``count`` samples: one sample repeated without copies, or the batch.
@@ -132,16 +142,16 @@ def value_of(item: Any) -> Value:
     if type(item) is np.ndarray:
         return Value(Batch(_owned(to_array(item))[None]), "numpy")
     if isinstance(item, (TensorListCPU, TensorListGPU)):
-        if not len(item._batch):
+        if not len(item):
             raise _empty_batch()
-        return Value(item._batch, "batch")
+        return Value(batch_of(item), "batch")
     if isinstance(item, Deferred):
         return value_of(item.get())
     if isinstance(item, (TensorCPU, TensorGPU)):
-        origins = None if item._origin is None else [item._origin]
-        array = item._array
+        origin, array = origin_of(item), memory_of(item)
         array = _owned(to_array(array)) if item.device == "cpu" else array
-        return Value(Batch(array[None], None, item._layout, item.device, origins), "tensor")
+        origins = None if origin is None else [origin]
+        return Value(Batch(array[None], None, layout_of(item), item.device, origins), "tensor")
     if is_loaded("torch") and isinstance(item, torch.Tensor):
         array = to_array(item)
         return Value(Batch(array[None], None, "", "cpu" if isinstance(array, np.ndarray) else "gpu"), "torch")
@@ -150,8 +160,10 @@ def value_of(item: Any) -> Value:
     if isinstance(item, (list, tuple)) and is_batch(item):
         samples = [one.get() if isinstance(one, Deferred) else one for one in item]
         samples = [_bytes(one) if isinstance(one, (bytes, bytearray, memoryview, str)) else one for one in samples]
-        layout = next((one._layout for one in samples if isinstance(one, (TensorCPU, TensorGPU))), "")
-        return Value(to_batch([getattr(one, "_array", one) for one in samples], layout=layout), "batch")
+        tensors = [one for one in samples if isinstance(one, (TensorCPU, TensorGPU))]
+        layout = layout_of(tensors[0]) if tensors else ""
+        samples = [memory_of(one) if isinstance(one, (TensorCPU, TensorGPU)) else one for one in samples]
+        return Value(to_batch(samples, layout=layout), "batch")
     if isinstance(item, Expression):
         return _constant(item)
     if isinstance(item, (bool, int, float, np.generic, list, tuple)):

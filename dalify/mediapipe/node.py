@@ -156,8 +156,9 @@ class Lowering:
         values: dict[Edge, Value] = {}
         for node in Graph(tuple(outputs)).nodes():
             try:
+                arguments = node.operator.grouped(node.arguments)
                 with SourceLine.captured_as(node.line):
-                    result = node.operator.rule(self, *(values[edge] for edge in node.edges()), **node.arguments)
+                    result = node.operator.rule(self, *(values[edge] for edge in node.edges()), **arguments)
             except DalifyError as error:
                 node.locate(error)
                 raise
@@ -273,13 +274,20 @@ def operator(
     def decorate(function: Callable[..., Any]) -> type[Operation]:
         signature, name = inspect.signature(function), function.__name__
         positional = [item for item in signature.parameters.values() if item.kind is item.POSITIONAL_ONLY][1:]
-        names = {key: item for key, item in signature.parameters.items() if item.kind is item.KEYWORD_ONLY}
         counts = inputs or (sum(item.default is item.empty for item in positional), len(positional))
+        made = Operator(function, name=name, outputs=count, stands_for=f"mediapipe.fn.{name}")
+        keywords: list[inspect.Parameter] = []
+        for key, item in signature.parameters.items():
+            if key in made.groups:
+                fields = inspect.signature(made.groups[key]).parameters.values()
+                keywords += [field.replace(kind=item.KEYWORD_ONLY) for field in fields]
+            elif item.kind is item.KEYWORD_ONLY:
+                keywords.append(item)
         members = {
-            "__doc__": function.__doc__,
+            "__doc__": made.doc,
             "__module__": function.__module__,
-            "__signature__": inspect.Signature(list(names.values())),
-            "operator": Operator(function, name=name, outputs=count, stands_for=f"mediapipe.fn.{name}"),
+            "__signature__": inspect.Signature(keywords),
+            "operator": made,
             "input_counts": counts,
         }
         return type(name, (Operation,), members)

@@ -8,15 +8,38 @@ the same number of batches.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.registry import Parameters
 
-__all__ = ["IndexedReader", "Indices", "SlicedOrder"]
+__all__ = ["IndexedReader", "Indices", "SliceOptions", "SlicedOrder"]
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(slots=True)
+class SliceOptions(Parameters):
+    """The order of a reader's items, and the slice of them that a device reads.
+
+    Attributes:
+        shuffle: random order, different in each epoch.
+        num_slices: number of devices that share the data set.
+        slice_index: index of this device.
+        drop_remainder: drop the last batch if it is incomplete.
+        pad_remainder: pad the last batch with the last item; otherwise with random items.
+        max_file: accepted and ignored: there are no buffers of fixed size.
+    """
+
+    shuffle: bool = True
+    num_slices: int = 1
+    slice_index: int = 0
+    drop_remainder: bool = False
+    pad_remainder: bool = False
+    max_file: str | None = None
 
 
 class SlicedOrder:
@@ -25,13 +48,9 @@ class SlicedOrder:
     Args:
         count: number of items of the data set.
         batch_size: samples per batch.
-        shuffle: whether orders are random.
+        options: the options of the reader.
         seed: seed of the order; negative for no seed, as with all operators.
         pipe_seed: used if `seed` is None; with several slices, only for the order within this one, so pipes may differ.
-        num_slices: number of slices.
-        slice_index: index of this slice.
-        drop_remainder: drop the last batch if it is incomplete; otherwise pad it.
-        pad_remainder: pad with the last item of the slice; otherwise with random items of the data set.
         shuffle_across: shuffle all items and divide the slices again in each epoch.
 
     Attributes:
@@ -48,16 +67,13 @@ class SlicedOrder:
         self,
         count: int,
         batch_size: int,
+        options: SliceOptions,
         *,
-        shuffle: bool,
         seed: int | None,
         pipe_seed: int | None,
-        num_slices: int,
-        slice_index: int,
-        drop_remainder: bool,
-        pad_remainder: bool,
         shuffle_across: bool = False,
     ) -> None:
+        num_slices, slice_index = options.num_slices, options.slice_index
         if num_slices < 1:
             raise ArgumentValueError(f"num_slices must be at least 1; got {num_slices}.")
         if not 0 <= slice_index < num_slices:
@@ -73,17 +89,17 @@ class SlicedOrder:
             self.seed = 0 if seed is None else seed
             own = self.seed if own is None else own
         self._common = np.random.default_rng(self.seed)
-        order = self._common.permutation(count) if shuffle else np.arange(count)
+        order = self._common.permutation(count) if options.shuffle else np.arange(count)
         self._count = count
         self._part = slice(slice_index, None, num_slices)
         self._slice = order[self._part]
         # From here on, each slice uses its own random numbers.
         self._random = np.random.default_rng([own, slice_index]) if own is not None else self._common
-        self._shuffle = shuffle
-        self._shuffles_across = shuffle and shuffle_across
-        self._pads_with_last = pad_remainder
-        share = count // num_slices if drop_remainder else -(-count // num_slices)
-        self.batches = share // batch_size if drop_remainder else -(-share // batch_size)
+        self._shuffle = options.shuffle
+        self._shuffles_across = options.shuffle and shuffle_across
+        self._pads_with_last = options.pad_remainder
+        share = count // num_slices if options.drop_remainder else -(-count // num_slices)
+        self.batches = share // batch_size if options.drop_remainder else -(-share // batch_size)
         if not self.batches:
             raise ReaderError(
                 f"a slice has {share} items, fewer than a batch of {batch_size}, and drop_remainder is set.",

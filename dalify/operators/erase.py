@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.array_at import array_at, copy_bytes
+from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError
-from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import fill_in_range
+from dalify.kernels.arrays.gather import fill_run
 from dalify.kernels.images.erase_torch import erase_samples_torch
-from dalify.registry import PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 _MAX_COORDINATE = np.float32(2.0**62)
 
@@ -86,7 +89,7 @@ def erase(
 
 
 def _regions(anchor: Any, shape: Any, extents: np.ndarray, options: tuple[bool, bool, bool]) -> np.ndarray:
-    """Return the regions of each sample as int [N, count, 2, axes]: starts and ends, within the data."""
+    """Return the regions of each sample as int [N, count, 2, axes]: starts and ends, within the extents [N, axes]."""
     centered, is_anchor_relative, is_shape_relative = options
     # In float32 and in the same order as DALI, since truncation can turn a rounding error into a pixel.
     sizes = np.asarray(shape, np.float32).reshape(len(shape), -1)
@@ -95,12 +98,11 @@ def _regions(anchor: Any, shape: Any, extents: np.ndarray, options: tuple[bool, 
         raise ShapeError(
             f"anchor and shape must have the same size; got {starts.shape[1]} and {sizes.shape[1]} numbers."
         )
-    if sizes.shape[1] % extents.size:
-        raise ShapeError(
-            f"anchor and shape must have {extents.size} numbers per region, one per axis; got {sizes.shape[1]}."
-        )
-    form = (len(sizes), sizes.shape[1] // extents.size, extents.size)
-    starts, sizes, scale = starts.reshape(form), sizes.reshape(form), extents.astype(np.float32)
+    axes = extents.shape[1]
+    if sizes.shape[1] % axes:
+        raise ShapeError(f"anchor and shape must have {axes} numbers per region, one per axis; got {sizes.shape[1]}.")
+    form = (len(sizes), sizes.shape[1] // axes, axes)
+    starts, sizes, scale = starts.reshape(form), sizes.reshape(form), extents.astype(np.float32)[:, None]
     starts = starts * scale if is_anchor_relative else starts
     sizes = sizes * scale if is_shape_relative else sizes
     starts = starts - sizes * np.float32(0.5) if centered else starts
@@ -109,7 +111,7 @@ def _regions(anchor: Any, shape: Any, extents: np.ndarray, options: tuple[bool, 
     np.trunc(bounds, out=bounds)
     bounds[np.isnan(bounds)] = 0
     # In integers: float32 cannot represent all extents.
-    return np.minimum(np.clip(bounds, 0, _MAX_COORDINATE).astype(np.int64), extents)
+    return np.minimum(np.clip(bounds, 0, _MAX_COORDINATE).astype(np.int64), extents[:, None, None])
 
 
 def _representable(values: Any, spec: Spec) -> np.ndarray:
@@ -120,96 +122,88 @@ def _representable(values: Any, spec: Spec) -> np.ndarray:
     return (fills != 0).astype(np.float64) if dtype == DALIDataType.BOOL else fill_in_range(fills, dtype.numpy)
 
 
-def _check_fills(count: int, channels: int, sample: int | None = None) -> None:
-    if count not in (1, channels):
-        raise ShapeError(f"fill_value has {count} values; the data has {channels} channels.", sample=sample)
-
-
-def _fills(values: np.ndarray, spec: Spec) -> np.ndarray:
-    """Return the fill of each sample, [N, ...], shaped to be broadcast over a region."""
-    dtype = spec.dtype
-    assert dtype is not None, "dalify bug: a kernel without the type of its input"
-    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
-    fills = _representable(values, spec).reshape(len(values), -1).astype(dtype.numpy)
-    axes = len(spec.shape)
-    if fills.shape[1] == 1:
-        return fills.reshape(-1, *[1] * axes)
-    axis = spec.axis("C")
-    channels = spec.shape[axis]
-    _check_fills(fills.shape[1], channels)
-    fills = fills.reshape(-1, *[1] * axis, channels, *[1] * (axes - 1 - axis))
-    if axis == axes - 1 and axes > 1:  # a whole row: copying single pixels is twenty times as slow
-        fills = np.repeat(fills, spec.shape[-2], axis=-2)
-    return fills
-
-
-def _is_same_for_all(values: np.ndarray) -> bool:
-    return len(values) == 1 or bool((values == values[:1]).all())
-
-
-def _erase(out: Any, x: Any, spec: Spec, convert: Any, **arguments: Any) -> None:
-    """Fill `out`, an array or a tensor; `convert` moves fill values to its device."""
-    shape, anchor, values = arguments["shape"], arguments["anchor"], arguments["fill_value"]
-    out[...] = x
+def _found_regions(anchor: Any, shape: Any, extents: np.ndarray, options: tuple[bool, bool, bool]) -> np.ndarray:
+    """Return `_regions` for lists of different lengths, too; additional regions are empty."""
     if shape is None:
-        if anchor is not None:
-            raise ShapeError("anchor requires shape.")
-        return
-    axes = _axes(spec, arguments["axes"], arguments["axis_names"])
-    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
-    extents = np.array([spec.shape[axis] for axis in axes])
-    both = arguments["normalized"]
-    options = (
-        arguments["centered_anchor"],
-        both or bool(arguments["normalized_anchor"]),
-        both or bool(arguments["normalized_shape"]),
-    )
-    regions = _regions(anchor, shape, extents, options)
-    is_one_fill = _is_same_for_all(values)
-    fills = convert(_fills(values[:1] if is_one_fill else values, spec))
-    if is_one_fill and _is_same_for_all(regions):
-        regions, samples = regions[:1], [slice(None)]
-    else:
-        samples = [slice(n, n + 1) for n in range(len(x))]
-    for sample, sample_regions in zip(samples, regions.tolist(), strict=True):
-        fill = fills if is_one_fill else fills[sample]
-        for begin, end in sample_regions:
-            window = [sample, *[slice(None)] * len(spec.shape)]
-            for axis, first, last in zip(axes, begin, end, strict=True):
-                window[axis + 1] = slice(first, max(first, last))
-            whole = [
-                slice(None) if extent == 1 else part for extent, part in zip(fill.shape[1:], window[1:], strict=True)
-            ]
-            out[tuple(window)] = fill[(slice(None), *whole)]
+        return np.zeros((len(extents), 0, 2, extents.shape[1]), np.int64)
+    if not isinstance(shape, list) and not isinstance(anchor, list):
+        return _regions(anchor, shape, extents, options)
+    found: list[np.ndarray] = []
+    for n, sizes in enumerate(shape):
+        own = None if anchor is None else anchor[n][None]
+        try:
+            found.append(_regions(own, sizes[None], extents[n : n + 1], options)[0])
+        except ShapeError as error:
+            error.sample = n
+            raise
+    regions = np.zeros((len(found), max(map(len, found)), 2, extents.shape[1]), np.int64)
+    for row, of_sample in zip(regions, found, strict=True):
+        row[: len(of_sample)] = of_sample
+    return regions
 
 
-@erase.cpu
-def _(
-    out: np.ndarray,
-    x: np.ndarray,
-    *,
-    anchor: np.ndarray | None,
-    axes: tuple[int, ...] | None,
-    axis_names: str | None,
-    centered_anchor: bool,
-    fill_value: np.ndarray,
-    normalized: bool,
-    normalized_anchor: bool | None,
-    normalized_shape: bool | None,
-    shape: np.ndarray | None,
-    spec: Spec,
-) -> None:
-    _erase(
-        out, x, spec, lambda fill: fill, anchor=anchor, axes=axes, axis_names=axis_names, shape=shape,
-        centered_anchor=centered_anchor, fill_value=fill_value, normalized=normalized,
-        normalized_anchor=normalized_anchor, normalized_shape=normalized_shape,
-    )  # fmt: skip
+def _fill_table(values: Vectors, spec: Spec, x: AnySamples) -> tuple[np.ndarray, int]:
+    """Return the fill values of each sample, float64 [N, K], one or one for each channel, and the axis of channels."""
+    counts = np.array([len(row) for row in values])
+    axis = 0
+    if (counts != 1).any():
+        axis = spec.axis("C")
+        wrong = np.flatnonzero((counts != 1) & (counts != x.shapes[:, axis]))
+        if len(wrong):
+            n = int(wrong[0])
+            raise ShapeError(f"fill_value has {counts[n]} values; the data has {x.shapes[n, axis]} channels.", sample=n)
+    if isinstance(values, list):
+        values = np.stack([np.pad(row, (0, counts.max() - len(row)), "edge") for row in values])
+    return _representable(values, spec), axis
 
 
+@njit(nogil=True, cache=True)
+def _erase(out_at, x_at, shapes, regions, fills, channel_axis):
+    """Copy samples and fill regions [N, R, 2, axes] by runs; the elements are unsigned integers of their size."""
+    axes = shapes.shape[1]
+    index = np.empty(axes, np.int64)
+    for n in range(len(out_at)):
+        shape, size = shapes[n], np.int64(1)
+        for extent in shape:
+            size *= extent
+        copy_bytes(out_at[n], x_at[n], size * fills.itemsize)  # pyright: ignore[reportCallIssue] -- numba's context
+        out = array_at(out_at[n], (size,), fills)
+        for begin, end in regions[n]:
+            if (begin >= end).any():
+                continue
+            last, run = axes - 1, np.int64(1)  # the axes after `last` are filled completely
+            while last > 0 and begin[last] == 0 and end[last] == shape[last]:
+                run *= shape[last]
+                last -= 1
+            run *= end[last] - begin[last]
+            units = np.int64(1)
+            for axis in range(channel_axis + 1, axes):
+                units *= shape[axis]
+            index[:] = begin
+            while index[0] < end[0]:
+                first = np.int64(0)
+                for axis in range(axes):
+                    first = first * shape[axis] + index[axis]
+                if channel_axis < last and fills.shape[1] > 1:
+                    channel = index[channel_axis]
+                    fill_run(out, first, run, fills[n, channel : channel + 1], 0, 1)
+                else:
+                    fill_run(out, first, run, fills[n], index[channel_axis], units)
+                if last == 0:
+                    break
+                axis = last - 1
+                index[axis] += 1
+                while axis > 0 and index[axis] == end[axis]:
+                    index[axis] = begin[axis]
+                    axis -= 1
+                    index[axis] += 1
+
+
+@erase.cpu_samples
 @erase.gpu_samples
 def _(
-    out: DeviceSamples,
-    x: DeviceSamples,
+    out: Any,
+    x: AnySamples,
     *,
     anchor: Vectors | None,
     axes: tuple[int, ...] | None,
@@ -226,24 +220,13 @@ def _(
         raise ShapeError("anchor requires shape.")
     places = list(_axes(spec, axes, axis_names))
     options = (centered_anchor, normalized or bool(normalized_anchor), normalized or bool(normalized_shape))
-    found: list[np.ndarray] = []
-    for n, extents in enumerate(x.shapes):
-        sizes = np.zeros((1, 0), np.float32) if shape is None else shape[n][None]
-        try:
-            found.append(_regions(None if anchor is None else anchor[n][None], sizes, extents[places], options)[0])
-        except ShapeError as error:
-            error.sample = n
-            raise
-    regions = np.zeros((len(x), max(map(len, found)), 2, x.ndim), np.int64)  # what is not set below is empty
-    for n, of_sample in enumerate(found):
-        regions[n, : len(of_sample), 1] = x.shapes[n]
-        regions[n, : len(of_sample), :, places] = of_sample.transpose(2, 0, 1)
-    fills = [_representable(row, spec) for row in fill_value]
-    channel_axis = 0
-    if any(len(row) > 1 for row in fills):
-        channel_axis = spec.axis("C")
-        for n, row in enumerate(fills):
-            _check_fills(len(row), int(x.shapes[n, channel_axis]), sample=n)
-    count = max(map(len, fills))
-    table = np.stack([np.pad(row, (0, count - len(row)), "edge") for row in fills])
-    erase_samples_torch(out, x, regions, table, channel_axis)
+    found = _found_regions(anchor, shape, x.shapes[:, places], options)
+    regions = np.zeros((*found.shape[:3], x.ndim), np.int64)
+    regions[:, :, 1] = x.shapes[:, None]
+    regions[..., places] = found
+    table, channel_axis = (np.zeros((len(x), 1)), 0) if shape is None else _fill_table(fill_value, spec, x)
+    if isinstance(x, Samples):
+        fills = table.astype(x.dtype).view(f"u{x.dtype.itemsize}")
+        _erase(out.addresses, x.addresses, x.shapes, regions, fills, channel_axis)
+    else:
+        erase_samples_torch(out, x, regions, table, channel_axis)

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from dalify.base.array_at import array_at, copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
-from dalify.data.device_samples import DeviceSamples
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
-from dalify.kernels.images.frames import (
-    flat_frames,
-    folded_frames,
-    frame_count,
-    per_frame,
-    per_frame_of_samples,
-    visual_layout,
-)
-from dalify.registry import PerSample, Spec, Vectors, operator
+from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
+from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 _LAYOUTS = ("HWC", "FHWC")
 
@@ -63,22 +56,24 @@ def grid_mask(
 
 
 @njit(nogil=True, cache=True)
-def _black_out(out: np.ndarray, parameters: np.ndarray) -> None:
-    """Set the pixels of the squares in [N, H, W, C] to zero; parameters [N, 5]: per-pixel steps, shifts, ratio."""
-    for n in range(out.shape[0]):
+def _black_out(out_at, x_at, shapes, like, parameters):
+    """Copy samples [H, W, C] and set the pixels of the squares to zero.
+
+    The parameters [N, 5] are the steps per pixel, shifts and ratio. The elements are unsigned integers of their size.
+    """
+    for n in range(len(out_at)):
         cosine, sine, shift_x, shift_y, ratio = parameters[n]
-        for y in range(out.shape[1]):
-            for i in range(out.shape[2]):
+        height, width, channels = shapes[n]
+        copy_bytes(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
+            out_at[n], x_at[n], height * width * channels * like.itemsize
+        )
+        out = array_at(out_at[n], (height, width, channels), like)
+        for y in range(height):
+            for i in range(width):
                 u, v = i * cosine - y * sine - shift_x, i * sine + y * cosine - shift_y
                 if u - math.floor(u) < ratio and v - math.floor(v) < ratio:
-                    for c in range(out.shape[3]):
-                        out[n, y, i, c] = 0
-
-
-def _parameters(spec: Spec, layout: str, values: dict[str, Any]) -> np.ndarray:
-    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
-    frames = frame_count(layout, spec.shape)
-    return _scaled({name: per_frame(value, frames, name) for name, value in values.items()})
+                    for c in range(channels):
+                        out[y, i, c] = 0
 
 
 def _scaled(values: dict[str, np.ndarray]) -> np.ndarray:
@@ -91,30 +86,11 @@ def _scaled(values: dict[str, np.ndarray]) -> np.ndarray:
     return np.stack([*(part / tile for part in scaled), rows["ratio"]], axis=1)
 
 
-@grid_mask.cpu
-def _(
-    out: np.ndarray,
-    x: np.ndarray,
-    *,
-    angle: np.ndarray,
-    ratio: np.ndarray,
-    shift_x: np.ndarray,
-    shift_y: np.ndarray,
-    tile: np.ndarray,
-    spec: Spec,
-) -> None:
-    layout = visual_layout(spec, _LAYOUTS)
-    values = {"angle": angle, "ratio": ratio, "shift_x": shift_x, "shift_y": shift_y, "tile": tile}
-    np.copyto(out, x)
-    # As unsigned integers of the same size: 0 is 0 in every type, and Numba does not support float16.
-    words = flat_frames(out, layout).view(f"u{out.itemsize}")
-    _black_out(words, _parameters(spec, layout, values))
-
-
+@grid_mask.cpu_samples
 @grid_mask.gpu_samples
 def _(
-    out: DeviceSamples,
-    x: DeviceSamples,
+    out: AnySamples,
+    x: AnySamples,
     *,
     angle: Vectors,
     ratio: Vectors,
@@ -126,7 +102,13 @@ def _(
     layout = visual_layout(spec, _LAYOUTS)
     values = {"angle": angle, "ratio": ratio, "shift_x": shift_x, "shift_y": shift_y, "tile": tile}
     rows = {name: per_frame_of_samples(value, x, layout, name) for name, value in values.items()}
-    _black_out_torch(folded_frames(out, layout), folded_frames(x, layout), parameters=_scaled(rows))
+    target, source, parameters = folded_frames(out, layout), folded_frames(x, layout), _scaled(rows)
+    if isinstance(x, Samples):
+        # As unsigned integers of the same size: 0 is 0 in every type, and Numba does not support float16.
+        like = np.empty(0, f"u{x.dtype.itemsize}")
+        _black_out(target.addresses, source.addresses, source.shapes, like, parameters)
+    else:
+        _black_out_torch(target, source, parameters=parameters)
 
 
 @on_padded

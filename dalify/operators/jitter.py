@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.array_at import array_at
+from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.upload_torch import uploaded
-from dalify.kernels.images.displacement_warp import keep_unmasked_torch
-from dalify.kernels.images.warp import sample_2d
+from dalify.kernels.images.displacement_warp import displace_cpu, keep_unmasked_torch
 from dalify.kernels.images.warp_torch import sample_torch
-from dalify.kernels.random.philox import SampleDraws
+from dalify.kernels.random.philox import SampleDraws, fill_words
 from dalify.parameter_groups.displacement import Displacement
 from dalify.registry import Spec, operator
 
@@ -55,31 +57,37 @@ def jitter(
     return displacement.result(x)
 
 
-@jitter.cpu
+@njit(nogil=True, cache=True)
+def _fill_points(x_at, y_at, shapes, like, reach, samples, first_block, k0, k1, step):
+    half = np.float32(0.5)
+    for n in range(len(x_at)):
+        height, width = shapes[n, 0], shapes[n, 1]
+        points_x, points_y = array_at(x_at[n], (height, width), like), array_at(y_at[n], (height, width), like)
+        words = np.empty((1, height * width), np.uint32)
+        fill_words(words, samples[n : n + 1], first_block, k0, k1, step)
+        for y in range(height):
+            for i in range(width):
+                word = words[0, y * width + i]
+                low, high = np.float32(word & np.uint32(_HALF_WORD)), np.float32(word >> np.uint32(16))
+                points_x[y, i] = (np.float32(i) + half) + (low * _STEP - half) * reach
+                points_y[y, i] = (np.float32(y) + half) + (high * _STEP - half) * reach
+
+
+@jitter.cpu_samples
 def _(
-    out: np.ndarray,
-    x: np.ndarray,
+    out: Samples,
+    x: Samples,
     *,
     displacement: Displacement,
     nDegree: int,  # noqa: N803
     draws: SampleDraws,
 ) -> None:
-    height, width = x.shape[1:3]
+    def fill(points_x: Samples, points_y: Samples, numbers: np.ndarray) -> None:
+        stream = draws.draws.numba_arguments(draws.samples[numbers])
+        _fill_points(points_x.addresses, *points_y.compiled, np.float32(nDegree), *stream)
+
     mask: Any = displacement.mask
-    nearest, reach = displacement.interp_type == DALIInterpType.INTERP_NN, np.float32(nDegree)
-    words = draws.bits(height * width)
-    rows = np.arange(height, dtype=np.float32)[:, None] + np.float32(0.5)
-    columns = np.arange(width, dtype=np.float32) + np.float32(0.5)
-    points = np.empty((1, 2, height, width), np.float32)
-    half = np.float32(0.5)
-    for n in range(len(x)):
-        if not mask[n]:
-            out[n] = x[n]
-            continue
-        word = words[n].reshape(height, width)
-        points[0, 0] = columns + ((word & _HALF_WORD).astype(np.float32) * _STEP - half) * reach
-        points[0, 1] = rows + ((word >> 16).astype(np.float32) * _STEP - half) * reach
-        sample_2d(out[n : n + 1], x[n : n + 1], points, nearest=nearest, fill_value=displacement.fill_value)
+    displace_cpu(out, x, fill, mask, displacement.interp_type, displacement.fill_value, is_shared=False)
 
 
 @jitter.gpu_samples

@@ -11,7 +11,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.data.dtypes import DALIDataType
 from dalify.data.rows import Rows
-from dalify.kernels.boxes.bbox_crop import CropRules, search
+from dalify.kernels.boxes.bbox_crop import CropRules, first_outside, search
 from dalify.kernels.boxes.box_layout import from_corners, to_corners
 from dalify.kernels.random.philox import SampleDraws
 from dalify.registry import PerSample, Spec, Vectors, operator
@@ -173,9 +173,8 @@ def _(
         bbox_prune_threshold=bbox_prune_threshold,
     )
     corners = Rows(to_corners(boxes.values.astype(np.float64), layout), boxes.starts)
-    inside = ((corners.values >= -_SLACK) & (corners.values <= 1 + _SLACK)).all(axis=1)
-    if not inside.all():
-        row = int(np.argmin(inside))
+    row = first_outside(corners.values, _SLACK)
+    if row >= 0:
         raise ArgumentValueError(
             f"boxes must be relative to the image, between 0 and 1; got {boxes.values[row].tolist()}.",
             hint="Divide pixels by the image extents; pass ltrb=False if boxes are corner and extents.",

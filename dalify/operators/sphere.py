@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dalify.data.device_samples import DeviceSamples
-from dalify.kernels.images.displacement_warp import sphere_maps, sphere_points_torch
+from dalify.data.samples import Samples
+from dalify.kernels.images.displacement_warp import sphere_points, sphere_points_torch
 from dalify.parameter_groups.displacement import Displacement
 from dalify.registry import Spec, operator
 
@@ -32,9 +31,9 @@ def sphere(x: Spec, /, *, displacement: Displacement) -> Spec:
     return displacement.result(x)
 
 
-@sphere.cpu
-def _(out: np.ndarray, x: np.ndarray, *, displacement: Displacement) -> None:
-    displacement.displace(out, x, sphere_maps(x.shape[1], x.shape[2]))
+@sphere.cpu_samples
+def _(out: Samples, x: Samples, *, displacement: Displacement) -> None:
+    displacement.displace(out, x, sphere_points)
 
 
 @sphere.gpu_samples

@@ -9,8 +9,9 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.upload_torch import uploaded
-from dalify.kernels.images.displacement_warp import water_maps
+from dalify.kernels.images.displacement_warp import moved_by_waves, water_points
 from dalify.parameter_groups.displacement import Displacement
 from dalify.registry import Parameters, Spec, operator
 
@@ -35,10 +36,10 @@ class Waves(Parameters):
     phase_x: float = 0.0
     phase_y: float = 0.0
 
-    def maps(self, height: int, width: int) -> np.ndarray:
-        """Return the source points of an image; see `water_maps`."""
+    def moved(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the displacements of rows and columns; see `moved_by_waves`."""
         amplitudes, frequencies = (self.ampl_x, self.ampl_y), (self.freq_x, self.freq_y)
-        return water_maps(height, width, amplitudes, frequencies, (self.phase_x, self.phase_y))
+        return moved_by_waves(height, width, amplitudes, frequencies, (self.phase_x, self.phase_y))
 
 
 @operator(alphabetical=True)
@@ -64,14 +65,20 @@ def water(x: Spec, /, *, displacement: Displacement, waves: Waves) -> Spec:
     return displacement.result(x)
 
 
-@water.cpu
-def _(out: np.ndarray, x: np.ndarray, *, displacement: Displacement, waves: Waves) -> None:
-    displacement.displace(out, x, waves.maps(x.shape[1], x.shape[2]))
+@water.cpu_samples
+def _(out: Samples, x: Samples, *, displacement: Displacement, waves: Waves) -> None:
+    height, width, _ = x.shapes.max(0).tolist()
+    displacement.displace(out, x, water_points(*waves.moved(height, width)))
 
 
 @water.gpu_samples
 def _(out: DeviceSamples, x: DeviceSamples, *, displacement: Displacement, waves: Waves) -> None:
     def points(padded: torch.Tensor, _extents: np.ndarray) -> torch.Tensor:
-        return uploaded(waves.maps(padded.shape[1], padded.shape[2]), padded.device)
+        height, width = padded.shape[1:3]
+        moved_x, moved_y = waves.moved(height, width)
+        maps = np.empty((1, 2, height, width), np.float32)
+        maps[0, 0] = np.arange(width, dtype=np.float32) + moved_x[:, None]
+        maps[0, 1] = np.arange(height, dtype=np.float32)[:, None] + moved_y
+        return uploaded(maps, padded.device)
 
     displacement.displace_samples(out, x, points)

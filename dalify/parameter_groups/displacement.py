@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
-from dalify.kernels.images.displacement_warp import Points, displace_cpu, displace_samples_torch, displaced_spec
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.convert import fill_in_range
+from dalify.kernels.images.displacement_warp import (
+    FillPoints,
+    PointsTorch,
+    displace_cpu,
+    displace_samples_torch,
+    displaced_spec,
+)
 from dalify.registry import Parameters, PerSample, Spec
 
 __all__ = ["Displacement"]
@@ -33,12 +39,13 @@ class Displacement(Parameters):
         """Return the output spec; see `displaced_spec`."""
         return displaced_spec(x, self.interp_type)
 
-    def displace(self, out: np.ndarray, x: np.ndarray, maps: np.ndarray) -> None:
-        """Fill `out` with `x` sampled at `maps`; see `displace_cpu`."""
+    def displace(self, out: Samples, x: Samples, fill_points: FillPoints) -> None:
+        """Fill `out` with `x` sampled at points that depend on the shape of an image; see `displace_cpu`."""
         mask: Any = self.mask
-        displace_cpu(out, x, maps, mask, self.interp_type, self.fill_value)
+        fill_value = fill_in_range(self.fill_value, x.dtype).item()
+        displace_cpu(out, x, fill_points, mask, self.interp_type, fill_value, is_shared=True)
 
-    def displace_samples(self, out: DeviceSamples, x: DeviceSamples, points: Points) -> None:
+    def displace_samples(self, out: DeviceSamples, x: DeviceSamples, points: PointsTorch) -> None:
         """Fill `out` with `x` sampled at `points`; see `displace_samples_torch`."""
         mask: Any = self.mask
         displace_samples_torch(out, x, points, mask, self.interp_type, self.fill_value)

@@ -17,7 +17,7 @@ import numpy as np
 from dalify.base.errors import BatchSizeError, CheckpointError, GraphError, PipelineStateError, UnknownInputError
 from dalify.base.narrow import is_list_or_tuple
 from dalify.base.source_line import SourceLine
-from dalify.data import Batch
+from dalify.data import Batch, batch_of
 from dalify.graph import DataNode, Edge, Graph, Node, evaluating
 from dalify.immediate.debug import Interpreter, OtherBatchSize
 from dalify.passes import Report, narrow
@@ -51,7 +51,7 @@ class _Source(Pipeline):
 
     def next_batches(self) -> list[Batch]:
         """Return the next batch of each output."""
-        return [item._batch for item in self.run()]  # pyright: ignore[reportPrivateUsage] -- not for users
+        return [batch_of(item) for item in self.run()]
 
 
 class _Runner:

@@ -463,13 +463,17 @@ class Operator:
         """
         named = {name: arguments[name] for name in self.own_names if name in arguments}
         try:
-            result = self.rule(*specs, **pack(self.groups, named))
+            result = self.rule(*specs, **self.grouped(named))
         except DalifyError:
             raise
         except (ArithmeticError, ValueError, MemoryError, RuntimeError) as error:  # from NaN, infinity or huge extents
             message = str(error).rstrip(".") or type(error).__name__
             raise ArgumentValueError(f"the result of these arguments cannot be computed: {message}.") from error
         return (result,) if isinstance(result, Spec) else tuple(result or ())
+
+    def grouped(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arguments as the rule takes them: with one object for the arguments of each group."""
+        return pack(self.groups, dict(arguments))
 
     def output_count(self, arguments: Mapping[str, Any]) -> int:
         """Return the number of outputs for the specified arguments and ``input_count``, the number of inputs.

@@ -186,6 +186,19 @@ class Callback:
             return self.name
         return f"{self.name} at {self.line}".removesuffix(f" in {self.line.function}()")
 
+    def add_note(self, error: BaseException, iteration: int, epoch: int, sample: int | None) -> None:
+        """Add a note to an exception of the source: which source, and for which batch.
+
+        Args:
+            error: the exception.
+            iteration: number of the batch in the epoch.
+            epoch: number of the epoch.
+            sample: index of the sample in the batch; None if the source returns batches.
+        """
+        thing = f"batch {iteration} of epoch {epoch}"
+        thing = thing if sample is None else f"sample {sample} of {thing}"
+        error.add_note(f"Raised by the source of fn.external_source, {self.place}, for {thing}.")
+
     @property
     def can_restart(self) -> bool:
         """Whether iteration can restart: not for callables, generators, map(), zip(), open files."""

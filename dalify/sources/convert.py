@@ -16,6 +16,7 @@ from dalify.base.errors import BatchSizeError, DalifyError, DTypeError, LayoutEr
 from dalify.base.optional import is_loaded, torch
 from dalify.data.batch import Array, Batch
 from dalify.data.dtypes import DALIDataType, from_numpy
+from dalify.data.tensors import TensorListCPU, TensorListGPU, batch_of
 
 __all__ = ["BatchConverter", "to_array", "to_batch"]
 
@@ -144,11 +145,10 @@ def to_batch(
 
 
 def _wrapped_batch(data: Any) -> Batch | None:
-    # Public tensor lists are defined in a higher layer; each stores its Batch in one of these attributes.
-    for found in (data, getattr(data, "batch", None), getattr(data, "_batch", None)):
-        if isinstance(found, Batch):
-            return found
-    return None
+    if isinstance(data, (TensorListCPU, TensorListGPU)):
+        return batch_of(data)
+    found = data if isinstance(data, Batch) else getattr(data, "batch", None)  # of eager and dynamic mode
+    return found if isinstance(found, Batch) else None
 
 
 def _is_foreign_tensor_list(data: Any) -> bool:

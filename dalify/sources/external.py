@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from dalify.base.errors import CheckpointError, OutputCountError, SourceError
@@ -15,12 +16,65 @@ from dalify.data.sample_info import BatchInfo, SampleInfo
 from dalify.sources.callback import Callback, Cycle, ItemIterator, SourceKind, epoch_of, has_state
 from dalify.sources.declaration import check_num_outputs
 
-__all__ = ["ExternalSource", "split_outputs"]
+__all__ = ["ExternalSource", "UserSource", "position_in", "split_outputs"]
 
 _MAX_NUMBER = 1 << 53  # of epochs and items in a saved state
 
 
-class ExternalSource:
+class UserSource:
+    """A user's source, and the position in its data: the base of sources in this process and in worker processes.
+
+    The arguments are those of ``ExternalSource``.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        num_outputs: int | None,
+        *,
+        cycle: str | bool | None,
+        batch: bool,
+        batch_info: bool,
+        batch_size: int,
+    ) -> None:
+        self.callback = Callback(source, cycle)
+        check_num_outputs(num_outputs)
+        self.num_outputs = num_outputs
+        self.batch = batch
+        self.batch_info = batch_info
+        self.batch_size = batch_size
+        self.epoch = 0
+        self.iteration = 0
+        self._ended = False
+
+    @property
+    def resumes_exactly(self) -> bool:
+        """Whether restoring a state needs no replay: the source receives the index of the requested item."""
+        return self.callback.takes_info
+
+    def reset(self) -> None:
+        """Start the next epoch: indices start at 0 again. Iterables continue at their position, as in DALI."""
+        self._begin(self.epoch + 1)
+
+    def _begin(self, epoch: int) -> None:
+        self._ended = False
+        self.iteration = 0
+        self.epoch = epoch
+
+    def _position(self, items: int) -> dict[str, Any]:
+        """Return the position as JSON-ready integers.
+
+        Args:
+            items: number of items taken from an iterable, or calls of a callable without argument.
+        """
+        return {"epoch": self.epoch, "iteration": self.iteration, "items": items, "ended": int(self._ended)}
+
+    def __repr__(self) -> str:
+        """Return the source and its position."""
+        return f"{type(self).__name__}({self.callback.place}, epoch {self.epoch}, iteration {self.iteration})"
+
+
+class ExternalSource(UserSource):
     """Requests batches from a user's source, in this process.
 
     The source is a callable with zero or one argument (``SampleInfo`` per sample; per batch the iteration number, or
@@ -60,22 +114,9 @@ class ExternalSource:
         batch_info: bool = False,
         batch_size: int,
     ) -> None:
-        self.callback = Callback(source, cycle)
-        check_num_outputs(num_outputs)
-        self.num_outputs = num_outputs
-        self.batch = batch
-        self.batch_info = batch_info
-        self.batch_size = batch_size
-        self.epoch = 0
-        self.iteration = 0
-        self._ended = False
+        super().__init__(source, num_outputs, cycle=cycle, batch=batch, batch_info=batch_info, batch_size=batch_size)
         self._calls = 0  # number of calls of a callable without argument
         self._iterator: ItemIterator | None = None
-
-    @property
-    def resumes_exactly(self) -> bool:
-        """Whether restoring a state needs no replay: the source receives the index of the requested item."""
-        return self.callback.takes_info
 
     def next_batch(self) -> list[Any]:
         """Return the next batch: for each output the data as returned by the source, or a list of samples.
@@ -103,9 +144,7 @@ class ExternalSource:
             self._ended = True
             raise
         except Exception as error:
-            sample = "" if self.batch else f"sample {len(items)} of "
-            where = f"for {sample}batch {self.iteration} of epoch {self.epoch}"
-            error.add_note(f"Raised by the source of fn.external_source, {self.callback.place}, {where}.")
+            self.callback.add_note(error, self.iteration, self.epoch, None if self.batch else len(items))
             raise
         finally:
             self.iteration += 1
@@ -125,10 +164,6 @@ class ExternalSource:
             self._iterator = ItemIterator(self.callback, counts_epochs=True)
         return self._iterator
 
-    def reset(self) -> None:
-        """Start the next epoch: indices start at 0 again. Iterables continue at their position, as in DALI."""
-        self._begin(self.epoch + 1)
-
     def restart(self, is_next: bool = True) -> None:
         """Restart at the first item, in the middle of an epoch.
 
@@ -144,11 +179,6 @@ class ExternalSource:
             self._iterator = None
         self._begin(self.epoch + is_next)
 
-    def _begin(self, epoch: int) -> None:
-        self._ended = False
-        self.iteration = 0
-        self.epoch = epoch
-
     def close(self) -> None:
         """Close the iterator of the source, so that a generator's ``finally`` runs now."""
         self._iterator = None
@@ -156,12 +186,7 @@ class ExternalSource:
 
     def state(self) -> dict[str, Any]:
         """Return the state: JSON-ready integers, and the ``state_dict()`` of the source under ``own``."""
-        state: dict[str, Any] = {
-            "epoch": self.epoch,
-            "iteration": self.iteration,
-            "items": self._calls if self._iterator is None else self._iterator.taken,
-            "ended": int(self._ended),
-        }
+        state = self._position(self._calls if self._iterator is None else self._iterator.taken)
         stateful = self._stateful()
         source_epoch = epoch_of(self.callback.source)
         if source_epoch is not None:
@@ -190,27 +215,19 @@ class ExternalSource:
             CheckpointError: this is not the state of a source, the source ends before the position, or a generator is
                 already past it.
         """
-        if set(state) - {"own", "over", "source_epoch"} != {"epoch", "iteration", "items", "ended"}:
-            raise CheckpointError(f"this is not the state of an external source: {sorted(state)}.")
-        numbers = {name: state[name] for name in ("epoch", "iteration", "items", "ended")}
-        if not all(type(number) is int and 0 <= number < _MAX_NUMBER for number in numbers.values()):
-            raise CheckpointError(f"invalid position of an external source: {numbers}.")
-        self.epoch, self.iteration = int(state["epoch"]), int(state["iteration"])
-        self._ended = bool(state["ended"])
+        self.epoch, self.iteration, items, self._ended = position_in(state, {"own", "over", "source_epoch"})
         if "source_epoch" in state and epoch_of(self.callback.source) is not None:
             self.callback.source.set_epoch(state["source_epoch"])
         if "over" in state:
             self._iterator = ItemIterator(self.callback, counts_epochs=True)
             self._iterator.end()
-            self._iterator.taken = int(state["items"])
+            self._iterator.taken = items
         elif "own" in state:
-            self._resume(state)
+            self._resume(items, copy.deepcopy(state["own"]))
         else:
-            self._replay(int(state["items"]))
+            self._replay(items)
 
-    def _resume(self, state: dict[str, Any]) -> None:
-        items = int(state["items"])
-        own = copy.deepcopy(state["own"])
+    def _resume(self, items: int, own: Any) -> None:
         if self.callback.kind is SourceKind.CALLABLE:
             if not has_state(self.callback.source):
                 raise self._without_state()
@@ -266,9 +283,23 @@ class ExternalSource:
                     hint="Restore with the same data.",
                 ) from None
 
-    def __repr__(self) -> str:
-        """Return the source and its position."""
-        return f"ExternalSource({self.callback.place}, epoch {self.epoch}, iteration {self.iteration})"
+
+def position_in(state: Mapping[str, Any], further: AbstractSet[str]) -> tuple[int, int, int, bool]:
+    """Return the epoch, the iteration, the number of items and whether the data has ended, from a saved state.
+
+    Args:
+        state: the state.
+        further: further names that it may contain.
+
+    Raises:
+        CheckpointError: this is not the state of a source.
+    """
+    if set(state) - further != {"epoch", "iteration", "items", "ended"}:
+        raise CheckpointError(f"this is not the state of an external source: {sorted(state)}.")
+    numbers = {name: state[name] for name in ("epoch", "iteration", "items", "ended")}
+    if not all(type(number) is int and 0 <= number < _MAX_NUMBER for number in numbers.values()):
+        raise CheckpointError(f"invalid position of an external source: {numbers}.")
+    return numbers["epoch"], numbers["iteration"], numbers["items"], bool(numbers["ended"])
 
 
 def split_outputs(data: Any, num_outputs: int | None, batch: bool, callback: Callback) -> list[Any]:
@@ -284,8 +315,8 @@ def split_outputs(data: Any, num_outputs: int | None, batch: bool, callback: Cal
         The data of each output; a list of samples unless ``batch``.
 
     Raises:
-            SourceError: the data is None, is not a tuple, list or dictionary, its length differs from ``num_outputs``,
-                or a dictionary has other keys than before.
+        SourceError: the data is None, is not a tuple, list or dictionary, its length differs from ``num_outputs``, or a
+            dictionary has other keys than before.
     """
     if num_outputs is None:
         if data is None:

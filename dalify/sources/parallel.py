@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, WorkerError
 from dalify.base.interrupts import deferred_interrupts
-from dalify.sources.callback import Callback, Cycle, SourceKind
-from dalify.sources.declaration import check_num_outputs
+from dalify.sources.callback import Cycle, SourceKind
+from dalify.sources.external import UserSource, position_in
 from dalify.sources.shared_memory import Slot, SlotReference, array_in
 from dalify.sources.source_worker import (
     IN_PLACE,
@@ -60,7 +60,7 @@ class _PendingBatch:
         return not self.missing or self.death is not None
 
 
-class ParallelSource:
+class ParallelSource(UserSource):
     """Requests batches from a user's source in the worker processes of a pool.
 
     The source is a callable with one argument, whose calls are distributed to the workers (samples of a batch, or
@@ -103,7 +103,7 @@ class ParallelSource:
         batch_size: int,
         prefetch_queue_depth: int = 1,
     ) -> None:
-        self.callback = Callback(source, cycle)
+        super().__init__(source, num_outputs, cycle=cycle, batch=batch, batch_info=batch_info, batch_size=batch_size)
         self._is_callable = self.callback.kind is SourceKind.CALLABLE
         if self._is_callable and not self.callback.takes_info:
             raise ArgumentTypeError(
@@ -112,19 +112,11 @@ class ParallelSource:
                 hint="Add an argument: the SampleInfo, BatchInfo or iteration number of the request.",
                 operator="fn.external_source",
             )
-        check_num_outputs(num_outputs)
         if prefetch_queue_depth < 1:
             raise ArgumentValueError(f"prefetch_queue_depth must be at least 1; got {prefetch_queue_depth}.")
-        self.num_outputs = num_outputs
-        self.batch = batch
-        self.batch_info = batch_info
-        self.batch_size = batch_size
         self.prefetch_queue_depth = prefetch_queue_depth
-        self.epoch = 0
-        self.iteration = 0
         self._pool = pool
         self._cycle = cycle
-        self._ended = False
         self._taken = 0
         self._items_per_batch = 1 if batch else batch_size
         self._iterated_items = 0  # items of an iterable up to the last received or lost batch
@@ -139,11 +131,6 @@ class ParallelSource:
         self._slots = [Slot(pieces) for _ in range(prefetch_queue_depth + _SLOTS_IN_USE)]
         self._free: deque[int] = deque(range(len(self._slots)))
         self._number = pool.register(self)
-
-    @property
-    def resumes_exactly(self) -> bool:
-        """Whether restoring a state needs no replay: the source receives the index of the requested item."""
-        return self._is_callable
 
     @property
     def shared_bytes(self) -> list[int]:
@@ -317,14 +304,8 @@ class ParallelSource:
             return np.stack(samples)  # the first uniform batch: later ones are written contiguously
         return samples
 
-    def reset(self) -> None:
-        """Start the next epoch: indices start at 0 again. Iterables continue at their position, as in DALI."""
-        self._begin(self.epoch + 1)
-
     def _begin(self, epoch: int) -> None:
-        self._ended = False
-        self.iteration = 0
-        self.epoch = epoch
+        super()._begin(epoch)
         if self._is_callable:
             self._drop_pending()
 
@@ -350,16 +331,11 @@ class ParallelSource:
         for slot in self._slots:
             slot.close()
 
-    def state(self) -> dict[str, int]:
+    def state(self) -> dict[str, Any]:
         """Return the state as JSON-ready integers."""
-        return {
-            "epoch": self.epoch,
-            "iteration": self.iteration,
-            "items": self._taken,
-            "ended": int(self._ended),
-        }
+        return self._position(self._taken)
 
-    def restore(self, state: dict[str, int]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Continue from a state returned by ``state()``.
 
         A callable continues immediately. Earlier items of an iterable are requested again and discarded.
@@ -367,19 +343,14 @@ class ParallelSource:
         Raises:
             CheckpointError: this is not the state of a source, or workers already iterate over the source.
         """
-        if set(state) - {"over"} != {"epoch", "iteration", "items", "ended"}:
-            raise CheckpointError(f"this is not the state of an external source: {sorted(state)}.")
+        epoch, iteration, items, ended = position_in(state, {"over"})
         if not self._is_callable and self._pool.is_started:
             raise CheckpointError(
                 f"the source {self.callback.name} is an iterable that a worker process already iterates over.",
                 hint="Restore before the first batch.",
             )
-        self.epoch, self.iteration, self._ended = int(state["epoch"]), int(state["iteration"]), bool(state["ended"])
-        self._iterated_items = self._taken = int(state["items"])
+        self.epoch, self.iteration, self._ended = epoch, iteration, ended
+        self._iterated_items = self._taken = items
         if self._is_callable:
             self._drop_pending()
             self._scheduled = self.iteration
-
-    def __repr__(self) -> str:
-        """Return the source and its position."""
-        return f"ParallelSource({self.callback.place}, epoch {self.epoch}, iteration {self.iteration})"

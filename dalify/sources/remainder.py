@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.sources.sampler_options import window_bounds
+
 __all__ = ["MAX_SHARDS", "Remainder", "Split"]
 
 MAX_SHARDS = 1 << 20
@@ -47,11 +49,8 @@ class Split:
 
     def to_json(self) -> list[Any]:
         """Return plain data; compact if all windows are equal."""
-        return [self.count, *(value if isinstance(value, int) else list(value) for value in self._numbers)]
-
-    @property
-    def _numbers(self) -> tuple[int | tuple[int, ...], int | tuple[int, ...]]:
-        return self.positions, self.seeds
+        numbers = (self.positions, self.seeds)
+        return [self.count, *(value if isinstance(value, int) else list(value) for value in numbers)]
 
     @classmethod
     def from_json(cls, data: Sequence[Any]) -> Split:
@@ -160,5 +159,4 @@ class Remainder:
 
     def window_bounds(self, window: int) -> tuple[int, int]:
         """Return start and stop of a window of the first sharding."""
-        count = self.splits[0].count
-        return self._size * window // count, self._size * (window + 1) // count
+        return window_bounds(self._size, window, self.splits[0].count)

@@ -20,7 +20,7 @@ from dalify.data.entries import Blocks
 from dalify.sources.block_order import BlockOrder
 from dalify.sources.permutation import mixed_key, permute
 from dalify.sources.remainder import MAX_SHARDS, Remainder, Split
-from dalify.sources.sampler_options import SamplerOptions
+from dalify.sources.sampler_options import SamplerOptions, window_bounds
 
 __all__ = ["Sampler", "Selection"]
 
@@ -115,7 +115,7 @@ class Sampler:
         if remainder is None:
             return *self.options.window(self.epoch), self.options.largest_shard
         count, shard = self.options.num_shards, self.options.shard(self.epoch)
-        return len(remainder) * shard // count, len(remainder) * (shard + 1) // count, -(-len(remainder) // count)
+        return *window_bounds(len(remainder), shard, count), -(-len(remainder) // count)
 
     def _entries(self, position: int) -> NDArray[np.int64]:
         """Return at least one entry of the current epoch, starting at a position."""

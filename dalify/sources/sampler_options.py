@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 from dalify.base.errors import ArgumentValueError
 
-__all__ = ["SamplerOptions"]
+__all__ = ["SamplerOptions", "window_bounds"]
+
+
+def window_bounds(size: int, window: int, count: int) -> tuple[int, int]:
+    """Return start and stop of one of a number of windows that divide a range."""
+    return size * window // count, size * (window + 1) // count
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +104,7 @@ class SamplerOptions:
 
     def window(self, epoch: int) -> tuple[int, int]:
         """Return start and stop of this reader's window in an epoch, as positions in the order of that epoch."""
-        shard = self.shard(epoch)
-        return self.size * shard // self.num_shards, self.size * (shard + 1) // self.num_shards
+        return window_bounds(self.size, self.shard(epoch), self.num_shards)
 
     def meta(self) -> dict[str, int]:
         """Return the values of ``Pipeline.reader_meta``, under DALI's names."""

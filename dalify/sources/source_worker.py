@@ -173,9 +173,8 @@ class SourceRunner:
                 if error.sample is not None:
                     error.sample += chunk.first
             elif self._callback is not None:
-                sample = "" if settings.batch else f"sample {chunk.first + len(items)} of "
-                where = f"for {sample}batch {chunk.iteration} of epoch {chunk.epoch}"
-                error.add_note(f"Raised by the source of fn.external_source, {self._callback.place}, {where}.")
+                sample = None if settings.batch else chunk.first + len(items)
+                self._callback.add_note(error, chunk.iteration, chunk.epoch, sample)
             return SourceOutcome(failure=failure_of(error, trace), taken=self._taken())
         return SourceOutcome(outputs, taken=self._taken())
 

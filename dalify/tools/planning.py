@@ -6,7 +6,7 @@ The constants are measured, see docs/scaling.md; all other numbers are computed 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 __all__ = [
     "DTYPE_BYTES",
@@ -162,13 +162,13 @@ class Way:
     sent: str
     bytes_per_image: float
     cores_per_gpu: int
-    cpu_nodes: int
-    workers: int
-    cores_per_worker: int
-    cpu_cores: float
-    node_gbit: float
-    cpu_node_gbit: float
-    problems: tuple[str, ...]
+    cpu_nodes: int = 0
+    workers: int = 0
+    cores_per_worker: int = 0
+    cpu_cores: float = 0.0
+    node_gbit: float = 0.0
+    cpu_node_gbit: float = 0.0
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +233,7 @@ def make_plan(job: Job, costs: Costs) -> Plan:
 
 def _prepare_on_gpu_nodes(job: Job, costs: Costs) -> Way:
     cores = _cores(job.images_per_second, costs.prepare_ms, job.headroom)
-    return _way(job, sent="JPEG", bytes_per_image=costs.stored_bytes, cores_per_gpu=_ceil(cores))
+    return _checked(job, Way(sent="JPEG", bytes_per_image=costs.stored_bytes, cores_per_gpu=_ceil(cores)))
 
 
 def _prepare_on_cpu_nodes(dtype: str, job: Job, costs: Costs) -> Way:
@@ -255,8 +255,7 @@ def _prepare_on_cpu_nodes(dtype: str, job: Job, costs: Costs) -> Way:
         _ceil(there / (workers_per_node * per_worker)),
         _ceil(_gbit(job.total_rate, busiest) / job.gbit_per_node),
     )
-    return _way(
-        job,
+    way = Way(
         sent=dtype,
         bytes_per_image=sent_bytes,
         cores_per_gpu=_ceil(here),
@@ -266,40 +265,20 @@ def _prepare_on_cpu_nodes(dtype: str, job: Job, costs: Costs) -> Way:
         cpu_cores=there,
         cpu_node_gbit=_gbit(job.total_rate, busiest) / nodes,
     )
+    return _checked(job, way)
 
 
-def _way(
-    job: Job,
-    *,
-    sent: str,
-    bytes_per_image: float,
-    cores_per_gpu: int,
-    cpu_nodes: int = 0,
-    workers: int = 0,
-    cores_per_worker: int = 0,
-    cpu_cores: float = 0.0,
-    cpu_node_gbit: float = 0.0,
-) -> Way:
+def _checked(job: Job, way: Way) -> Way:
+    """Return a way with what the machines with GPUs receive, and the limits that it exceeds."""
     gpus = job.gpus_of_node
-    node_gbit = _gbit(gpus * job.images_per_second, bytes_per_image)
+    node_gbit = _gbit(gpus * job.images_per_second, way.bytes_per_image)
     problems: list[str] = []
-    needed = gpus * (cores_per_gpu + job.trainer_cores)
+    needed = gpus * (way.cores_per_gpu + job.trainer_cores)
     if needed > job.cores_per_node:
         problems.append(f"a GPU node needs {needed:,} cores and has {job.cores_per_node:,}")
     if node_gbit > job.gbit_per_node:
         problems.append(f"a GPU node receives {node_gbit:,.0f} Gbit/s and has {job.gbit_per_node:,.0f}")
-    return Way(
-        sent=sent,
-        bytes_per_image=bytes_per_image,
-        cores_per_gpu=cores_per_gpu,
-        cpu_nodes=cpu_nodes,
-        workers=workers,
-        cores_per_worker=cores_per_worker,
-        cpu_cores=cpu_cores,
-        node_gbit=node_gbit,
-        cpu_node_gbit=cpu_node_gbit,
-        problems=tuple(problems),
-    )
+    return replace(way, node_gbit=node_gbit, problems=tuple(problems))
 
 
 def _cores(rate: float, milliseconds: float, headroom: float) -> float:

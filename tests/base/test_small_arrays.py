@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dalify.base.small_arrays import columns_at, counting, largest_row, places_in_rows, rows_at
+from dalify.base.small_arrays import columns_at, counting, places_in_rows, rows_at
 
 
 @pytest.mark.parametrize("count", [0, 1, 31, 4096, 4097, 10_000])
@@ -48,16 +48,3 @@ def test_places_in_rows_address_what_take_along_axis_takes() -> None:
     columns = generator.integers(0, 4, (6, 2))
     found = table.reshape(-1)[places_in_rows(columns, 4)].reshape(columns.shape)
     np.testing.assert_array_equal(found, np.take_along_axis(table, columns, 1))
-
-
-@pytest.mark.parametrize(
-    ("shapes", "expected"),
-    [
-        ([[3, 4]], 0),
-        ([[3, 4], [5, 4], [4, 5]], 1),
-        ([[0, 9], [1, 1]], 1),
-        ([[1 << 40, 1 << 40], [1 << 40, 1 << 41]], 1),  # beyond 64 bits
-    ],
-)
-def test_the_largest_row_is_the_first_with_the_largest_product(shapes: list[list[int]], expected: int) -> None:
-    assert largest_row(np.array(shapes, np.int64)) == expected

@@ -76,7 +76,7 @@ def test_time_is_proportional_to_bytes() -> None:
 
 def test_calls_with_control_flow_are_executed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulation, "SHORT_S", 0.0)
-    monkeypatch.setattr(philox, "_FEW", 0)  # few numbers are drawn with the lock held: such calls are not intercepted
+    monkeypatch.setattr(philox, "FEW", 0)  # few numbers are drawn with the lock held: such calls are not intercepted
 
     def numbers() -> np.ndarray:
         return Draws(1).uniform(np.arange(4), 22)

@@ -102,6 +102,25 @@ def test_restart_intervals_and_optimized_tables(decoder: JpegDecoder, interval: 
     np.testing.assert_array_equal(decoded(decoder, file), simplejpeg.decode_jpeg(file))
 
 
+def test_files_of_a_chunk_with_different_tables(decoder: JpegDecoder) -> None:
+    options = [cv2.IMWRITE_JPEG_OPTIMIZE, 1]
+    files = [cv2.imencode(".jpg", image(60, 70, seed), options)[1].ravel() for seed in range(4)]
+    files = [np.frombuffer(encoded(image(60, 70)), np.uint8), *files, files[0][: len(files[0]) // 2], *files[:2]]
+    outs = [np.zeros((20, 30, 3), np.uint8) for _ in files]
+    window = (35, 33, 20, 30)
+    done = decoder.decode(
+        Samples.of_batch(Batch(None, [*files])),
+        Samples.of_batch(Batch(None, [*outs])),
+        "RGB",
+        np.ones(len(files), np.bool_),
+        np.array([window] * len(files)),
+    )
+    assert done.tolist() == [True] * 5 + [False] + [True] * 2
+    for file, out, is_done in zip(files, outs, done, strict=True):
+        if is_done:
+            np.testing.assert_array_equal(out, simplejpeg.decode_jpeg(file.tobytes())[35:55, 33:63])
+
+
 def test_coefficients_beyond_what_16_bits_hold_are_left_to_the_library(decoder: JpegDecoder) -> None:
     file = bytearray(encoded(image(16, 16), quality=100))
     table = file.index(b"\xff\xdb") + 5
@@ -152,8 +171,12 @@ def test_damaged_files_are_left_to_the_library_or_decoded_alike(
         file[at : at + 2] = bytes([255, amount])
     damaged = bytes(file)
     found = decoded(decoder, damaged, window=(0, 0, 33, 47))
+    corner = decoded(decoder, damaged, window=(32, 46, 1, 1))  # the coefficients of most blocks are skipped
     if found is not None:  # so the library has no complaint
         np.testing.assert_array_equal(found, simplejpeg.decode_jpeg(damaged))
+        np.testing.assert_array_equal(corner, found[32:, 46:])
+    elif corner is not None:
+        np.testing.assert_array_equal(corner, simplejpeg.decode_jpeg(damaged)[32:, 46:])
 
 
 def test_a_window_above_the_damage(decoder: JpegDecoder) -> None:

@@ -12,7 +12,9 @@ import dalify
 from dalify import fn
 from dalify.base.errors import DalifyError
 from dalify.data import DALIDataType, Spec
-from dalify.executor.shape_trace import trace_shapes, varying_axes
+from dalify.data.batch import places_in_block
+from dalify.executor.shape_table import ShapeTable
+from dalify.executor.shape_trace import trace_shapes
 from dalify.registry import catalog
 
 SHAPES = np.array([[4, 7, 3], [5, 7, 3], [6, 7, 3]], np.int64)
@@ -20,13 +22,39 @@ OPEN = Spec(DALIDataType.UINT8, 3, "HWC")
 
 
 def traced(rule: Callable[[Spec], Spec], shapes: np.ndarray = SHAPES) -> Any:
-    found = trace_shapes(lambda specs: (rule(specs[0]),), [OPEN], [varying_axes(shapes)])  # pyright: ignore
-    return None if found is None else found.shapes([shapes], len(shapes))[0]
+    found = trace_shapes(lambda specs: (rule(specs[0]),), [OPEN], [ShapeTable(shapes).extents])  # pyright: ignore
+    result = None if found is None else found.shapes([ShapeTable(shapes)], len(shapes))[0]
+    return result.shapes if isinstance(result, ShapeTable) else result
 
 
-def test_varying_axes() -> None:
-    assert varying_axes(SHAPES) == (None, 7, 3)
-    assert varying_axes(SHAPES[:1]) == (4, 7, 3)
+def test_extents_of_a_table() -> None:
+    assert ShapeTable(SHAPES).extents == (None, 7, 3)
+    assert ShapeTable(SHAPES[:1]).extents == (4, 7, 3)
+    assert ShapeTable(SHAPES[:1]).is_uniform
+    assert not ShapeTable(SHAPES).is_uniform
+
+
+@pytest.mark.parametrize("count", [1, 2, 37])
+@pytest.mark.parametrize("ndim", [0, 1, 3])
+@pytest.mark.parametrize("item_bytes", [1, 2, 8])
+def test_a_table_agrees_with_numpy(count: int, ndim: int, item_bytes: int) -> None:
+    random = np.random.default_rng(count + ndim)
+    for lowest in (0, 1):
+        shapes = random.integers(lowest, 60, (count, ndim))
+        table = ShapeTable(shapes)
+        sizes = shapes.prod(1)
+        assert table.largest == int(np.argmax(sizes))
+        assert table.is_full == bool(shapes.all())
+        offsets, size_bytes = table.places(item_bytes)
+        expected, expected_bytes = places_in_block(shapes, item_bytes)
+        np.testing.assert_array_equal(offsets, expected)
+        assert size_bytes == expected_bytes
+
+
+def test_a_table_of_views_and_of_sizes_beyond_64_bits() -> None:
+    shapes = np.broadcast_to(np.array([5, 7], np.int64), (3, 2))
+    assert ShapeTable(shapes).places(4)[0].tolist() == [0, 192, 384]
+    assert ShapeTable(np.array([[9, 9], [1 << 40, 1 << 40], [9, 8]], np.int64)).largest == 1
 
 
 def test_extents_that_are_copied() -> None:

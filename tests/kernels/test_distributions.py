@@ -14,9 +14,11 @@ from dalify.kernels.random.distributions import (
     coin_flip_torch,
     column,
     column_torch,
+    flip_few,
     standard_normal,
     standard_normal_torch,
     uniform,
+    uniform_few,
     uniform_torch,
 )
 from dalify.kernels.random.philox import Draws, SampleDraws
@@ -68,6 +70,29 @@ def test_coin_flip_has_its_probability() -> None:
     assert means[[0, 2, 3]].tolist() == [0, 1, 1]
     assert abs(means[1] - 0.25) < 5 * np.sqrt(0.25 * 0.75 / 20_000)
     np.testing.assert_array_equal(coin_flip_torch(group(), 20_000, probability, "cpu").numpy(), got)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_few_numbers_are_those_of_the_general_functions(shape: tuple[int, ...]) -> None:
+    draws, count = group(30), int(np.prod(shape))
+    low = np.linspace(-1e6, 1e-6, 30, dtype=np.float32)
+    high = np.nextafter(low, np.float32(np.inf)) + np.linspace(0, 3, 30, dtype=np.float32)
+    out = np.empty((30, *shape), np.float32)
+    assert uniform_few(out, draws, np.stack([low, high], axis=1))
+    np.testing.assert_array_equal(out.reshape(30, -1), uniform(draws, count, low, high))
+    flips, probability = np.empty((30, *shape), np.int32), np.linspace(-0.1, 1.1, 30, dtype=np.float32)
+    assert flip_few(flips, draws, probability)
+    np.testing.assert_array_equal(flips.reshape(30, -1), coin_flip(draws, count, probability))
+
+
+def test_few_numbers_are_refused_where_the_general_functions_are_needed() -> None:
+    draws, limits = group(), np.array([[0, 1]] * 4, np.float32)
+    assert not uniform_few(np.empty(4, np.float64), draws, limits)
+    assert not uniform_few(np.empty((4, 2000), np.float32), draws, limits)
+    assert not uniform_few(np.empty(8, np.float32)[::2], draws, limits)
+    assert not uniform_few(np.empty(4, np.float32), draws, limits[:, ::-1])
+    assert not flip_few(np.empty(4, np.int64), draws, limits[:, 0])
+    assert not flip_few(np.empty(4, np.int32), draws, np.full(4, np.nan, np.float32))
 
 
 def test_choice_is_even_without_probabilities() -> None:

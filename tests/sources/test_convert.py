@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 from dalify.base.errors import BatchSizeError, DalifyError, DTypeError, LayoutError, ShapeError, SourceError
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.tensors import TensorListCPU
 from dalify.sources.convert import BatchConverter, to_array, to_batch
 
 IMAGE = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
@@ -33,13 +34,6 @@ class DLPack:
 
     def __dlpack_device__(self):
         return self.array.__dlpack_device__()
-
-
-class TensorListLike:
-    """Has the interface of a tensor list of a higher layer."""
-
-    def __init__(self, batch):
-        self._batch = batch
 
 
 FORMS = {
@@ -120,7 +114,7 @@ def test_no_copy_takes_the_users_memory():
 
 
 def test_copies_by_default():
-    for data in (np.zeros((3, 4)), torch.zeros(3, 4), Batch(np.zeros((3, 4))), TensorListLike(Batch(np.zeros((3, 4))))):
+    for data in (np.zeros((3, 4)), torch.zeros(3, 4), Batch(np.zeros((3, 4))), TensorListCPU(Batch(np.zeros((3, 4))))):
         batch = to_batch(data)
         batch.dense[:] = 1
         np.testing.assert_array_equal(to_batch(data).dense, np.zeros((3, 4)))
@@ -129,7 +123,7 @@ def test_copies_by_default():
 def test_tensor_lists_keep_layout_and_origins():
     ragged = Batch(None, [np.zeros((2, 2)), np.zeros((3, 2))], "HW", origins=["a", "b"])
     for copy in (True, False):
-        batch = to_batch(TensorListLike(ragged), copy=copy)
+        batch = to_batch(TensorListCPU(ragged), copy=copy)
         assert batch.layout == "HW"
         assert batch.origins == ["a", "b"]
         assert to_batch(ragged, copy=copy, layout="WH").layout == "WH"

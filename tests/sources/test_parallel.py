@@ -465,6 +465,10 @@ def test_states_that_do_not_fit(make_pool):
         source.restore(state)
     with pytest.raises(CheckpointError, match="not the state"):
         source.restore({})
+    for wrong in (-1, 1.5, "1", None):
+        with pytest.raises(CheckpointError, match="invalid position"):
+            source.restore({**state, "iteration": wrong})
+    assert source.state() == {**state, "iteration": 1, "items": 1}
 
 
 def run_script(text, *, interrupt=False):

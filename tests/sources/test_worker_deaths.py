@@ -384,8 +384,8 @@ if __name__ == "__main__":
         if number == 3:
             mark.unlink(missing_ok=True)
     pipe.close()
-    known = ("resource_tracker", "forkserver", "ps -o args")
-    lines = os.popen("ps -o args= --ppid %d" % os.getpid()).read().splitlines()
+    known = ("resource_tracker", "forkserver", "ps -ww")
+    lines = os.popen("ps -ww -o args= --ppid %d" % os.getpid()).read().splitlines()
     print("workers", [line for line in lines if not any(word in line for word in known)])
 """
 

@@ -16,7 +16,7 @@ from dalify.base.errors import (
     ShapeError,
 )
 from dalify.base.source_line import SourceLine
-from dalify.data import Array, Batch, DALIDataType, TensorListCPU, TensorListGPU, check_layout, stack_samples
+from dalify.data import Array, Batch, DALIDataType, TensorListCPU, TensorListGPU, batch_of, check_layout, stack_samples
 from dalify.experimental.dynamic.calls import apply, locate_error, to_value
 from dalify.experimental.dynamic.dtypes import type_id
 from dalify.experimental.dynamic.tensor_or_batch import TensorOrBatch, moved
@@ -36,7 +36,7 @@ def sample_of(data: Any, dtype: Any) -> tuple[Batch, bool]:
         ShapeError: samples of a batch have different shapes.
     """
     if isinstance(data, (TensorListCPU, TensorListGPU)):
-        return stacked(data._batch), True
+        return stacked(batch_of(data)), True
     if isinstance(data, TensorOrBatch):
         return (stacked(data.batch), False) if data.is_batch else (data.batch, data.is_exposed)
     if dtype is not None and isinstance(data, (bool, int, float, list, tuple)) and not _holds_arrays(data):
@@ -72,7 +72,7 @@ def samples_of(tensors: Any, dtype: Any) -> tuple[Batch, bool]:
     if isinstance(tensors, TensorOrBatch) and tensors.is_batch:
         return tensors.batch, tensors.is_exposed
     if isinstance(tensors, (TensorListCPU, TensorListGPU)):
-        return tensors._batch, True
+        return batch_of(tensors), True
     is_array = hasattr(tensors, "shape") or hasattr(tensors, "__dlpack__")
     if isinstance(tensors, (bytes, str)) or not (is_array or isinstance(tensors, Iterable)):
         raise ArgumentTypeError(

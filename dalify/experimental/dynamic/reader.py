@@ -20,6 +20,7 @@ from dalify.base.errors import (
     PipelineStateError,
 )
 from dalify.base.source_line import SourceLine
+from dalify.data import batch_of
 from dalify.experimental.dynamic.batch import Batch
 from dalify.experimental.dynamic.context import EvalContext
 from dalify.experimental.dynamic.devices import device as device_of
@@ -169,7 +170,7 @@ class Reader:
 
     def _outputs(self, pipe: Pipeline, is_batched: bool) -> Any:
         kind = Batch if is_batched else Tensor
-        results = [kind.from_data(item._batch) for item in pipe.run()]
+        results = [kind.from_data(batch_of(item)) for item in pipe.run()]
         result = to_user_outputs(self.operator, results, self._arguments)
         if isinstance(result, (Batch, Tensor)):
             return (result,)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dalify.base.optional import torch
-from dalify.data import Batch, TensorListCPU, TensorListGPU
+from dalify.data import Batch, device_tensor, to_host
 from dalify.experimental.dynamic.devices import Device, device
 from dalify.experimental.dynamic.dtypes import DType
 from dalify.immediate.user_data import Deferred, Source
@@ -107,9 +107,10 @@ def moved(data: Batch, where: Any, force_copy: bool = False) -> Batch:
     target = device(where)
     assert target is not None, "dalify bug: nowhere is no device"
     if target.device_type == "cpu":
-        there = data if data.device == "cpu" else TensorListGPU(data).as_cpu()._batch
+        there = data if data.device == "cpu" else data.map(to_host, device="cpu")
     else:
-        there = _with_number(data if data.device == "gpu" else TensorListCPU(data)._as_gpu()._batch, target.device_id)
+        on_device = data if data.device == "gpu" else data.map(device_tensor, device="gpu")
+        there = _with_number(on_device, target.device_id)
     return _copied(data) if there is data and force_copy else there
 
 

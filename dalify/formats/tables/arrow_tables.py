@@ -166,6 +166,8 @@ class ParquetSource:
             file = self._opened()
             self.schema = file.schema_arrow
             check_columns(self.schema, columns, repr(path))
+            # Only the bytes of files; where they are null, the other fields are read, too.
+            self._leaves = [_leaf(self.schema.field(name).type, name) for name in columns]
             groups = self._groups(file, columns)
         self.entries = groups.rows.tolist()
         self.size_bytes = groups.uncompressed_bytes.tolist()
@@ -201,7 +203,9 @@ class ParquetSource:
             # A reader has a position, so each thread needs its own.
             file = self._files.idle.take(self._number) or self._opened(self._metadata)
             self._metadata = file.metadata
-            table = file.read_row_group(block, columns=self._columns, use_threads=False)
+            table = file.read_row_group(block, columns=self._leaves, use_threads=False)
+            if self._leaves != self._columns and any(map(_has_null_bytes, table.columns)):
+                table = file.read_row_group(block, columns=self._columns, use_threads=False)
             if table.num_rows != self.entries[block]:
                 raise _damaged(self.name, f"a row group has {table.num_rows} rows, not {self.entries[block]}")
         self._files.idle.give(self._number, file)
@@ -448,6 +452,18 @@ def check_columns(schema: Any, columns: Sequence[str], where: str) -> None:
                 hint=f"Available: {', '.join(schema.names[:30])}.",
             )
         check_type(schema.field(name).type, name, where)
+
+
+def _leaf(kind: Any, name: str) -> str:
+    """Return the name of the field ``bytes`` of a column that is a struct, otherwise that of the column."""
+    return f"{name}.bytes" if pyarrow.types.is_struct(kind) else name
+
+
+def _has_null_bytes(column: Any) -> bool:
+    """Return whether a column is a struct with a null in its fields."""
+    if not pyarrow.types.is_struct(column.type):
+        return False
+    return any(field.null_count for chunk in column.chunks for field in chunk.flatten())
 
 
 def _is_within(path: str, name: str) -> bool:

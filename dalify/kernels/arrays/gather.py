@@ -31,11 +31,14 @@ __all__ = [
     "copy_window",
     "copy_window_torch",
     "copy_windows",
+    "fill_run",
     "flip_axes",
 ]
 
 # Elements are copied as integers of their size.
 _UNITS = {size: np.empty(0, f"u{size}") for size in (1, 2, 4, 8)}
+# Results of this size are filled before the part inside the source is copied; of larger ones only what is outside.
+_MAX_FILLED_BYTES = 1 << 16
 
 
 def _overlap(anchor: np.ndarray, size: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, Any, bool]:
@@ -117,8 +120,98 @@ def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill: np.ndarr
     if len(at):
         copy_windows(out.take(at), x.take(at), anchor[at])
     others = np.flatnonzero(~is_inside)
+    value = _fill_of_axis(np.asarray(fill, np.float64), out)
+    if value is not None and out.dtype == x.dtype and out.shapes.prod(1).max() * out.dtype.itemsize < _MAX_FILLED_BYTES:
+        begin = anchor[others]
+        shapes, extents = out.shapes[others], x.shapes[others]
+        first = np.clip(-begin, 0, shapes)
+        parts = np.maximum(np.minimum(extents - begin, shapes) - first, 0)
+        _copy_filled(
+            out.addresses[others], shapes, x.addresses[others], extents, first, begin + first, parts, *value
+        )  # fmt: skip
+        return
     for target, source, n in zip(out.take(others).arrays(), x.take(others).arrays(), others, strict=True):
         copy_window(target[None], source[None], anchor[n : n + 1], fill=fill)
+
+
+def _fill_of_axis(fill: np.ndarray, out: Samples) -> tuple[np.ndarray, int] | None:
+    """Return a fill value as unsigned integers of the size of the elements, one or one per index of an axis.
+
+    None if it varies along several axes, or does not fit.
+    """
+    shape = (1,) * (out.ndim - fill.ndim) + fill.shape
+    varying = [axis for axis, extent in enumerate(shape) if extent != 1]
+    if out.ndim == 0 or len(varying) > 1 or any((out.shapes[:, axis] != fill.size).any() for axis in varying):
+        return None
+    values = np.empty(fill.size, out.dtype)
+    saturate_cast(values, fill.reshape(-1))
+    return values.view(_UNITS[out.dtype.itemsize].dtype), varying[0] if varying else 0
+
+
+@njit(nogil=True, cache=True)
+def fill_run(out, first, size, fills, channel, units):
+    """Fill a run of elements: `units` elements of each channel, starting with a channel, and so on."""
+    if fills.size == 1:
+        for i in range(first, first + size):
+            out[i] = fills[0]
+        return
+    period = fills.size * units
+    at, end = first, min(first + size, first + period)
+    while at < end:
+        last = min(at + units, end)
+        for i in range(at, last):
+            out[i] = fills[channel]
+        channel = channel + 1 if channel + 1 < fills.size else 0
+        at = last
+    done, address = min(period, size), out.ctypes.data + first * out.itemsize
+    while done < size:
+        part = min(done, size - done)
+        copy_bytes(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
+            address + done * out.itemsize, address, part * out.itemsize
+        )
+        done += part
+
+
+@njit(nogil=True, cache=True)
+def _copy_filled(out_at, out_shapes, x_at, x_shapes, to, begin, extents, fills, fill_axis):
+    """Fill samples and copy a part of each source, by runs that are contiguous in both.
+
+    The parts start at `to` in the results and at `begin` in the sources; all are [N, axes].
+    """
+    axes = out_shapes.shape[1]
+    index = np.zeros(axes, np.int64)
+    for n in range(len(out_at)):
+        size, units = np.int64(1), np.int64(1)
+        for axis in range(axes):
+            size *= out_shapes[n, axis]
+            units *= out_shapes[n, axis] if axis > fill_axis else 1
+        fill_run(array_at(out_at[n], (size,), fills), 0, size, fills, 0, units)
+        if (extents[n] == 0).any():
+            continue
+        last, run = axes - 1, np.int64(fills.itemsize)
+        while last > 0 and extents[n, last] == out_shapes[n, last] and extents[n, last] == x_shapes[n, last]:
+            run *= extents[n, last]
+            last -= 1
+        run *= extents[n, last]
+        index[:] = 0
+        rows = np.int64(1)
+        for axis in range(last):
+            rows *= extents[n, axis]
+        for _ in range(rows):
+            target, source = np.int64(0), np.int64(0)
+            for axis in range(axes):
+                target = target * out_shapes[n, axis] + to[n, axis] + index[axis]
+                source = source * x_shapes[n, axis] + begin[n, axis] + index[axis]
+            copy_bytes(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
+                out_at[n] + target * fills.itemsize, x_at[n] + source * fills.itemsize, run
+            )
+            axis = last - 1
+            while axis >= 0:
+                index[axis] += 1
+                if index[axis] < extents[n, axis]:
+                    break
+                index[axis] = 0
+                axis -= 1
 
 
 @njit(nogil=True, cache=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, option_error_text
 from dalify.base.small_arrays import columns_at
 
@@ -158,7 +159,59 @@ def chunk_extents(letters: str, extents: np.ndarray, shaping: Mapping[str, Any])
             values = shaping[names[letter]]
             if values is not None:
                 wanted[:, axis] = values
-    return np.where(wanted > 0, wanted, extents)
+    _replace_missing(wanted, extents)
+    return wanted
+
+
+# This function and the next keep the GIL: they take less time than releasing it.
+@njit(cache=True)
+def _replace_missing(wanted, extents):
+    """Replace extents that are not positive by those of the sources."""
+    for n in range(wanted.shape[0]):
+        for axis in range(wanted.shape[1]):
+            if wanted[n, axis] <= 0:
+                wanted[n, axis] = extents[n, axis]
+
+
+@njit(cache=True)
+def _place(anchors, extents, windows, positions, is_rounded, must_fit, skips_whole):
+    """Fill the positions of windows in pixels.
+
+    Args:
+        anchors: int64 [N, axes], output.
+        extents: int64 [N, axes], extents of the sources.
+        windows: int64 [N, axes], extents of the windows.
+        positions: float32 [axes, N], 0 (start) to 1 (end).
+        is_rounded: whether halves are rounded away from zero; False: truncated.
+        must_fit: whether windows must be inside.
+        skips_whole: whether any position is allowed for windows that are whole samples; they start at 0.
+
+    Returns:
+        Axis and sample of the first error, and whether the position is wrong; -1 without errors.
+    """
+    count, axes = extents.shape
+    for axis in range(axes):
+        too_large = -1
+        for n in range(count):
+            is_whole = skips_whole
+            for other in range(axes):
+                is_whole = is_whole and windows[n, other] == extents[n, other]
+            if is_whole:
+                anchors[n, axis] = 0
+                continue
+            position, room = np.float64(positions[axis, n]), extents[n, axis] - windows[n, axis]
+            if not 0 <= position <= 1:  # written so that NaN is rejected
+                return axis, n, True
+            if room < 0 and must_fit and too_large < 0:
+                too_large = n
+            half = 0.0
+            if is_rounded:
+                half = 0.5 if room >= 0 else -0.5
+            # As in DALI, the position is a float32 and the product a float64: 0.7 of 10 pixels is slightly less than 7.
+            anchors[n, axis] = np.int64(np.trunc(position * room + half))
+        if too_large >= 0:
+            return axis, too_large, False
+    return -1, -1, False
 
 
 def _check_axes(count: int, letters: str, sample: int | None) -> None:
@@ -173,6 +226,8 @@ def chunk_anchors(
     positions: Mapping[str, np.ndarray],
     rounding: str,
     policy: str,
+    *,
+    skips_whole: bool = False,
 ) -> np.ndarray:
     """Compute the positions of the windows of a chunk.
 
@@ -183,6 +238,7 @@ def chunk_anchors(
         positions: ``crop_pos_x`` and so on, [N] each, 0 (start) to 1 (end).
         rounding: ``round`` (halves away from zero) or ``truncate``.
         policy: with ``error``, windows must be inside.
+        skips_whole: whether any position is allowed for windows that are whole samples.
 
     Returns:
         int64 [N, axes].
@@ -191,29 +247,25 @@ def chunk_anchors(
         ArgumentValueError: a position is outside [0, 1].
         IndexingError: a window exceeds the source, and the policy is ``error``.
     """
-    anchors = np.zeros_like(extents)
-    for axis, letter in enumerate(letters):
-        name = _POSITIONS.get(letter, "crop_pos_z")
-        position = np.asarray(positions[name], np.float32)
-        wrong = ~((position >= 0) & (position <= 1))  # written so that NaN is rejected
-        if wrong.any():
-            raise ArgumentValueError(
-                f"{name} must be in [0, 1]; got {position[wrong][0]:g}.",
-                sample=int(wrong.argmax()),
-                argument=name,
-            )
-        room = extents[:, axis] - windows[:, axis]
-        half = 0.0 if rounding == "truncate" else np.where(room >= 0, 0.5, -0.5)
-        # As in DALI, the position is a float32 and the product a float64: 0.7 of 10 pixels is slightly less than 7.
-        anchors[:, axis] = np.trunc(position.astype(np.float64) * room + half)
-        if policy == "error" and (room < 0).any():
-            sample = int((room < 0).argmax())
-            window, source = (" x ".join(map(str, shape[sample].tolist())) for shape in (windows, extents))
-            raise IndexingError(
-                f"a crop window of {window} does not fit into {source}.",
-                hint="Resize first, or set out_of_bounds_policy to 'pad' or 'trim_to_shape'.",
-                sample=sample,
-            )
+    names = [_POSITIONS.get(letter, "crop_pos_z") for letter in letters]
+    given = np.empty((len(names), len(extents)), np.float32)
+    for axis, name in enumerate(names):
+        given[axis] = positions[name]
+    anchors = np.empty(extents.shape, np.int64)
+    axis, sample, is_position = _place(
+        anchors, extents, windows, given, rounding != "truncate", policy == "error", skips_whole
+    )
+    if is_position:
+        raise ArgumentValueError(
+            f"{names[axis]} must be in [0, 1]; got {given[axis, sample]:g}.", sample=sample, argument=names[axis]
+        )
+    if axis >= 0:
+        window, source = (" x ".join(map(str, shape[sample].tolist())) for shape in (windows, extents))
+        raise IndexingError(
+            f"a crop window of {window} does not fit into {source}.",
+            hint="Resize first, or set out_of_bounds_policy to 'pad' or 'trim_to_shape'.",
+            sample=sample,
+        )
     return anchors
 
 
@@ -259,19 +311,7 @@ def chunk_windows(
     letters = layout.replace("C", "")
     extents = columns_at(shapes, [layout.index(letter) for letter in letters])
     windows = chunk_extents(letters, extents, shaping)
-    anchors = np.zeros_like(extents)
     if policy == "trim_to_shape":
         anchors = chunk_anchors(letters, extents, windows, positions, rounding, policy)
         return trimmed(anchors, windows, extents)
-    # Any position is allowed for axes that are not cropped.
-    cut = np.flatnonzero((windows != extents).any(1))
-    if len(cut) == len(extents):
-        return chunk_anchors(letters, extents, windows, positions, rounding, policy), windows
-    if len(cut):
-        own = {name: values[cut] for name, values in positions.items()}
-        try:
-            anchors[cut] = chunk_anchors(letters, extents[cut], windows[cut], own, rounding, policy)
-        except (ArgumentValueError, IndexingError) as error:
-            error.sample = int(cut[error.sample or 0])
-            raise
-    return anchors, windows
+    return chunk_anchors(letters, extents, windows, positions, rounding, policy, skips_whole=True), windows

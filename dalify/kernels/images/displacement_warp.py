@@ -1,6 +1,6 @@
 """Displacement warps: every output pixel is sampled at a point near its own position.
 
-Shared by the operators water and sphere, which differ in the formula.
+Shared by the operators water, sphere and jitter, which differ in the formula.
 """
 
 from __future__ import annotations
@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dalify.base.array_at import array_at
+from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
+from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.kernels.arrays.convert import fill_in_range
+from dalify.kernels.arrays.gather import copy_windows
+from dalify.kernels.arrays.joined import blocks
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
@@ -27,18 +32,22 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = [
-    "Points",
+    "FillPoints",
+    "PointsTorch",
     "displace_cpu",
     "displace_samples_torch",
     "displaced_spec",
     "keep_unmasked_torch",
-    "sphere_maps",
+    "moved_by_waves",
+    "sphere_points",
     "sphere_points_torch",
-    "water_maps",
+    "water_points",
 ]
 
 # Source points [N, 2, H, W] or [1, 2, H, W] of padded images [N, H, W, C], with their extents [N, 3] on the host.
-Points = Callable[["Tensor", np.ndarray], "Tensor"]
+PointsTorch = Callable[["Tensor", np.ndarray], "Tensor"]
+# Fills x and y of the source points, samples [H, W] of float32; with the numbers of these samples in the chunk.
+FillPoints = Callable[[Samples, Samples, np.ndarray], None]
 
 
 def displaced_spec(x: Spec, interp_type: DALIInterpType) -> Spec:
@@ -52,14 +61,14 @@ def displaced_spec(x: Spec, interp_type: DALIInterpType) -> Spec:
     return x.replace(layout=visual_layout(x, ("HWC",)))
 
 
-def water_maps(
+def moved_by_waves(
     height: int,
     width: int,
     amplitudes: tuple[float, float],
     frequencies: tuple[float, float],
     phases: tuple[float, float],
-) -> np.ndarray:
-    """Return source points [1, 2, H, W] of standing waves: x is displaced by a sine of y, y by a cosine of x.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the displacements of standing waves: along x for each y, float32 [H], and along y for each x, [W].
 
     Args:
         height: of the image.
@@ -71,25 +80,58 @@ def water_maps(
     rows, columns = np.arange(height, dtype=np.float32), np.arange(width, dtype=np.float32)
     moved_x = np.float32(amplitudes[0]) * np.sin(np.float32(frequencies[0]) * rows + np.float32(phases[0]))
     moved_y = np.float32(amplitudes[1]) * np.cos(np.float32(frequencies[1]) * columns + np.float32(phases[1]))
-    maps = np.empty((1, 2, height, width), np.float32)
-    maps[0, 0] = columns + moved_x[:, None]
-    maps[0, 1] = rows[:, None] + moved_y
-    return maps
+    return moved_x, moved_y
 
 
-def sphere_maps(height: int, width: int) -> np.ndarray:
-    """Return source points [1, 2, H, W] displaced towards the center in proportion to the distance from it."""
-    x = np.arange(width, dtype=np.float32) + 0.5 - width / 2
-    y = np.arange(height, dtype=np.float32) + 0.5 - height / 2
-    radius = np.sqrt(x**2 + y[:, None] ** 2) / max(width // 2, height // 2, 1)
-    maps = np.empty((1, 2, height, width), np.float32)
-    maps[0, 0] = x * radius + width / 2
-    maps[0, 1] = y[:, None] * radius + height / 2
-    return maps
+@njit(nogil=True, cache=True)
+def _fill_water(x_at, y_at, shapes, like, moved_x, moved_y):
+    for n in range(len(x_at)):
+        form = (shapes[n, 0], shapes[n, 1])
+        points_x, points_y = array_at(x_at[n], form, like), array_at(y_at[n], form, like)
+        for y in range(shapes[n, 0]):
+            for i in range(shapes[n, 1]):
+                points_x[y, i] = np.float32(i) + moved_x[y]
+                points_y[y, i] = np.float32(y) + moved_y[i]
+
+
+def water_points(moved_x: np.ndarray, moved_y: np.ndarray) -> FillPoints:
+    """Return the function that fills the points of waves.
+
+    Args:
+        moved_x: displacements along x, at least as many as rows; see `moved_by_waves`.
+        moved_y: displacements along y, at least as many as columns.
+    """
+
+    def fill(points_x: Samples, points_y: Samples, _numbers: np.ndarray) -> None:
+        _fill_water(points_x.addresses, points_y.addresses, points_x.shapes, points_x.like, moved_x, moved_y)
+
+    return fill
+
+
+@njit(nogil=True, cache=True)
+def _fill_sphere(x_at, y_at, shapes, like):
+    half = np.float32(0.5)
+    for n in range(len(x_at)):
+        height, width = shapes[n, 0], shapes[n, 1]
+        points_x, points_y = array_at(x_at[n], (height, width), like), array_at(y_at[n], (height, width), like)
+        center_x, center_y = np.float32(width / 2), np.float32(height / 2)
+        largest = np.float32(max(width // 2, height // 2, 1))
+        for y in range(height):
+            from_y = np.float32(y) + half - center_y
+            for i in range(width):
+                from_x = np.float32(i) + half - center_x
+                radius = np.sqrt(from_x * from_x + from_y * from_y) / largest
+                points_x[y, i] = from_x * radius + center_x
+                points_y[y, i] = from_y * radius + center_y
+
+
+def sphere_points(points_x: Samples, points_y: Samples, _numbers: np.ndarray) -> None:
+    """Fill the points displaced towards the center in proportion to the distance from it; see `FillPoints`."""
+    _fill_sphere(points_x.addresses, points_y.addresses, points_x.shapes, points_x.like)
 
 
 def sphere_points_torch(x: Tensor, extents: np.ndarray) -> Tensor:
-    """Return `sphere_maps` of padded images [N, H, W, C] with the given extents, as a tensor [N, 2, H, W]."""
+    """Return `sphere_points` of padded images [N, H, W, C] with the given extents, as a tensor [N, 2, H, W]."""
     height, width = uploaded(extents[:, :2], x.device, np.float32).reshape(-1, 2, 1, 1).unbind(1)
     largest = uploaded(np.maximum(extents[:, :2].max(1) // 2, 1), x.device, np.float32).reshape(-1, 1, 1)
     at_x = torch.arange(x.shape[2], device=x.device, dtype=torch.float32) + 0.5 - width / 2
@@ -99,22 +141,49 @@ def sphere_points_torch(x: Tensor, extents: np.ndarray) -> Tensor:
 
 
 def displace_cpu(
-    out: np.ndarray, x: np.ndarray, maps: np.ndarray, mask: np.ndarray, interp_type: DALIInterpType, fill_value: float
+    out: Samples,
+    x: Samples,
+    fill_points: FillPoints,
+    mask: np.ndarray,
+    interp_type: DALIInterpType,
+    fill_value: float,
+    *,
+    is_shared: bool,
 ) -> None:
-    """Fill `out` [N, H, W, C] with `x` sampled at `maps`, or with `x` where `mask` [N] is 0."""
-    nearest = interp_type == DALIInterpType.INTERP_NN
-    fill_value = fill_in_range(fill_value, x.dtype).item()
-    for n in range(len(x)):
-        if mask[n]:
-            sample_2d(out[n : n + 1], x[n : n + 1], maps, nearest=nearest, fill_value=fill_value)
-        else:
-            out[n] = x[n]
+    """Fill `out` with `x` sampled at displaced points, or with `x` where `mask` [N] is 0.
+
+    Args:
+        out: N samples [H, W, C].
+        x: N samples of the same shapes and type.
+        fill_points: computes the points.
+        mask: see above.
+        interp_type: INTERP_NN or INTERP_LINEAR.
+        fill_value: value outside `x`.
+        is_shared: images of one shape have the same points.
+    """
+    kept = np.flatnonzero(mask == 0)
+    if len(kept):
+        copy_windows(out.take(kept), x.take(kept), np.zeros((len(kept), 3), np.int64))
+        moved = np.flatnonzero(mask)
+        out, x = out.take(moved), x.take(moved)
+    else:
+        moved = np.arange(len(out))
+    is_one = is_shared and x.is_uniform
+    for block in [np.arange(len(out))] if is_one else blocks(out.shapes[:, :2].prod(1)):
+        shapes = np.ascontiguousarray(out.shapes[block[:1] if is_one else block, :2])
+        points = Samples.empty(shapes, np.dtype(np.float32)), Samples.empty(shapes, np.dtype(np.float32))
+        fill_points(*points, moved[block])
+        if is_one:
+            first = np.zeros(len(out), np.int64)
+            points = points[0].take(first), points[1].take(first)
+        nearest = interp_type == DALIInterpType.INTERP_NN
+        sample_2d(out.take(block), x.take(block), points, nearest=nearest, fill_value=fill_value)
 
 
 def displace_samples_torch(
     out: DeviceSamples,
     x: DeviceSamples,
-    points: Points,
+    points: PointsTorch,
     mask: np.ndarray,
     interp_type: DALIInterpType,
     fill_value: float,
@@ -129,7 +198,14 @@ def displace_samples_torch(
 
 @on_padded
 def _displace_padded(
-    out: Tensor, x: Tensor, *, points: Points, mask: np.ndarray, nearest: bool, fill_value: float, extents: np.ndarray
+    out: Tensor,
+    x: Tensor,
+    *,
+    points: PointsTorch,
+    mask: np.ndarray,
+    nearest: bool,
+    fill_value: float,
+    extents: np.ndarray,
 ) -> None:
     maps = points(x, extents)
     sample_torch(out, x, [maps[:, 1], maps[:, 0]], nearest=nearest, fill_value=fill_value, extents=extents[:, :2])

@@ -16,7 +16,6 @@ from numba.extending import overload
 from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.errors import ShapeError
-from dalify.base.small_arrays import rows_at
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast_samples
@@ -158,26 +157,58 @@ def _resample_volumes(
     """Resample the depth first, if it changes; then the images."""
     depth = out.extents(0)
     is_whole = (x.extents(0) == depth) & (start[:, 0] == 0) & (end[:, 0] == depth)
-    for some in (np.flatnonzero(is_whole), np.flatnonzero(~is_whole)):
-        if not len(some):
-            continue
-        source = x.take(some)
-        if not is_whole[some[0]]:
+    are_alike = is_whole.all() or not is_whole.any()
+    for at in [None] if are_alike else [np.flatnonzero(is_whole), np.flatnonzero(~is_whole)]:
+        windows = start, end, min_filter, mag_filter
+        target, source = (out, x) if at is None else (out.take(at), x.take(at))
+        first, last, smaller, larger = windows if at is None else (values[at] for values in windows)
+        if not is_whole[0 if at is None else at[0]]:
             source = source.contiguous()
-            blended = Samples.empty(np.column_stack([depth[some], source.shapes[:, 1:]]), np.dtype(np.float32))
-            _blend_slices(
-                *blended.compiled, *source.compiled,
-                start[some, 0], end[some, 0], min_filter[some], mag_filter[some], antialias,
-            )  # fmt: skip
+            blended = Samples.empty(np.column_stack([target.extents(0), source.shapes[:, 1:]]), np.dtype(np.float32))
+            edges = np.ascontiguousarray(first[:, 0]), np.ascontiguousarray(last[:, 0])
+            _blend_slices(*blended.compiled, *source.compiled, *edges, smaller, larger, antialias)
             source = blended
-        slices, owner = source.folded(1)
-        targets, _ = out.take(some).folded(1)
-        of_slice = some[owner]
-        _resample_images(
-            targets, slices, rows_at(start[:, 1:], of_slice), rows_at(end[:, 1:], of_slice),
-            min_filter[of_slice], mag_filter[of_slice],
-            antialias,
-        )  # fmt: skip
+        _resample_images(*_slices(target, source, first, last, smaller, larger), antialias)
+
+
+def _slices(
+    out: Samples, x: Samples, start: np.ndarray, end: np.ndarray, min_filter: np.ndarray, mag_filter: np.ndarray
+) -> tuple[Samples, Samples, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the arguments of `_resample_images` for the slices of volumes of equal depths."""
+    count = int(out.extents(0).sum())
+    targets, sources = np.empty(count, np.int64), np.empty(count, np.int64)
+    target_shapes, source_shapes, strides = (np.empty((count, 3), np.int64) for _ in range(3))
+    first, last = np.empty((count, 2), np.float32), np.empty((count, 2), np.float32)
+    smaller, larger = np.empty(count, np.int32), np.empty(count, np.int32)
+    _list_slices(
+        out.addresses, out.shapes, out.dtype.itemsize, x.addresses, x.shapes, x.dtype.itemsize,
+        x.shapes if x.strides is None else x.strides, x.strides is not None, start, end, min_filter, mag_filter,
+        targets, target_shapes, sources, source_shapes, strides, first, last, smaller, larger,
+    )  # fmt: skip
+    slices = Samples(sources, source_shapes, x.dtype, x, None if x.strides is None else strides)
+    return Samples(targets, target_shapes, out.dtype, out), slices, first, last, smaller, larger
+
+
+# It keeps the GIL: it takes less time than releasing it.
+@njit(cache=True)
+def _list_slices(
+    out_at, out_shapes, out_bytes, x_at, x_shapes, x_bytes, x_strides, is_strided, start, end, min_filter, mag_filter,
+    targets, target_shapes, sources, source_shapes, strides, first, last, smaller, larger,
+):  # fmt: skip
+    """Fill addresses, shapes, strides, windows and filters of the slices of volumes; see `_slices`."""
+    at = 0
+    for n in range(out_at.size):
+        out_step = out_shapes[n, 1] * out_shapes[n, 2] * out_shapes[n, 3] * out_bytes
+        x_step = x_strides[n, 0] if is_strided else x_shapes[n, 1] * x_shapes[n, 2] * x_shapes[n, 3]
+        for i in range(out_shapes[n, 0]):
+            targets[at], sources[at] = out_at[n] + i * out_step, x_at[n] + i * x_step * x_bytes
+            for axis in range(3):
+                target_shapes[at, axis], source_shapes[at, axis] = out_shapes[n, axis + 1], x_shapes[n, axis + 1]
+                strides[at, axis] = x_strides[n, axis + 1]
+            for axis in range(2):
+                first[at, axis], last[at, axis] = start[n, axis + 1], end[n, axis + 1]
+            smaller[at], larger[at] = min_filter[n], mag_filter[n]
+            at += 1
 
 
 def _gather_nearest(out: Samples, x: Samples, start: np.ndarray, end: np.ndarray) -> None:

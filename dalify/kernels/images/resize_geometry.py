@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,7 @@ class ResizeGeometry:
     end: tuple[float, ...]
 
 
+@cache
 def spatial_axes(layout: str) -> tuple[int, int]:
     """Return start and end of the spatial axes (D, H, W) of a layout, which are adjacent."""
     first = next(index for index, letter in enumerate(layout) if letter in "DHW")
@@ -214,9 +216,10 @@ def _for_each_axis(name: str, values: Any, axes: int) -> np.ndarray:
     Raises:
         ArgumentValueError: as in `for_each_axis`, with the sample.
     """
-    if not isinstance(values, list) and values.shape[1] in (1, axes) and np.isfinite(values).all():
-        return np.array(np.broadcast_to(values, (len(values), axes)), np.float64)
     found = np.empty((len(values), axes))
+    if not isinstance(values, list) and values.shape[1] in (1, axes) and np.isfinite(values).all():
+        found[:] = values
+        return found
     for sample, row in enumerate(values):
         try:
             found[sample] = for_each_axis(name, row, axes)

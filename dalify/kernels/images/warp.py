@@ -24,7 +24,9 @@ __all__ = ["bounded_matrix", "sample_2d", "values_outside", "warp_2d", "warp_3d"
 _LANE_HALF = np.uint64(4096 | 4096 << 21 | 4096 << 42)
 _U1, _U2, _U3 = np.uint64(1), np.uint64(2), np.uint64(3)
 _SHIFT_0, _SHIFT_1, _SHIFT_2 = np.uint64(13), np.uint64(34), np.uint64(55)
-_NO_MAPS = np.empty((0, 2, 0, 0), np.float32)
+_NO_MATRIX = np.empty((0, 2, 3))
+_NO_POINTS = np.empty((0, 2), np.int64)
+_COORDINATE = np.empty(0, np.float32)
 _LANE_1, _LANE_2 = np.uint64(21), np.uint64(42)
 
 
@@ -111,24 +113,27 @@ def _trace_row(m, y, part_x, part_y):
 
 
 @njit(nogil=True, cache=True)
-def _points_row(matrix, maps, n, y, part_x, part_y):
-    """Fill the source coordinates of one output row from the maps, or from the matrix without maps."""
-    if maps.shape[0]:
-        at = min(n, maps.shape[0] - 1)
-        for j in range(part_x.size):
-            part_x[j] = maps[at, 0, y, j]
-            part_y[j] = maps[at, 1, y, j]
+def _points_row(matrix, points_at, coordinate, n, y, part_x, part_y):
+    """Fill the source coordinates of one output row from the points, or from the matrix without points."""
+    if points_at.shape[0]:
+        size = part_x.size
+        row_x = array_at(points_at[n, 0] + y * size * coordinate.itemsize, (size,), coordinate)
+        row_y = array_at(points_at[n, 1] + y * size * coordinate.itemsize, (size,), coordinate)
+        outside = np.float32(-2)
+        for j in range(size):
+            part_x[j] = row_x[j] if row_x[j] == row_x[j] else outside
+            part_y[j] = row_y[j] if row_y[j] == row_y[j] else outside
     else:
         _trace_row(matrix[n], y, part_x, part_y)
 
 
 @njit(nogil=True, cache=True)
-def _warp_rgb(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, maps, border, fill):
+def _warp_rgb(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, points_at, coordinate, border, fill):
     # Clamping the coordinates repeats the border. For a fill value, the image gets a frame of one pixel with that
     # value, and the coordinates are clamped to it. Either way, no pixel needs a test.
     pad = 0 if border else 1
     word = np.uint64(fill[0]) | np.uint64(fill[1]) << _LANE_1 | np.uint64(fill[2]) << _LANE_2
-    is_line = maps.shape[0] == 0 and matrix.shape[1] == 2
+    is_line = points_at.shape[0] == 0 and matrix.shape[1] == 2
     low = np.float32(-pad)
     for n in range(len(out_at)):
         rows, columns = out_shapes[n, 0], out_shapes[n, 1]
@@ -155,7 +160,7 @@ def _warp_rgb(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, maps
                     high_y, np.int32(width), offset, weight_01, weight_10, weight_11,
                 )  # fmt: skip
             else:
-                _points_row(matrix, maps, n, y, part_x, part_y)
+                _points_row(matrix, points_at, coordinate, n, y, part_x, part_y)
                 _weigh_points(
                     part_x, part_y, low, high_x, high_y, np.int32(width), offset, weight_01, weight_10, weight_11
                 )
@@ -227,7 +232,9 @@ def _fill_pixels(source, first, last, fill):
 
 
 @njit(nogil=True, cache=True)
-def _warp_2d(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, maps, nearest, border, fill, to_byte):
+def _warp_2d(
+    out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, points_at, coordinate, nearest, border, fill, to_byte
+):
     # A frame of one pixel has the fill value; the coordinates are clamped to it. See _warp_rgb.
     pad = 0 if border else 1
     shift = np.float32(0.0 if nearest else 0.5)
@@ -251,7 +258,7 @@ def _warp_2d(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, maps,
             at = ((y + pad) * width + pad) * channels
             _copy_row(source[at : at + length], x[y])
         for y in range(rows):
-            _points_row(matrix, maps, n, y, part_x, part_y)
+            _points_row(matrix, points_at, coordinate, n, y, part_x, part_y)
             _split_row(shift, pad, high_x, high_y, width, offset, part_x, part_y)
             if nearest:
                 _gather_nearest(out[y], source, right, offset)
@@ -336,16 +343,7 @@ def warp_2d(
         nearest: use the pixel that contains the source point; otherwise interpolate linearly between four.
         fill_value: value outside the source, or one per channel; None repeats the border pixel.
     """
-    matrix = bounded_matrix(matrix)
-    channels = x.extents(2)
-    # Empty samples, and those with another number of channels than the first, are computed one by one.
-    usual = x.shapes.all(1) & (channels == channels[0]) if len(x) else np.ones(0, bool)
-    if not usual.all():
-        for n, (target, source) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
-            whole = Samples.of_dense(_not_empty(source[None], fill_value))
-            _sampled(Samples.of_dense(target[None]), whole, matrix[n : n + 1], _NO_MAPS, nearest, fill_value)
-    elif len(x):
-        _sampled(out, x, matrix, _NO_MAPS, nearest, fill_value)
+    _sampled(out, x, bounded_matrix(matrix), _NO_POINTS, nearest, fill_value)
 
 
 def _not_empty(x: np.ndarray, fill_value: float | Sequence[float] | None) -> np.ndarray:
@@ -357,28 +355,54 @@ def _not_empty(x: np.ndarray, fill_value: float | Sequence[float] | None) -> np.
 
 
 def sample_2d(
-    out: np.ndarray, x: np.ndarray, maps: np.ndarray, *, nearest: bool, fill_value: float | Sequence[float] | None
+    out: Samples,
+    x: Samples,
+    points: tuple[Samples, Samples],
+    *,
+    nearest: bool,
+    fill_value: float | Sequence[float] | None,
 ) -> None:
     """Fill `out` with the values of `x` at given points.
 
     Args:
-        out: [N, H', W', C], C-contiguous, any dtype.
-        x: [N, H, W, C], C-contiguous, any dtype.
-        maps: float32 [N, 2, H', W'], or [1, 2, H', W'] for all samples: x and y of the source points, relative to the
-            corner of the first pixel.
+        out: N samples [H', W', C], any dtype.
+        x: N samples [H, W, C], any dtype.
+        points: N samples [H', W'] of float32 for x, and for y, of the source points, relative to the corner of the
+            first pixel. A point with a NaN is above and left of the source.
         nearest: as in `warp_2d`.
         fill_value: as in `warp_2d`.
     """
-    points = np.nan_to_num(np.ascontiguousarray(maps, np.float32), nan=-2.0)
-    source = Samples.of_dense(np.ascontiguousarray(_not_empty(x, fill_value)))
-    _sampled(Samples.of_dense(out), source, np.empty((0, 2, 3)), points, nearest, fill_value)
+    points_at = np.stack([axis.addresses for axis in points], axis=1)
+    _sampled(out, x, _NO_MATRIX, points_at, nearest, fill_value)
 
 
 def _sampled(
     out: Samples,
     x: Samples,
     matrix: np.ndarray,
-    maps: np.ndarray,
+    points_at: np.ndarray,
+    nearest: bool,
+    fill_value: float | Sequence[float] | None,
+) -> None:
+    """Compute `warp_2d` from matrices, or `sample_2d` from addresses of points [N, 2]."""
+    if not len(x):
+        return
+    channels = x.extents(2)
+    # Empty samples, and those with another number of channels than the first, are computed one by one.
+    if (x.shapes.all(1) & (channels == channels[0])).all():
+        _sampled_usual(out, x, matrix, points_at, nearest, fill_value)
+        return
+    for n, (target, source) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
+        whole = Samples.of_dense(_not_empty(source[None], fill_value))
+        own = slice(n, n + 1)
+        _sampled_usual(Samples.of_dense(target[None]), whole, matrix[own], points_at[own], nearest, fill_value)
+
+
+def _sampled_usual(
+    out: Samples,
+    x: Samples,
+    matrix: np.ndarray,
+    points_at: np.ndarray,
     nearest: bool,
     fill_value: float | Sequence[float] | None,
 ) -> None:
@@ -386,13 +410,14 @@ def _sampled(
     border, value = fill_value is None, values_outside(fill_value, out.dtype, x.dtype, channels, nearest)
     if x.dtype == np.uint8 and out.dtype == np.uint8:
         if channels == 3 and not nearest and (x.extents(0) * x.extents(1) < 2**30).all():
-            _warp_rgb(*out.compiled, *x.compiled, matrix, maps, border, value)
+            _warp_rgb(*out.compiled, *x.compiled, matrix, points_at, _COORDINATE, border, value)
             return
-        _warp_2d(*out.compiled, *x.compiled, matrix, maps, nearest, border, value, True)
+        _warp_2d(*out.compiled, *x.compiled, matrix, points_at, _COORDINATE, nearest, border, value, True)
         return
     result = out if out.dtype == np.float32 else Samples.empty(out.shapes, np.dtype(np.float32))
     source = x if x.dtype == np.float32 else x.converted(np.dtype(np.float32))
-    _warp_2d(*result.compiled, *source.compiled, matrix, maps, nearest, border, value.astype(np.float32), False)
+    fill = value.astype(np.float32)
+    _warp_2d(*result.compiled, *source.compiled, matrix, points_at, _COORDINATE, nearest, border, fill, False)
     if result is not out:
         saturate_cast_samples(out, result)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
 from dalify.kernels.arrays.grid_torch import Grid
 from dalify.kernels.arrays.upload_torch import uploaded
@@ -36,29 +37,37 @@ _CHANNELS = 4  # maximum number of channels with fill values in OpenCV
 _SHARPNESS = -0.75
 
 
-def warp_cubic(out: np.ndarray, x: np.ndarray, points: np.ndarray, border_mode: str, fill: Sequence[float]) -> None:
+def warp_cubic(
+    out: Samples, x: Samples, points: tuple[Samples, Samples], border_mode: str, fill: Sequence[float]
+) -> None:
     """Fill `out` with the values of `x` at given points.
 
     Args:
-        out: [N, H', W', C], the type of `x`.
-        x: [N, H, W, C] of any numeric type, with at least one pixel.
-        points: float32 [N, 2, H', W'], x and y of the source points, relative to the center of the first pixel.
+        out: N samples [H', W', C], the type of `x`.
+        x: N samples [H, W, C] of any numeric type, with at least one pixel.
+        points: N samples [H', W'] of float32 for x, and for y, of the source points, relative to the corner of the
+            first pixel.
         border_mode: border, a key of `_BORDERS`.
-        fill: C values for the border mode "constant".
+        fill: one value, or one for each channel, for the border mode "constant".
     """
-    source = np.ascontiguousarray(x if x.dtype.name in _DIRECT else x.astype(np.float32))
-    for axis in (1, 2):
-        if border_mode == "reflect_101" and source.shape[axis] == 1:
-            source = np.repeat(source, 2, axis)  # the same image; OpenCV loops endlessly when reflecting a single pixel
-    near = [_brought_near(points[:, axis], x.shape[2 - axis], border_mode) for axis in range(2)]
-    for first in range(0, x.shape[3], _CHANNELS):
-        part = slice(first, first + _CHANNELS)
-        for image, columns, rows, target in zip(source[..., part], *near, out[..., part], strict=True):
+    for target, image, *places in zip(out.arrays(), x.arrays(), *(axis.arrays() for axis in points), strict=True):
+        source = image if image.dtype.name in _DIRECT else image.astype(np.float32)
+        for axis in range(2):
+            if border_mode == "reflect_101" and source.shape[axis] == 1:
+                # The same image: OpenCV loops endlessly when reflecting a single pixel.
+                source = np.repeat(source, 2, axis)
+        columns, rows = (
+            _brought_near(at - np.float32(0.5), image.shape[1 - axis], border_mode) for axis, at in enumerate(places)
+        )
+        channels = image.shape[2]
+        values = [float(value) for value in fill] * (channels if len(fill) == 1 else 1)
+        for first in range(0, channels, _CHANNELS):
+            part = slice(first, first + _CHANNELS)
             sampled = cv2.remap(
-                np.ascontiguousarray(image), columns, rows, cv2.INTER_CUBIC, borderMode=_BORDERS[border_mode],
-                borderValue=[float(value) for value in fill[part]],
+                np.ascontiguousarray(source[..., part]), columns, rows, cv2.INTER_CUBIC,
+                borderMode=_BORDERS[border_mode], borderValue=values[part],
             )  # fmt: skip
-            saturate_cast(target, sampled.reshape(target.shape))
+            saturate_cast(target[..., part], sampled.reshape(target[..., part].shape))
 
 
 def _brought_near(points: np.ndarray, size: int, border_mode: str) -> np.ndarray:

@@ -29,7 +29,6 @@ __all__ = [
     "inverted_torch",
     "matrices_torch",
     "points_torch",
-    "projected_points",
     "sample_torch",
     "warp_folded_torch",
     "warp_samples_torch",
@@ -306,25 +305,6 @@ def _coordinates(sizes: tuple[int, ...], matrix: np.ndarray | Tensor, axes: int,
             total = total + m[:, row, column] * point
         rows.append(total.expand(table.shape[0], *sizes))
     return _divided(rows, axes)
-
-
-def projected_points(size: Sequence[int], matrices: np.ndarray) -> np.ndarray:
-    """Map the pixel centers of an image by projective transforms, on the CPU.
-
-    Args:
-        size: height and width of the image.
-        matrices: [N, 3, 3].
-
-    Returns:
-        float32 [N, 2, H, W]: x and y, relative to the corner of the first pixel; -2 if a point has no image.
-    """
-    x = np.arange(size[1]) + 0.5
-    y = np.arange(size[0])[:, None] + 0.5
-    m = np.asarray(matrices, np.float64)[:, :, :, None, None]
-    rows = m[:, :, 0] * x + m[:, :, 1] * y + m[:, :, 2]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        points = rows[:, :2] / rows[:, 2:]
-    return np.nan_to_num(points, nan=-2.0, posinf=-2.0, neginf=-2.0).astype(np.float32)
 
 
 def _fetch(

@@ -17,8 +17,9 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
+from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.arrays.upload_torch import uploaded
-from dalify.kernels.random.philox import SampleDraws, philox4x32
+from dalify.kernels.random.philox import FEW, SampleDraws, fill_uniform_float32, philox4x32
 
 __all__ = [
     "NORMAL_TABLE",
@@ -28,10 +29,12 @@ __all__ = [
     "coin_flip_torch",
     "column",
     "column_torch",
+    "flip_few",
     "normal_of",
     "standard_normal",
     "standard_normal_torch",
     "uniform",
+    "uniform_few",
     "uniform_torch",
 ]
 
@@ -84,6 +87,7 @@ def normal_of(table, random_word):
 @njit(nogil=True, cache=True)
 def _fill_normal(
     out: np.ndarray,
+    sizes: np.ndarray,
     table: np.ndarray,
     samples: np.ndarray,
     first_block: np.uint64,
@@ -93,15 +97,18 @@ def _fill_normal(
 ) -> None:
     low_32 = np.uint64(0xFFFFFFFF)
     step_low, step_high = step & low_32, step >> np.uint64(32)
-    count = out.shape[1]
-    for n in range(out.shape[0]):
+    start = 0
+    for n in range(len(samples)):
         sample = np.uint64(samples[n]) & low_32
         block = first_block
+        count = sizes[n]
+        row = out[start : start + count]
         for i in range(0, count, 4):
             words = philox4x32(block, sample, step_low, step_high, k0, k1)
             block = (block + np.uint64(1)) & low_32
             for j in range(min(4, count - i)):
-                out[n, i + j] = normal_of(table, words[j])
+                row[i + j] = normal_of(table, words[j])
+        start += count
 
 
 def column(parameter: Any, dtype: Any = np.float32) -> np.ndarray:
@@ -115,14 +122,16 @@ def column_torch(parameter: Any, device: torch.device | str, dtype: Any = np.flo
     return uploaded(column(parameter, dtype), device)
 
 
-def standard_normal(draws: SampleDraws, count: int) -> np.ndarray:
+def standard_normal(draws: SampleDraws, count: int | np.ndarray) -> np.ndarray:
     """Return normally distributed numbers, float32 [N, count], mean 0, standard deviation 1, within +-6.4.
 
-    The inverse distribution function of one 32-bit word, tabulated.
+    The inverse distribution function of one 32-bit word, tabulated. If `count` is int64 [N], the numbers of all samples
+    are concatenated.
     """
-    out = np.empty((len(draws), count), np.float32)
-    _fill_normal(out, NORMAL_TABLE, *draws.draws.numba_arguments(draws.samples))
-    return out
+    sizes = np.full(len(draws), count, np.int64) if isinstance(count, int) else count
+    out = np.empty(int(sizes.sum()), np.float32)
+    _fill_normal(out, sizes, NORMAL_TABLE, *draws.draws.numba_arguments(draws.samples))
+    return out.reshape(len(draws), count) if isinstance(count, int) else out
 
 
 def standard_normal_torch(draws: SampleDraws, count: int, device: torch.device | str) -> torch.Tensor:
@@ -158,6 +167,41 @@ def uniform(draws: SampleDraws, count: int, low: Any, high: Any, dtype: Any = np
     return np.minimum(values, np.nextafter(end, first), out=values)
 
 
+def _are_few(numbers: np.ndarray, dtype: Any) -> bool:
+    return numbers.dtype == dtype and numbers.size <= FEW and numbers.flags.c_contiguous
+
+
+def uniform_few(out: np.ndarray, draws: SampleDraws, limits: np.ndarray) -> bool:
+    """Fill an array with a few numbers of `uniform` in one call, which keeps the GIL.
+
+    Args:
+        out: output ``[N, ...]``.
+        draws: random numbers of the group.
+        limits: start and end of the range of each sample, ``[N, 2]``.
+
+    Returns:
+        False if nothing was filled: `out` is large or not float32, or a range is invalid.
+    """
+    if not _are_few(out, np.float32) or np.shape(limits) != (len(out), 2):
+        return False
+    numbers = out.reshape(len(out), -1)
+    return _fill_ranges(numbers, read_only(limits), *draws.draws.numba_arguments(draws.samples))
+
+
+@njit(cache=True)
+def _fill_ranges(out, limits, samples, first_block, k0, k1, step):
+    for n in range(out.shape[0]):
+        if not limits[n, 0] < limits[n, 1]:
+            return False
+    fill_uniform_float32(out, samples, first_block, k0, k1, step)
+    for n in range(out.shape[0]):
+        first, end = limits[n, 0], limits[n, 1]
+        span, last = end - first, np.nextafter(end, first)
+        for i in range(out.shape[1]):
+            out[n, i] = np.minimum(out[n, i] * span + first, last)
+    return True
+
+
 def uniform_torch(
     draws: SampleDraws, count: int, low: Any, high: Any, device: torch.device | str, dtype: Any = np.float32
 ) -> torch.Tensor:
@@ -172,6 +216,36 @@ def uniform_torch(
 def coin_flip(draws: SampleDraws, count: int, probability: Any) -> np.ndarray:
     """Return booleans [N, count] that are True with `probability`, [N] or one number (from 1 on always)."""
     return draws.uniform(count, np.float32) < column(probability)
+
+
+def flip_few(out: np.ndarray, draws: SampleDraws, probability: np.ndarray) -> bool:
+    """Fill an array with a few numbers of `coin_flip` in one call, which keeps the GIL.
+
+    Args:
+        out: output ``[N, ...]``.
+        draws: random numbers of the group.
+        probability: float32 ``[N]``.
+
+    Returns:
+        False if nothing was filled: `out` is large or not int32, or a probability is NaN.
+    """
+    if not _are_few(out, np.int32):
+        return False
+    numbers = out.reshape(len(out), -1)
+    return _fill_flips(numbers, read_only(probability), *draws.draws.numba_arguments(draws.samples))
+
+
+@njit(cache=True)
+def _fill_flips(out, probability, samples, first_block, k0, k1, step):
+    for n in range(out.shape[0]):
+        if np.isnan(probability[n]):
+            return False
+    numbers = np.empty(out.shape, np.float32)
+    fill_uniform_float32(numbers, samples, first_block, k0, k1, step)
+    for n in range(out.shape[0]):
+        for i in range(out.shape[1]):
+            out[n, i] = numbers[n, i] < probability[n]
+    return True
 
 
 def coin_flip_torch(draws: SampleDraws, count: int, probability: Any, device: torch.device | str) -> torch.Tensor:

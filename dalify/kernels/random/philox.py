@@ -20,7 +20,7 @@ from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.kernels.arrays.upload_torch import uploaded
 
-__all__ = ["Draws", "SampleDraws", "fill_uniform", "philox4x32", "seed_of"]
+__all__ = ["FEW", "Draws", "SampleDraws", "fill_uniform", "fill_uniform_float32", "fill_words", "philox4x32", "seed_of"]
 
 _MULTIPLIER_0 = np.uint64(0xD2511F53)
 _MULTIPLIER_1 = np.uint64(0xCD9E8D57)
@@ -35,7 +35,7 @@ _INVERSE_2_24 = np.float32(2.0**-24)
 _ROUNDS = 10
 _MASK_64 = (1 << 64) - 1
 _STATE_WORDS = 7
-_FEW = 1 << 12
+FEW = 1 << 12  # below, compiled functions keep the GIL
 
 
 @njit(inline="always", nogil=True)
@@ -53,9 +53,10 @@ def philox4x32(
 
 
 @njit(nogil=True, cache=True)
-def _fill_words(
+def fill_words(
     out: np.ndarray, samples: np.ndarray, first_block: np.uint64, k0: np.uint64, k1: np.uint64, step: np.uint64
 ) -> None:
+    """Fill uint32 [N, count] with the words of `Draws.bits`; for compiled functions, with `numba_arguments`."""
     count = out.shape[1]
     step_low, step_high = step & _LOW_32, step >> _SHIFT_32
     for n in range(out.shape[0]):
@@ -77,9 +78,10 @@ def _fill_words(
 
 
 @njit(nogil=True, cache=True)
-def _fill_uniform(
+def fill_uniform_float32(
     out: np.ndarray, samples: np.ndarray, first_block: np.uint64, k0: np.uint64, k1: np.uint64, step: np.uint64
 ) -> None:
+    """Fill float32 [N, count] with the numbers of `Draws.uniform`; for compiled functions, with `numba_arguments`."""
     count = out.shape[1]
     step_low, step_high = step & _LOW_32, step >> _SHIFT_32
     for n in range(out.shape[0]):
@@ -118,7 +120,7 @@ def fill_uniform(
 # For a few numbers, the lock is held, because that takes less time than handing it over.
 @njit(cache=True)
 def _fill_uniform_briefly(out, samples, first_block, k0, k1, step):
-    _fill_uniform(out, samples, first_block, k0, k1, step)
+    fill_uniform_float32(out, samples, first_block, k0, k1, step)
 
 
 @njit(cache=True)
@@ -182,7 +184,7 @@ class Draws:
             uint32 array [N, count].
         """
         out = np.empty((len(samples), count), np.uint32)
-        _fill_words(out, *self.numba_arguments(samples, first_block))
+        fill_words(out, *self.numba_arguments(samples, first_block))
         return out
 
     def uniform(
@@ -201,11 +203,11 @@ class Draws:
         """
         if dtype is np.float64:
             doubles = np.empty((len(samples), count), np.float64)
-            fill = _fill_uniform_doubles_briefly if doubles.size <= _FEW else fill_uniform
+            fill = _fill_uniform_doubles_briefly if doubles.size <= FEW else fill_uniform
             fill(doubles, *self.numba_arguments(samples, first_block))
             return doubles
         out = np.empty((len(samples), count), np.float32)
-        fill = _fill_uniform_briefly if out.size <= _FEW else _fill_uniform
+        fill = _fill_uniform_briefly if out.size <= FEW else fill_uniform_float32
         fill(out, *self.numba_arguments(samples, first_block))
         return out
 
@@ -280,6 +282,10 @@ class SampleDraws:
     def __len__(self) -> int:
         """Return the number of samples."""
         return len(self.samples)
+
+    def take(self, indices: np.ndarray) -> SampleDraws:
+        """Return the numbers of some of the samples."""
+        return SampleDraws(self.draws, self.samples[indices])
 
     def bits(self, count: int, *, first_block: int = 0) -> np.ndarray:
         """Return random words, uint32 [N, count]; see `Draws.bits`."""

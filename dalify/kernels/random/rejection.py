@@ -42,8 +42,9 @@ def _poisson_attempt(mean: float, u: float, v: float) -> float:
 
 @njit(nogil=True, cache=True)
 def _fill_poisson(
-    out: np.ndarray,
+    values: np.ndarray,
     means: np.ndarray,
+    sizes: np.ndarray,
     samples: np.ndarray,
     first_block: np.uint64,
     k0: np.uint64,
@@ -51,16 +52,19 @@ def _fill_poisson(
     step: np.uint64,
 ) -> None:
     step_low, step_high = step & _LOW_32, step >> np.uint64(32)
-    count = out.shape[1]
-    for n in range(out.shape[0]):
+    start = 0
+    for n in range(len(samples)):
+        count = sizes[n]
         sample = np.uint64(samples[n]) & _LOW_32
         words = philox4x32(first_block, sample, step_low, step_high, k0, k1)
+        out, expected = values[start : start + count], means[start : start + count]
+        start += count
         for i in range(count):
             if i % 4 == 0:
                 words = philox4x32(first_block + np.uint64(i // 4), sample, step_low, step_high, k0, k1)
-            mean = np.float64(means[n, i])
+            mean = np.float64(expected[i])
             if not mean > 0.0:
-                out[n, i] = 0.0
+                out[i] = 0.0
             elif mean < _SMALL:
                 u = (np.float64(words[i % 4]) + 0.5) * _INVERSE_2_32
                 probability = math.exp(-mean)
@@ -70,7 +74,7 @@ def _fill_poisson(
                     k += 1
                     probability *= mean / k
                     total += probability
-                out[n, i] = k
+                out[i] = k
             else:
                 value = -1.0
                 block = first_block + np.uint64((count + 3) // 4 + i)
@@ -82,21 +86,25 @@ def _fill_poisson(
                     if value >= 0.0:
                         break
                     block += np.uint64(count)
-                out[n, i] = max(value, 0.0)
+                out[i] = max(value, 0.0)
 
 
-def poisson(draws: SampleDraws, means: np.ndarray) -> np.ndarray:
+def poisson(draws: SampleDraws, means: np.ndarray, sizes: np.ndarray | None = None) -> np.ndarray:
     """Return Poisson-distributed counts.
 
     Args:
         draws: random numbers of the group.
-        means: expected counts, float32 [N, count]; values <= 0 and NaN give 0.
+        means: expected counts, float32 [N, count], or with `sizes` those of all samples, [total]; values <= 0 and NaN
+            give 0.
+        sizes: number of values of each sample, int64 [N].
 
     Returns:
-        Integers as float32 [N, count].
+        Integers as float32, in the shape of `means`.
     """
     out = np.empty(means.shape, np.float32)
-    _fill_poisson(out, np.ascontiguousarray(means, np.float32), *draws.draws.numba_arguments(draws.samples))
+    each = np.full(len(draws), means.shape[-1], np.int64) if sizes is None else sizes
+    flat = np.ascontiguousarray(means, np.float32).reshape(-1)
+    _fill_poisson(out.reshape(-1), flat, each, *draws.draws.numba_arguments(draws.samples))
     return out
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dalify import fn as dali
@@ -12,11 +12,13 @@ from dalify.data import DALIInterpType
 from dalify.graph import DataNode
 from dalify.mediapipe.media_types import decoderStage, ftype, imgtype, randomCropType
 from dalify.mediapipe.node import Lowering, Value, checked_integers, extents, operator, seed_of
+from dalify.registry import Parameters
 
 __all__ = [
     "RANDOM_CROPS",
     "CropWindowGen",
     "ImageDecoder",
+    "RandomWindows",
     "check_output",
     "crop_pixels",
     "filter_of",
@@ -35,6 +37,33 @@ RANDOM_CROPS = (
     randomCropType.RANDOMIZED_ASPECT_RATIO_CROP,
 )
 _CROPS = (randomCropType.NO_RANDOM_CROP, *RANDOM_CROPS, randomCropType.CENTER_CROP)
+
+
+@dataclass(slots=True)
+class RandomWindows(Parameters):
+    """The random windows that a decoder crops.
+
+    Attributes:
+        scale_min: minimum fraction of the image's area for random windows.
+        scale_max: maximum fraction of the image's area.
+        ratio_min: minimum aspect ratio, width / height.
+        ratio_max: maximum aspect ratio.
+        seed: seed of the random numbers.
+    """
+
+    scale_min: float = 0.08
+    scale_max: float = 1.0
+    ratio_min: float = 3 / 4
+    ratio_max: float = 4 / 3
+    seed: int | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of dalify's operators with random windows."""
+        return {
+            "random_area": [self.scale_min, self.scale_max],
+            "random_aspect_ratio": [self.ratio_min, self.ratio_max],
+            "seed": seed_of(self.seed),
+        }
 
 
 def filter_of(number: int) -> DALIInterpType:
@@ -100,11 +129,7 @@ def CropWindowGen(
     resize_width: int = 0,
     resize_height: int = 0,
     type: int = randomCropType.RANDOMIZED_AREA_AND_ASPECT_RATIO_CROP,
-    scale_min: float = 0.08,
-    scale_max: float = 1.0,
-    ratio_min: float = 3 / 4,
-    ratio_max: float = 4 / 3,
-    seed: int | None = None,
+    windows: RandomWindows,
 ) -> Value:
     """Choose a random window of each image, reading only its header.
 
@@ -116,11 +141,7 @@ def CropWindowGen(
         resize_width: accepted and ignored: the decoder determines the size.
         resize_height: accepted and ignored.
         type: type of window, see ``randomCropType``; the decoder handles CENTER_CROP and no crop.
-        scale_min: minimum fraction of the image's area.
-        scale_max: maximum fraction of the image's area.
-        ratio_min: minimum aspect ratio, width / height.
-        ratio_max: maximum aspect ratio.
-        seed: seed of the random numbers.
+        windows: area, aspect ratio and seed of random windows.
 
     Returns:
         float32 ``[4]`` for each image: x, y, width, height as fractions of the image's width and height.
@@ -130,9 +151,7 @@ def CropWindowGen(
         options = ["RANDOMIZED_AREA_AND_ASPECT_RATIO_CROP", "RANDOMIZED_ASPECT_RATIO_CROP"]
         raise ArgumentValueError(option_error_text("type", type, options))
     shape = dali.peek_image_shape(_files(files))
-    anchor, size = dali.random_crop_generator(
-        shape, random_area=[scale_min, scale_max], random_aspect_ratio=[ratio_min, ratio_max], seed=seed_of(seed)
-    )
+    anchor, size = dali.random_crop_generator(shape, **windows.arguments())
     height, width = shape[0], shape[1]
     return Value(dali.stack(anchor[1] / width, anchor[0] / height, size[1] / width, size[0] / height))
 
@@ -148,11 +167,7 @@ def ImageDecoder(
     output_format: str = imgtype.RGB_I,
     resampling_mode: int = ftype.BI_LINEAR,
     random_crop_type: int = randomCropType.NO_RANDOM_CROP,
-    scale_min: float = 0.08,
-    scale_max: float = 1.0,
-    ratio_min: float = 3 / 4,
-    ratio_max: float = 4 / 3,
-    seed: int | None = None,
+    windows: RandomWindows,
     decoder_stage: int = decoderStage.ENABLE_ALL_STAGES,
     crop_after_resize: Sequence[int] | None = None,
 ) -> Value:
@@ -170,11 +185,7 @@ def ImageDecoder(
         resampling_mode: LINEAR, BI_LINEAR, LANCZOS, NEAREST or BICUBIC of ``ftype``.
         random_crop_type: see ``randomCropType``. Both random types crop a random area and aspect ratio; CENTER_CROP
             resizes until the image covers the size and crops the center.
-        scale_min: minimum fraction of the image's area for random windows.
-        scale_max: maximum fraction of the image's area.
-        ratio_min: minimum aspect ratio, width / height.
-        ratio_max: maximum aspect ratio.
-        seed: seed of the random numbers.
+        windows: area, aspect ratio and seed of random windows.
         decoder_stage: accepted and ignored; all stages are executed.
         crop_after_resize: [left, top, width, height] in pixels, cropped from the resized image.
 
@@ -190,13 +201,7 @@ def ImageDecoder(
     if window is not None:
         image = dali.decoders.image_slice(encoded, window.node[0:2], window.node[2:4], device=device)
     elif random_crop_type in RANDOM_CROPS:
-        image = dali.decoders.image_random_crop(
-            encoded,
-            random_area=[scale_min, scale_max],
-            random_aspect_ratio=[ratio_min, ratio_max],
-            seed=seed_of(seed),
-            device=device,
-        )
+        image = dali.decoders.image_random_crop(encoded, device=device, **windows.arguments())
     else:
         image = dali.decoders.image(encoded, device=device)
     if window is None and random_crop_type == randomCropType.CENTER_CROP:

@@ -12,7 +12,7 @@ from dalify.formats.annotations.coco import BoxOptions, read_annotations
 from dalify.mediapipe.node import Lowering, Value, operator
 from dalify.mediapipe.nodes.readers import path_rows
 from dalify.mediapipe.nodes.ssd import MAX_BOXES
-from dalify.mediapipe.slicing import IndexedReader, Indices, SlicedOrder
+from dalify.mediapipe.slicing import IndexedReader, Indices, SlicedOrder, SliceOptions
 
 __all__ = ["CocoReader"]
 
@@ -35,13 +35,8 @@ def CocoReader(
     root: str,
     annfile: str,
     seed: int | None = None,
-    shuffle: bool = True,
-    max_file: str | None = None,
-    drop_remainder: bool = False,
-    pad_remainder: bool = False,
+    slices: SliceOptions,
     partial_batch: bool = False,
-    num_slices: int = 1,
-    slice_index: int = 0,
 ) -> tuple[Value, ...]:
     """Read images and boxes of a data set in COCO's format. Images without boxes are skipped.
 
@@ -50,13 +45,8 @@ def CocoReader(
         root: folder of the images.
         annfile: file of the annotations.
         seed: seed of the order.
-        shuffle: random order, different in each epoch.
-        max_file: accepted and ignored.
-        drop_remainder: drop the last batch if it is incomplete.
-        pad_remainder: pad the last batch with the last image; otherwise with random images.
+        slices: order, slice and padding.
         partial_batch: the last output is the number of images that are not padding; otherwise it is the batch size.
-        num_slices: number of devices that share the data set.
-        slice_index: index of this device.
 
     Returns:
         paths; ids, uint32 ``[N]``; sizes, uint32 ``[N, 2]``: height, width; boxes, float32 ``[N, 200, 4]``: left, top,
@@ -64,23 +54,12 @@ def CocoReader(
         1, 2 … in the order of the file's categories; lengths, uint32 ``[N]``: number of boxes; batch, uint32 ``[1]``:
         number of images that are not padding.
     """
-    del max_file
     found = read_annotations(str(annfile), None, _OPTIONS)
     assert found.ids is not None, "dalify bug: annotations of a JSON file without ids"
     assert found.extents is not None, "dalify bug: annotations of a JSON file without extents"
     ids, sizes = found.ids.astype(np.uint32), found.extents.astype(np.uint32)
     lengths = np.minimum(np.diff(found.box_firsts), MAX_BOXES).astype(np.uint32)
-    order = SlicedOrder(
-        len(found.names),
-        context.batch_size,
-        shuffle=shuffle,
-        seed=seed,
-        pipe_seed=context.seed,
-        num_slices=num_slices,
-        slice_index=slice_index,
-        drop_remainder=drop_remainder,
-        pad_remainder=pad_remainder,
-    )
+    order = SlicedOrder(len(found.names), context.batch_size, slices, seed=seed, pipe_seed=context.seed)
 
     def take(items: Indices, valid: int) -> tuple[Any, ...]:
         boxes = np.zeros((len(items), MAX_BOXES, 4), np.float32)

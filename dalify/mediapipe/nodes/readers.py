@@ -9,6 +9,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -24,9 +25,10 @@ from dalify.formats.files.open_files import OpenFiles
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
 from dalify.mediapipe.node import Lowering, Value, operator
-from dalify.mediapipe.slicing import IndexedReader, SlicedOrder
+from dalify.mediapipe.slicing import IndexedReader, SlicedOrder, SliceOptions
+from dalify.registry import Parameters
 
-__all__ = ["ReadImageDatasetFromDir", "ReadNumpyDatasetFromDir", "labeled_files", "path_rows"]
+__all__ = ["LabeledFiles", "ReadImageDatasetFromDir", "ReadNumpyDatasetFromDir", "path_rows"]
 
 _ARCHIVE = ".npz"
 _VOLUME = "CDHW"
@@ -39,38 +41,56 @@ def path_rows(paths: Iterable[Any]) -> TensorListCPU:
     return TensorListCPU(Batch(None, [np.frombuffer(os.fsencode(name), np.uint8) for name in names], "", "cpu", names))
 
 
-def labeled_files(
-    folder: str | None,
-    extension: str,
-    file_list: Sequence[str] | None,
-    class_list: Sequence[str] | None,
-    file_classes: Sequence[str] | None,
-) -> tuple[list[str], np.ndarray[Any, Any]]:
-    """Return the files of a folder of class folders, or of a list, and the class index of each.
+@dataclass(slots=True)
+class LabeledFiles(Parameters):
+    """The files of a folder of class folders, or of a list.
 
-    Raises:
-        ArgumentValueError: there is neither folder nor list, or a list without classes.
-        ReaderError: the folder cannot be used.
+    Attributes:
+        dir: folder with one folder per class; the label is the index of the class in byte order of the names.
+        label_dtype: dtype of the labels.
+        file_list: the files, instead of `dir`.
+        class_list: names of the classes, in the order of their labels (with `dir`: the folders to read).
+        file_classes: class of each file of `file_list`.
     """
-    if file_list is not None:
-        if file_classes is None or len(file_classes) != len(file_list):
+
+    dir: str | None = None
+    label_dtype: str = types.UINT64
+    file_list: Sequence[str] | None = None
+    class_list: Sequence[str] | None = None
+    file_classes: Sequence[str] | None = None
+
+    def found(self, extension: str) -> tuple[list[str], np.ndarray[Any, Any]]:
+        """Return the paths of the files and their labels.
+
+        Raises:
+            ArgumentValueError: there is neither folder nor list, or a list without classes.
+            ReaderError: the folder cannot be used.
+        """
+        paths, labels = self._of_folder(extension) if self.file_list is None else self._of_list(self.file_list)
+        return paths, np.array(labels).astype(to_dalify_type(self.label_dtype).numpy)
+
+    def _of_list(self, files: Sequence[str]) -> tuple[list[str], list[int]]:
+        classes = self.file_classes
+        if classes is None or len(classes) != len(files):
             raise ArgumentValueError("file_list needs file_classes with the class of each file.")
-        known = sorted(set(file_classes)) if class_list is None else list(class_list)
-        unknown = next((name for name in file_classes if name not in known), None)
+        known = sorted(set(classes)) if self.class_list is None else list(self.class_list)
+        unknown = next((name for name in classes if name not in known), None)
         if unknown is not None:
             raise ArgumentValueError(f"the class {unknown!r} of file_classes is not in class_list.")
         numbers = {name: number for number, name in enumerate(known)}
-        return [str(path) for path in file_list], np.array([numbers[name] for name in file_classes])
-    if not folder:
-        raise ArgumentValueError("specify dir or file_list.")
-    endings = _SYNONYMS.get(extension.lower(), (extension.lower(),))
-    found = files_in_class_folders(
-        str(folder),
-        dir_filters=class_list,
-        file_filters=[f"*.{ending}" for ending in endings],
-        case_sensitive_filter=False,
-    )
-    return [entry.path for entry in found], np.array([entry.label for entry in found])
+        return [str(path) for path in files], [numbers[name] for name in classes]
+
+    def _of_folder(self, extension: str) -> tuple[list[str], list[int]]:
+        if not self.dir:
+            raise ArgumentValueError("specify dir or file_list.")
+        endings = _SYNONYMS.get(extension.lower(), (extension.lower(),))
+        found = files_in_class_folders(
+            str(self.dir),
+            dir_filters=self.class_list,
+            file_filters=[f"*.{ending}" for ending in endings],
+            case_sensitive_filter=False,
+        )
+        return [entry.path for entry in found], [entry.label for entry in found]
 
 
 @operator(outputs=2)
@@ -78,59 +98,29 @@ def ReadImageDatasetFromDir(
     context: Lowering,
     /,
     *,
-    dir: str | None = None,
+    files: LabeledFiles,
     format: str = "JPEG",
-    shuffle: bool = True,
     seed: int | None = None,
-    max_file: str | None = None,
-    drop_remainder: bool = False,
-    pad_remainder: bool = False,
-    label_dtype: str = types.UINT64,
-    num_slices: int = 1,
-    slice_index: int = 0,
-    file_list: Sequence[str] | None = None,
-    class_list: Sequence[str] | None = None,
-    file_classes: Sequence[str] | None = None,
+    slices: SliceOptions,
 ) -> tuple[Value, Value]:
     """Read the images of a folder of class folders.
 
     Args:
         context: the graph.
-        dir: folder with one folder per class; the label is the index of the class in byte order of the names.
+        files: the images and their classes.
         format: extension of the files, case-insensitive; "JPEG" and "jpg" match both.
-        shuffle: random order, different in each epoch.
         seed: seed of the order.
-        max_file: accepted and ignored: there are no buffers of fixed size.
-        drop_remainder: drop the last batch if it is incomplete.
-        pad_remainder: pad the last batch with the last image; otherwise with random images.
-        label_dtype: dtype of the labels.
-        num_slices: number of devices that share the data set.
-        slice_index: index of this device.
-        file_list: the files, instead of `dir`.
-        class_list: names of the classes, in the order of their labels (with `dir`: the folders to read).
-        file_classes: class of each file of `file_list`.
+        slices: order, slice and padding.
 
     Returns:
         paths for a decoder, and labels, one number each.
     """
-    del max_file
-    paths, labels = labeled_files(dir, format, file_list, class_list, file_classes)
-    order = SlicedOrder(
-        len(paths),
-        context.batch_size,
-        shuffle=shuffle,
-        seed=seed,
-        pipe_seed=context.seed,
-        num_slices=num_slices,
-        slice_index=slice_index,
-        drop_remainder=drop_remainder,
-        pad_remainder=pad_remainder,
-    )
-    kind = to_dalify_type(label_dtype)
-    labels = labels.astype(kind.numpy)
+    paths, labels = files.found(format)
+    order = SlicedOrder(len(paths), context.batch_size, slices, seed=seed, pipe_seed=context.seed)
     reader = IndexedReader(order, lambda items, _: (path_rows([paths[item] for item in items]), labels[items]))
-    files, classes = context.read(reader, 2, dtype=[_UINT8, kind], ndim=[1, 0])
-    return Value(files, kind="path"), Value(classes)
+    kinds = [_UINT8, to_dalify_type(files.label_dtype)]
+    images, classes = context.read(reader, 2, dtype=kinds, ndim=[1, 0])
+    return Value(images, kind="path"), Value(classes)
 
 
 _UINT8 = to_dalify_type(types.UINT8)
@@ -145,16 +135,11 @@ def ReadNumpyDatasetFromDir(
     dir: str | None = None,
     pattern: str | Sequence[str] | None = None,
     file_list: Sequence[Any] | None = None,
-    shuffle: bool = True,
     shuffle_across_dataset: bool = False,
     dense: bool = True,
     dtype: str | Sequence[str] = types.FLOAT32,
     seed: int | None = None,
-    max_file: str | None = None,
-    drop_remainder: bool = False,
-    pad_remainder: bool = False,
-    num_slices: int = 1,
-    slice_index: int = 0,
+    slices: SliceOptions,
 ) -> tuple[Value, ...]:
     """Read NumPy files, ``.npy`` or ``.npz`` with one array, for example volumes and their labels.
 
@@ -167,21 +152,16 @@ def ReadNumpyDatasetFromDir(
         dir: folder of the files.
         pattern: file name pattern for each output ("x_*.npy"); files are matched in the order of their names.
         file_list: the files, one list for each output (or a list, for one output), instead of `dir`.
-        shuffle: random order, different in each epoch.
         shuffle_across_dataset: divide the data set into slices again in each epoch.
         dense: accepted and ignored; arrays may differ in shape.
         dtype: dtype, one for all or one per output.
         seed: seed of the order.
-        max_file: accepted and ignored.
-        drop_remainder: drop the last batch if it is incomplete.
-        pad_remainder: pad the last batch with the last item; otherwise with random items.
-        num_slices: number of devices that share the data set.
-        slice_index: index of this device.
+        slices: order, slice and padding.
 
     Returns:
         `num_outputs` arrays.
     """
-    del max_file, dense
+    del dense
     lists = _numpy_files(num_outputs, dir, pattern, file_list)
     names = [dtype] * num_outputs if isinstance(dtype, str) else list(dtype)
     kinds = [to_dalify_type(name) for name in names]
@@ -190,13 +170,9 @@ def ReadNumpyDatasetFromDir(
     order = SlicedOrder(
         len(lists[0]),
         context.batch_size,
-        shuffle=shuffle,
+        slices,
         seed=seed,
         pipe_seed=context.seed,
-        num_slices=num_slices,
-        slice_index=slice_index,
-        drop_remainder=drop_remainder,
-        pad_remainder=pad_remainder,
         shuffle_across=shuffle_across_dataset,
     )
     packed = [each[0].endswith(_ARCHIVE) for each in lists]

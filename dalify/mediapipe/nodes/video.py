@@ -17,11 +17,17 @@ from dalify.base.errors import ArgumentValueError, DecodeError, LayoutError, Rea
 from dalify.codecs.video import Video
 from dalify.data import DALIDataType
 from dalify.mediapipe.media_types import clipSampler, ftype, imgtype, randomCropType, to_dalify_type
-from dalify.mediapipe.media_types import dtype as types
-from dalify.mediapipe.node import Lowering, Value, extents, operator, seed_of
-from dalify.mediapipe.nodes.decoders import RANDOM_CROPS, check_output, crop_pixels, filter_of, resize_and_center_crop
-from dalify.mediapipe.nodes.readers import labeled_files, path_rows
-from dalify.mediapipe.slicing import IndexedReader, Indices, SlicedOrder
+from dalify.mediapipe.node import Lowering, Value, extents, operator
+from dalify.mediapipe.nodes.decoders import (
+    RANDOM_CROPS,
+    RandomWindows,
+    check_output,
+    crop_pixels,
+    filter_of,
+    resize_and_center_crop,
+)
+from dalify.mediapipe.nodes.readers import LabeledFiles, path_rows
+from dalify.mediapipe.slicing import IndexedReader, Indices, SlicedOrder, SliceOptions
 
 __all__ = ["ReadVideoDatasetFromDir", "VideoDecoder"]
 
@@ -104,18 +110,10 @@ def ReadVideoDatasetFromDir(
     context: Lowering,
     /,
     *,
-    dir: str | None = None,
+    files: LabeledFiles,
     format: str = "mp4",
-    shuffle: bool = True,
     seed: int | None = 0,
-    drop_remainder: bool = False,
-    pad_remainder: bool = False,
-    label_dtype: str = types.UINT64,
-    num_slices: int = 1,
-    slice_index: int = 0,
-    file_list: Sequence[str] | None = None,
-    class_list: Sequence[str] | None = None,
-    file_classes: Sequence[str] | None = None,
+    slices: SliceOptions,
     frames_per_clip: int = 1,
     clips_per_video: int = 1,
     target_frame_rate: float = 0,
@@ -123,7 +121,6 @@ def ReadVideoDatasetFromDir(
     sampler: int = clipSampler.RANDOM_SAMPLER,
     fixed_clip_mode: bool = False,
     start_frame_index: int = 0,
-    max_file: str | None = None,
 ) -> tuple[Value, ...]:
     """Read clips of the videos in a folder of class folders. Videos that are too short for a clip are skipped.
 
@@ -131,18 +128,10 @@ def ReadVideoDatasetFromDir(
 
     Args:
         context: the graph.
-        dir: folder with one folder per class; the label is the index of the class in byte order of the names.
+        files: the videos and their classes.
         format: extension of the files, case-insensitive.
-        shuffle: random order, different in each epoch.
         seed: seed of the order and the selection of clips.
-        drop_remainder: drop the last batch if it is incomplete.
-        pad_remainder: pad the last batch with the last clip; otherwise with random clips.
-        label_dtype: dtype of the labels.
-        num_slices: number of devices that share the data set.
-        slice_index: index of this device.
-        file_list: the files, instead of `dir`.
-        class_list: names of the classes, in the order of their labels.
-        file_classes: class of each file of `file_list`.
+        slices: order, slice and padding.
         frames_per_clip: number of frames of a clip.
         clips_per_video: maximum number of clips of a video in an epoch.
         target_frame_rate: frames per second of the clips: frames are dropped or repeated; 0 for all frames.
@@ -150,13 +139,11 @@ def ReadVideoDatasetFromDir(
         sampler: ``clipSampler.RANDOM_SAMPLER``: other clips in each epoch; ``UNIFORM_SAMPLER``: evenly spaced ones.
         fixed_clip_mode: one clip of each video, which starts at `start_frame_index`.
         start_frame_index: number of its first frame, at the target rate.
-        max_file: accepted and ignored.
 
     Returns:
         paths; labels; for ``VideoDecoder``: int32 ``[N, frames]``, frames counted from the first one of the clip, and
         int32 ``[N, 1]``, the number of the first frame in the video.
     """
-    del max_file
     if sampler not in _SAMPLERS:
         names = [f"clipSampler.{name}" for name in _SAMPLERS.values()]
         raise ArgumentValueError(option_error_text("sampler", sampler, names))
@@ -165,7 +152,7 @@ def ReadVideoDatasetFromDir(
             "frames_per_clip, clips_per_video and step_between_clips must be at least 1, target_frame_rate and "
             "start_frame_index at least 0."
         )
-    paths, labels = labeled_files(dir, format, file_list, class_list, file_classes)
+    paths, labels = files.found(format)
     start = start_frame_index if fixed_clip_mode else None
 
     def clips_of(path: str) -> _Clips:
@@ -173,26 +160,21 @@ def ReadVideoDatasetFromDir(
 
     with ThreadPoolExecutor() as pool:  # opening a video waits for the disk, or runs without the GIL
         found = list(pool.map(clips_of, paths))
-    kind = to_dalify_type(label_dtype)
-    videos = [(path, label, clips) for path, label, clips in zip(paths, labels.astype(kind.numpy), found, strict=True)]
-    videos = [video for video in videos if len(video[2].numbers)]
+    videos = [video for video in zip(paths, labels, found, strict=True) if len(video[2].numbers)]
     if not videos:
         raise ReaderError(f"none of the {len(paths)} videos has {frames_per_clip} frames from start_frame_index on.")
     maximum = 1 if fixed_clip_mode else clips_per_video
     order = SlicedOrder(
         sum(min(maximum, len(clips.numbers)) for _, _, clips in videos),
         context.batch_size,
-        shuffle=shuffle,
+        slices,
         seed=seed,
         pipe_seed=context.seed,
-        num_slices=num_slices,
-        slice_index=slice_index,
-        drop_remainder=drop_remainder,
-        pad_remainder=pad_remainder,
     )
     reader = _ClipReader(order, videos, maximum, sampler)
     number = DALIDataType.INT32
-    nodes = context.read(reader, 4, dtype=[DALIDataType.UINT8, kind, number, number], ndim=[1, 0, 1, 1])
+    dtypes = [DALIDataType.UINT8, to_dalify_type(files.label_dtype), number, number]
+    nodes = context.read(reader, 4, dtype=dtypes, ndim=[1, 0, 1, 1])
     kinds = ("path", "", "frames", "first")
     return tuple(Value(node, kind=each) for node, each in zip(nodes, kinds, strict=True))
 
@@ -207,11 +189,7 @@ def VideoDecoder(
     crop_after_resize: Sequence[int] | None = None,
     resampling_mode: int = ftype.BI_LINEAR,
     random_crop_type: int = randomCropType.NO_RANDOM_CROP,
-    scale_min: float = 0.08,
-    scale_max: float = 1.0,
-    ratio_min: float = 3 / 4,
-    ratio_max: float = 4 / 3,
-    seed: int | None = None,
+    windows: RandomWindows,
     frames_per_clip: int = 1,
     max_frame_vid: int = 1,
     dpb_size: int = 16,
@@ -226,11 +204,7 @@ def VideoDecoder(
         crop_after_resize: [left, top, width, height] in pixels, cropped from the resized frames.
         resampling_mode: LINEAR, BI_LINEAR, LANCZOS, NEAREST or BICUBIC of ``ftype``.
         random_crop_type: see ``ImageDecoder``.
-        scale_min: minimum fraction of the frame's area for random windows.
-        scale_max: maximum fraction of the frame's area.
-        ratio_min: minimum aspect ratio, width / height.
-        ratio_max: maximum aspect ratio.
-        seed: seed of the random numbers.
+        windows: area, aspect ratio and seed of random windows.
         frames_per_clip: number of frames of a clip, if no input specifies them.
         max_frame_vid: accepted and ignored: there are no buffers of fixed size.
         dpb_size: accepted and ignored.
@@ -255,12 +229,7 @@ def VideoDecoder(
         clip = dali.decoders.video(encoded, sequence_length=frames_per_clip, pad_mode="edge")
     interpolation = filter_of(resampling_mode)
     if random_crop_type in RANDOM_CROPS:
-        anchor, size = dali.random_crop_generator(
-            clip.shape()[1:3],
-            random_area=[scale_min, scale_max],
-            random_aspect_ratio=[ratio_min, ratio_max],
-            seed=seed_of(seed),
-        )
+        anchor, size = dali.random_crop_generator(clip.shape()[1:3], **windows.arguments())
         clip = dali.slice(clip, start=anchor, shape=size, axes=_IMAGE_AXES)
     if random_crop_type == randomCropType.CENTER_CROP:
         clip = resize_and_center_crop(clip, height, width, interpolation)

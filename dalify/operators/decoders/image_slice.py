@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -114,10 +115,11 @@ def _(
     shapes, headers = options.shapes(encoded)
     extents = shapes[:, :2].copy()
     if axes is None:
-        axes = np.tile(["HW".index(letter) for letter in axis_names], (count, 1))
-    if (axes < -2).any() or (axes > 1).any():
+        axes = _named_axes(axis_names, count)
+    elif (axes < -2).any() or (axes > 1).any():
         raise LayoutError(f"axes must be 0 (height) and 1 (width); got {axes.tolist()[0]}.")
-    axes = axes % 2
+    else:
+        axes = axes % 2
     if anchor is not None and shape_input is not None:
         start, rel_start = _absolute_and_relative(anchor, normalized_anchor)
         shape, rel_shape = _absolute_and_relative(shape_input, normalized_shape)
@@ -141,6 +143,12 @@ def _(
     starts.reshape(-1)[at], stops.reshape(-1)[at] = begins.reshape(-1), ends.reshape(-1)
     windows = np.concatenate([starts, stops - starts], axis=1)
     return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}
+
+
+@lru_cache(64)
+def _named_axes(axis_names: str, count: int) -> np.ndarray:
+    """Return the axes of the coordinates of `count` samples, ``[N, k]``."""
+    return np.tile(["HW".index(letter) for letter in axis_names], (count, 1))
 
 
 def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,9 +10,11 @@ from dalify.base.errors import ArgumentValueError, ShapeError, option_error_text
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
+from dalify.data.samples import Samples
 from dalify.data.spec import Spec
+from dalify.kernels.arrays.joined import joined, split
 from dalify.kernels.arrays.padding_torch import on_padded
-from dalify.kernels.images.frames import flat_frames, visual_layout
+from dalify.kernels.images.frames import flat_frames, folded_frames, visual_layout
 from dalify.kernels.images.warp import sample_2d
 from dalify.kernels.images.warp_rules import check_interpolation
 from dalify.kernels.images.warp_torch import sample_torch
@@ -77,33 +79,44 @@ def _extents(shape: tuple[int, ...], may_have_frames: bool, frames: tuple[int, .
     return extents
 
 
-def _points(mapping: Any, out_shape: Any, frames: int, pixel_origin: str) -> Any:
-    """Return one map as [N * F, H', W'], relative to the corner."""
-    count = mapping.shape[0]
-    height, width = out_shape[1:3]
-    points = mapping.reshape(count, -1, height, width)
-    if points.shape[1] != frames:
-        points = points.repeat(frames, 1) if isinstance(points, np.ndarray) else points.repeat(1, frames, 1, 1)
-    flat = points.reshape(count * frames, height, width)
-    return flat + 0.5 if pixel_origin == "center" else flat
+def _points(mapping: Samples, out: Samples, owners: np.ndarray, pixel_origin: str) -> Samples:
+    """Return one coordinate of the points of all frames as float32 [H', W'], relative to the corner.
+
+    Args:
+        mapping: the map of each sample, or maps of its frames.
+        out: the frames of the result, [H', W', C].
+        owners: the sample of each frame.
+        pixel_origin: origin of the coordinates.
+    """
+    maps = mapping
+    if pixel_origin == "center" or mapping.dtype != np.float32:
+        values = joined(mapping).reshape(-1)
+        values = values + 0.5 if pixel_origin == "center" else values
+        maps = split(np.asarray(values, np.float32), mapping.shapes)
+    shapes = np.ascontiguousarray(out.shapes[:, :2])
+    sizes = shapes.prod(1)
+    has_frames = mapping.shapes[owners].prod(1) != sizes
+    frames = np.arange(len(owners)) - np.searchsorted(owners, owners)
+    return Samples(maps.addresses[owners] + has_frames * frames * sizes * 4, shapes, maps.dtype, maps)
 
 
-@remap.cpu
+@remap.cpu_samples
 def _(
-    out: np.ndarray,
-    x: np.ndarray,
-    mapx: np.ndarray,
-    mapy: np.ndarray,
+    out: Samples,
+    x: Samples,
+    mapx: Samples,
+    mapy: Samples,
     *,
     interp: DALIInterpType,
     pixel_origin: str,
     spec: Spec,
 ) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    source, target = flat_frames(x, layout), flat_frames(out, layout)
-    frames = len(target) // len(x)
-    maps = [_points(mapping, target.shape, frames, pixel_origin) for mapping in (mapx, mapy)]
-    sample_2d(target, source, np.stack(maps, axis=1), nearest=interp == DALIInterpType.INTERP_NN, fill_value=0.0)
+    target, owners = out.folded(int(layout.startswith("F")))
+    owners = np.arange(len(out)) if owners is None else owners
+    points = _points(mapx, target, owners, pixel_origin), _points(mapy, target, owners, pixel_origin)
+    source = folded_frames(x, layout)
+    sample_2d(target, source, points, nearest=interp == DALIInterpType.INTERP_NN, fill_value=0.0)
 
 
 @remap.gpu_samples
@@ -118,6 +131,17 @@ def _(
     spec: Spec,
 ) -> None:
     _remap_padded(out, x, mapx, mapy, interp=interp, pixel_origin=pixel_origin, spec=spec)
+
+
+def _points_torch(mapping: torch.Tensor, out_shape: Sequence[int], frames: int, pixel_origin: str) -> torch.Tensor:
+    """Return one map as [N * F, H', W'], relative to the corner."""
+    count = mapping.shape[0]
+    height, width = out_shape[1:3]
+    points = mapping.reshape(count, -1, height, width)
+    if points.shape[1] != frames:
+        points = points.repeat(1, frames, 1, 1)
+    flat = points.reshape(count * frames, height, width)
+    return flat + 0.5 if pixel_origin == "center" else flat
 
 
 @on_padded
@@ -135,6 +159,6 @@ def _remap_padded(
     layout = visual_layout(spec, _LAYOUTS)
     source, target = flat_frames(x, layout), flat_frames(out, layout)
     frames = len(target) // len(x)
-    maps = [_points(mapping, target.shape, frames, pixel_origin).float() for mapping in (mapy, mapx)]
+    maps = [_points_torch(mapping, target.shape, frames, pixel_origin).float() for mapping in (mapy, mapx)]
     sizes = np.repeat(extents[:, -3:-1], frames, axis=0)
     sample_torch(target, source, maps, nearest=interp == DALIInterpType.INTERP_NN, fill_value=0.0, extents=sizes)

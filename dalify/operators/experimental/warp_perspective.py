@@ -7,28 +7,23 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.kernels.arrays.grid_torch import common_unit
+from dalify.kernels.arrays.joined import blocks, joined
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import transpose_samples_torch
-from dalify.kernels.images.frames import (
-    flat_frames,
-    folded_frames,
-    frame_count,
-    per_frame,
-    per_frame_of_samples,
-    visual_layout,
-)
+from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
+from dalify.kernels.images.projection import projected_points
 from dalify.kernels.images.warp import sample_2d, warp_2d
 from dalify.kernels.images.warp_cubic import warp_cubic, warp_cubic_torch
 from dalify.kernels.images.warp_rules import inverted, rounded_extent
 from dalify.kernels.images.warp_torch import (
     inverted_torch,
     matrices_torch,
-    projected_points,
     warp_folded_torch,
     warp_samples_torch,
 )
@@ -117,68 +112,85 @@ def _oriented(rows: np.ndarray, inverse_map: bool, pixel_origin: str) -> np.ndar
     return maps if pixel_origin == "corner" else _TO_CORNER @ maps @ _TO_CENTER
 
 
-def _as_images(x: np.ndarray, layout: str) -> np.ndarray:
-    """Return a group as [N, H, W, C]; a view wherever the strides allow it."""
-    flat = flat_frames(x, layout)
-    if layout == "HW":
-        return flat[..., None]
-    return flat.swapaxes(1, 2).swapaxes(2, 3) if layout.endswith("CHW") else flat
-
-
-def _fold(point: np.ndarray, size: int, border_mode: str) -> np.ndarray:
-    """Map coordinates relative to the corner into the image according to the border mode."""
-    if border_mode == "wrap":
-        return point % size + 1  # the image is padded by one pixel
-    if border_mode == "reflect":
-        return size - abs(size - point % (2 * size))
-    if size == 1:
-        return point * 0 + 0.5
-    return size - 1 - abs(size - 1 - (point - 0.5) % (2 * size - 2)) + 0.5
-
-
 def _fills(fill_value: Any, channels: int) -> list[float]:
     """Return a fill value for each channel."""
     values = list(fill_value or [0.0])
     return values * channels if len(values) == 1 else values
 
 
-@warp_perspective.cpu
+def _transposed(x: Samples, order: tuple[int, ...]) -> Samples:
+    found = Samples.empty(x.shapes[:, order], x.dtype)
+    for target, values in zip(found.arrays(), x.arrays(), strict=True):
+        target[...] = values.transpose(order)
+    return found
+
+
+@warp_perspective.cpu_samples
 def _(
-    out: np.ndarray,
-    x: np.ndarray,
-    matrix_input: np.ndarray | None,
+    out: Samples,
+    x: Samples,
+    matrix_input: Samples | None,
     *,
     border_mode: str,
     fill_value: tuple[float, ...] | None,
     interp_type: DALIInterpType,
     inverse_map: bool,
-    matrix: np.ndarray | None,
+    matrix: Vectors | None,
     pixel_origin: str,
     spec: Spec,
 ) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    values = matrix if matrix_input is None else np.asarray(matrix_input, np.float32).reshape(len(matrix_input), -1)
-    rows = per_frame(values, frame_count(layout, spec.shape or ()), "matrix", 9)
-    maps = _oriented(rows, inverse_map, pixel_origin)
-    source, target = np.ascontiguousarray(_as_images(x, layout)), _as_images(out, layout)
-    nearest = interp_type == DALIInterpType.INTERP_NN
-    result = target if target.flags.c_contiguous else np.empty(target.shape, target.dtype)
-    if interp_type == DALIInterpType.INTERP_CUBIC and source.size:
-        points = projected_points(result.shape[1:3], maps) - np.float32(0.5)
-        warp_cubic(result, source, points, border_mode, _fills(fill_value, source.shape[3]))
-    elif border_mode in ("constant", "replicate"):
-        fill = None if border_mode == "replicate" else fill_value or 0.0
-        warp_2d(Samples.of_dense(result), Samples.of_dense(source), maps, nearest=nearest, fill_value=fill)
+    values: Any = matrix
+    if matrix_input is not None and matrix_input.is_uniform:
+        values = joined(matrix_input).astype(np.float32)
+    elif matrix_input is not None:
+        values = [np.asarray(one, np.float32).reshape(-1) for one in matrix_input.arrays()]
+    maps = _oriented(per_frame_of_samples(values, x, layout, "matrix", 9), inverse_map, pixel_origin)
+    source, target = folded_frames(x, layout), folded_frames(out, layout)
+    options: dict[str, Any] = {"border_mode": border_mode, "fill_value": fill_value, "interp_type": interp_type}
+    if layout == "HW":
+        _warp(target.with_axis(2), source.with_axis(2), maps, **options)
+    elif layout.endswith("CHW"):
+        warped = Samples.empty(target.shapes[:, [1, 2, 0]], x.dtype)
+        _warp(warped, _transposed(source, (1, 2, 0)), maps, **options)
+        for image, values in zip(target.arrays(), warped.arrays(), strict=True):
+            image[...] = values.transpose(2, 0, 1)
     else:
-        height, width = source.shape[1:3]
-        if border_mode == "wrap":
-            source = np.pad(source, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="wrap")
-        points = projected_points(result.shape[1:3], maps)
-        points[:, 0] = _fold(points[:, 0], width, border_mode)
-        points[:, 1] = _fold(points[:, 1], height, border_mode)
-        sample_2d(result, source, points, nearest=nearest, fill_value=None)
-    if result is not target:
-        target[...] = result
+        _warp(target, source, maps, **options)
+
+
+def _warp(
+    out: Samples,
+    x: Samples,
+    maps: np.ndarray,
+    *,
+    border_mode: str,
+    fill_value: tuple[float, ...] | None,
+    interp_type: DALIInterpType,
+) -> None:
+    """Warp samples HWC with `maps` [N, 3, 3]."""
+    nearest, is_cubic = interp_type == DALIInterpType.INTERP_NN, interp_type == DALIInterpType.INTERP_CUBIC
+    by_matrix = border_mode in ("constant", "replicate")
+    is_traced = ~x.shapes.all(1) | (by_matrix and not is_cubic)
+    if is_traced.any():
+        at = np.flatnonzero(is_traced)
+        fill = fill_value or 0.0 if border_mode == "constant" else None
+        warp_2d(out.take(at), x.take(at), maps[at], nearest=nearest, fill_value=fill)
+    if is_traced.all():
+        return
+    others = np.flatnonzero(~is_traced)
+    target, source, matrices = out.take(others), x.take(others), maps[others]
+    border = "" if is_cubic else border_mode
+    for block in blocks(target.shapes[:, :2].prod(1)):
+        images = source.take(block)
+        points = projected_points(target.shapes[block, :2], matrices[block], images.shapes[:, :2], border)
+        if is_cubic:
+            warp_cubic(target.take(block), images, points, border_mode, list(fill_value or [0.0]))
+            continue
+        if border == "wrap":
+            padded = [np.pad(image, ((1, 1), (1, 1), (0, 0)), mode="wrap") for image in images.arrays()]
+            images = Samples.of_batch(Batch(None, padded, ""))
+        sample_2d(target.take(block), images, points, nearest=nearest, fill_value=None)
 
 
 @warp_perspective.gpu_samples

@@ -6,10 +6,12 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.joined import blocks, joined, per_element, store_joined
 from dalify.kernels.arrays.padding_torch import on_padded
-from dalify.kernels.random.distributions import column, column_torch, standard_normal, standard_normal_torch
+from dalify.kernels.random.distributions import column_torch, standard_normal, standard_normal_torch
 from dalify.kernels.random.philox import SampleDraws
-from dalify.kernels.random.random_shapes import store, store_torch, values_per_sample
+from dalify.kernels.random.random_shapes import store_torch, values_per_sample
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -31,13 +33,17 @@ def gaussian(x: Spec, /, *, mean: PerSample[float] = 0.0, stddev: PerSample[floa
     return x
 
 
-@gaussian.cpu
-def _(out: np.ndarray, x: np.ndarray, *, mean: np.ndarray, stddev: np.ndarray, draws: SampleDraws) -> None:
-    noise = standard_normal(draws, values_per_sample(x))
-    noise *= column(stddev)
-    noise += column(mean)
-    data = x.reshape(noise.shape)
-    store(out, noise + data if x.dtype.itemsize > 2 else np.add(noise, data, out=noise, dtype=np.float32))
+@gaussian.cpu_samples
+def _(out: Samples, x: Samples, *, mean: np.ndarray, stddev: np.ndarray, draws: SampleDraws) -> None:
+    sizes = x.shapes.prod(1)
+    for block in blocks(sizes):
+        target, source = (out, x) if len(block) == len(x) else (out.take(block), x.take(block))
+        data = joined(source)
+        noise = standard_normal(draws.take(block), sizes[block]).reshape(data.shape)
+        noise *= per_element(stddev[block], source)
+        noise += per_element(mean[block], source)
+        is_wide = x.dtype.itemsize > 2
+        store_joined(target, noise + data if is_wide else np.add(noise, data, out=noise, dtype=np.float32))
 
 
 @gaussian.gpu_samples

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from dalify.base.array_at import array_at, copy_bytes
+from dalify.base.compiling import njit
 from dalify.base.errors import LayoutError
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.upload_torch import uploaded
-from dalify.kernels.random.distributions import column, column_torch
-from dalify.kernels.random.philox import SampleDraws
+from dalify.kernels.random.distributions import column_torch
+from dalify.kernels.random.philox import SampleDraws, fill_uniform_float32
 from dalify.kernels.random.random_shapes import check_probability
 from dalify.registry import PerSample, Spec, operator
 
@@ -62,18 +64,21 @@ def _pixels(spec: Spec, shape: tuple[int, ...], *, per_channel: bool) -> tuple[i
     """Return the shape of the random choices for one sample; it broadcasts against the sample."""
     if per_channel or not shape:
         return shape
-    if spec.layout and spec.layout[0] == "C" and spec.layout[-1] != "C":
+    if _is_channels_first(spec):
         return (1, *shape[1:])
     return (*shape[:-1], 1)
 
 
-def _pixels_and_channels(spec: Spec, shape: list[int], *, per_channel: bool) -> tuple[int, int]:
-    """Return the shape of a sample with all pixels along one axis, in the order of its elements."""
-    if per_channel or not shape:
-        return math.prod(shape), 1
-    if spec.layout and spec.layout[0] == "C" and spec.layout[-1] != "C":
-        return shape[0], math.prod(shape[1:])
-    return math.prod(shape[:-1]), shape[-1]
+def _pixels_and_channels(spec: Spec, shapes: np.ndarray, *, per_channel: bool) -> np.ndarray:
+    """Return the shape of each sample with all pixels along one axis, in the order of its elements, int64 [N, 2]."""
+    axis = shapes.shape[1]
+    if not per_channel and axis:
+        axis = 1 if _is_channels_first(spec) else axis - 1
+    return np.stack([shapes[:, :axis].prod(1), shapes[:, axis:].prod(1)], axis=1)
+
+
+def _is_channels_first(spec: Spec) -> bool:
+    return bool(spec.layout) and spec.layout[0] == "C" and spec.layout[-1] != "C"
 
 
 def _values(given: Any, default: float, dtype: np.dtype[Any], count: int) -> np.ndarray:
@@ -92,10 +97,32 @@ def _extremes(dtype: np.dtype[Any]) -> tuple[float, float]:
     return float(limits.min), float(limits.max)
 
 
-@salt_and_pepper.cpu
+@njit(nogil=True, cache=True)
+def _replace(out_at, x_at, forms, is_first, pepper, salt, limits, samples, first_block, k0, k1, step):
+    """Copy samples and replace pixels; `forms` is [N, 2], the elements are unsigned integers of their size."""
+    for n in range(len(out_at)):
+        rows, columns = forms[n]
+        size = rows * columns
+        copy_bytes(out_at[n], x_at[n], size * pepper.itemsize)  # pyright: ignore[reportCallIssue] -- numba's context
+        out = array_at(out_at[n], (size,), pepper)
+        pixels = columns if is_first else rows
+        numbers = np.empty((1, pixels), np.float32)
+        fill_uniform_float32(numbers, samples[n : n + 1], first_block, k0, k1, step)
+        for pixel in range(pixels):
+            if numbers[0, pixel] < limits[n, 0]:
+                value = salt[n] if numbers[0, pixel] < limits[n, 1] else pepper[n]
+                if is_first:
+                    for at in range(pixel, size, columns):
+                        out[at] = value
+                else:
+                    for at in range(pixel * columns, (pixel + 1) * columns):
+                        out[at] = value
+
+
+@salt_and_pepper.cpu_samples
 def _(
-    out: np.ndarray,
-    x: np.ndarray,
+    out: Samples,
+    x: Samples,
     *,
     pepper_val: np.ndarray | None,
     per_channel: bool,
@@ -107,17 +134,16 @@ def _(
 ) -> None:
     check_probability("prob", prob)
     check_probability("salt_vs_pepper", salt_vs_pepper)
-    pixels = _pixels(spec, x.shape[1:], per_channel=per_channel)
-    u = draws.uniform(int(np.prod(pixels)), np.float32)
     low, high = _extremes(x.dtype)
-    samples = (len(x), *[1] * len(pixels))
-    decisions = (len(x), *pixels)
-    is_hit = (u < column(prob)).reshape(decisions)
-    is_salt = (u < column(prob) * column(salt_vs_pepper)).reshape(decisions)
-    pepper = _values(pepper_val, low, x.dtype, len(x)).reshape(samples)
-    salt = _values(salt_val, high, x.dtype, len(x)).reshape(samples)
-    np.copyto(out, x)
-    np.copyto(out, np.where(is_salt, salt, pepper), where=is_hit)
+    unit = f"u{x.dtype.itemsize}"
+    pepper, salt = (
+        _values(given, default, x.dtype, len(x)).view(unit) for given, default in ((pepper_val, low), (salt_val, high))
+    )
+    forms = _pixels_and_channels(spec, x.shapes, per_channel=per_channel)
+    is_first = not per_channel and _is_channels_first(spec)
+    limits = np.stack([prob, prob * salt_vs_pepper], axis=1)
+    stream = draws.draws.numba_arguments(draws.samples)
+    _replace(out.addresses, x.addresses, forms, is_first, pepper, salt, limits, *stream)
 
 
 @salt_and_pepper.gpu_samples
@@ -136,7 +162,7 @@ def _(
     check_probability("prob", prob)
     check_probability("salt_vs_pepper", salt_vs_pepper)
     # Pixels along one axis: a number belongs to the number of the pixel.
-    forms = np.array([_pixels_and_channels(spec, shape, per_channel=per_channel) for shape in x.shapes.tolist()])
+    forms = _pixels_and_channels(spec, x.shapes, per_channel=per_channel)
     _replace_pixels(
         out.reshaped(forms), x.reshaped(forms), pepper_val=pepper_val, per_channel=per_channel, prob=prob,
         salt_val=salt_val, salt_vs_pepper=salt_vs_pepper, spec=spec, draws=draws,

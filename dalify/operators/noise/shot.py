@@ -6,11 +6,13 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.joined import blocks, joined, per_element, store_joined
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.random.distributions import column, column_torch
 from dalify.kernels.random.philox import SampleDraws
-from dalify.kernels.random.random_shapes import store, store_torch, values_per_sample
+from dalify.kernels.random.random_shapes import store_torch
 from dalify.kernels.random.rejection import poisson, poisson_torch
 from dalify.registry import PerSample, Spec, operator
 
@@ -34,13 +36,16 @@ def shot(x: Spec, /, *, factor: PerSample[float] = 20.0) -> Spec:
     return x
 
 
-@shot.cpu
-def _(out: np.ndarray, x: np.ndarray, *, factor: np.ndarray, draws: SampleDraws) -> None:
-    scale = column(factor)
-    safe = np.where(scale == 0, np.float32(1), scale)
-    data = x.reshape(len(x), values_per_sample(x))
-    values = poisson(draws, data.astype(np.float32) / safe) * scale
-    store(out, np.where(scale == 0, data, values) if (scale == 0).any() else values)
+@shot.cpu_samples
+def _(out: Samples, x: Samples, *, factor: np.ndarray, draws: SampleDraws) -> None:
+    sizes = x.shapes.prod(1)
+    for block in blocks(sizes):
+        target, source = (out, x) if len(block) == len(x) else (out.take(block), x.take(block))
+        data, scale = joined(source), per_element(factor[block], source)
+        safe = np.where(scale == 0, np.float32(1), scale)
+        means = data.astype(np.float32) / safe
+        values = poisson(draws.take(block), means.reshape(-1), sizes[block]).reshape(data.shape) * scale
+        store_joined(target, np.where(scale == 0, data, values) if (scale == 0).any() else values)
 
 
 @shot.gpu_samples

@@ -47,6 +47,8 @@ def _check(probability: np.ndarray) -> None:
 
 @coin_flip.cpu
 def _(out: np.ndarray, _like: np.ndarray | None, *, probability: np.ndarray, draws: SampleDraws) -> None:
+    if distributions.flip_few(out, draws, probability):
+        return
     _check(probability)
     store(out, distributions.coin_flip(draws, values_per_sample(out), probability))
 

@@ -82,6 +82,8 @@ def _(
 ) -> None:
     count = values_per_sample(out)
     if values is None:
+        if distributions.uniform_few(out, draws, range):
+            return
         low, high = _limits(range)
         store(out, distributions.uniform(draws, count, low, high, precision(out.dtype)))
     else:

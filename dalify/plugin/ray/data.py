@@ -17,12 +17,11 @@ from dalify.data import tensor_list
 from dalify.executor.batch_source import Request
 from dalify.executor.batch_worker import BatchWorker
 from dalify.executor.iteration import Iteration
-from dalify.executor.remote import RemoteParts, Replies, pickled_setup
+from dalify.executor.remote import RemoteParts, Replies
 from dalify.pipeline.definition import pipeline_def
 from dalify.pipeline.pipeline import Pipeline, parts_of
 from dalify.plugin.ray.package import ray, ray_block, ray_datasource
-from dalify.plugin.ray.worker import loaded_worker
-from dalify.sources.pickling import CallbackPickler
+from dalify.plugin.ray.worker import loaded_worker, pickled_for_ray
 
 __all__ = ["PipelineMapper", "pipeline_datasource"]
 
@@ -189,8 +188,7 @@ def pipeline_datasource(pipe: Pipeline, outputs: Sequence[str], *, epoch: int = 
             )
     finally:
         pipe.close()
-    pickler = CallbackPickler(parts.callback_pickler or ray.cloudpickle)
-    setup = ray.put(pickled_setup(parts, pickler))
+    setup = ray.put(pickled_for_ray(parts))
     return _datasource(uuid.uuid4().hex, setup, parts.plan.local.outputs, list(outputs), requests)
 
 

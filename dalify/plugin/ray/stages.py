@@ -20,16 +20,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, PipelineStateError, WorkerError
+from dalify.base.errors import PipelineStateError, WorkerError
 from dalify.base.interrupts import CallAtEnd
 from dalify.executor.batch_source import Reply
 from dalify.executor.iteration import Iteration
-from dalify.executor.remote import RemoteParts, Replies, pickled_setup
+from dalify.executor.remote import RemoteParts, Replies
 from dalify.executor.shared_batches import read_reply
 from dalify.plugin.ray.package import ray
 from dalify.plugin.ray.pool import RayPool
+from dalify.plugin.ray.worker import pickled_for_ray
 from dalify.plugin.ray.worker_group import Member, WorkerGroup, watch
-from dalify.sources.pickling import CallbackPickler
 from dalify.sources.worker_process import Failure, error_of
 
 __all__ = ["RayStages"]
@@ -130,12 +130,7 @@ class RayStages:
             MissingPackageError: Ray is not installed.
             ArgumentTypeError: a function or object in the graph cannot be pickled.
         """
-        pickler = CallbackPickler(self._parts.callback_pickler or ray.cloudpickle)
-        try:
-            content = pickled_setup(self._parts, pickler)
-        except ArgumentTypeError as error:
-            error.hint = "Pass a function or object that can be pickled: it is sent to the workers of Ray."
-            raise
+        content = pickled_for_ray(self._parts)
         if not ray.is_initialized():
             ray.init()
         if not _running:

@@ -6,20 +6,23 @@ import os
 import socket
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import dalify
+from dalify.base.errors import ArgumentTypeError
 from dalify.executor.batch_source import Reply, Request
 from dalify.executor.batch_worker import BatchWorker
+from dalify.executor.remote import RemoteParts, pickled_setup
 from dalify.executor.shared_batches import SlotMemory
 from dalify.plugin.ray.package import ray
+from dalify.sources.pickling import CallbackPickler
 from dalify.sources.shared_memory import REGION_BYTES, Slot
 from dalify.sources.worker_process import Failure, failure_of, trace_of
 
-__all__ = ["RayWorker", "SetupReply", "loaded_worker"]
+__all__ = ["RayWorker", "SetupReply", "loaded_worker", "pickled_for_ray"]
 
 # A worker is not informed when a trainer ends, so it keeps only the most recently used engines.
 _MAX_ENGINES = 8
@@ -118,6 +121,19 @@ class RayWorker:
             self._workers[key] = worker
         self._workers.move_to_end(key)
         return worker
+
+
+def pickled_for_ray(parts: RemoteParts) -> tuple[bytes, Callable[[bytes], Any]]:
+    """Return the setup of a pipeline's workers as bytes, and the function that loads them.
+
+    Raises:
+        ArgumentTypeError: a function or object in the graph cannot be pickled.
+    """
+    try:
+        return pickled_setup(parts, CallbackPickler(parts.callback_pickler or ray.cloudpickle))
+    except ArgumentTypeError as error:
+        error.hint = "Pass a function or object that can be pickled: it is sent to the workers of Ray."
+        raise
 
 
 def loaded_worker(setup: Sequence[Any]) -> BatchWorker:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,20 @@ def test_pipelines_that_cannot_be_sources(photo_folder: Path) -> None:
         pipeline_datasource(endless(), ["number"])
     with pytest.raises(ArgumentValueError, match="reads the whole epoch"):
         pipeline_datasource(sharded(), ["file", "label"])
+
+
+def test_functions_that_cannot_be_sent_to_a_source(photo_folder: Path) -> None:
+    lock = threading.Lock()
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def locked():
+        encoded, _ = fn.readers.file(file_root=str(photo_folder))
+        return fn.python_function(encoded, function=lambda value: value + lock.locked(), parallel=True)
+
+    with pytest.raises(ArgumentTypeError, match="cannot be sent to a worker process") as raised:
+        pipeline_datasource(locked(), ["bytes"])
+    assert "sent to the workers of Ray" in str(raised.value)
+    assert "py_start_method" not in str(raised.value)
 
 
 @pipeline_def(batch_size=2, num_threads=1, seed=3)

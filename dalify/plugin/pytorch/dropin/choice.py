@@ -75,7 +75,7 @@ def choose(loader: Any) -> Choice:
 
 
 def _hint_for_transform(code: str, dataset: Any) -> str:
-    transform = getattr(dataset, "transform", None)
+    transform = getattr(dataset, "__dict__", {}).get("transform")  # not getattr: a property may raise
     if code != "DS02" or type(transform) in WRAPPERS or not lower_transform(transform, 3).names:
         return ""
     return " dataset.transform = lower(dataset.transform), of dalify.plugin.pytorch, makes its transforms faster."

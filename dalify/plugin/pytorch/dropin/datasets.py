@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bisect
+import operator
+from collections.abc import Collection
 from typing import Any
 
 import torch
@@ -15,6 +17,7 @@ from dalify.plugin.pytorch.dropin.sources import Source
 __all__ = ["ChangeMonitor", "find_sources", "locate"]
 
 _WATCHED = ("transform", "target_transform", "transforms", "data", "targets", "labels", "loader")
+_TRANSFORM_MODULES = "torchvision.transforms", "torch.nn"
 Located = tuple[Source, Any]
 
 
@@ -27,45 +30,69 @@ def find_sources(dataset: Any) -> dict[int, Source]:
     Raises:
         NotRecognizedError: a dataset is not supported.
     """
-    if type(dataset) in DATASETS:
-        return {id(dataset): source_of(dataset)}
-    parts: list[Any]
-    reads = type(dataset).__getitem__ if hasattr(type(dataset), "__getitem__") else None
-    if reads is torch.utils.data.Subset.__getitem__:
-        if type(dataset).__getitems__ is not torch.utils.data.Subset.__getitems__:
-            raise NotRecognizedError(f"{type(dataset).__name__} defines its own __getitems__", code="DS03")
-        parts = [dataset.dataset]
-    elif hasattr(dataset, "__getitems__"):
-        raise NotRecognizedError(f"{type(dataset).__name__} defines its own __getitems__", code="DS03")
-    elif reads is torch.utils.data.ConcatDataset.__getitem__:
-        parts = list(dataset.datasets)
-    else:
+    parts = _parts(dataset)
+    if parts is None:
         return {id(dataset): source_of(dataset)}
     return {key: source for part in parts for key, source in find_sources(part).items()}
 
 
+def _parts(dataset: Any) -> list[Any] | None:
+    """Return the datasets that a dataset consists of; None if it has samples of its own."""
+    if type(dataset) in DATASETS:
+        return None
+    reads = type(dataset).__getitem__ if hasattr(type(dataset), "__getitem__") else None
+    if reads is torch.utils.data.Subset.__getitem__:
+        if type(dataset).__getitems__ is not torch.utils.data.Subset.__getitems__:
+            raise NotRecognizedError(f"{type(dataset).__name__} defines its own __getitems__", code="DS03")
+        return [dataset.dataset]
+    if hasattr(dataset, "__getitems__"):
+        raise NotRecognizedError(f"{type(dataset).__name__} defines its own __getitems__", code="DS03")
+    return list(dataset.datasets) if reads is torch.utils.data.ConcatDataset.__getitem__ else None
+
+
 class ChangeMonitor:
-    """Detects that the user has assigned other transforms or data to a dataset.
+    """Detects that the user has assigned other parts, transforms, parameters of transforms, or data.
 
     Args:
-        sources: the result of `find_sources`.
+        dataset: the dataset.
     """
 
-    def __init__(self, sources: dict[int, Source]) -> None:
-        self._seen = [(source.dataset, _settings(source.dataset)) for source in sources.values()]
+    def __init__(self, dataset: Any) -> None:
+        self._attributes: list[tuple[dict[str, Any], str, Any]] = []
+        self._collections: list[tuple[Collection[Any], tuple[Any, ...]]] = []
+        self._add_dataset(dataset)
 
     def is_unchanged(self) -> bool:
-        """Return whether no attribute has been replaced."""
-        return all(
-            now is then
-            for dataset, settings in self._seen
-            for now, then in zip(_settings(dataset), settings, strict=True)
+        """Return whether no attribute of the datasets and of torchvision's transforms has been replaced."""
+        return all(values.get(name) is value for values, name, value in self._attributes) and all(
+            len(now) == len(then) and all(map(operator.is_, now, then)) for now, then in self._collections
         )
 
+    def _add_dataset(self, dataset: Any) -> None:
+        values = getattr(dataset, "__dict__", {})  # not getattr: a property may return another object each time
+        self._attributes += [(values, name, values.get(name)) for name in _WATCHED]
+        self._add_transform(values.get("transform"))
+        if isinstance(dataset, torch.utils.data.Subset):
+            self._attributes.append((values, "dataset", dataset.dataset))
+            self._add_dataset(dataset.dataset)
+        elif isinstance(dataset, torch.utils.data.ConcatDataset):
+            self._collections.append((dataset.datasets, tuple(dataset.datasets)))
+            for part in dataset.datasets:
+                self._add_dataset(part)
 
-def _settings(dataset: Any) -> list[Any]:
-    values = getattr(dataset, "__dict__", {})  # not getattr: a property may return another object each time
-    return [values.get(name) for name in _WATCHED]
+    def _add_transform(self, value: Any) -> None:
+        """Watch the parameters of a transform of torchvision or torch, and those of the transforms in it."""
+        children: Collection[Any] = ()
+        if type(value).__module__.startswith(_TRANSFORM_MODULES):
+            children = vars(value).values()
+        elif isinstance(value, dict):
+            children = value.values()
+        elif isinstance(value, list | tuple):
+            children = value
+        if children:
+            self._collections.append((children, tuple(children)))
+        for child in children:
+            self._add_transform(child)
 
 
 def locate(sources: dict[int, Source], dataset: Any, index: Any) -> Located:

@@ -18,6 +18,7 @@ from dalify.plugin.pytorch.dropin.sources import ArraySource, Source
 
 __all__ = ["Fetcher"]
 
+_Array = np.ndarray[Any, Any]
 Samples = list[tuple[Any, Any]]
 _pool = BufferPool()
 _default_collate = NotedCollate(torch.utils.data.default_collate)
@@ -36,7 +37,7 @@ class Fetcher:
         self.dataset = dataset
         self.sources = sources
         self.collate = collate
-        self.watch = ChangeMonitor(sources)
+        self.watch = ChangeMonitor(dataset)
         self.is_random = any(source.plan.is_random for source in sources.values())
         self._is_complete = all(source.is_complete for source in sources.values())
 
@@ -60,8 +61,8 @@ class Fetcher:
         images, labels = self._fetch_each(indices, draws) if found is None else found
         if isinstance(images, list):  # of different sizes, or empty: torch raises its error
             return _default_collate([torch.from_numpy(image) for image in images])
-        if isinstance(labels, np.ndarray):
-            return [torch.from_numpy(images), torch.from_numpy(labels)]
+        if set(map(type, labels)) == {int} and (numbers := np.array(labels)).dtype == np.int64:
+            return [torch.from_numpy(images), torch.from_numpy(numbers)]  # what torch's function returns, but faster
         of_samples: Any = tuple(labels)
         return [torch.from_numpy(images), torch.utils.data.default_collate(of_samples)]
 
@@ -75,7 +76,7 @@ class Fetcher:
             with draws.for_samples(len(indices) if self.is_random else 0):
                 return [self.sample(index, draws) for index in indices]
         (images, labels), kind = found, self._tensor_type()
-        return list(zip((torch.from_numpy(image).as_subclass(kind) for image in images), labels.tolist(), strict=True))
+        return list(zip((torch.from_numpy(image).as_subclass(kind) for image in images), labels, strict=True))
 
     def sample(self, index: Any, draws: TorchDraws) -> Any:
         """Compute one sample, for an element of the sampler."""
@@ -83,7 +84,7 @@ class Fetcher:
             source, place = locate(self.sources, self.dataset, index)
             return source.sample(place, draws)
 
-    def _fetch_windows(self, indices: list[Any], draws: TorchDraws) -> tuple[Any, Any] | None:
+    def _fetch_windows(self, indices: list[Any], draws: TorchDraws) -> tuple[_Array, list[Any]] | None:
         """Compute all samples at once if each is a window of an image in memory; otherwise return None."""
         source = next(iter(self.sources.values())) if len(self.sources) == 1 else None
         if not isinstance(source, ArraySource) or source.draws_per_sample is None or not indices:
@@ -95,12 +96,11 @@ class Fetcher:
         batch_draws = draws.batch(len(indices), source.draws_per_sample)
         windows = windows_of(source.plan, len(indices), height, width, batch_draws)
         assert source.plan.table is not None
-        assert source.labels is not None
         table = source.plan.table.values
         batch = _pool.empty((len(indices), channels, windows.height, windows.width), table.dtype)
         fill = np.array(windows.fill or (0,) * channels, np.uint8)
         planes_of_windows(source.images, numbers, windows.corners, windows.flips, fill, table, batch)
-        return batch, source.labels[numbers]
+        return batch, list(map(source.labels.__getitem__, numbers.tolist()))
 
     def _numbers(self, indices: list[Any], count: int) -> np.ndarray[Any, np.dtype[np.int64]] | None:
         """Return the positions in the only source, which has `count` samples; None if an index is invalid.
@@ -125,11 +125,11 @@ class Fetcher:
 
     def _fetch_each(self, indices: list[Any], draws: TorchDraws) -> tuple[Any, list[Any]]:
         """Compute the samples one by one; the images are a list if their sizes differ."""
-        batch: np.ndarray[Any, Any] | None = None
-        separate: list[np.ndarray[Any, Any]] | None = None
+        batch: _Array | None = None
+        separate: list[_Array] | None = None
         labels = []
 
-        def allocate(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+        def allocate(shape: tuple[int, ...], dtype: Any) -> _Array:
             nonlocal batch, separate
             number = len(labels)
             if batch is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 import pickle
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from PIL import Image
@@ -130,8 +131,9 @@ def _summary(value: Any) -> str:
 
 
 def _shape(value: Any) -> tuple[Any, ...] | None:
-    shape = getattr(value, "shape", None)  # the user's classes may have anything there
-    return tuple(shape) if isinstance(shape, tuple | list) else None
+    with suppress(Exception):  # the user's classes may have anything there; nested tensors raise RuntimeError
+        return tuple(value.shape) if isinstance(value.shape, tuple | list) else None
+    return None
 
 
 def _collate_hint(samples: Any) -> str:

@@ -27,6 +27,7 @@ from dalify.base.interrupts import Completion, kept_interrupts
 from dalify.executor.threads import ends_with_program
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
+from dalify.plugin.pytorch.dropin.sources import ArraySource
 
 __all__ = ["CallerIterator", "ThreadIterator"]
 
@@ -153,8 +154,13 @@ class ThreadIterator(_BaseDataLoaderIter):
         super().__init__(loader)
         self._fetcher = fetcher
         self._process = os.getpid()
+        if loader.prefetch_factor < 1:  # torch asserts it
+            raise AssertionError("prefetch_factor must be at least 1")
         self._prefetch_batches = loader.prefetch_factor * self._num_workers
         self._tasks: dict[int, _Task] = {}
+        for source in fetcher.sources.values():
+            if isinstance(source, ArraySource):
+                source.keep_labels()  # torch's workers have their own copy
         self._workers = [
             _Worker(number, self._num_workers, int(self._base_seed), fetcher) for number in range(self._num_workers)
         ]

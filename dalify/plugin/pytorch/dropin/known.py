@@ -290,7 +290,9 @@ def _array_source(dataset: Any, images: Any, labels: Any) -> Source:
     numbers = np.asarray(labels)
     if numbers.shape != (len(images),) or (len(images) and numbers.dtype.kind not in "iu"):
         raise NotRecognizedError(f"the targets of {name} are not one integer per image")
-    return ArraySource(dataset, images, numbers.tolist(), dataset.transform, dataset.target_transform)
+    # A memoryview returns Python integers, as these datasets do, from the memory of the user's array.
+    current: Any = labels if isinstance(labels, list) else memoryview(numbers)  # pyright: ignore[reportArgumentType]  # NumPy's stubs of Python 3.11
+    return ArraySource(dataset, images, current, dataset.transform, dataset.target_transform)
 
 
 def _registered(dataset: Any) -> Source:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -28,7 +27,6 @@ _logger = logging.getLogger("dalify")
 _BACKENDS = ("auto", "dalify", "torch")
 _FALLBACKS = ("warn", "silent", "raise")
 TORCH_ITERATOR: Any = torch.utils.data.DataLoader._get_iterator
-_warned: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 @dataclass(frozen=True)
@@ -137,8 +135,8 @@ def _report_fallback(loader: Any, reason: NotRecognizedError) -> None:
     fallback = _option(loader, "on_fallback", "DALIFY_DATALOADER_FALLBACK", _FALLBACKS)
     if fallback == "raise" or _option(loader, "backend", "DALIFY_DATALOADER_BACKEND", _BACKENDS) == "dalify":
         raise NotAcceleratedError(f"DataLoader: not accelerated: [{reason.code}] {reason.reason}.", hint=reason.hint)
-    if fallback == "warn" and loader not in _warned:
-        _warned.add(loader)
+    if fallback == "warn" and not getattr(loader, "_is_fallback_reported", False):
+        loader._is_fallback_reported = True
         hint = f" Hint: {reason.hint}" if reason.hint else ""
         _logger.warning("DataLoader: torch's own loader runs: [%s] %s.%s", reason.code, reason.reason, hint)
 

@@ -92,7 +92,10 @@ class Resumable:
         loader: Any = self
         holders = loader, loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None)
         found = [torch.default_generator, *(getattr(holder, "generator", None) for holder in holders)]
-        return list({id(generator): generator for generator in found if generator is not None}.values())
+        # A sampler may have a generator of NumPy or Python.
+        return list(
+            {id(generator): generator for generator in found if isinstance(generator, torch.Generator)}.values()
+        )
 
     def _is_finished(self, batches: int) -> bool:
         try:

@@ -220,12 +220,11 @@ class ArraySource(Source):
     Args:
         dataset: the dataset.
         images: uint8 ``[samples, height, width, channels]``, any strides.
-        labels: one for each image, any type.
+        labels: one for each image, any type; read when a sample is computed, as the user may change them.
         transform: transform of the images.
         target_transform: transform of the labels; None for none.
 
     Attributes:
-        labels: int64 ``[samples]``; None if the labels are not Python integers.
         draws_per_sample: how many random numbers each sample draws; None if batches cannot be computed at once.
     """
 
@@ -234,13 +233,20 @@ class ArraySource(Source):
     ) -> None:
         super().__init__(dataset, transform, target_transform, images.shape[3], f"{len(images)} images in memory")
         self.images = images
-        self.labels = np.asarray(labels, np.int64) if all(type(label) is int for label in labels) else None
-        self.draws_per_sample = None if self.labels is None else draws_per_sample(self.plan, *images.shape[1:3])
-        self._labels = labels
+        self.labels = labels
+        self.draws_per_sample = draws_per_sample(self.plan, *images.shape[1:3])
+
+    def keep_labels(self) -> None:
+        """Copy a list or array of labels, so that later changes have no effect.
+
+        A sequence of the user's is not copied: it may compute labels on access.
+        """
+        if isinstance(self.labels, list | memoryview):
+            self.labels = list(self.labels)
 
     def open(self, index: Any) -> tuple[Image.Image, Any]:
         """Convert one sample to a Pillow image; return image and label."""
-        return image_of(self.images[index]), self._labels[index]
+        return image_of(self.images[index]), self.labels[index]
 
     def read(self, index: Any, draws: TorchDraws) -> tuple[LazyImage, Any]:
         """Return one sample.
@@ -255,4 +261,4 @@ class ArraySource(Source):
         Raises:
             IndexError: there is no such sample.
         """
-        return LazyImage(self.images[index], info={} if self.plan.table is None else None), self._labels[index]
+        return LazyImage(self.images[index], info={} if self.plan.table is None else None), self.labels[index]

@@ -1,0 +1,68 @@
+"""The shapes of the samples of a chunk, with what steps need to know of them, computed in one compiled call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.optional import LazyModule
+from dalify.data.batch import ALIGNMENT_BYTES
+
+__all__ = ["ShapeTable"]
+
+if TYPE_CHECKING:
+    from dalify.kernels.arrays import shapes as compiled
+else:
+    # This imports numba, which pipelines without compiled kernels do not need.
+    compiled = LazyModule("dalify.kernels.arrays.shapes", "shapes of samples")
+
+
+class ShapeTable:
+    """The shapes of the samples of a chunk.
+
+    Args:
+        shapes: int64 ``[N, ndim]``, N at least 1. They do not change.
+        item_bytes: size of one element; any number if the samples have their memory already.
+
+    Attributes:
+        shapes: see above.
+        extents: each extent, None if it differs between the samples.
+        largest: index of the first of the samples with most elements.
+        is_full: whether no sample is empty.
+    """
+
+    __slots__ = ("_places", "extents", "is_full", "largest", "shapes")
+
+    def __init__(self, shapes: NDArray[np.int64], item_bytes: int = 1) -> None:
+        self.shapes = shapes
+        self._places: dict[int, tuple[NDArray[np.int64], int]] = {}
+        *extents, self.largest, is_full = self._describe(item_bytes)
+        self.extents = tuple(None if extent < 0 else extent for extent in extents)
+        self.is_full = bool(is_full)
+
+    def _describe(self, item_bytes: int) -> list[int]:
+        shapes = self.shapes
+        # The compiled function has one type of arguments.
+        table = shapes if shapes.flags.carray else shapes.copy()
+        offsets, found = np.empty(len(table), np.int64), np.empty(table.shape[1] + 3, np.int64)
+        compiled.describe_shapes(table, item_bytes, ALIGNMENT_BYTES, offsets, found)
+        *attributes, size_bytes = found.tolist()
+        self._places[item_bytes] = offsets, size_bytes
+        return attributes
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all shapes are equal."""
+        return None not in self.extents
+
+    def shape(self, index: int) -> tuple[int, ...]:
+        """Return the shape of one sample."""
+        return tuple(self.shapes[index].tolist())
+
+    def places(self, item_bytes: int) -> tuple[NDArray[np.int64], int]:
+        """Return the offsets of the samples in a block, and its size; both in bytes. See ``places_in_block``."""
+        if item_bytes not in self._places:
+            self._describe(item_bytes)
+        return self._places[item_bytes]

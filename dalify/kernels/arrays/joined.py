@@ -1,0 +1,69 @@
+"""The elements of the samples of a chunk as one array: element-wise NumPy functions then take one call for a chunk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.array_at import copy_bytes
+from dalify.base.compiling import njit
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.convert import saturate_cast
+
+__all__ = ["blocks", "joined", "per_element", "split", "store_joined"]
+
+
+def blocks(sizes: np.ndarray, limit: int = 1 << 18) -> list[np.ndarray]:
+    """Return the numbers of the samples that are computed together, so that intermediate results fit into the cache.
+
+    Args:
+        sizes: elements of each sample, int64 [N].
+        limit: elements of a block; a larger sample is a block of its own.
+    """
+    ends = np.cumsum(sizes)
+    number = (ends - sizes) // limit
+    if not len(sizes) or number[-1] == 0:
+        return [np.arange(len(sizes))]
+    return np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(number)) + 1)
+
+
+def joined(x: Samples) -> np.ndarray:
+    """Return the elements of all samples: [N, size] if all have one shape, otherwise [total]. Do not modify them."""
+    count = len(x)
+    if x.dense is not None:
+        return x.dense.reshape(count, -1)
+    sizes = x.shapes.prod(1)
+    values = np.empty(int(sizes.sum()), x.dtype)
+    _copy_each(split(values, x.shapes).addresses, x.addresses, sizes * x.dtype.itemsize)
+    return values.reshape(count, -1) if x.is_uniform and count else values
+
+
+def per_element(values: np.ndarray, x: Samples) -> Any:
+    """Return one value per sample, [N], in a form that broadcasts to the result of `joined`."""
+    if x.is_uniform:
+        return values[:, None]
+    return values[:1] if (values == values[0]).all() else np.repeat(values, x.shapes.prod(1))
+
+
+def split(values: np.ndarray, shapes: np.ndarray) -> Samples:
+    """Return samples of the given shapes, int64 [N, ndim], that share the memory of their elements, [total]."""
+    sizes = shapes.prod(1)
+    starts = np.cumsum(sizes) - sizes
+    return Samples(starts * values.itemsize + values.__array_interface__["data"][0], shapes, values.dtype, values)
+
+
+def store_joined(out: Samples, values: np.ndarray) -> None:
+    """Store the elements of all samples, in the form of `joined`; they are rounded and saturated for integers."""
+    if out.dense is not None:
+        saturate_cast(out.dense.reshape(values.shape), values)
+        return
+    target = np.empty(values.size, out.dtype)
+    saturate_cast(target, values.reshape(-1))
+    _copy_each(out.addresses, split(target, out.shapes).addresses, out.shapes.prod(1) * out.dtype.itemsize)
+
+
+@njit(nogil=True, cache=True)
+def _copy_each(target_at, source_at, sizes):
+    for n in range(len(target_at)):
+        copy_bytes(target_at[n], source_at[n], sizes[n])  # pyright: ignore[reportCallIssue] -- numba gives the context

@@ -1,0 +1,43 @@
+"""What the executor needs to know of the shapes of a chunk's samples, in one compiled loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dalify.base.compiling import njit
+
+__all__ = ["describe_shapes"]
+
+
+@njit(cache=True)
+def describe_shapes(shapes: Any, item_bytes: int, alignment_bytes: int, offsets: Any, found: Any) -> None:
+    """Compute the offsets of samples in a block, and the attributes of a table.
+
+    Args:
+        shapes: int64 ``[N, ndim]``.
+        item_bytes: size of one element.
+        alignment_bytes: the offsets are multiples of it.
+        offsets: result, int64 ``[N]``.
+        found: result: each extent, -1 if it differs; the index of the largest sample; whether no sample is empty; the
+            size of the block in bytes.
+    """
+    count, ndim = shapes.shape
+    for axis in range(ndim):
+        found[axis] = shapes[0, axis]
+        for n in range(1, count):
+            if shapes[n, axis] != shapes[0, axis]:
+                found[axis] = -1
+                break
+    largest, largest_size, is_full, end = 0, -1.0, 1, 0
+    for n in range(count):
+        size, size_bytes = 1.0, item_bytes  # the product of extents may exceed 64 bits
+        for axis in range(ndim):
+            size *= shapes[n, axis]
+            size_bytes *= shapes[n, axis]
+        if size == 0:
+            is_full = 0
+        if size > largest_size:
+            largest, largest_size = n, size
+        offsets[n] = end
+        end += size_bytes + -size_bytes % alignment_bytes
+    found[ndim], found[ndim + 1], found[ndim + 2] = largest, is_full, end

@@ -1,0 +1,72 @@
+"""Operators compute samples of different shapes in one call: the results are those of samples of one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify import fn, types
+from dalify.pipeline import pipeline_def
+
+_SHAPES = [(9, 7, 3), (4, 11, 3), (9, 7, 3), (1, 1, 3), (16, 5, 3)]
+
+
+def _between(low: float, high: float, **options: Any) -> Any:
+    return fn.random.uniform(range=[low, high], **options)
+
+
+def _warped(x: Any, **options: Any) -> Any:
+    return fn.experimental.warp_perspective(x, matrix=[1, 0.1, 2, -0.1, 1, -3, 0.01, 0, 1], **options)
+
+
+_CASES: dict[str, Callable[[Any], Any]] = {
+    "water": lambda x: fn.water(x, ampl_x=3, freq_x=0.7, mask=fn.random.coin_flip()),
+    "sphere": lambda x: fn.sphere(x, interp_type=types.INTERP_LINEAR, fill_value=9),
+    "jitter": lambda x: fn.jitter(x, nDegree=5, mask=fn.random.coin_flip()),
+    "warp_perspective": _warped,
+    "warp_perspective reflect": lambda x: _warped(x, border_mode="reflect_101"),
+    "warp_perspective wrap": lambda x: _warped(x, border_mode="wrap"),
+    "warp_perspective cubic": lambda x: _warped(x, interp_type=types.INTERP_CUBIC),
+    "noise.gaussian": lambda x: fn.noise.gaussian(x, stddev=_between(0, 20)),
+    "noise.shot": lambda x: fn.noise.shot(x, factor=fn.random.coin_flip() * 10),
+    "noise.salt_and_pepper": lambda x: fn.noise.salt_and_pepper(x, prob=_between(0, 1), salt_val=_between(3, 90)),
+    "grid_mask": lambda x: fn.grid_mask(x, tile=5, ratio=_between(0, 1), angle=_between(-3, 3)),
+    "erase": lambda x: fn.erase(
+        x,
+        anchor=_between(-3, 9, shape=[4]),
+        shape=_between(0, 9, shape=[4]),
+        axis_names="HW",
+        fill_value=_between(0, 99, shape=[3]),
+    ),
+    "slice beyond the edges": lambda x: fn.slice(
+        x, start=[-2, 3], end=[7, 9], axes=[0, 1], out_of_bounds_policy="pad", fill_values=[4, 5, 6]
+    ),
+    "remap": lambda x: fn.experimental.remap(x, *(fn.cast(x[:, :, c], dtype=types.FLOAT) / 20 for c in range(2))),
+}
+
+
+def _results(operator: Callable[[Any], Any], samples: list[np.ndarray]) -> list[np.ndarray]:
+    @pipeline_def(batch_size=len(samples), num_threads=2, device_id=None, seed=3)
+    def define() -> Any:
+        return operator(fn.external_source(source=[samples], batch=True, layout="HWC"))
+
+    pipeline = define()
+    (result,) = pipeline.run()
+    found = [np.array(result.at(i)) for i in range(len(samples))]
+    pipeline.close()
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "int16"])
+@pytest.mark.parametrize("name", _CASES)
+def test_shapes_of_the_others_do_not_matter(name: str, dtype: str) -> None:
+    random = np.random.default_rng(1)
+    samples = [random.integers(0, 200, shape).astype(dtype) for shape in _SHAPES]
+    operator = _CASES[name]
+    for i, result in enumerate(_results(operator, samples)):
+        alone = _results(operator, [samples[i]] * len(samples))[i]
+        assert result.dtype == alone.dtype
+        np.testing.assert_array_equal(result, alone)
