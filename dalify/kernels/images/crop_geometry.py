@@ -68,7 +68,9 @@ def check_crop_arguments(
             "crop cannot be used together with crop_d, crop_h or crop_w.", hint="Use only crop=[height, width]."
         )
     if separate[1] != separate[2]:
-        raise ArgumentValueError("crop_h and crop_w must be used together.", hint="Or use crop=[height, width].")
+        raise ArgumentValueError(
+            "crop_h and crop_w must be used together.", hint="Or use crop=[height, width], where 0 is the whole extent."
+        )
     if isinstance(crop, (tuple, list)) and len(crop) not in (2, 3):
         raise ArgumentValueError(
             f"crop must have 2 or 3 elements, one per axis; got {len(crop)}.", hint="Example: crop=[224, 224]."
