@@ -14,8 +14,9 @@ from dalify.registry import Spec, operator
 def cast(x: Spec, /, *, dtype: DALIDataType) -> Spec:
     """Convert elements to another type.
 
-    Floats are rounded half away from zero to integers; values out of range are saturated, and NaN becomes 0. Floats are
-    rounded before they are converted to booleans: 0.3 is False, -0.5 is True. Values are not rescaled.
+    Floats are rounded half away from zero to integers; values out of range are saturated. NaN becomes the minimum of
+    int32 and int64, 2**63 in uint64, and 0 in other integer types. Floats are rounded before they are converted to
+    booleans: 0.3 is False, -0.5 is True. Values are not rescaled.
 
     Args:
         x: any data.

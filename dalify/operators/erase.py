@@ -10,7 +10,6 @@ import numpy as np
 from dalify.base.array_at import array_at, copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError
-from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import fill_in_range
 from dalify.kernels.arrays.gather import fill_run
@@ -114,14 +113,6 @@ def _regions(anchor: Any, shape: Any, extents: np.ndarray, options: tuple[bool, 
     return np.minimum(np.clip(bounds, 0, _MAX_COORDINATE).astype(np.int64), extents[:, None, None])
 
 
-def _representable(values: Any, spec: Spec) -> np.ndarray:
-    """Return fill values, float64, as the element type of the data can represent them."""
-    dtype = spec.dtype
-    assert dtype is not None, "dalify bug: a kernel without the type of its input"
-    fills = np.asarray(values, np.float64)
-    return (fills != 0).astype(np.float64) if dtype == DALIDataType.BOOL else fill_in_range(fills, dtype.numpy)
-
-
 def _found_regions(anchor: Any, shape: Any, extents: np.ndarray, options: tuple[bool, bool, bool]) -> np.ndarray:
     """Return `_regions` for lists of different lengths, too; additional regions are empty."""
     if shape is None:
@@ -143,7 +134,7 @@ def _found_regions(anchor: Any, shape: Any, extents: np.ndarray, options: tuple[
 
 
 def _fill_table(values: Vectors, spec: Spec, x: AnySamples) -> tuple[np.ndarray, int]:
-    """Return the fill values of each sample, float64 [N, K], one or one for each channel, and the axis of channels."""
+    """Return the fill values of each sample, [N, K], one or one for each channel, and the axis of channels."""
     counts = np.array([len(row) for row in values] if isinstance(values, list) else [values.shape[1]] * len(values))
     axis = 0
     if (counts != 1).any():
@@ -154,7 +145,8 @@ def _fill_table(values: Vectors, spec: Spec, x: AnySamples) -> tuple[np.ndarray,
             raise ShapeError(f"fill_value has {counts[n]} values; the data has {x.shapes[n, axis]} channels.", sample=n)
     if isinstance(values, list):
         values = np.stack([np.pad(row, (0, counts.max() - len(row)), "edge") for row in values])
-    return _representable(values, spec), axis
+    assert spec.dtype is not None, "dalify bug: a kernel without the type of its input"
+    return fill_in_range(values, spec.dtype.numpy), axis
 
 
 @njit(nogil=True, cache=True)

@@ -86,8 +86,7 @@ def _(x: Batch, *, axis: int | None, axis_name: str | None, num_classes: int) ->
 
 def _entries(dtype, off_value, on_value):
     entries = np.empty(2, dtype)
-    values = np.array([off_value, on_value], np.float32)
-    saturate_cast(entries, fill_in_range(values, dtype) if dtype.kind in "iu" else values)
+    saturate_cast(entries, fill_in_range([off_value, on_value], dtype))
     return entries
 
 

@@ -30,7 +30,8 @@ class CropWindow(Parameters):
 
     Attributes:
         crop: extents of the window in pixels for the last axes of D (or F), H, W: [height, width] or
-            [depth, height, width]; fractions are truncated. Without any extents the whole sample is taken.
+            [depth, height, width]; fractions are truncated, and 0 and negative numbers are the whole extent. Without
+            any extents the whole sample is taken.
         crop_d: depth of the window; 0: all of it.
         crop_h: height of the window, with `crop_w`.
         crop_w: width of the window, with `crop_h`.

@@ -278,14 +278,6 @@ CASES = [
         "fn.crop",
     ),
     Case(
-        "crop negative",
-        lambda d: d.fn.crop(data(d), crop=(-2, 4)),
-        ArgumentValueError,
-        r"must not be negative; got",
-        "fn.crop",
-        in_dali=False,
-    ),
-    Case(
         "crop length",
         lambda d: d.fn.crop(data(d), crop=(2,)),
         ArgumentValueError,

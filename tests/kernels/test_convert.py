@@ -52,6 +52,12 @@ VECTORS = [
     (np.array([1e300, -40000, 300.5, -300.5, np.nan], np.float64), np.int16, [32767, -32768, 301, -301, 0]),
     (np.array([1e300, -1, 254.5, np.inf, np.nan], np.float64), np.uint8, [255, 0, 255, 255, 0]),
     (np.array([70000, -5], np.float32), np.float16, [np.inf, -5]),
+    *(
+        (np.array([np.nan, np.inf, -np.inf, 7.5], source), target, [nan, np.iinfo(target).max, np.iinfo(target).min, 8])
+        for source in (np.float16, np.float32, np.float64)
+        for target, nan in ((np.int16, 0), (np.uint32, 0), (np.int32, -(2**31)), (np.int64, -(2**63)))
+    ),
+    (np.array([np.nan, -np.inf, 7.5], np.float32), np.uint64, [2**63, 0, 8]),
 ]
 
 
@@ -91,12 +97,13 @@ def test_equals_dali():
     pytest.importorskip("nvidia.dali")
     from nvidia.dali import fn, pipeline_def, types
 
-    x = np.concatenate([FLOATS[:-1], HARD])
+    x = np.concatenate([FLOATS, HARD])
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None)
     def graph():
         data = fn.external_source(lambda _: x, batch=False)
-        return tuple(fn.cast(data, dtype=t) for t in (types.UINT8, types.INT16, types.INT32, types.INT64, types.BOOL))
+        kinds = (types.UINT8, types.INT16, types.INT32, types.INT64, types.BOOL, types.UINT32, types.UINT64)
+        return tuple(fn.cast(data, dtype=kind) for kind in kinds)
 
     pipe = graph()
     pipe.build()

@@ -39,6 +39,11 @@ IMAGES = [RANDOM.integers(0, 256, shape, dtype=np.uint8) for shape in ((15, 16, 
         {"crop": [3, 4], "crop_pos_x": Each(np.float32([0.1, 0.9]))},
         {"crop": Each(np.float32([[3, 4], [5, 6]])), "dtype": "FLOAT"},
         {"crop_w": Each(np.float32([3, 4])), "crop_h": Each(np.float32([8, 4]))},
+        {"crop": [-2, 4]},
+        {"crop": [5, 0]},
+        {"crop": [-0.5, 0.9]},
+        {"crop_h": -1, "crop_w": 3},
+        {"crop_w": Each(np.float32([-3, 4])), "crop_h": Each(np.float32([8, -1e9]))},
         {"crop": [18, 9], "out_of_bounds_policy": "pad", "fill_values": [7, 8, 9]},
         {"crop": [18, 19], "out_of_bounds_policy": "pad", "fill_values": 250.4, "crop_pos_x": 0.1},
         {"crop": [18, 15], "out_of_bounds_policy": "trim_to_shape", "crop_pos_y": 0.9},
@@ -80,6 +85,12 @@ def test_positions_are_rounded_as_exact_products(operator, rounding, axis):
         options[argument] = position
         windows = run_dalify(operator, data, layouts=layout, **options)
         assert [int(found.min()) for found in windows] == starts
+
+
+@pytest.mark.parametrize("shape", [[3, -1, 4], [-1, 0, 4], [-7, -7, -7]])
+def test_negative_extents_of_volumes(device, shape):
+    data = [RANDOM.integers(0, 256, SHAPES["DHWC"], dtype=np.uint8)]
+    assert_equals_dali("crop", data, layouts="DHWC", device=device, crop=shape)
 
 
 def test_mistakes():

@@ -30,6 +30,7 @@ IMAGENET = {"mean": [123.7, 116.3, 103.5], "std": [58.4, 57.1, 57.4]}
         {**IMAGENET, "crop": [20, 21], "mirror": Each(np.int32([1, 0]))},
         {"crop": [20, 21], "mean": Each(np.float32([[1, 2, 3], [4, 5, 6]])), "std": 3.0, "scale": 2.0, "shift": -1.5},
         {"crop_h": 10, "crop_w": 7, "crop_pos_x": Each(np.float32([0.1, 0.9])), "output_layout": "HWC", "mirror": 1},
+        {"crop": [-1, 20], "crop_pos_x": 0.9, **IMAGENET},
         {"crop": [10, 7], "rounding": "truncate", "output_layout": "WHC", "mirror": 1},
         {"pad_output": True, **IMAGENET},
         {"pad_output": True, "output_layout": "HWC", "mirror": 1},

@@ -9,14 +9,21 @@ import pytest
 
 import dalify
 from dalify import eager
+from tests.helpers.one_operator import run_dalify
 
-_VALUES = (-1, -300, 300, 70000, 128.5, -0.5, 1e10, -1e10, float("inf"))
+_VALUES = (-1, -300, 300, 70000, 128.5, -0.5, 1e10, -1e10, float("inf"), float("nan"), 1e19, -1e19, 16777217)
 _EXPECTED = {
-    "uint8": (255, 212, 44, 112, 128, 0, 0, 0, 0),
-    "int8": (-1, -44, 44, 112, -128, 0, 0, 0, 0),
-    "uint16": (65535, 65236, 300, 4464, 128, 0, 0, 0, 0),
-    "int16": (-1, -300, 300, 4464, 128, 0, 0, 0, 0),
-    "int32": (-1, -300, 300, 70000, 128, 0, -(2**31), -(2**31), -(2**31)),
+    "uint8": (255, 212, 44, 112, 128, 0, 0, 0, 0, 0, 0, 0, 0),
+    "int8": (-1, -44, 44, 112, -128, 0, 0, 0, 0, 0, 0, 0, 0),
+    "uint16": (65535, 65236, 300, 4464, 128, 0, 0, 0, 0, 0, 0, 0, 0),
+    "int16": (-1, -300, 300, 4464, 128, 0, 0, 0, 0, 0, 0, 0, 0),
+    "int32": (-1, -300, 300, 70000, 128, 0, *[-(2**31)] * 6, 2**24),
+    "uint32": (2**32 - 1, 2**32 - 300, 300, 70000, 128, 0, 10**10 % 2**32, -(10**10) % 2**32, 0, 0, 0, 0, 2**24),
+    "int64": (-1, -300, 300, 70000, 128, 0, 10**10, -(10**10), *[-(2**63)] * 4, 2**24),
+    "uint64": (
+        *(2**64 - 1, 2**64 - 300, 300, 70000, 128, 0, 10**10, 2**64 - 10**10),
+        *(0, 2**63, 9999999980506447872, 2**63, 2**24),  # 1e19 is rounded to float32
+    ),
 }
 _CASES = [
     (kind, value, expected) for kind, row in _EXPECTED.items() for value, expected in zip(_VALUES, row, strict=True)
@@ -40,6 +47,25 @@ def _outside(x: np.ndarray, value: float) -> dict[str, Any]:
 def test_values_out_of_range(kind, value, expected):
     found = _outside(np.full((4, 4, 1), 7, kind), value)
     assert {name: np.asarray(item).item() for name, item in found.items()} == dict.fromkeys(found, expected)
+
+
+@pytest.mark.parametrize(("kind", "value", "expected"), [case for case in _CASES if case[1] in (-300, 1e10, 1e19)])
+def test_values_out_of_range_on_the_device(device, kind, value, expected):
+    images = [np.full((4, 4, 1), 7, kind)]
+    policy: dict[str, Any] = {"out_of_bounds_policy": "pad", "fill_values": value}
+    for operator, arguments in {
+        "erase": {"anchor": [0, 0], "shape": [2, 2], "fill_value": value, "axes": [0, 1]},
+        "pad": {"axes": [0], "shape": [6], "fill_value": value},
+        "crop": {"crop": [6, 6], **policy},
+        "slice": {"start": [-1, -1], "end": [6, 6], "axes": [0, 1], **policy},
+    }.items():
+        (result,) = run_dalify(operator, images, layouts="HWC", device=device, **arguments)
+        assert set(np.unique(result).tolist()) == {7, expected}, operator
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0.1, True), (-1, True), (0, False)])
+def test_booleans(value, expected):
+    assert np.asarray(eager.pad(np.array([False, True]), shape=[3], fill_value=value))[2] == expected
 
 
 @pytest.mark.parametrize(("value", "expected"), list(zip(_VALUES, _EXPECTED["uint8"], strict=True)))

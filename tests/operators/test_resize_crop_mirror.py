@@ -23,6 +23,8 @@ VOLUMES = [RANDOM.integers(0, 256, (9, 20, 31, 2), dtype=np.uint8)]
         {"size": [30, 40], "crop_h": 11, "crop_w": 20, "crop_pos_x": 0.1, "crop_pos_y": 0.9, "mirror": 3},
         {"size": [30, 40], "crop": [11, 21], "rounding": "truncate", "mirror": Each(np.int32([0, 2]))},
         {"size": [30, 40]},
+        {"size": [30, 40], "crop": [-1, 21]},
+        {"size": [30, 40], "crop_h": Each(np.float32([-1, 5])), "crop_w": 9},
         {"size": [90, 100], "crop": [50, 60], "roi_start": [40, 5], "roi_end": [3, 33], "dtype": "FLOAT"},
         {"size": [30, 40], "crop": [40, 20], "interp_type": "INTERP_CUBIC"},
         {"resize_longer": 33, "crop": [9, 9], "crop_pos_x": Each(np.float32([0.2, 0.7]))},

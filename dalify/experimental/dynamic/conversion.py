@@ -85,7 +85,10 @@ def samples_of(tensors: Any, dtype: Any) -> tuple[Batch, bool]:
             raise ShapeError("a single number is not a batch.", line=SourceLine.capture(), hint="Use ndd.batch([x]).")
         return Batch(array, None, data.layout[1:], data.device), is_exposed
     listed: Any = tensors
-    return _joined([sample_of(item, dtype) for item in listed], dtype)
+    found: list[tuple[Batch, bool]] = []
+    for item in listed:
+        found.append(sample_of(item, found[0][0].dtype if dtype is None and found else dtype))
+    return _joined(found, dtype)
 
 
 def _joined(found: list[tuple[Batch, bool]], dtype: Any) -> tuple[Batch, bool]:
@@ -132,7 +135,7 @@ def stacked(data: Batch) -> Batch:
                 hint="Use pad=True, or convert the samples separately.",
             )
         dense = stack_samples(data.samples) if shapes else np.empty((0,), data.dtype.numpy)
-    return Batch(dense[None], None, f"N{data.layout}" if data.layout else "", data.device)
+    return Batch(dense[None], None, f"N{data.layout}" if data.layout or dense.ndim == 1 else "", data.device)
 
 
 def _cast(data: Batch, wanted: DALIDataType) -> Batch:

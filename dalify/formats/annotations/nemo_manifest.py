@@ -116,7 +116,7 @@ class Recordings(Entries[Recording]):
 def _entries(manifest: str) -> Iterator[tuple[str, Any]]:
     """Yield each object with its position: one per line, or over several lines as in NeMo's examples."""
     try:
-        text = Path(manifest).read_text(encoding="utf-8", errors="surrogateescape")
+        text = Path(manifest).read_text(encoding="utf-8-sig", errors="surrogateescape")
     except OSError as error:
         raise ReaderError(f"cannot read the manifest {manifest!r}: {error.strerror}.") from None
     decode = json.JSONDecoder().raw_decode

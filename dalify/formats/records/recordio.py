@@ -75,8 +75,8 @@ def _size(path: str) -> int:
 
 
 def _offsets(index: str) -> NDArray[np.int64]:
-    """Return the offsets of an index, sorted in file order; the order of the keys does not matter."""
-    offsets = np.sort(read_integers(index, 2, "RecordIO index")[:, 1])
+    """Return the offsets of an index, in file order and each once; the order of the keys does not matter."""
+    offsets = np.unique(read_integers(index, 2, "RecordIO index")[:, 1])
     if not len(offsets):
         raise ReaderError(f"the index {index!r} is empty.")
     return offsets

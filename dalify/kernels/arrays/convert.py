@@ -4,7 +4,7 @@ All kernels that compute in one dtype and store another use the same rules, on t
 accelerator (torch):
 
 - a float becomes an integer by rounding half away from zero (0.5 -> 1, -0.5 -> -1, 2.5 -> 3), then saturating;
-- NaN becomes 0 in an integer type;
+- NaN becomes the minimum of int32 and int64, 2**63 in uint64, and 0 in other integer types, as in DALI;
 - a float becomes a boolean by rounding first: 0.3 is False, -0.5 and NaN are True.
 """
 
@@ -75,8 +75,8 @@ def saturate_cast(out: np.ndarray, x: np.ndarray) -> None:
 
     Args:
         out: output with the shape of `x`, any numeric or boolean dtype.
-        x: array of any numeric or boolean dtype. NaN becomes 0 in an integer `out` and True in a boolean one; values
-            beyond the range of a float `out` become infinite.
+        x: array of any numeric or boolean dtype. NaN becomes `nan_as_integer` in an integer `out` and True in a
+            boolean one; values beyond the range of a float `out` become infinite.
     """
     source, target = x.dtype, out.dtype
     is_dense = out.flags.c_contiguous and x.flags.c_contiguous
@@ -104,28 +104,32 @@ def saturate_cast(out: np.ndarray, x: np.ndarray) -> None:
 def fill_in_range(values: Any, dtype: np.dtype[Any]) -> np.ndarray:
     """Return fill values as DALI converts them to an element type: integers are truncated and keep the lowest bits.
 
-    DALI leaves the conversion to the compiler: on the CPU it goes through int32 (int64 for uint32), where values that
-    do not fit become the minimum. So -1 is 255 in uint8, 300 is 44, and 1e10 and NaN are 0.
+    DALI leaves the conversion of float32 to the compiler: on the CPU it goes through int32 (int64 for larger types),
+    where values that do not fit become the minimum. So -1 is 255 in uint8, 300 is 44, and 1e10 and NaN are 0.
 
     Args:
-        values: the user's numbers.
+        values: the user's numbers. Integers are not rounded to float32.
         dtype: element type of the result of the operator.
 
     Returns:
-        float64. Booleans are truncated, 64-bit integers also saturated; floats are not changed.
+        an array of integers of `dtype`, of booleans (everything but 0 is True), or of float32 for floats.
     """
-    fills = np.asarray(values, np.float64)
-    if dtype.kind not in "iub":
-        return fills
-    fills = np.trunc(fills)
+    given = np.asarray(values)
     if dtype.kind == "b":
+        return given != 0
+    if given.dtype.kind == "i" and dtype.kind in "iu":
+        return given.astype(dtype)
+    with np.errstate(over="ignore"):
+        fills = given.astype(np.float32)
+    if dtype.kind not in "iu":
         return fills
-    if dtype.itemsize > 4:
-        return np.clip(fills, np.iinfo(dtype).min, np.iinfo(dtype).max)
-    wide = np.dtype(np.int64 if dtype == np.uint32 else np.int32)
-    lowest = float(np.iinfo(wide).min)
-    fits = (fills >= lowest) & (fills < -lowest)
-    return np.where(fits, fills, lowest).astype(wide).astype(dtype).astype(np.float64)
+    wide = np.dtype(np.int64 if dtype.itemsize > 4 or dtype == np.uint32 else np.int32)
+    end = np.float32(-float(np.iinfo(wide).min))
+    is_high = (fills >= end) & (dtype == np.uint64)
+    reduced = np.where(is_high, fills - end, fills)
+    fits = (reduced >= -end) & (reduced < end)
+    whole = np.where(fits, reduced, -end).astype(wide).astype(dtype)
+    return np.where(is_high, whole ^ dtype.type(2**63), whole) if dtype == np.uint64 else whole
 
 
 def saturate_cast_samples(out: Samples, x: Samples) -> None:
@@ -134,15 +138,24 @@ def saturate_cast_samples(out: Samples, x: Samples) -> None:
         saturate_cast(target, values)
 
 
+def nan_as_integer(bits: int, signed: bool) -> int:
+    """Return what NaN becomes in an integer type: what x86 processors convert it to, as in DALI."""
+    if bits < 32 or (bits == 32 and not signed):
+        return 0
+    return -(2 ** (bits - 1)) if signed else 2 ** (bits - 1)
+
+
 def _float_to_integer(out: np.ndarray, x: np.ndarray) -> None:
     limits = np.iinfo(out.dtype)
     rounded = round_half_away(x)
     above = rounded >= 2.0 ** (limits.bits - (limits.min < 0))
     # The maximum of the dtype may not be a float (2**31 - 1 in float32): larger values are zeroed here and set below.
-    rounded[above | np.isnan(rounded)] = 0
+    is_nan = np.isnan(rounded)
+    rounded[above | is_nan] = 0
     np.maximum(rounded, limits.min, out=rounded)
     np.copyto(out, rounded, casting="unsafe")
     out[above] = limits.max
+    out[is_nan] = nan_as_integer(limits.bits, limits.min < 0)
 
 
 def _integer_to_integer(out: np.ndarray, x: np.ndarray) -> None:
@@ -219,10 +232,13 @@ def _float_to_integer_torch(x: torch.Tensor, bits: int, signed: bool) -> Any:
     if bits < 32 and x.element_size() == 4:  # every bound is a float32
         low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
         return _round_half_away_torch(x.nan_to_num(0.0, float(high), float(low))).clamp(low, high)
-    rounded = _round_half_away_torch(x.double()).nan_to_num(0.0)
+    rounded = _round_half_away_torch(x.double())
+    nan = nan_as_integer(bits, signed)
     if bits <= 32:
         low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
-        return rounded.clamp(low, high).long()
+        return rounded.nan_to_num(float(nan)).clamp(low, high).long()
+    is_nan, rounded = rounded.isnan(), rounded.nan_to_num(0.0)
     above = rounded >= 2.0**63  # 2**63 - 1 is not a float64; larger uint64 values are not supported, see the docstring
     whole = rounded.masked_fill(above, 0).clamp(-(2.0**63) if signed else 0, None).long()
-    return whole.masked_fill(above, 2**63 - 1)
+    # As int64, 2**63 of uint64 is the minimum.
+    return whole.masked_fill(above, 2**63 - 1).masked_fill(is_nan, -(2**63))

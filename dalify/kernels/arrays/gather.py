@@ -120,7 +120,7 @@ def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill: np.ndarr
     if len(at):
         copy_windows(out.take(at), x.take(at), anchor[at])
     others = np.flatnonzero(~is_inside)
-    value = _fill_of_axis(np.asarray(fill, np.float64), out)
+    value = _fill_of_axis(np.asarray(fill), out)
     if value is not None and out.dtype == x.dtype and out.shapes.prod(1).max() * out.dtype.itemsize < _MAX_FILLED_BYTES:
         begin = anchor[others]
         shapes, extents = out.shapes[others], x.shapes[others]
@@ -253,7 +253,7 @@ def _native(fill: np.ndarray | float, dtype: np.dtype[Any], shape: tuple[int, ..
 
     If channels come last, it is a whole row: NumPy copies single pixels twenty times as slowly.
     """
-    wanted = np.asarray(fill, np.float64)
+    wanted = np.asarray(fill)
     wanted = wanted.reshape((1,) * (len(shape) - wanted.ndim) + wanted.shape)
     value = np.empty(wanted.shape, dtype)
     saturate_cast(value, wanted)
@@ -290,7 +290,7 @@ def copy_window_torch(out: Tensor, x: Tensor, anchor: np.ndarray, *, fill: np.nd
 def _copy_torch(out: Tensor, x: Tensor, anchor: np.ndarray, fill: np.ndarray | float) -> None:
     inside, place, is_whole = _overlap(anchor, tuple(out.shape), tuple(x.shape))
     if not is_whole:
-        value = uploaded(fill, out.device, np.float64)
+        value = uploaded(fill, out.device)
         saturate_cast_torch(out, value.expand(out.shape))
     _convert_torch(out[inside], x[place])
 

@@ -46,7 +46,7 @@ def window_samples_torch(
     if out.ndim == 0:
         _store(out.block, x.block)
         return
-    fills = np.asarray(fill, np.float64)
+    fills = np.asarray(fill)
     is_inside = bool(((anchor >= 0) & (anchor + out.shapes <= x.shapes)).all())
     whole = ((anchor == 0) & (out.shapes == x.shapes)).all(0)
     grid = _grid(out, x, whole if is_inside or fills.size == 1 else np.zeros(out.ndim, bool))

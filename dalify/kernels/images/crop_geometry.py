@@ -68,7 +68,9 @@ def check_crop_arguments(
             "crop cannot be used together with crop_d, crop_h or crop_w.", hint="Use only crop=[height, width]."
         )
     if separate[1] != separate[2]:
-        raise ArgumentValueError("crop_h and crop_w must be used together.", hint="Or use crop=[height, width].")
+        raise ArgumentValueError(
+            "crop_h and crop_w must be used together.", hint="Or use crop=[height, width], where 0 is the whole extent."
+        )
     if isinstance(crop, (tuple, list)) and len(crop) not in (2, 3):
         raise ArgumentValueError(
             f"crop must have 2 or 3 elements, one per axis; got {len(crop)}.", hint="Example: crop=[224, 224]."
@@ -107,13 +109,13 @@ def crop_extents(
     Args:
         letters: names of the axes that can be cropped, e.g. ``HW``, ``DHW``, or ``FHW`` for sequences.
         extents: extents of these axes in the source.
-        crop: extents for the last axes, or None.
-        crop_d: extent of D, 0 or None for the full extent; the same for `crop_h` and `crop_w`.
+        crop: extents for the last axes, or None. Extents that are not positive are the full extents.
+        crop_d: extent of D, None for the full extent; the same for `crop_h` and `crop_w`.
         crop_h: see `crop_d`.
         crop_w: see `crop_d`.
 
     Raises:
-        ArgumentValueError: there are more extents than axes, or an extent is negative.
+        ArgumentValueError: there are more extents than axes.
     """
     if crop is not None:
         wanted = [int(extent) for extent in crop]
@@ -121,13 +123,12 @@ def crop_extents(
         first = len(letters) - len(wanted)
         result = (
             *extents[:first],
-            *(extent or whole for extent, whole in zip(wanted, extents[first:], strict=True)),
+            *(extent if extent > 0 else whole for extent, whole in zip(wanted, extents[first:], strict=True)),
         )
     else:
         separate = {"D": crop_d, "F": crop_d, "H": crop_h, "W": crop_w}
-        result = tuple(int(separate[letter] or 0) or extent for letter, extent in zip(letters, extents, strict=True))
-    if min(result, default=1) < 0:
-        raise _negative(list(result))
+        wanted = [int(separate[letter] or 0) for letter in letters]
+        result = tuple(extent if extent > 0 else whole for extent, whole in zip(wanted, extents, strict=True))
     return result
 
 
@@ -160,24 +161,18 @@ def chunk_extents(letters: str, extents: np.ndarray, shaping: Mapping[str, Any])
             values = shaping[names[letter]]
             if values is not None:
                 wanted[:, axis] = values
-    sample = _replace_zeros(wanted, extents)
-    if sample >= 0:
-        raise _negative(wanted[sample].tolist(), sample)
+    _replace_missing(wanted, extents)
     return wanted
 
 
 # This function and the next keep the GIL: they take less time than releasing it.
 @njit(cache=True)
-def _replace_zeros(wanted, extents):
-    """Replace zeros by the extents of the sources; return the first sample with a negative extent, -1 if none has."""
-    found = -1
+def _replace_missing(wanted, extents):
+    """Replace extents that are not positive by those of the sources."""
     for n in range(wanted.shape[0]):
         for axis in range(wanted.shape[1]):
-            if wanted[n, axis] == 0:
+            if wanted[n, axis] <= 0:
                 wanted[n, axis] = extents[n, axis]
-            if wanted[n, axis] < 0 and found < 0:
-                found = n
-    return found
 
 
 @njit(cache=True)
@@ -224,10 +219,6 @@ def _place(anchors, extents, windows, positions, is_rounded, must_fit, skips_who
 def _check_axes(count: int, letters: str, sample: int | None) -> None:
     if count > len(letters):
         raise ArgumentValueError(f"crop has {count} elements, but the data only has the axes {letters}.", sample=sample)
-
-
-def _negative(extents: list[int], sample: int | None = None) -> ArgumentValueError:
-    return ArgumentValueError(f"the extents of a crop window must not be negative; got {extents}.", sample=sample)
 
 
 def chunk_anchors(

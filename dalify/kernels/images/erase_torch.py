@@ -25,7 +25,7 @@ def erase_samples_torch(
         out: N samples with the shapes, places and element type of `x`, output; none is empty.
         x: N samples.
         regions: int64 [N, k, 2, axes]: starts and ends; empty where an end is not above the start.
-        fill: float64 [N, C], values that the element type can represent; or [N, 1] for all channels.
+        fill: [N, C], values that the element type can represent; or [N, 1] for all channels.
         channel_axis: axis of the channels of a sample.
     """
     grid = Grid(out, x, out.ndim)

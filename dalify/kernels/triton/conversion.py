@@ -13,7 +13,7 @@ def saturated(value, target: constexpr):
     if target.is_floating():
         result = value.to(target)
     else:
-        value = tl.where(value == value, value, 0.0)
+        value = tl.where(value == value, value, -2147483648.0 if target == tl.int32 else 0.0)
         whole = tl.where(value < 0, tl.ceil(value), tl.floor(value))
         up = tl.where(value < 0, -1.0, 1.0)
         whole = tl.where(tl.abs(value - whole) >= 0.5, whole + up, whole)

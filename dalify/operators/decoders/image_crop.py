@@ -82,14 +82,15 @@ def _(
         if crop.shape[1] not in (2, 3):
             raise ShapeError(f"crop must have two numbers, height and width; got {crop.shape[1]}.")
         requested = crop[:, -2:]
-    wrong = ~((requested >= 0) & (requested < 2**31))
+    wrong = ~(abs(requested) < 2**31)
     if wrong.any():
-        raise ArgumentValueError(f"crop extents must not be negative; got {requested[wrong][0]:g}.")
+        raise ArgumentValueError(f"crop extents must be less than 2**31; got {requested[wrong][0]:g}.")
     positions = np.stack([crop_pos_y, crop_pos_x], axis=1)
     outside = ~((positions >= 0) & (positions <= 1))
     if outside.any():
         raise ArgumentValueError(f"crop_pos_x and crop_pos_y must be between 0 and 1; got {positions[outside][0]:g}.")
-    sizes = np.where(requested.astype(np.int64) == 0, extents, requested.astype(np.int64))
+    wanted = requested.astype(np.int64)
+    sizes = np.where(wanted > 0, wanted, extents)
     starts = np.floor((extents - sizes) * positions + (0.5 if rounding == "round" else 0)).astype(np.int64)
     windows = np.concatenate([starts, sizes], axis=1)
     return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}

@@ -112,6 +112,18 @@ def _oriented(rows: np.ndarray, inverse_map: bool, pixel_origin: str) -> np.ndar
     return maps if pixel_origin == "corner" else _TO_CORNER @ maps @ _TO_CENTER
 
 
+def _converted_fills(fill_value: tuple[float, ...] | None, spec: Spec) -> tuple[float, ...] | None:
+    """Return fill values as OpenCV converts them to integers: halves to even; what int32 cannot hold is its minimum."""
+    assert spec.dtype is not None, "dalify bug: a kernel without the type of its input"
+    dtype = spec.dtype.numpy
+    if fill_value is None or dtype.kind not in "iu" or dtype.itemsize > 2:
+        return fill_value
+    values = np.rint(np.asarray(fill_value, np.float32))
+    values[~(abs(values) < 2.0**31)] = -(2.0**31)
+    limits = np.iinfo(dtype)
+    return tuple(values.clip(limits.min, limits.max).tolist())
+
+
 def _fills(fill_value: Any, channels: int) -> list[float]:
     """Return a fill value for each channel."""
     values = list(fill_value or [0.0])
@@ -147,7 +159,8 @@ def _(
         values = [np.asarray(one, np.float32).reshape(-1) for one in matrix_input.arrays()]
     maps = _oriented(per_frame_of_samples(values, x, layout, "matrix", 9), inverse_map, pixel_origin)
     source, target = folded_frames(x, layout), folded_frames(out, layout)
-    options: dict[str, Any] = {"border_mode": border_mode, "fill_value": fill_value, "interp_type": interp_type}
+    fills = _converted_fills(fill_value, spec)
+    options: dict[str, Any] = {"border_mode": border_mode, "fill_value": fills, "interp_type": interp_type}
     if layout == "HW":
         _warp(target.with_axis(2), source.with_axis(2), maps, **options)
     elif layout.endswith("CHW"):
@@ -217,7 +230,8 @@ def _(
             corner = uploaded(_TO_CORNER, x.device, np.float32)
             maps = corner @ maps @ uploaded(_TO_CENTER, x.device, np.float32)
     source, target = folded_frames(x, layout), folded_frames(out, layout)
-    options: dict[str, Any] = {"border_mode": border_mode, "fill_value": fill_value, "interp_type": interp_type}
+    fills = _converted_fills(fill_value, spec)
+    options: dict[str, Any] = {"border_mode": border_mode, "fill_value": fills, "interp_type": interp_type}
     if layout == "HW":
         _warp_samples(target.with_axis(2), source.with_axis(2), maps, **options)
     elif layout.endswith("CHW"):

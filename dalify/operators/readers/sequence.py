@@ -12,12 +12,15 @@ from dalify.base.limits import check_shape
 from dalify.codecs.image import decode_image, image_shape
 from dalify.data import DALIDataType, DALIImageType
 from dalify.data.entries import Entries
-from dalify.formats.files.file_list import FileList, files_in_class_folders
+from dalify.formats.files.file_list import KNOWN_EXTENSIONS, FileList, files_in_class_folders
 from dalify.formats.files.identity import file_identity
 from dalify.formats.files.whole_file import read_file
 from dalify.registry import Spec, operator
 
 _IMAGE_TYPES = (DALIImageType.RGB, DALIImageType.BGR, DALIImageType.GRAY, DALIImageType.ANY_DATA)
+# Names that begin with a period are hidden.
+_VISIBLE_FOLDERS = ("[!.]*",)
+_VISIBLE_IMAGES = tuple(f"[!.]{pattern}" for pattern in KNOWN_EXTENSIONS)
 
 
 @operator(reader=True)
@@ -31,8 +34,8 @@ def sequence(
 ) -> Spec:
     """Read sequences from videos that are stored as image files: ``file_root/<video>/<frame>``.
 
-    Videos and frames are in byte order of their names ("10.png" before "2.png"). A sequence is complete and within one
-    video; deeper folders are not searched.
+    Videos and frames are in byte order of their names ("10.png" before "2.png"); names that begin with a period are
+    skipped. A sequence is complete and within one video; deeper folders are not searched.
 
     Args:
         file_root: folder with one subfolder per video.
@@ -87,7 +90,7 @@ class _Sequences(Entries[list[str]]):
 
 @sequence.index
 def _(file_root: str, sequence_length: int, step: int, stride: int, **_without_effect: object) -> _Sequences:
-    files = files_in_class_folders(file_root)
+    files = files_in_class_folders(file_root, dir_filters=_VISIBLE_FOLDERS, file_filters=_VISIBLE_IMAGES)
     counts = np.bincount([entry.label for entry in files])
     reach = (sequence_length - 1) * stride
     starts: list[int] = []

@@ -39,6 +39,18 @@ def test_options(device, arguments):
     )
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16])
+@pytest.mark.parametrize("interp_type", ["INTERP_LINEAR", "INTERP_CUBIC"])
+def test_fill_values_of_integers(device, dtype, interp_type):
+    """OpenCV rounds halves to even and converts through int32."""
+    outside = [1, 0, 99, 0, 1, 99, 0, 0, 1]
+    for fills in ([0.5, 2.5, 254.5], [-0.5, 1.5, 70000.0], [1e10, 300.0, -1.5], [float("nan"), float("inf"), -40000.0]):
+        assert_equals_dali(
+            "experimental.warp_perspective", [IMAGES[0].astype(dtype)], layouts="HWC", device=device, matrix=outside,
+            fill_value=fills, interp_type=interp_type,
+        )  # fmt: skip
+
+
 def test_nearest(device):
     assert_equals_dali(
         "experimental.warp_perspective", IMAGES, layouts="HWC", device=device, tolerance=255, share=2e-3,

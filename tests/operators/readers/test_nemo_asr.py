@@ -88,6 +88,13 @@ def test_several_manifests_and_entries_over_several_lines(folder: Path):
     assert [bytes(text).decode() for text in outputs[2]] == ["héllo", "", 'b "q"'] * 2
 
 
+def test_a_byte_order_mark_is_ignored(folder: Path):
+    manifest = write(folder, "\ufeff" + json.dumps(entries(folder)[0]))
+    _, outputs, size = read(dalify, manifest, 1)
+    assert size == 1
+    assert bytes(outputs[2][0]).decode() == "héllo"
+
+
 def test_parts_beyond_the_end(folder: Path):
     audio = str(folder / "a.wav")
     parts = [(0.005, None), (0.005, 1.0), (2.0, 1.0), (0.0, 0.0)]

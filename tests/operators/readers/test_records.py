@@ -66,6 +66,18 @@ def test_indices_in_any_order_and_of_several_files(oracle: ModuleType, tmp_path:
     assert ours == read(dalify, "mxnet", 5, path=options["path"], index_path=[str(tmp_path / "a.idx"), str(tmp_path / "b.idx")])  # fmt: skip # noqa: E501
 
 
+def test_repeated_lines_of_an_index(oracle: ModuleType, tmp_path: Path):
+    """A record is read once, whatever the keys of its lines."""
+    index = tmp_path / "a.idx"
+    write_recordio(tmp_path / "a.rec", index, [(b"hello", 3.0), (b"multi", 1.0), (b"third", 4.0)])
+    lines = index.read_text().splitlines()
+    index.write_text("\n".join([*lines, lines[1], lines[0], "9 " + lines[2].split()[1]]) + "\n")
+    options = {"path": [str(tmp_path / "a.rec")], "index_path": [str(index)]}
+    ours = read(dalify, "mxnet", 3, **options)
+    assert ours == read(oracle, "mxnet", 3, **options)
+    assert [bytes(values) for _, values in ours[1]] == [b"hello", b"multi", b"third"]
+
+
 @pytest.mark.parametrize(
     ("index", "message"),
     [

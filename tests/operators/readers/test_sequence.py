@@ -86,6 +86,19 @@ def test_images_in_byte_order(videos):
     np.testing.assert_array_equal(clips[0], np.stack(expected))
 
 
+def test_hidden_folders_and_images(tmp_path, oracle):
+    for number, name in enumerate(
+        (".hidden/0.png", ".hidden/1.png", "a/.0.png", "a/1.png", "a/2.PNG", "b/..3.png", "b/4.png")
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(cv2.imencode(".png", np.full((2, 3, 3), number, np.uint8))[1].tobytes())
+    size, clips = read(3, 1, file_root=str(tmp_path), sequence_length=1)
+    their_size, their_clips = read_by_dali(oracle, 3, 1, file_root=str(tmp_path), sequence_length=1)
+    assert size == their_size == 3
+    assert [clip.max() for clip in clips] == [3, 4, 6]
+    np.testing.assert_array_equal(clips, their_clips)
+
+
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [
