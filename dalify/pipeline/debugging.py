@@ -23,7 +23,7 @@ from dalify.immediate.debug import Interpreter, OtherBatchSize
 from dalify.passes import Report, narrow
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.graph_definition import output_edges
-from dalify.pipeline.options import PRECISIONS, PipelineOptions
+from dalify.executor.options import PRECISIONS, PipelineOptions
 from dalify.pipeline.parts import Parts
 from dalify.pipeline.pipeline import Pipeline, parts_of
 

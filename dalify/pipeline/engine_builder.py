@@ -14,7 +14,7 @@ from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.graph import Graph
 from dalify.pipeline.graph_definition import GraphDefinition
-from dalify.pipeline.options import PipelineOptions
+from dalify.executor.options import PipelineOptions
 from dalify.pipeline.reference import PipelineReference
 from dalify.pipeline.taps import Taps
 

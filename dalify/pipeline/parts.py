@@ -12,7 +12,7 @@ from dalify.pipeline.checkpoints import Checkpoints
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.graph_definition import GraphDefinition
 from dalify.pipeline.inspection import Inspection
-from dalify.pipeline.options import PipelineOptions
+from dalify.executor.options import PipelineOptions
 from dalify.pipeline.reference import PipelineReference
 from dalify.pipeline.run import Run
 from dalify.pipeline.taps import Taps
