@@ -8,10 +8,10 @@ from typing import Any
 from dalify.base.limits import applied
 from dalify.executor.assembly import assemble, node_seeds
 from dalify.executor.engine import Engine
+from dalify.executor.options import PRECISIONS, PipelineOptions
 from dalify.executor.remote import BatchService
 from dalify.graph import Graph
 from dalify.passes import Report, optimize
-from dalify.executor.options import PRECISIONS, PipelineOptions
 
 __all__ = ["Built", "build"]
 
