@@ -6,12 +6,11 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from dalify.base.errors import ArgumentValueError, DalifyError, GraphError, PipelineStateError, ReaderError
 from dalify.base.fork_gate import working
-from dalify.base.limits import Limits, current, within
+from dalify.base.limits import current, within
 from dalify.base.narrow import is_tuple
 from dalify.data import BufferPool
 from dalify.executor.batch_source import RemoteStages
@@ -20,6 +19,7 @@ from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine
 from dalify.executor.feeds import ExternalFeed, Feeds, ReaderFeed
 from dalify.executor.meter import Meter
+from dalify.executor.options import PipelineOptions
 from dalify.executor.packages import check_packages, check_remote_package
 from dalify.executor.plan import Plan, make_plan
 from dalify.executor.plan_split import SplitPlan, split_plan
@@ -39,65 +39,30 @@ from dalify.sources.selection import bound_selection
 from dalify.sources.sharding import resolved_shard
 from dalify.sources.worker_pool import WorkerPool
 
-__all__ = ["Resources", "assemble", "node_seeds", "shard_of"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resources:
-    """Resources and options of an engine.
-
-    Attributes:
-        batch_size: maximum number of samples in a batch.
-        num_threads: number of worker threads.
-        device_id: index of the accelerator; None: the current one.
-        num_workers: number of worker processes of parallel sources; 0: no such sources.
-        start_method: start method of these processes.
-        callback_pickler: pickles callbacks for workers that are not forked.
-        callback_timeout_s: maximum time of one call of user code in a worker process; None: no limit.
-        name: prefix of thread names.
-        on_error: handling of bad samples for operators that do not specify it.
-        max_error_rate: maximum fraction of bad samples in an epoch; None: no limit.
-        limits: limits of the pipeline; None: those of the process.
-        seed: seed of the pipeline.
-        processes: number of processes that compute batches; 0: this process computes them.
-        service: computes batches instead of worker processes; None: no such service.
-        in_progress: maximum number of batches in progress if other processes compute them.
-        measures: whether to measure the bytes of the outputs of operators.
-    """
-
-    batch_size: int
-    num_threads: int
-    device_id: int | None
-    num_workers: int
-    start_method: str
-    callback_pickler: Any
-    callback_timeout_s: float | None
-    name: str
-    on_error: str = "raise"
-    max_error_rate: float | None = None
-    limits: Limits | None = None
-    seed: int = 0
-    processes: int = 0
-    service: BatchService | None = None
-    in_progress: int = 1
-    measures: bool = False
+__all__ = ["assemble", "node_seeds", "shard_of"]
 
 
 def assemble(
     graph: Graph,
     seeds: Mapping[int, tuple[int, int]],
-    resources: Resources,
-    device_node: Node | None = None,
-    state: dict[str, Any] | None = None,
+    options: PipelineOptions,
+    seed: int,
+    name: str,
+    service: BatchService | None,
+    device_node: Node | None,
+    state: dict[str, Any] | None,
 ) -> Engine:
     """Create the engine that runs a graph.
 
     Args:
         graph: the graph after all passes.
         seeds: seed and stream by the number of a random node or reader.
-        resources: threads, processes, device.
-        device_node: the node that requested the device, for the error message if there is none.
-        state: state of an engine of the same graph, to continue from.
+        options: options of the pipeline.
+        seed: seed of the pipeline.
+        name: prefix of thread names.
+        service: computes batches instead of worker processes; None: no such service.
+        device_node: the node that requested the device, for the error message if there is none; None: any.
+        state: state of an engine of the same graph, to continue from; None: the first batch.
 
     Raises:
         DalifyError: a reader finds no data, a source is not usable, or there is no device; with operator and the
@@ -106,16 +71,16 @@ def assemble(
     nodes = graph.nodes()
     check_packages(nodes)
     device_nodes = [node for node in nodes if node.output_device == "gpu"]
-    torch_device = find_device(resources.device_id, device_node or device_nodes[0]) if device_nodes else None
+    torch_device = find_device(options.device_id, device_node or device_nodes[0]) if device_nodes else None
     indices = {node: _index(node) for node in nodes if node.operator.is_reader}
     samplers = {node: _sampler(node, index, seeds[node.number][0]) for node, index in indices.items()}
     random_nodes = {node: seeds[node.number] for node in nodes if node.operator.is_random}
-    plan = make_plan(graph, random_nodes, indices, resources.on_error)
+    plan = make_plan(graph, random_nodes, indices, options.on_error)
     pool = BufferPool()
     workers = None
     parallel = [node for node, _ in plan.externals if node.arguments.get("parallel")]
     if parallel:
-        if not resources.num_workers:
+        if not options.py_num_workers:
             raise PipelineStateError(
                 "parallel=True needs worker processes, but the pipeline has none.",
                 line=parallel[0].line,
@@ -123,14 +88,14 @@ def assemble(
                 hint="Set py_num_workers of the pipeline to 1 or more, or omit parallel.",
             )
         workers = WorkerPool(
-            resources.num_workers, resources.start_method, resources.callback_pickler, resources.callback_timeout_s
+            options.py_num_workers, options.py_start_method, options.py_callback_pickler, options.callback_timeout_s
         )
     externals = [
-        ExternalFeed(node, slots, resources.batch_size, pool, torch_device, workers) for node, slots in plan.externals
+        ExternalFeed(node, slots, options.batch_size, pool, torch_device, workers) for node, slots in plan.externals
     ]
-    count = resources.processes if resources.service is None else resources.service.count
+    count = options.processes if service is None else service.count
     has_processes = count or workers is not None or any(map(_process_count, indices.values()))
-    _check_timeout(resources, bool(has_processes))
+    _check_timeout(options, bool(has_processes))
     here = plan
     parts = None
     if count:
@@ -140,19 +105,19 @@ def assemble(
         for cache in plan.caches:
             cache.divide(count)
     for step in here.readers.values():
-        _start_processes(step, indices[step.node], resources, seeds[step.node.number][0])
+        _start_processes(step, indices[step.node], options, seeds[step.node.number][0])
     readers = {
         slot: ReaderFeed(step.node, samplers[step.node], step.ahead if slot in here.readers else None)
         for slot, step in plan.readers.items()
     }
     feeds = Feeds(externals, readers)
-    recovery = Recovery(plan, readers, resources.on_error, resources.max_error_rate)
+    recovery = Recovery(plan, readers, options.on_error, options.max_error_rate)
     if state is not None:  # before workers start, because they need the number of items of an iterable to skip
         feeds.restore(state["sources"])
     if workers is not None:
         workers.start()  # before dalify starts threads: a fork copies the locks that threads hold
-    meter = Meter(here, None if parts is None else parts.remote) if resources.measures else None
-    remote = None
+    meter = Meter(here, None if parts is None else parts.remote) if options.enable_memory_stats else None
+    remote: RemoteStages | None = None
     if parts is not None:
         places = [feed.place for feed in sorted(readers.values(), key=lambda feed: feed.place)]
         setup = WorkerSetup(
@@ -160,57 +125,39 @@ def assemble(
             seeds={place: random_nodes[node] for place, node in enumerate(nodes) if node in random_nodes},
             indices={place: indices[node] for place, node in enumerate(nodes) if node in indices},
             samplers={place: samplers[node] for place, node in enumerate(nodes) if node in samplers},
-            seed=resources.seed,
-            num_threads=_threads_per_worker(resources),
+            seed=seed,
+            num_threads=max(1, round(options.num_threads / count)) if service is None else service.threads,
             processes=count,
-            batch_size=resources.batch_size,
-            on_error=resources.on_error,
-            limits=resources.limits or current(),
-            measures=resources.measures,
+            batch_size=options.batch_size,
+            on_error=options.on_error,
+            limits=options.limits or current(),
+            measures=options.enable_memory_stats,
         )
-        remote = _remote_stages(
-            RemoteParts(
-                graph,
-                parts,
-                places,
-                setup,
-                pool,
-                meter,
-                resources.callback_timeout_s,
-                resources.callback_pickler,
-            ),
-            resources,
+        remote_parts = RemoteParts(
+            graph, parts, places, setup, pool, meter, options.callback_timeout_s, options.py_callback_pickler
         )
+        if service is not None:
+            remote = service.stages(remote_parts)
+        else:
+            remote = ProcessStages(remote_parts, count, options.depth, options.py_start_method)
         remote.start()
     engine = Engine(
         here,
-        resources.num_threads if parts is None else _threads_beside(here, resources.num_threads),
-        resources.batch_size,
+        options.num_threads if parts is None else _threads_beside(here, options.num_threads),
+        options.batch_size,
         feeds,
         recovery,
         torch_device,
         pool,
-        resources.name,
+        name,
         workers,
-        limits=resources.limits,
+        limits=options.limits,
         remote=remote,
     )
     engine.remote_plan = None if parts is None else parts.remote
     engine.meter = meter
     engine.next_number = 0 if state is None else state["number"]
     return engine
-
-
-def _threads_per_worker(resources: Resources) -> int:
-    if resources.service is not None:
-        return resources.service.threads
-    return max(1, round(resources.num_threads / resources.processes))
-
-
-def _remote_stages(parts: RemoteParts, resources: Resources) -> RemoteStages:
-    if resources.service is not None:
-        return resources.service.stages(parts)
-    return ProcessStages(parts, resources.processes, resources.in_progress, resources.start_method)
 
 
 def _check_parts(parts: SplitPlan, indices: Mapping[Node, Any]) -> None:
@@ -246,8 +193,8 @@ def _process_count(index: Any) -> int:
     return getattr(index, "processes", 0)
 
 
-def _check_timeout(resources: Resources, has_processes: bool) -> None:
-    if resources.callback_timeout_s is not None and not has_processes:
+def _check_timeout(options: PipelineOptions, has_processes: bool) -> None:
+    if options.callback_timeout_s is not None and not has_processes:
         raise ArgumentValueError(
             "callback_timeout_s limits calls in worker processes, but this pipeline has none.",
             hint="Write fn.external_source(..., parallel=True) or fn.readers.dataset(..., processes=2); a Python "
@@ -255,19 +202,19 @@ def _check_timeout(resources: Resources, has_processes: bool) -> None:
         )
 
 
-def _start_processes(step: ReaderStep, index: Any, resources: Resources, seed: int) -> None:
+def _start_processes(step: ReaderStep, index: Any, options: PipelineOptions, seed: int) -> None:
     """Start the processes that read, before dalify starts threads."""
     count = _process_count(index)
     if count:
-        read = within(resources.limits, step.reads_alone())
+        read = within(options.limits, step.reads_alone())
         processes = ReaderProcesses(
             index,
             read,
             count,
-            resources.start_method,
-            resources.callback_pickler,
+            options.py_start_method,
+            options.py_callback_pickler,
             seed,
-            resources.callback_timeout_s,
+            options.callback_timeout_s,
             step.node.operator.public_name,
         )
         try:

@@ -101,9 +101,10 @@ def _arguments(node: Node) -> Mapping[str, Any]:
     """Return the arguments that affect the results."""
     given = rule_arguments(node)
     operator = node.operator
-    if not operator.is_reader:
+    read = operator.read_function
+    if read is None:
         return {name: value for name, value in given.items() if name not in _WITHOUT_EFFECT}
-    named = {name: given[name] for name in (*operator.read_names, *operator.identity_names)}
+    named = {name: given[name] for name in (*read.names, *operator.identity_names)}
     states = [_state_of_file(given[name]) for name in operator.identity_names if isinstance(given[name], str)]
     return {**named, "files": tuple(states)}
 

@@ -6,7 +6,6 @@ on torch's CPU device: the whole GPU path then works, and is tested, on machines
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ import numpy as np
 
 from dalify.base.errors import DeviceError
 from dalify.base.optional import torch
-from dalify.base.processors import emulated
+from dalify.base.processors import default_device, emulated
 from dalify.data import Array, Batch, BufferPool
 from dalify.data.batch import Ragged, array_of, places_in_block, tensor_of
 from dalify.data.pool import pinned
@@ -34,8 +33,6 @@ __all__ = [
     "synchronize_consumer",
 ]
 
-_VARIABLE = "DALIFY_DEVICE"
-
 
 def find_device(device_id: int | None, node: Node) -> str:
     """Return the torch device on which ``device="gpu"`` runs.
@@ -50,26 +47,24 @@ def find_device(device_id: int | None, node: Node) -> str:
     if emulated():
         return "cpu"
     operator = ".gpu()" if node.role is Role.TRANSFER else node.operator.public_name
-    wanted = os.environ.get(_VARIABLE)
-    if wanted is None:
-        found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-        if found is None:
-            raise DeviceError(
-                f"device='gpu' was requested, but torch finds no accelerator on this machine{_reason_for_no_device()}.",
-                line=node.line,
-                operator=operator,
-                hint=f"Use device='cpu', or set the environment variable {_VARIABLE}=cpu to run GPU pipelines on "
-                "the CPU.",
-            )
-        wanted = found.type
+    hint = "Use device='cpu', or set the environment variable DALIFY_DEVICE=cpu to run GPU pipelines on the CPU."
+    device = default_device()
+    if device is None:
+        raise DeviceError(
+            f"device='gpu' was requested, but torch finds no accelerator on this machine{_reason_for_no_device()}.",
+            line=node.line,
+            operator=operator,
+            hint=hint,
+        )
+    if device_id is not None and ":" not in device:
         count = torch.accelerator.device_count()
-        if device_id is not None and device_id >= count:
+        if 0 < count <= device_id:
             raise DeviceError(
                 f"device_id={device_id} does not exist: torch finds {count} device{'s' if count > 1 else ''} of "
-                f"type {wanted}.",
+                f"type {device}.",
                 line=node.line,
             )
-    device = wanted if device_id is None or ":" in wanted else f"{wanted}:{device_id}"
+        device = f"{device}:{device_id}"
     try:
         torch.empty(1, device=device)
     except Exception as error:  # an unknown name, a driver that is too old, a device that another process has reserved
@@ -78,7 +73,7 @@ def find_device(device_id: int | None, node: Node) -> str:
             f"the device {device!r} cannot be used: {text}.",
             line=node.line,
             operator=operator,
-            hint=f"Use device='cpu', or set the environment variable {_VARIABLE}=cpu to run GPU pipelines on the CPU.",
+            hint=hint,
         ) from error
     return device
 

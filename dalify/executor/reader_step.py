@@ -50,7 +50,7 @@ class ReaderStep:
         self._index = index
         operator = node.operator
         assert operator.read_function is not None, f"dalify bug: {operator.name} cannot read"
-        self._read = operator.read_function
+        self._read = operator.read_function.function
         self._origin = operator.origin_function
         self._identity = operator.identity_function
         given = rule_arguments(node)
@@ -59,7 +59,7 @@ class ReaderStep:
         self._is_open = [spec.dtype is None or spec.ndim is None for spec in specs]
         self._constants: dict[str, Any] = {}
         self._arguments: dict[str, Argument] = {}
-        for name in operator.read_names:
+        for name in operator.read_function.names:
             parameter = operator.parameters[name]
             slot = argument_slots.get(name)
             if parameter.kind == "static":
@@ -67,19 +67,19 @@ class ReaderStep:
             else:
                 self._arguments[name] = Argument(parameter, None if slot is not None else given[name], slot)
         self._substitute: Callable[[Any], Any] | None = None
-        if operator.substitute_function is not None:
-            self._substitute = partial(
-                operator.substitute_function, **{name: given[name] for name in operator.substitute_names}
-            )
+        substitute = operator.substitute_function
+        if substitute is not None:
+            self._substitute = partial(substitute.function, **{name: given[name] for name in substitute.names})
         self.ahead: ReadAhead | None = None
         self._read_many: Callable[..., tuple[Any, ...] | None] | None = None
         varies = bool(argument_slots) or any(given[name] is not None for name in self._arguments)
         is_remote = getattr(index, "is_remote", False)
         if is_remote and not varies:
             self.ahead = ReadAhead(index, within(of_thread(), self.reads_alone()))
-        if operator.read_many_function is not None and not is_remote and not argument_slots:
-            names = {name: self._of_every_sample(name, given[name]) for name in operator.read_many_names}
-            self._read_many = partial(operator.read_many_function, index, **names)
+        read_many = operator.read_many_function
+        if read_many is not None and not is_remote and not argument_slots:
+            names = {name: self._of_every_sample(name, given[name]) for name in read_many.names}
+            self._read_many = partial(read_many.function, index, **names)
 
     def reads_alone(self) -> Callable[[Any], Any]:
         """Return the function that reads an entry, without per-sample arguments."""

@@ -148,7 +148,7 @@ def with_substitutes(batch: Batch | None, node: Node, frame: Frame) -> Batch:
     bad = frame.substitutes[node]
     positions = frame.positions(node.branch).tolist()
     samples = [
-        substitute(sample) if position in bad else sample
+        substitute.function(sample) if position in bad else sample
         for position, sample in zip(positions, batch.samples, strict=True)
     ]
     return Batch(None, samples, batch.layout, batch.device, batch.origins, batch.dtype)

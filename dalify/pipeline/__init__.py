@@ -1,9 +1,9 @@
 """``@pipeline_def`` and ``Pipeline``."""
 
+from dalify.executor.options import OperatorConcurrency, PipelineOptions, StreamPolicy
 from dalify.frontend import do_not_convert
 from dalify.graph import DataNode
 from dalify.pipeline.definition import pipeline_def
-from dalify.pipeline.options import OperatorConcurrency, PipelineOptions, StreamPolicy
 from dalify.pipeline.pipeline import Pipeline
 
 __all__ = [

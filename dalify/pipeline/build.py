@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalify.base.limits import applied
-from dalify.executor.assembly import Resources, assemble, node_seeds
+from dalify.executor.assembly import assemble, node_seeds
 from dalify.executor.engine import Engine
+from dalify.executor.options import PRECISIONS, PipelineOptions
 from dalify.executor.remote import BatchService
 from dalify.graph import Graph
 from dalify.passes import Report, optimize
-from dalify.pipeline.options import PRECISIONS, PipelineOptions
 
 __all__ = ["Built", "build"]
 
@@ -59,24 +59,6 @@ def build(
     # Before the passes, so that the nodes that they insert, replace or remove do not change random numbers.
     seeds = {node.number: value for node, value in node_seeds(graph, seed).items()}
     graph, report = optimize(graph, PRECISIONS[options.precision], outputs, with_caches=True, on_error=options.on_error)
-    resources = Resources(
-        batch_size=options.batch_size,
-        num_threads=options.num_threads,
-        device_id=options.device_id,
-        num_workers=options.py_num_workers or 0,
-        start_method=options.py_start_method,
-        callback_pickler=options.py_callback_pickler,
-        callback_timeout_s=options.callback_timeout_s,
-        name=name,
-        on_error=options.on_error,
-        max_error_rate=options.max_error_rate,
-        limits=options.limits,
-        seed=seed,
-        processes=options.processes,
-        service=service,
-        in_progress=options.depth,
-        measures=options.enable_memory_stats,
-    )
     with applied(options.limits):  # readers build their indices here
-        engine = assemble(graph, seeds, resources, gpu_node, state)
+        engine = assemble(graph, seeds, options, seed, name, service, gpu_node, state)
     return Built(graph, report, engine)

@@ -15,8 +15,8 @@ from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.base.whole_files import write_whole
+from dalify.executor.options import PipelineOptions
 from dalify.pipeline.engine_builder import EngineBuilder
-from dalify.pipeline.options import PipelineOptions
 from dalify.pipeline.reference import PipelineReference
 from dalify.pipeline.run import Run
 

@@ -18,12 +18,12 @@ from dalify.base.errors import BatchSizeError, CheckpointError, GraphError, Pipe
 from dalify.base.narrow import is_list_or_tuple
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, batch_of
+from dalify.executor.options import PRECISIONS, PipelineOptions
 from dalify.graph import DataNode, Edge, Graph, Node, evaluating
 from dalify.immediate.debug import Interpreter, OtherBatchSize
 from dalify.passes import Report, narrow
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.graph_definition import output_edges
-from dalify.pipeline.options import PRECISIONS, PipelineOptions
 from dalify.pipeline.parts import Parts
 from dalify.pipeline.pipeline import Pipeline, parts_of
 

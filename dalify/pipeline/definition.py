@@ -12,7 +12,7 @@ from dalify.base.errors import ArgumentTypeError, DalifyError, UnknownArgumentEr
 from dalify.base.narrow import is_list_or_tuple
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
-from dalify.pipeline.options import OPTION_NAMES
+from dalify.executor.options import OPTION_NAMES
 from dalify.pipeline.pipeline import Pipeline
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from dalify.base.errors import DalifyError, PipelineStateError
 from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
+from dalify.executor.options import PipelineOptions
 from dalify.graph import Graph
 from dalify.pipeline.graph_definition import GraphDefinition
-from dalify.pipeline.options import PipelineOptions
 from dalify.pipeline.reference import PipelineReference
 from dalify.pipeline.taps import Taps
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import PipelineStateError, suggestion
 from dalify.base.optional import LazyModule
+from dalify.executor.options import PipelineOptions
 from dalify.graph import Graph
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.graph_definition import GraphDefinition
-from dalify.pipeline.options import PipelineOptions
 from dalify.pipeline.reference import PipelineReference
 
 if TYPE_CHECKING:

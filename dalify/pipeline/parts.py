@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Self
 
 from dalify.base.fork_lock import ForkLock
 from dalify.base.source_line import SourceLine
+from dalify.executor.options import PipelineOptions
 from dalify.pipeline.checkpoints import Checkpoints
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.graph_definition import GraphDefinition
 from dalify.pipeline.inspection import Inspection
-from dalify.pipeline.options import PipelineOptions
 from dalify.pipeline.reference import PipelineReference
 from dalify.pipeline.run import Run
 from dalify.pipeline.taps import Taps

@@ -18,11 +18,11 @@ from dalify.base.errors import (
 )
 from dalify.base.source_line import SourceLine
 from dalify.data import tensor_list
+from dalify.executor.options import OPTION_NAMES, OperatorConcurrency, PipelineOptions, StreamPolicy, options_from_json
 from dalify.graph import DataNode, Node, Role
 from dalify.pipeline.checkpoints import Saved, text_of
 from dalify.pipeline.current import pop_current, push_current, top
 from dalify.pipeline.inspection import deserialized
-from dalify.pipeline.options import OPTION_NAMES, OperatorConcurrency, PipelineOptions, StreamPolicy, options_from_json
 from dalify.pipeline.parts import Parts
 from dalify.pipeline.run import TensorList
 

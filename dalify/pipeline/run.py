@@ -16,9 +16,9 @@ from dalify.base.errors import (
 from dalify.base.fork_lock import ForkLock
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
+from dalify.executor.options import PipelineOptions
 from dalify.graph import DataNode
 from dalify.pipeline.engine_builder import EngineBuilder
-from dalify.pipeline.options import PipelineOptions
 from dalify.pipeline.reference import PipelineReference
 from dalify.pipeline.taps import Taps
 

@@ -218,16 +218,13 @@ class Operator:
         self.prepare_function: Kernel | None = None
         self.prepares_from_shapes = False
         self.index_function: Callable[..., Sequence[Any]] | None = None
-        self.read_function: Callable[..., tuple[Any, ...]] | None = None
-        self.read_names: tuple[str, ...] = ()
-        self.read_many_function: Callable[..., tuple[Any, ...] | None] | None = None
-        self.read_many_names: tuple[str, ...] = ()
+        self.read_function: Kernel | None = None
+        self.read_many_function: Kernel | None = None
         self.arrange_function: Callable[[list[Any], Mapping[str, Any]], Any] | None = None
         self.origin_function: Callable[[Any], str] | None = None
         self.identity_function: Callable[[Any], tuple[str, str]] | None = None
         self.identity_names: tuple[str, ...] = ()
-        self.substitute_function: Callable[..., Any] | None = None
-        self.substitute_names: tuple[str, ...] = ()
+        self.substitute_function: Kernel | None = None
         self.feed_function: Callable[..., Sequence[Callable[[], Sequence[Any]]]] | None = None
         self.inputs, self.parameters, self.groups = _schema_of(rule)
         self.is_variadic = any(item.is_variadic for item in self.inputs)
@@ -373,9 +370,7 @@ class Operator:
         Its keyword-only parameters receive the arguments of these names: normalized constants, and per-sample arguments
         as the value of the sample: an array ``[k]`` for lists, and None if not specified.
         """
-        kernel = Kernel(function, "cpu", groups=self.groups)
-        self.read_function = kernel.function
-        self.read_names = kernel.names
+        self.read_function = Kernel(function, "cpu", groups=self.groups)
         return function
 
     def read_many(self, function: Callable[..., tuple[Any, ...] | None]) -> Callable[..., tuple[Any, ...] | None]:
@@ -387,8 +382,7 @@ class Operator:
         ``read`` is then called for each entry and reports the failing one. It is not called if an argument varies per
         sample, or for remote files.
         """
-        self.read_many_function = function
-        self.read_many_names = Kernel(function, "cpu").names
+        self.read_many_function = Kernel(function, "cpu")
         return function
 
     def before(
@@ -458,8 +452,7 @@ class Operator:
         of readers without this function. For a decoder, it receives an input sample that cannot be decoded and returns
         one that can. A decoder with this function accepts ``on_error``.
         """
-        kernel = Kernel(function, "cpu", groups=self.groups)
-        self.substitute_function, self.substitute_names = kernel.function, kernel.names
+        self.substitute_function = Kernel(function, "cpu", groups=self.groups)
         self.parameters.setdefault("on_error", READER_PARAMETERS["on_error"])
         return function
 

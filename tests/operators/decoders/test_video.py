@@ -153,7 +153,7 @@ def test_only_bytes():
 def test_a_blank_video_is_within_the_limit(length: int, extents: tuple[int, int]):
     """The replacement of a damaged video must not fail, whatever the header of the video declares."""
     operator = importlib.import_module("dalify.operators.decoders.video").video
-    blank = operator.substitute_function(np.zeros(9, np.uint8))
+    blank = operator.substitute_function.function(np.zeros(9, np.uint8))
     blank = np.concatenate([blank[:-8], np.array(extents, np.uint32).view(np.uint8)])
 
     @dalify.pipeline_def(batch_size=1, num_threads=1, limits=dalify.limits.Limits(max_sample_bytes=1 << 20))

@@ -157,16 +157,17 @@ def test_the_index_survives_pickling_and_forks(written: dict[str, dict[str, Any]
     operator = catalog.find(name)
     given = given_to_the_index(operator, arguments)
     index = operator.index_function(**given)
-    constants = {key: given[key] for key in operator.read_names if operator.parameters[key].kind == "static"} | {
-        key: None for key in operator.read_names if operator.parameters[key].kind != "static"
+    read = operator.read_function
+    constants = {key: given[key] for key in read.names if operator.parameters[key].kind == "static"} | {
+        key: None for key in read.names if operator.parameters[key].kind != "static"
     }
-    before = operator.read_function(index[COUNT - 1], **constants)
+    before = read.function(index[COUNT - 1], **constants)
     copy = pickle.loads(pickle.dumps(index))
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:  # pragma: no cover - in the child
         try:
-            found = operator.read_function(index[COUNT - 1], **constants)
+            found = read.function(index[COUNT - 1], **constants)
             same = all(np.array_equal(one, two) for one, two in zip(found, before, strict=True))
             os.write(writer, b"y" if same else b"n")
         finally:
@@ -175,7 +176,7 @@ def test_the_index_survives_pickling_and_forks(written: dict[str, dict[str, Any]
     assert os.read(reader, 1) == b"y"
     os.close(reader)
     os.waitpid(child, 0)
-    for one, two in zip(operator.read_function(copy[COUNT - 1], **constants), before, strict=True):
+    for one, two in zip(read.function(copy[COUNT - 1], **constants), before, strict=True):
         np.testing.assert_array_equal(one, two)
     assert len(index[-2:]) == 2
     assert operator.origin_function is None or operator.origin_function(index[-1])

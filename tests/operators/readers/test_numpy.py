@@ -168,7 +168,7 @@ def test_together_is_as_one_by_one(
         def refuse(*_: Any, **__: Any) -> Any:
             raise AssertionError("read by itself")
 
-        monkeypatch.setattr(operator, "read_function", refuse)
+        monkeypatch.setattr(operator.read_function, "function", refuse)
     for _ in range(2):
         for batches in (1, 2):  # what was learned of the first files is not true of all that follow
             for one, two in zip(read(dalify, *paths, batches=batches, **options), expected, strict=True):

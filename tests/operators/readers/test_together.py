@@ -126,7 +126,7 @@ def _together(reader: str, arguments: dict[str, Any], monkeypatch: pytest.Monkey
         raise AssertionError("read by itself")
 
     with monkeypatch.context() as patch:
-        patch.setattr(operator, "read_function", read)
+        patch.setattr(operator.read_function, "function", read)
         return _samples(_pipeline(reader, arguments))
 
 
@@ -251,8 +251,8 @@ def test_substitutes(reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """One record that cannot be read costs nothing but itself."""
     arguments = _write(reader, tmp_path)
     operator = catalog.find(f"readers.{reader}")
-    read = operator.read_function
-    assert read is not None
+    assert operator.read_function is not None
+    read = operator.read_function.function
     whole = _samples(_pipeline(reader, arguments))
     calls = iter(range(100))
 
@@ -262,8 +262,8 @@ def test_substitutes(reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             raise ReaderError("this one is bad.")
         return read(entry, **names)
 
-    monkeypatch.setattr(operator, "read_function", failing)
-    monkeypatch.setattr(operator, "read_many_function", lambda index, numbers, **_: None)
+    monkeypatch.setattr(operator.read_function, "function", failing)
+    monkeypatch.setattr(operator.read_many_function, "function", lambda index, numbers, **_: None)
     pipe = _pipeline(reader, arguments, on_error="replace")
     found = _samples(pipe)
     assert [number for number, sample in enumerate(found[0]) if not sample.size] == [4]
