@@ -9,8 +9,6 @@ __all__ = ["batches_for_threads", "chunk_bounds", "is_brief"]
 
 # Longer chunks need more scratch memory, and run slower with several threads. 64 photographs take 50 to 70 ms.
 _MAX_CHUNK_SECONDS = 72e-3
-# Larger results of a chunk need too much memory if there are many threads, each with a batch of its own.
-_MAX_CHUNK_BYTES = 24 << 20
 # The cost of one step per chunk, independent of its length, in Python and in waiting for the GIL. Passing the GIL to
 # another thread takes longer than most of the work that needs it. Measured with 8 to 32 threads.
 _PYTHON_SECONDS_PER_STEP = 200e-6
@@ -20,8 +18,6 @@ _FIRST_CHUNKS = 16
 _CHUNKS_PER_THREAD = 2
 # The part of the time in which all threads together may need the GIL, if enough batches are in progress.
 _GIL_FRACTION = 1 / 3
-# The same if shorter chunks save memory. In a simulation, 16 threads are a tenth slower then; 32 would be half as fast.
-_GIL_FRACTION_FOR_MEMORY = 4 / 5
 # Submitting a task and waking a thread takes about 30 microseconds of both threads, which hold the GIL.
 _BRIEF_SECONDS = 300e-6
 
@@ -33,7 +29,6 @@ def chunk_bounds(
     scheduled: int = 1,
     steps: int = 1,
     cpu_seconds_per_sample: float | None = None,
-    bytes_per_sample: float = 0,
 ) -> list[tuple[int, int]]:
     """Return the index of the first sample and the index after the last one of each chunk.
 
@@ -44,7 +39,6 @@ def chunk_bounds(
         scheduled: number of batches that are computed at the same time, including this one.
         steps: number of steps per chunk.
         cpu_seconds_per_sample: CPU time in ``seconds_per_sample``; None if it is not known.
-        bytes_per_sample: size of the results of a sample; 0 if it is not known.
     """
     if seconds_per_sample is None:
         count = min(size, 4 * num_threads, _FIRST_CHUNKS)
@@ -60,30 +54,24 @@ def chunk_bounds(
             shortest = math.sqrt(work * steps * _PYTHON_SECONDS_PER_STEP)
             seconds = min(max(longest, shortest), _MAX_CHUNK_SECONDS)
             count = round(batch_seconds / seconds) if seconds else 1
-            cpu_seconds = cpu_seconds_per_sample or seconds_per_sample
-            most = _most_chunks(size, cpu_seconds, num_threads, steps, bytes_per_sample)
+            most = _most_chunks(size, cpu_seconds_per_sample or seconds_per_sample, num_threads, steps)
             if scheduled * most > num_threads:
-                count = max(min(count, most), math.ceil(num_threads / scheduled))
+                count = min(count, most)
     count = max(1, min(size, count))
     return list(pairwise(size * index // count for index in range(count + 1)))
 
 
-def _most_chunks(
-    size: int, seconds_per_sample: float, num_threads: int, steps: int, bytes_per_sample: float = 0
-) -> int:
-    """Return the number of chunks of a batch for which threads rarely wait for the GIL; a few more to save memory.
+def _most_chunks(size: int, seconds_per_sample: float, num_threads: int, steps: int) -> int:
+    """Return the number of chunks of a batch for which threads rarely wait for the GIL.
 
     The time does not include waiting for the GIL: shorter chunks would only make it longer.
     """
     seconds = size * seconds_per_sample
-    ratio = seconds / (num_threads * steps * _PYTHON_SECONDS_PER_STEP)
-    for_memory = min(math.ceil(size * bytes_per_sample / _MAX_CHUNK_BYTES), int(ratio * _GIL_FRACTION_FOR_MEMORY))
-    return min(size, max(int(ratio * _GIL_FRACTION), for_memory, math.ceil(seconds / _MAX_CHUNK_SECONDS), 1))
+    most = int(seconds * _GIL_FRACTION / (num_threads * steps * _PYTHON_SECONDS_PER_STEP))
+    return min(size, max(most, math.ceil(seconds / _MAX_CHUNK_SECONDS), 1))
 
 
-def batches_for_threads(
-    depth: int, size: int, seconds_per_sample: float, num_threads: int, steps: int, bytes_per_sample: float = 0
-) -> int:
+def batches_for_threads(depth: int, size: int, seconds_per_sample: float, num_threads: int, steps: int) -> int:
     """Return the number of batches in progress that keeps all threads busy with long chunks, at least ``depth``.
 
     In a simulation of 32 cores, batches of 64 photographs are computed more than twice as fast if each thread computes
@@ -95,13 +83,11 @@ def batches_for_threads(
         seconds_per_sample: measured CPU time; 0 if it is not known yet.
         num_threads: threads that share the batches.
         steps: number of steps per chunk.
-        bytes_per_sample: size of the results of a sample; 0 if it is not known.
     """
     if not seconds_per_sample:
         return depth
     # One chunk for each thread, and one more for the thread whose batch was not collected yet.
-    chunks = _most_chunks(size, seconds_per_sample, num_threads, steps, bytes_per_sample)
-    return max(depth, math.ceil((num_threads + 1) / chunks))
+    return max(depth, math.ceil((num_threads + 1) / _most_chunks(size, seconds_per_sample, num_threads, steps)))
 
 
 def is_brief(size: int, seconds_per_sample: float | None) -> bool:

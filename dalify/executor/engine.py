@@ -181,8 +181,7 @@ class Engine:
             return depth
         seconds = sum(stage.cpu_seconds_per_sample or 0.0 for stage in self.plan.stages)
         steps = sum(len(stage.steps) for stage in self.plan.stages)
-        size_bytes = max((stage.bytes_per_sample for stage in self.plan.stages), default=0)
-        return batches_for_threads(depth, self._batch_size, seconds, self._num_threads, steps, size_bytes)
+        return batches_for_threads(depth, self._batch_size, seconds, self._num_threads, steps)
 
     def schedule(self) -> None:
         """Request a batch from the sources and schedule it.
@@ -392,7 +391,6 @@ class Engine:
                 scheduled=len(self._scheduled) or 1,
                 steps=len(stage.steps),
                 cpu_seconds_per_sample=stage.cpu_seconds_per_sample,
-                bytes_per_sample=stage.bytes_per_sample,
             )
             collectors = {
                 slot: Collector(
@@ -503,9 +501,7 @@ class Engine:
         if iteration.is_over:
             return
         try:
-            joined = iteration.join_chunks(stage.steps)
-            stage.bytes_per_sample = sum(map(_size_bytes, joined.values())) / iteration.size
-            for slot, batch in joined.items():
+            for slot, batch in iteration.join_chunks(stage.steps).items():
                 if batch is not None and not batch.is_uniform:
                     stage.ragged.add(slot)
                 else:
@@ -517,14 +513,6 @@ class Engine:
         stage.cpu_seconds_per_sample = _updated(
             stage.cpu_seconds_per_sample, iteration.cpu_seconds_per_sample, is_uneven
         )
-
-
-def _size_bytes(batch: Batch | None) -> int:
-    if batch is None:
-        return 0
-    if batch.dense is not None:
-        return batch.dense.nbytes
-    return batch.ragged[0].nbytes if batch.ragged is not None else sum(sample.nbytes for sample in batch.samples)
 
 
 def _updated(known: float | None, measured: float, is_uneven: bool) -> float:

@@ -48,7 +48,6 @@ class Stage:
         publishes: slots that later stages or the user need, with the branch of each.
         seconds_per_sample: measured; None before the first batch. It determines the size of chunks.
         cpu_seconds_per_sample: CPU time of ``seconds_per_sample``, which waiting for the GIL does not increase.
-        bytes_per_sample: size of the published values of a sample in the last batch; 0 before the first one.
         ragged: published slots whose samples had different shapes in the last batch: they get no dense buffer.
     """
 
@@ -59,7 +58,6 @@ class Stage:
     publishes: dict[int, Branch | None] = field(default_factory=dict[int, "Branch | None"])
     seconds_per_sample: float | None = None
     cpu_seconds_per_sample: float | None = None
-    bytes_per_sample: float = 0
     ragged: set[int] = field(default_factory=set[int])
 
 
