@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "audio_to_integers",
     "fill_in_range",
+    "nan_as_integer",
     "round_half_away",
     "saturate_cast",
     "saturate_cast_samples",
