@@ -22,6 +22,7 @@ __all__ = [
     "CallAtEnd",
     "Completion",
     "deferred_interrupts",
+    "is_main_thread",
     "kept_interrupts",
     "leave_running",
     "was_interrupted",
@@ -29,6 +30,11 @@ __all__ = [
 
 # Maximum time that a process waits for its threads after Ctrl-C.
 PATIENCE_S = 0.15
+
+
+def is_main_thread() -> bool:
+    """Return whether this is the thread that receives signals."""
+    return threading.get_ident() == threading.main_thread().ident
 
 
 class _Watch:
@@ -39,7 +45,7 @@ class _Watch:
     def __enter__(self) -> None:
         """Install the handler."""
         self._before: Any = None
-        if threading.get_ident() == threading.main_thread().ident:
+        if is_main_thread():
             before = _signal.getsignal(signal.SIGINT)
             if callable(before):
                 self._before = before

@@ -1,19 +1,21 @@
 """Operations of NumPy on the index arrays of a chunk, without releasing the GIL.
 
 NumPy releases the GIL in ``arange``, ``searchsorted``, ``argmax`` and in indexing with arrays in more than one
-dimension, even for a few elements. With many threads, another thread then takes the GIL, and this one waits for its
-turn, which takes longer than the operation. These functions use operations that keep the GIL below 500 elements.
+dimension, even for a few elements, and in ``zeros`` from 1,024 bytes on. With many threads, another thread then takes
+the GIL, and this one waits for its turn, which takes longer than the operation. These functions use operations that
+keep the GIL below 500 elements.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["columns_at", "counting", "places_in_rows", "rows_at"]
+__all__ = ["columns_at", "counting", "places_in_rows", "rows_at", "zeros"]
 
 _CACHED = np.arange(1 << 12, dtype=np.int64)
 _CACHED.flags.writeable = False
@@ -22,6 +24,13 @@ _CACHED.flags.writeable = False
 def counting(count: int) -> NDArray[np.int64]:
     """Return 0, 1, 2, …: int64 ``[count]``, not writable."""
     return _CACHED[:count] if count <= len(_CACHED) else np.arange(count, dtype=np.int64)
+
+
+def zeros(shape: int | tuple[int, ...], dtype: Any = np.float64) -> NDArray[Any]:
+    """Return ``np.zeros(shape, dtype)``."""
+    element = np.dtype(dtype)
+    count = shape if isinstance(shape, int) else math.prod(shape)
+    return np.ndarray(shape, element, bytearray(count * element.itemsize))
 
 
 def rows_at(table: NDArray[Any], indices: NDArray[np.integer]) -> NDArray[Any]:

@@ -15,6 +15,7 @@ import simplejpeg
 from dalify.base import scratch
 from dalify.base.errors import DTypeError, of_sample
 from dalify.base.limits import current
+from dalify.base.small_arrays import zeros
 from dalify.codecs.color import channels_of, check_dtype
 from dalify.codecs.image import decode_image, image_shape, jpeg_color_space
 from dalify.codecs.image_format import Bytes
@@ -197,7 +198,7 @@ def _decode_compiled(
     if needed is not None:
         windows, corners = needed, needed[:, :2]
     elif windows is None:
-        windows = np.zeros((len(encoded), 4), np.int64)
+        windows = zeros((len(encoded), 4), np.int64)
         windows[:, 2:] = stored[:, :2]
     return jpeg_decoder.decode(encoded, out, jpeg_color_space(first, output_type), wanted, windows, corners)
 

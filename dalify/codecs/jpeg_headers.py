@@ -9,6 +9,7 @@ import numpy as np
 from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.limits import current
+from dalify.base.small_arrays import zeros
 from dalify.codecs.exif import tiff_orientation
 from dalify.codecs.image_format import Bytes, as_bytes_array
 from dalify.codecs.jpeg import CONTEXT_ROWS, JpegHeader, read_jpeg_header
@@ -120,7 +121,7 @@ def read_jpeg_headers(encoded: Batch) -> JpegHeaders:
     Args:
         encoded: any samples.
     """
-    table = np.zeros((len(encoded), _COLUMNS), np.int64)
+    table = zeros((len(encoded), _COLUMNS), np.int64)
     if encoded.ndim == 1 and encoded.dtype.numpy.itemsize == 1:
         samples = Samples.of_batch(encoded)
         _read_headers(samples.addresses, samples.shapes, table, _BYTE)

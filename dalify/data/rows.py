@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.optional import torch
+from dalify.base.small_arrays import zeros
 
 __all__ = ["Rows", "starts_of"]
 
@@ -86,7 +87,7 @@ class Rows:
 
 def starts_of(lengths: Sequence[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Return the offsets of samples of these lengths: int64 ``[N + 1]``."""
-    starts = np.zeros(len(lengths) + 1, np.int64)
+    starts = zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])
     return starts
 

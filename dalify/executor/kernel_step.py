@@ -259,12 +259,14 @@ class KernelStep:
             if self._is_constant:
                 self._last_plan = (count, planned)
         runs, specs, arrays = planned
+        if len(runs) == 1 and not self._operator.is_allocating:
+            return self._one_group(frame, inputs, specs[0], arrays, draws, count)
         outputs = range(len(self.outputs))
         outs: list[Array | None] = [None] * len(self.outputs)
         if not self._operator.is_allocating:
             for output in outputs:
                 shape = specs[0][1][output].shape
-                if len(runs) == 1 or all(out_specs[output].shape == shape for _, out_specs in specs):
+                if all(out_specs[output].shape == shape for _, out_specs in specs):
                     outs[output] = self._input_memory(frame, inputs, output, count, specs[0][1][output])
                     if outs[output] is None:
                         outs[output] = self._allocate(frame, output, 0, count, specs[0][1][output])
@@ -299,6 +301,33 @@ class KernelStep:
         return [
             self._joined(outs[output], parts[output], specs[0][1][output], origins, count) if block is None else block
             for output, block in enumerate(blocks)
+        ]
+
+    def _one_group(
+        self,
+        frame: Frame,
+        inputs: list[Batch | None],
+        specs: tuple[tuple[Spec | None, ...], tuple[Spec, ...]],
+        arrays: Mapping[str, Any],
+        draws: SampleDraws | None,
+        count: int,
+    ) -> list[Batch]:
+        """Call the kernel for a chunk that is one group."""
+        in_specs, out_specs = specs
+        filled: list[Array] = []
+        for output, spec in enumerate(out_specs):
+            memory = self._input_memory(frame, inputs, output, count, spec)
+            filled.append(self._allocate(frame, output, 0, count, spec) if memory is None else memory)
+        # Nothing to fill: kernels need not handle samples without elements.
+        if not filled or any(0 not in out.shape for out in filled):
+            is_elementwise = self._operator.is_elementwise
+            xs = [None if batch is None else take_group(batch, 0, count, is_elementwise) for batch in inputs]
+            named = self._group_arguments(arrays, in_specs, out_specs, draws, 0, count, count)
+            self._call_kernel(filled, xs, named, 0, count)
+        origins = origins_of(inputs)
+        return [
+            Batch(out, None, spec.layout or "", self.device, origins, spec.dtype)
+            for out, spec in zip(filled, out_specs, strict=True)
         ]
 
     def _blocks(

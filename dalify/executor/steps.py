@@ -15,7 +15,7 @@ from dalify.base.bad_data import report_bad_data
 from dalify.base.errors import DalifyError, DecodeError, DeviceError, OperatorError, ReaderError
 from dalify.base.failure_context import failure_context
 from dalify.base.fork_gate import working
-from dalify.base.interrupts import kept_interrupts
+from dalify.base.interrupts import is_main_thread, kept_interrupts
 from dalify.base.optional import is_loaded, torch
 from dalify.base.user_error import as_runtime_error
 from dalify.data import Batch, array_dtype
@@ -163,12 +163,16 @@ def walk(steps: Iterable[Step]) -> Iterator[Step]:
 
 def run_steps(steps: Iterable[Step], frame: Frame) -> None:
     """Run steps one after the other. A fork waits for each, except for user code and other processes."""
+    receives_signals = is_main_thread()
     for step in steps:
         # Steps with nested steps also run them with this function.
         if step.node.operator.runs_user_code or getattr(step, "ahead", None) is not None or hasattr(step, "steps"):
             step.run(frame)
-        else:
+        elif receives_signals:
             with working(), kept_interrupts():
+                step.run(frame)
+        else:
+            with working():
                 step.run(frame)
 
 

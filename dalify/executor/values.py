@@ -118,19 +118,25 @@ class Argument:
         slot: slot of the values of the samples; None for a constant.
     """
 
-    __slots__ = ("_repeated", "parameter", "slot", "value")
+    __slots__ = ("_direct", "_repeated", "parameter", "slot", "value")
 
     def __init__(self, parameter: Parameter, value: Any, slot: int | None) -> None:
         self.parameter = parameter
         self.value = value
         self.slot = slot
         self._repeated: Recent[Any] = Recent(_KEPT_COUNTS)
+        # Element type of values that need neither a check nor a conversion; None if all need one.
+        wanted = element_dtype(parameter)
+        self._direct = None if parameter.kind == "shaping" and wanted == np.float32 else wanted
 
     def array(self, frame: Frame, count: int) -> Any:
         """Return the values of the frame's ``count`` samples in the form for kernels."""
         if self.slot is not None:
             batch = frame.values[self.slot]
             assert batch is not None, "dalify bug: an argument without samples"
+            dense = batch.dense
+            if dense is not None and dense.dtype == self._direct and dense.ndim == 1 and dense.flags.c_contiguous:
+                return dense[:, None] if self.parameter.is_list else dense
             try:
                 return argument_array(self.parameter, batch)
             except DalifyError as error:

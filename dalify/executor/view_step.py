@@ -22,7 +22,7 @@ __all__ = ["ViewStep"]
 
 
 class ViewStep(KernelStep):
-    """Gives adjacent samples of different shapes their new shapes in one call, without the rule for each of them."""
+    """Gives samples of different shapes their new shapes in one call, without the rule for each of them."""
 
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)
@@ -37,12 +37,19 @@ class ViewStep(KernelStep):
         count: int,
     ) -> list[Batch]:
         x, *others = inputs
-        if x is not None and x.ragged is not None and not any(others) and len(self.outputs) == 1:
+        if x is not None and x.dense is None and not any(others) and len(self.outputs) == 1:
             found = self._shapes(inputs, x, arguments, draws, count)
             if found is not None:
                 shapes, spec = found
-                block, offsets, _ = x.ragged
-                return [Batch(None, None, spec.layout or "", self.device, x.origins, x.dtype, (block, offsets, shapes))]
+                layout = spec.layout or ""
+                if x.ragged is not None:
+                    block, offsets, _ = x.ragged
+                    return [Batch(None, None, layout, self.device, x.origins, x.dtype, (block, offsets, shapes))]
+                samples = [
+                    sample if sample.shape == (new := tuple(shape)) else sample.reshape(new)
+                    for sample, shape in zip(x.samples, shapes.tolist(), strict=True)
+                ]
+                return [Batch(None, samples, layout, self.device, x.origins, x.dtype)]
         return super()._groupwise(frame, inputs, arguments, draws, count)
 
     def _shapes(
@@ -54,8 +61,7 @@ class ViewStep(KernelStep):
         count: int,
     ) -> tuple[NDArray[np.int64], Spec] | None:
         """Return the new shapes, which differ, and the spec of the result; None if the kernel has to be called."""
-        assert x.ragged is not None, "dalify bug: samples that are not in one block"
-        old = x.ragged[2]
+        old = x.shape_array()
         shapes = self._prepare(inputs, arguments, draws, count).get("out_shapes")
         if is_array(shapes):
             is_ragged = bool((shapes != shapes[0]).any())
@@ -64,8 +70,10 @@ class ViewStep(KernelStep):
             return None
         table = ShapeTable(old)
         traced = self._trace.of(inputs, [table, *(None for _ in inputs[1:])])
-        found = None if traced is None else traced.shapes([table], count)[0]
+        if traced is None or traced.specs[0].dtype != x.dtype:
+            return None
+        found = traced.shapes([table], count)[0]
         # Otherwise it is a part of the sample.
-        if traced is not None and isinstance(found, ShapeTable) and (found.shapes.prod(1) == old.prod(1)).all():
+        if isinstance(found, ShapeTable) and (found.shapes.prod(1) == old.prod(1)).all():
             return found.shapes, traced.specs[0]
         return None

@@ -61,7 +61,8 @@ def _(x: Batch, *, spec: Spec, window: CropWindow, target: ResizeSize) -> dict[s
     layout, shapes = visual_layout(spec, _LAYOUTS), x.shape_array()
     axes = [axis for axis, letter in enumerate(layout) if letter != "C"]
     begin, extents = np.zeros_like(shapes), shapes.copy()
-    begin[:, axes], extents[:, axes] = window.windows(shapes, layout, "error")
+    for axis, first, extent in zip(axes, *(table.T for table in window.windows(shapes, layout, "error")), strict=True):
+        begin[:, axis], extents[:, axis] = first, extent
     first, last = spatial_axes(layout)
     out_shapes = extents.copy()
     out_shapes[:, first:last], start, end = target.chunk(extents[:, first:last])

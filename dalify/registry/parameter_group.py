@@ -79,11 +79,15 @@ def packing(function: Callable[..., Any], groups: Mapping[str, type[Parameters]]
 
     fields = [name for group in used.values() for name in field_names(group)]
     single = [name for name in fields if name in signature.parameters]
+    members = [(name, group, field_names(group)) for name, group in used.items()]
+    packed_fields = [name for name in fields if name not in single]
 
     @functools.wraps(function)
     def packed(*arrays: Any, **named: Any) -> Any:
-        own = {name: named[name] for name in single}
-        return function(*arrays, **{**pack(used, named), **own})
+        groups = {name: group(*[named[field] for field in names]) for name, group, names in members}
+        for field in packed_fields:
+            del named[field]
+        return function(*arrays, **named, **groups)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     kept = [item for name, item in signature.parameters.items() if name not in used]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dalify.base.compiling import njit
 from dalify.base.errors import DalifyError
+from dalify.base.small_arrays import zeros
 from dalify.data.batch import places_in_block
 from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_header
 from dalify.formats.files.compiled_files import close_file, file_size, open_file, read_part
@@ -47,9 +48,12 @@ def _open_all(text: Any, paths: Any, flags: int, descriptors: Any, sizes: Any, h
 
 @njit(nogil=True, cache=True)
 def _read_all(descriptors: Any, offsets: Any, sizes: Any, addresses: Any) -> bool:
+    """Read a part of each file and close it; return False at the first one that cannot be read."""
     for file in range(descriptors.size):
         if not read_part(descriptors[file], offsets[file], sizes[file], addresses[file]):
             return False
+        close_file(descriptors[file])
+        descriptors[file] = -1
     return True
 
 
@@ -85,7 +89,7 @@ def _read_part(paths: Paths) -> list[NDArray[Any]] | None:
     """Return the arrays of a few files; see ``read_ragged``."""
     count = len(paths)
     descriptors, sizes = np.full(count, -1, np.int32), np.zeros(count, np.int64)
-    heads = np.zeros((count, _HEAD_BYTES), np.uint8)
+    heads = zeros((count, _HEAD_BYTES), np.uint8)
     try:
         if not _open_all(paths.text, paths.starts, OPEN_FLAGS, descriptors, sizes, heads):
             return None
@@ -97,7 +101,8 @@ def _read_part(paths: Paths) -> list[NDArray[Any]] | None:
         addresses = np.array([array.__array_interface__["data"][0] for array in arrays], np.int64)
         return arrays if _read_all(descriptors, offsets, sizes - offsets, addresses) else None
     finally:
-        _close_all(descriptors)
+        if max(descriptors.tolist()) >= 0:
+            _close_all(descriptors)
 
 
 def _headers(heads: NDArray[np.uint8], sizes: list[int]) -> list[NumpyHeader] | None:

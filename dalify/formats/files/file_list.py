@@ -119,7 +119,7 @@ class FileList(Entries[FileEntry]):
         paths = self.paths(numbers) if len(numbers) >= _MIN_BATCH else None
         contents = None if paths is None else read_files(paths, self._typical_bytes)
         if contents is not None:
-            mean_bytes = sum(size for (size,) in contents.shape_array().tolist()) // len(contents)
+            mean_bytes = sum(contents.shape_array()[:, 0].tolist()) // len(contents)
             self._typical_bytes = max(mean_bytes, (7 * self._typical_bytes + mean_bytes) // 8)
         return contents
 

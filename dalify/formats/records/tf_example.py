@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError, WrongObjectError
+from dalify.base.small_arrays import zeros
 from dalify.data import DALIDataType
 from dalify.data.batch import Batch
 from dalify.formats.files.pieces import samples_in
@@ -207,7 +208,7 @@ class ExampleParser:
             starts: starts of the Examples, ``[N]``.
             stops: ends of the Examples.
         """
-        found = np.zeros((len(starts), len(self._features), 3), np.int64)
+        found = zeros((len(starts), len(self._features), 3), np.int64)
         if not _find_all(data, starts, stops, self._names, self._name_ends, found):
             return None
         try:

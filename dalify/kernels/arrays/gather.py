@@ -14,6 +14,7 @@ import numpy as np
 from dalify.base.array_at import array_at, copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
+from dalify.base.small_arrays import zeros
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -362,7 +363,7 @@ def flip_axes(out: Samples, x: Samples, flags: dict[int, np.ndarray]) -> None:
         x: N samples.
         flags: axis of a sample to [N]: non-zero reverses it.
     """
-    is_reversed = np.zeros((len(x), max(flags) + 1), np.bool_)
+    is_reversed = zeros((len(x), max(flags) + 1), np.bool_)
     for axis, values in flags.items():
         is_reversed[:, axis] = values != 0
     _flip_all(out.addresses, x.addresses, x.shapes, is_reversed, _UNITS[x.dtype.itemsize])

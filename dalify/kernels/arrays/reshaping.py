@@ -95,11 +95,11 @@ def ragged_shapes(data: Batch, shape_input: Any, shape: Any, rel_shape: Any, src
         src_dims: see `shape`.
     """
     wanted = src_dims if shape is None else shape
-    if data.ragged is None or data.device == "gpu" or shape_input is not None or rel_shape is not None:
+    if data.dense is not None or data.device == "gpu" or shape_input is not None or rel_shape is not None:
         return {}
     if not is_array(wanted):
         return {}
-    old = data.ragged[2]
+    old = data.shape_array()
     if shape is None:
         if (wanted < -1).any() or (wanted >= old.shape[1]).any():
             return {}

@@ -13,6 +13,7 @@ import numpy as np
 from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
+from dalify.base.small_arrays import zeros
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
@@ -163,7 +164,7 @@ def displace_cpu(
     """
     kept = np.flatnonzero(mask == 0)
     if len(kept):
-        copy_windows(out.take(kept), x.take(kept), np.zeros((len(kept), 3), np.int64))
+        copy_windows(out.take(kept), x.take(kept), zeros((len(kept), 3), np.int64))
         moved = np.flatnonzero(mask)
         out, x = out.take(moved), x.take(moved)
     else:
@@ -174,7 +175,7 @@ def displace_cpu(
         points = Samples.empty(shapes, np.dtype(np.float32)), Samples.empty(shapes, np.dtype(np.float32))
         fill_points(*points, moved[block])
         if is_one:
-            first = np.zeros(len(out), np.int64)
+            first = zeros(len(out), np.int64)
             points = points[0].take(first), points[1].take(first)
         nearest = interp_type == DALIInterpType.INTERP_NN
         sample_2d(out.take(block), x.take(block), points, nearest=nearest, fill_value=fill_value)

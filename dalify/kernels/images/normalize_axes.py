@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.small_arrays import zeros
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
@@ -91,7 +92,7 @@ def normalize_axes(
 
     source = rearranged(x, layout, [*lead, *depth, "H", "W", *color])
     source = source.reshape(samples * copies, *extent_of(extents), 1 if keeps_planes else channels)
-    begins = np.stack([anchors[depth[0]] if depth else np.zeros(samples, np.int64), anchors["H"], anchors["W"]], 1)
+    begins = np.stack([anchors[depth[0]] if depth else zeros(samples, np.int64), anchors["H"], anchors["W"]], 1)
     planes = [*lead, *color, *depth, "H", "W"]
     is_planar = list(out_layout) != [*lead, *depth, "H", "W", *color] or keeps_planes
     is_direct = not is_planar or list(out_layout) == planes
@@ -183,7 +184,7 @@ def normalize_samples(
         return
     count = int(channels[0])
     means, deviations = (broadcast_to(rows_of(values), (len(x), count), np.float32) for values in (mean, std))
-    windows = np.zeros((len(x), 3), np.int64)
+    windows = zeros((len(x), 3), np.int64)
     for axis, letter in ((0, spatial[0] if len(spatial) == 3 else ""), (1, "H"), (2, "W")):
         if letter and not (is_frames and letter == "F"):
             windows[:, axis] = anchors[letter]

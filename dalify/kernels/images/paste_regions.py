@@ -12,6 +12,7 @@ from numba import types
 
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
+from dalify.base.small_arrays import zeros
 from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.frozen import read_only
@@ -73,7 +74,7 @@ def paste_regions_torch(canvases: DeviceSamples, images: DeviceSamples, sources:
     axes = images.ndim - 1
     shapes = images.shapes[sources]
     shapes[:, axes - 2 : axes] = boxes[:, 5:]
-    to, at = (np.zeros((len(boxes), images.ndim), np.int64) for _ in range(2))
+    to, at = (zeros((len(boxes), images.ndim), np.int64) for _ in range(2))
     to[:, axes - 2 : axes], at[:, axes - 2 : axes] = boxes[:, 1:3], boxes[:, 3:5]
     unit = common_unit(images, axes)
     coordinates = axes if unit else images.ndim  # otherwise units are elements

@@ -127,8 +127,12 @@ def _resample_images(
     mag_filter: np.ndarray,
     antialias: bool,
 ) -> None:
-    is_rgb = (out.extents(2) == 3) & (out.extents(1) >= _LANES) & (out.dtype == np.uint8)
-    places = [None] if is_rgb.all() or not is_rgb.any() else [np.flatnonzero(is_rgb), np.flatnonzero(~is_rgb)]
+    is_rgb = np.zeros(1, np.bool_)
+    places: list[Any] = [None]
+    if out.dtype == np.uint8:
+        is_rgb = (out.extents(2) == 3) & (out.extents(1) >= _LANES)
+        if is_rgb.any() and not is_rgb.all():
+            places = [np.flatnonzero(is_rgb), np.flatnonzero(~is_rgb)]
     for at in places:
         some = slice(None) if at is None else at
         target, source = (out, x) if at is None else (out.take(at), x.take(at))

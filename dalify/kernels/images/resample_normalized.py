@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.small_arrays import zeros
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.dispatch import prefer_triton
@@ -48,7 +49,7 @@ def resample_normalized(
     is_on_device = isinstance(x, DeviceSamples)
     resized: Any = DeviceSamples.empty(shapes, x.dtype, x.device) if is_on_device else Samples.empty(shapes, x.dtype)
     resample_axes(resized, x, "HWC", start, end, **filters)
-    anchors = {letter: np.zeros(len(x), np.int64) for letter in "HW"}
+    anchors = {letter: zeros(len(x), np.int64) for letter in "HW"}
     normalize_axes(out, resized, "HWC", out_layout, anchors, fill_values=[0.0], **normalization)
 
 

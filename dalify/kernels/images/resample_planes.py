@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base import scratch
+from dalify.base.small_arrays import zeros
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
@@ -92,7 +93,7 @@ def has_resampled_planes(
         resized_at,
         volumes,
         x.like,
-        np.zeros((count, 3), np.int64),
+        zeros((count, 3), np.int64),
         np.array(normalization["mirror"], np.bool_),
         means,
         multiplier_of(deviations, normalization["scale"]),

@@ -16,6 +16,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, LimitError, option_error_text
 from dalify.base.limits import check_shape
+from dalify.base.small_arrays import zeros
 
 __all__ = [
     "MODES",
@@ -203,7 +204,7 @@ def chunk_geometry(
 
 def _columns(columns: Sequence[Any], count: int) -> np.ndarray:
     """Return columns [N] as float64 [N, k]; zeros for None."""
-    found = np.zeros((count, len(columns)))
+    found = zeros((count, len(columns)))
     for axis, values in enumerate(columns):
         if values is not None:
             found[:, axis] = values
@@ -236,7 +237,7 @@ def _region(extents: np.ndarray, start: Any, end: Any, is_relative: bool) -> tup
     """
     whole = np.maximum(extents, 1).astype(np.float64)
     if start is None:
-        return np.zeros(extents.shape), whole
+        return zeros(extents.shape), whole
     units = whole.astype(np.float32) if is_relative else np.ones(extents.shape, np.float32)
     axes = extents.shape[1]
     edges = [_for_each_axis(name, values, axes) for name, values in (("roi_start", start), ("roi_end", end))]

@@ -11,6 +11,7 @@ four 32-bit words. The counter is (block, sample, step low, step high); the key 
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -136,6 +137,12 @@ def _mix(value: int) -> int:
     return value ^ (value >> 31)
 
 
+@lru_cache(1024)  # the operators of a pipeline need theirs for every chunk
+def _key_of(seed: int, operator: int) -> tuple[int, int]:
+    mixed = _mix((seed & _MASK_64) ^ _mix(operator & 0xFFFFFFFF))
+    return mixed & 0xFFFFFFFF, mixed >> 32
+
+
 def seed_of(state: np.ndarray[Any, Any]) -> int:
     """Return the seed for the state of a generator, uint32 [7] or longer; the rest is ignored.
 
@@ -163,8 +170,7 @@ class Draws:
         self.seed = seed
         self.operator = operator
         self.step = step & _MASK_64
-        mixed = _mix((seed & _MASK_64) ^ _mix(operator & 0xFFFFFFFF))
-        self.key = (mixed & 0xFFFFFFFF, mixed >> 32)
+        self.key = _key_of(seed, operator)
 
     def numba_arguments(self, samples: np.ndarray, first_block: int = 0) -> tuple[Any, ...]:
         """Return (samples int64 [N], first block, key low, key high, step) for compiled functions."""

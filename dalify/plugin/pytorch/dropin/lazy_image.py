@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
+from dalify.base.small_arrays import zeros
 from dalify.plugin.pytorch.dropin.kernels.pillow_color import fill_with_luma
 from dalify.plugin.pytorch.dropin.kernels.pillow_resample import Window, resample
 
@@ -216,8 +217,8 @@ class Windows:
 
     def __init__(self, samples: int, height: int, width: int, channels: int) -> None:
         self.height, self.width = height, width
-        self.corners = np.zeros((samples, 2), np.int64)
-        self.flips = np.zeros((samples, 2), np.bool_)
+        self.corners = zeros((samples, 2), np.int64)
+        self.flips = zeros((samples, 2), np.bool_)
         self.fill: tuple[int, ...] | None = None
         self._channels = channels
         self._is_cropped = False
