@@ -44,7 +44,7 @@ _JUST_BELOW_HALF = np.float32(0.49999997)
 _ZERO = np.float32(0)
 _UINT8_MAX = np.float32(255)
 _CHUNK_FRAMES = 1 << 20
-_JOINED_ELEMENTS = 1 << 15  # larger samples are not copied to be converted in one call
+_JOINED_ELEMENTS = 1 << 12  # larger samples are not copied to be converted in one call
 
 
 @njit(inline="always", nogil=True)
@@ -141,12 +141,14 @@ def saturate_cast_samples(out: Samples, x: Samples) -> None:
     if out.dense is not None and x.dense is not None:
         saturate_cast(out.dense, x.dense)
         return
-    for numbers in blocks(x.shapes.prod(1), _JOINED_ELEMENTS):
+    sizes = x.shapes.prod(1)
+    if sizes.sum() > len(x) * _JOINED_ELEMENTS:
+        for target, values in zip(out.arrays(), x.arrays(), strict=True):
+            saturate_cast(target, values)
+        return
+    for numbers in blocks(sizes):
         target, source = (out, x) if len(numbers) == len(x) else (out.take(numbers), x.take(numbers))
-        if len(numbers) == 1:
-            saturate_cast(next(target.arrays()), next(source.arrays()))
-        else:
-            store_joined(target, joined(source))
+        store_joined(target, joined(source))
 
 
 def store_joined(out: Samples, values: np.ndarray) -> None:
