@@ -15,7 +15,7 @@ from dalify.data.tensors import TensorListCPU
 from dalify.executor.kernel_step import KernelStep
 
 _RANDOM = np.random.default_rng(2)
-_SIZES = [5, 12, 5, 1, 7]
+_SIZES = [5, 12, 5, 2, 7]
 
 
 def _of(make: Callable[[int], Any]) -> list[np.ndarray]:
@@ -28,17 +28,30 @@ def _numbers(*extents: int, dtype: Any = np.float32) -> list[np.ndarray]:
 
 
 _ROWS = _numbers(0, 3)
+_SCALARS = _numbers()
+_SHAPES = _of(lambda n: np.int32([n, 2]))
 _LABELS = _of(lambda n: _RANDOM.integers(0, 4, n).astype(np.int32))
 
 # A function of batches, and the samples of each.
 _CASES: dict[str, tuple[Callable[..., Any], list[list[np.ndarray]]]] = {
     "cast_like": (eager.cast_like, [_ROWS, _LABELS]),
+    "full_like": (eager.full_like, [_ROWS, _SCALARS]),
+    "full_like of rows": (eager.full_like, [_ROWS, _numbers(3)]),
+    "full": (lambda x, shape: eager.full(x, shape=shape), [_SCALARS, _SHAPES]),
+    "zeros": (lambda shape: eager.zeros(shape=shape), [_SHAPES]),
+    "ones": (lambda shape: eager.ones(shape=shape, dtype=types.FLOAT16), [_SHAPES]),
+    "zeros_like": (eager.zeros_like, [_ROWS]),
+    "ones_like": (eager.ones_like, [_ROWS]),
+    "one_hot": (lambda x: eager.one_hot(x, num_classes=3), [_LABELS]),
+    "one_hot along another axis": (lambda x: eager.one_hot(x, num_classes=50, axis=1), [_ROWS]),
     "lookup_table": (lambda x: eager.lookup_table(x, keys=[0, 2], values=[1.5, 3]), [_LABELS]),
 }
 
 
 def _in_block(samples: list[np.ndarray]) -> TensorListCPU:
     """Return samples of different shapes as an operator returns them."""
+    if len({sample.shape for sample in samples}) == 1:
+        return TensorListCPU(np.stack(samples))
     shapes = np.array([sample.shape for sample in samples], np.int64).reshape(len(samples), samples[0].ndim)
     offsets, size_bytes = places_in_block(shapes, samples[0].itemsize)
     block = np.zeros(size_bytes, np.uint8)
