@@ -30,6 +30,7 @@ def _numbers(*extents: int, dtype: Any = np.float32) -> list[np.ndarray]:
 _ROWS = _numbers(0, 3)
 _SCALARS = _numbers()
 _POINTS = _numbers(0, 2)
+_SPECTRA = _numbers(20, 0)
 _MATRICES = _numbers(2, 3)
 _SHAPES = _of(lambda n: np.int32([n, 2]))
 _LABELS = _of(lambda n: _RANDOM.integers(0, 4, n).astype(np.int32))
@@ -39,6 +40,7 @@ _CASES: dict[str, tuple[Callable[..., Any], list[list[np.ndarray]]]] = {
     "cast_like": (eager.cast_like, [_ROWS, _LABELS]),
     "coord_transform": (lambda x, mt: eager.coord_transform(x, MT=mt), [_POINTS, _MATRICES]),
     "coord_transform of vectors": (lambda x: eager.coord_transform(x, T=2.0), [_numbers(3, 0)]),
+    "mfcc": (lambda x: eager.mfcc(x, n_mfcc=9), [_SPECTRA]),
     "full_like": (eager.full_like, [_ROWS, _SCALARS]),
     "full_like of rows": (eager.full_like, [_ROWS, _numbers(3)]),
     "full": (lambda x, shape: eager.full(x, shape=shape), [_SCALARS, _SHAPES]),
