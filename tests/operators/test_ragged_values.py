@@ -41,6 +41,8 @@ _CASES: dict[str, tuple[Callable[..., Any], list[list[np.ndarray]]]] = {
     "coord_transform": (lambda x, mt: eager.coord_transform(x, MT=mt), [_POINTS, _MATRICES]),
     "coord_transform of vectors": (lambda x: eager.coord_transform(x, T=2.0), [_numbers(3, 0)]),
     "mfcc": (lambda x: eager.mfcc(x, n_mfcc=9), [_SPECTRA]),
+    "power_spectrum": (eager.power_spectrum, [_numbers(4, 0)]),
+    "power_spectrum of one length": (lambda x: eager.power_spectrum(x, axis=0, nfft=16), [_ROWS]),
     "full_like": (eager.full_like, [_ROWS, _SCALARS]),
     "full_like of rows": (eager.full_like, [_ROWS, _numbers(3)]),
     "full": (lambda x, shape: eager.full(x, shape=shape), [_SCALARS, _SHAPES]),
