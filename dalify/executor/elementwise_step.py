@@ -9,7 +9,7 @@ import numpy as np
 from dalify.base.errors import DalifyError
 from dalify.base.narrow import is_array
 from dalify.data import Array, Batch, Spec
-from dalify.data.batch import Ragged, places_in_block
+from dalify.data.batch import ALIGNMENT_BYTES, Ragged, places_in_block
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ElementwiseStep"]
 
-# Gaps between samples are computed, too. If they are larger than the samples, this takes longer than it saves.
+# Gaps between samples are computed, too. If they are larger than the samples, this takes longer than it saves, unless
+# they only align small samples.
 _MAX_SPAN = 2
 # Copying larger samples of a list into a block would take longer than one call for each of them.
 _MAX_COPIED_BYTES = 1 << 20
@@ -92,7 +93,7 @@ class ElementwiseStep(KernelStep):
         assert starts is not None, "dalify bug: a ragged chunk without ragged inputs"
         spans = np.diff(starts, append=starts[-1] + sizes[-1])
         size = int(spans.sum())
-        if (spans < sizes).any() or not 0 < size <= _MAX_SPAN * sizes.sum():
+        if (spans < sizes).any() or not 0 < size <= _MAX_SPAN * sizes.sum() + len(sizes) * ALIGNMENT_BYTES:
             return None
         if size > _MAX_REPEATED and any(_differs(batch) for batch in inputs):
             return None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dalify.data.device_samples import DeviceSamples
-from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples_torch
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.convert import saturate_cast_samples, saturate_cast_samples_torch
 from dalify.registry import Spec, operator
 
 
@@ -26,9 +25,9 @@ def cast_like(x: Spec, like: Spec, /) -> Spec:
     return x.replace(dtype=like.dtype)
 
 
-@cast_like.cpu
-def _(out: np.ndarray, x: np.ndarray, _like: np.ndarray) -> None:
-    saturate_cast(out, x)
+@cast_like.cpu_samples
+def _(out: Samples, x: Samples, _like: Samples) -> None:
+    saturate_cast_samples(out, x)
 
 
 @cast_like.gpu_samples

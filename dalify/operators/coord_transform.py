@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.narrow import is_array, is_list
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.windows_torch import fill_by_kind
 from dalify.kernels.images.color_matrix import apply_matrix, apply_matrix_torch
-from dalify.kernels.images.frames import flat_frames
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
 
 
@@ -87,30 +87,35 @@ def _rows(m: Any, mt: Any, columns: int) -> int:
 
 @coord_transform.prepare
 def _(x: Batch, *, M: Vectors | None, MT: Vectors | None, T: Vectors | None) -> dict[str, Any]:  # noqa: N803
-    given = MT if M is None else M
-    if not x.layout.startswith("F") and (frames := _frames(M, MT, T)):
-        rows = [
-            _rows(None if M is None else M[i], None if MT is None else MT[i], shape[-1])
-            for i, shape in enumerate(x.shapes())
-        ]
-        shapes = zip(frames, x.shapes(), rows, strict=True)
-        return {
-            "out_shapes": [(count, *shape[:-1], row) for count, shape, row in shapes],
-            "out_layout": f"F{x.layout}" if x.layout else "",
-        }
-    if given is None:
+    frames = None if x.layout.startswith("F") else _frames(M, MT, T)
+    if frames is None and M is None and MT is None:
         return {}
-    if x.dense is not None and isinstance(given, np.ndarray):
-        shape = x.dense.shape[1:]
-        rows = _rows(M, MT, shape[-1])
-        return {} if rows == shape[-1] else {"out_shapes": (*shape[:-1], rows)}
-    shapes = x.shapes()
-    rows = [
-        _rows(None if M is None else M[i], None if MT is None else MT[i], shape[-1]) for i, shape in enumerate(shapes)
-    ]
-    if all(row == shape[-1] for row, shape in zip(rows, shapes, strict=True)):
+    shapes = x.shape_array()
+    rows = _rows_of_samples(M, MT, shapes[:, -1])
+    if frames is None and (rows == shapes[:, -1]).all():
         return {}
-    return {"out_shapes": [(*shape[:-1], row) for row, shape in zip(rows, shapes, strict=True)]}
+    results = np.concatenate([shapes[:, :-1], rows[:, None]], axis=1)
+    if frames is None:
+        return {"out_shapes": results}
+    results = np.concatenate([np.array(frames, np.int64)[:, None], results], axis=1)
+    return {"out_shapes": results, "out_layout": f"F{x.layout}" if x.layout else ""}
+
+
+def _rows_of_samples(m: Vectors | None, mt: Vectors | None, columns: np.ndarray) -> np.ndarray:
+    """Return the number of rows of each matrix, int64 [N]."""
+    given = m if mt is None else mt
+    if given is None or (is_array(given) and given.shape[-1] == 1):
+        return columns
+    if is_array(given) and (columns == columns[0]).all():
+        return np.full(len(columns), _rows(m, mt, int(columns[0])), np.int64)
+    rows = np.empty(len(columns), np.int64)
+    for n, number in enumerate(columns.tolist()):
+        try:
+            rows[n] = _rows(None if m is None else m[n], None if mt is None else mt[n], number)
+        except ShapeError as error:
+            error.sample = n
+            raise
+    return rows
 
 
 def _frames(*arguments: Any) -> list[int] | None:
@@ -144,13 +149,6 @@ def _columns(values: Any, count: int, frames: int, name: str) -> np.ndarray:
             raise ShapeError(f"{name} has {array.shape[1]} frames; the input has {frames}.")
         return array.reshape(count * frames, -1)
     return np.repeat(array, frames, axis=0) if frames > 1 else array
-
-
-def _map_of_group(count: int, spec: Spec, out_spec: Spec, m: Any, mt: Any, t: Any) -> tuple[np.ndarray, np.ndarray]:
-    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
-    assert out_spec.shape is not None, "dalify bug: a kernel without the shape of its output"
-    frames = out_spec.shape[0] if len(out_spec.shape) > len(spec.shape) or _is_sequence(spec) else 1
-    return _map(count, [frames, spec.shape[-1], out_spec.shape[-1]], m, mt, t)
 
 
 def _map(count: int, sizes: Sequence[int], m: Any, mt: Any, t: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -188,28 +186,65 @@ def _is_sequence(spec: Spec) -> bool:
     return (spec.layout or "").startswith("F")
 
 
-def _in_frames(out: np.ndarray, x: np.ndarray, spec: Spec) -> tuple[Any, Any]:
-    """Return output and input with samples and frames in one axis; an input without frames is repeated."""
+def _maps(
+    numbers: np.ndarray, sizes: np.ndarray, m: Vectors | None, mt: Vectors | None, t: Vectors | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the result of `_map` for some of the samples, whose matrices have one shape.
+
+    Args:
+        numbers: numbers of the samples.
+        sizes: numbers of frames, columns and rows of all samples, int64 [N, 3].
+        m: argument M.
+        mt: argument MT.
+        t: argument T.
+    """
+    chosen, is_all = sizes[numbers], len(numbers) == len(sizes)
+    if (chosen == chosen[0]).all() and not any(is_list(values) for values in (m, mt, t)):
+        given = (values if values is None or is_all else values[numbers] for values in (m, mt, t))
+        return _map(len(numbers), chosen[0].tolist(), *given)
+    found = []
+    for n in numbers.tolist():
+        one = (None if values is None else values[n][None] for values in (m, mt, t))
+        try:
+            found.append(_map(1, sizes[n].tolist(), *one))
+        except ShapeError as error:
+            error.sample = n
+            raise
+    matrices, translations = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return matrices, translations
+
+
+def _sizes(out: Any, x: Any, spec: Spec) -> np.ndarray:
+    """Return the numbers of frames, columns and rows of samples, int64 [N, 3]."""
+    has_frames = out.ndim > x.ndim or _is_sequence(spec)
+    frames = out.extents(0) if has_frames else np.ones(len(x), np.int64)
+    return np.stack([frames, x.extents(-1), out.extents(-1)], 1)
+
+
+def _in_frames(out: Any, x: Any, spec: Spec) -> tuple[Any, Any]:
+    """Return frames of the output and the input as samples; an input without frames is repeated."""
     if out.ndim > x.ndim:
-        return flat_frames(out, "F"), np.repeat(x, out.shape[1], axis=0)
-    layout = spec.layout or ""
-    return flat_frames(out, layout), flat_frames(x, layout)
+        target, owners = out.folded(1)
+        return target, x.take(owners)
+    return (out.folded(1)[0], x.folded(1)[0]) if _is_sequence(spec) else (out, x)
 
 
-@coord_transform.cpu
+@coord_transform.cpu_samples
 def _(
-    out: np.ndarray,
-    x: np.ndarray,
+    out: Samples,
+    x: Samples,
     *,
-    M: np.ndarray | None,  # noqa: N803
-    MT: np.ndarray | None,  # noqa: N803
-    T: np.ndarray | None,  # noqa: N803
+    M: Vectors | None,  # noqa: N803
+    MT: Vectors | None,  # noqa: N803
+    T: Vectors | None,  # noqa: N803
     spec: Spec,
-    out_spec: Spec,
 ) -> None:
-    target, source = _in_frames(out, x, spec)
-    maps = _map_of_group(len(x), spec, out_spec, M, MT, T)
-    apply_matrix(Samples.of_dense(target), Samples.of_dense(source), *maps)
+    sizes = _sizes(out, x, spec)
+    kinds = [tuple(row) for row in sizes[:, 1:].tolist()]  # samples with as many coordinates have matrices of one shape
+    for kind in dict.fromkeys(kinds):
+        numbers = np.array([n for n, other in enumerate(kinds) if other == kind])
+        part = (out, x) if len(numbers) == len(x) else (out.take(numbers), x.take(numbers))
+        apply_matrix(*_in_frames(*part, spec), *_maps(numbers, sizes, M, MT, T))
 
 
 @coord_transform.gpu_samples
@@ -222,31 +257,10 @@ def _(
     T: Vectors | None,  # noqa: N803
     spec: Spec,
 ) -> None:
-    is_longer = out.ndim > x.ndim
-    has_frames = is_longer or _is_sequence(spec)
-    frames = out.extents(0) if has_frames else np.ones(len(x), np.int64)
-    sizes = np.stack([frames, x.extents(-1), out.extents(-1)], 1)
-    given = (M, MT, T)
-
-    def maps(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if len(numbers) == len(x) and (sizes == sizes[0]).all() and not any(isinstance(item, list) for item in given):
-            return _map(len(x), sizes[0].tolist(), M, MT, T)
-        found = []
-        for n in numbers.tolist():
-            m, mt, t = (None if values is None else values[n][None] for values in given)
-            try:
-                found.append(_map(1, sizes[n].tolist(), m, mt, t))
-            except ShapeError as error:
-                error.sample = n
-                raise
-        matrices, translations = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return matrices, translations
+    sizes = _sizes(out, x, spec)
 
     def fill(part: DeviceSamples, numbers: np.ndarray) -> None:
-        # A sample of the input for each frame of the result.
-        owners = np.repeat(numbers, frames[numbers])
-        source = x.take(owners) if is_longer else x.take(numbers).folded(1)[0] if has_frames else x.take(numbers)
-        apply_matrix_torch(part.folded(1)[0] if has_frames else part, source, *maps(numbers))
+        apply_matrix_torch(*_in_frames(part, x.take(numbers), spec), *_maps(numbers, sizes, M, MT, T))
 
     # Samples with as many coordinates have matrices of one shape.
     fill_by_kind(out, [tuple(row) for row in sizes[:, 1:].tolist()], fill)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.axes import check_layout
+from dalify.kernels.arrays.filling import repeat_samples
 from dalify.kernels.arrays.promotion import broadcast_shape
 from dalify.kernels.random.random_shapes import requested_shape
 from dalify.registry import VARIES, Shaping, Spec, operator
@@ -43,10 +43,9 @@ def full(fill_value: Spec, /, *, layout: str | None = None, shape: Shaping[list[
     return Spec(fill_value.dtype, ndim, layout or "", extents, fill_value.device)
 
 
-@full.cpu
-def _(out: np.ndarray, value: np.ndarray) -> None:
-    missing = out.ndim - value.ndim
-    np.copyto(out, value.reshape((len(value),) + (1,) * missing + value.shape[1:]))
+@full.cpu_samples
+def _(out: Samples, value: Samples) -> None:
+    repeat_samples(out, value)
 
 
 @full.gpu

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
-from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.convert import saturate_cast_torch
+from dalify.kernels.arrays.filling import repeat_samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.promotion import broadcast_shape
 from dalify.registry import Spec, operator
@@ -35,12 +35,9 @@ def full_like(data_like: Spec, fill_value: Spec, /) -> Spec:
     return data_like
 
 
-@full_like.cpu
-def _(out: np.ndarray, _like: np.ndarray, value: np.ndarray) -> None:
-    missing = out.ndim - value.ndim
-    converted = np.empty(value.shape, out.dtype)
-    saturate_cast(converted, value)
-    np.copyto(out, converted.reshape((len(value),) + (1,) * missing + value.shape[1:]))
+@full_like.cpu_samples
+def _(out: Samples, _like: Samples, value: Samples) -> None:
+    repeat_samples(out, value)
 
 
 @full_like.gpu_samples

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.audio import cepstrum
 from dalify.kernels.audio.axis_torch import transform_axis_torch
 from dalify.registry import Spec, operator
@@ -71,24 +73,20 @@ def mfcc(
     return x.replace(shape=(*x.shape[:axis], min(n_mfcc, x.shape[axis]), *x.shape[axis + 1 :]))
 
 
-def _as_3d(out, x, axis):
-    """Return output and input as [A, frequencies, B]."""
-    before, after = math.prod(x.shape[: axis + 1]), math.prod(x.shape[axis + 2 :])
-    return out.reshape(before, out.shape[axis + 1], after), x.reshape(before, x.shape[axis + 1], after)
+def _matrix_of(dct_type: int, lifter: float, n_mfcc: int, normalize: bool) -> Callable[[int], np.ndarray]:
+    """Return the function that returns the matrix for a number of frequencies."""
+    return lambda size: cepstrum.cepstral_matrix(size, min(n_mfcc, size), dct_type, normalize, lifter)
 
 
-@mfcc.cpu
-def _(out: np.ndarray, x: np.ndarray, *, axis: int, dct_type: int, lifter: float, normalize: bool) -> None:
-    target, source = _as_3d(out, x, axis)
-    matrix = cepstrum.cepstral_matrix(source.shape[1], target.shape[1], dct_type, normalize, lifter)
-    cepstrum.apply_matrix(target, source, matrix)
+@mfcc.cpu_samples
+def _(
+    out: Samples, x: Samples, *, axis: int, dct_type: int, lifter: float, n_mfcc: int, normalize: bool
+) -> None:
+    cepstrum.transform_axis(out, x, axis, _matrix_of(dct_type, lifter, n_mfcc, normalize))
 
 
 @mfcc.gpu_samples
 def _(
     out: DeviceSamples, x: DeviceSamples, *, axis: int, dct_type: int, lifter: float, n_mfcc: int, normalize: bool
 ) -> None:
-    def matrix(frequencies: int) -> np.ndarray:
-        return cepstrum.cepstral_matrix(frequencies, min(n_mfcc, frequencies), dct_type, normalize, lifter)
-
-    transform_axis_torch(out, x, axis, matrix)
+    transform_axis_torch(out, x, axis, _matrix_of(dct_type, lifter, n_mfcc, normalize))

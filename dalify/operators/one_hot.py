@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.array_at import array_at
+from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
 from dalify.base.optional import torch
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import fill_in_range, saturate_cast
+from dalify.kernels.arrays.joined import joined
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator
@@ -70,18 +74,27 @@ def one_hot(
             raise ArgumentValueError(f"axis_name must be one letter; got {axis_name!r}.")
         if ndim and not x.layout and not is_open and not is_single:
             raise LayoutError("axis_name requires data with a layout.")
-        layout = (x.layout or "")[:at] + axis_name + (x.layout or "")[at:]
+        layout = _with_letter(x.layout or "", at, axis_name)
     shape = None if x.shape is None else (*x.shape[:at], num_classes, *x.shape[at:])
     return Spec(dtype, None if is_open else ndim + 1, None if is_open else layout, shape, x.device)
 
 
-@one_hot.prepare
+def _with_letter(layout: str, at: int, letter: str) -> str:
+    return layout[:at] + letter + layout[at:]
+
+
+@one_hot.geometry
 def _(x: Batch, *, axis: int | None, axis_name: str | None, num_classes: int) -> dict[str, Any]:
-    if axis is None and x.ndim and all(math.prod(shape) == 1 for shape in x.shapes()):
-        return {"out_shapes": [(num_classes,)] * len(x), "out_layout": axis_name or ""}
-    if axis_name is not None and x.ndim and not x.layout:
+    given = x.shape_array()
+    ndim = given.shape[1]
+    if axis is None and ndim and (given == 1).all():
+        return {"out_shapes": (num_classes,), "out_layout": axis_name or ""}
+    if axis_name is not None and ndim and not x.layout:
         raise LayoutError("axis_name requires data with a layout.")
-    return {}
+    at = ndim if axis is None or axis < 0 else axis
+    shapes = np.empty((len(given), ndim + 1), np.int64)
+    shapes[:, :at], shapes[:, at], shapes[:, at + 1 :] = given[:, :at], num_classes, given[:, at:]
+    return {"out_shapes": shapes, "out_layout": "" if axis_name is None else _with_letter(x.layout, at, axis_name)}
 
 
 def _entries(dtype, off_value, on_value):
@@ -90,15 +103,39 @@ def _entries(dtype, off_value, on_value):
     return entries
 
 
-@one_hot.cpu
-def _(out: np.ndarray, x: np.ndarray, *, axis: int | None, num_classes: int, off_value: float, on_value: float) -> None:
+@njit(nogil=True, cache=True)
+def _encode(out_at, sizes, steps, classes, num_classes, entries):
+    """Fill samples with the first entry, and the elements of their classes with the second.
+
+    Args:
+        out_at: addresses of the results.
+        sizes: class indices of each sample, int64 [N].
+        steps: elements from one class of a result to the next, int64 [N].
+        classes: class indices of all samples, int64 [total].
+        num_classes: number of classes.
+        entries: two values, as unsigned integers.
+    """
+    first = 0
+    for n in range(len(out_at)):
+        size, step = sizes[n], steps[n]
+        out = array_at(out_at[n], (size * num_classes,), entries)
+        out[:] = entries[0]
+        for i in range(size):
+            chosen = classes[first + i]
+            if 0 <= chosen < num_classes:
+                outer = i // step if step > 1 else i
+                out[outer * (num_classes - 1) * step + chosen * step + i] = entries[1]
+        first += size
+
+
+@one_hot.cpu_samples
+def _(out: Samples, x: Samples, *, axis: int | None, num_classes: int, off_value: float, on_value: float) -> None:
     entries = _entries(out.dtype, off_value, on_value)
-    last = np.moveaxis(out, 1 + axis, -1) if axis is not None and axis >= 0 else out
-    last[...] = entries[0]
     with np.errstate(invalid="ignore"):  # values that are not finite become indices out of range
-        classes = x.astype(np.int64).reshape(last.shape[:-1])
-    places = np.nonzero((classes >= 0) & (classes < num_classes))
-    last[(*places, classes[places])] = entries[1]
+        classes = joined(x).astype(np.int64).reshape(-1)
+    sizes = x.shapes.prod(1)
+    steps = np.ones_like(sizes) if axis is None or axis < 0 else x.shapes[:, axis:].prod(1)
+    _encode(out.addresses, sizes, steps, classes, num_classes, entries.view(f"u{entries.itemsize}"))
 
 
 @one_hot.gpu_samples

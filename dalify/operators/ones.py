@@ -6,7 +6,9 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.axes import check_layout
+from dalify.kernels.arrays.filling import fill_samples
 from dalify.kernels.random.random_shapes import requested_shape
 from dalify.registry import VARIES, Shaping, Spec, operator
 
@@ -37,9 +39,9 @@ def ones(
     return Spec(dtype, ndim, layout or "", extents)
 
 
-@ones.cpu
-def _(out: np.ndarray) -> None:
-    out.fill(1)
+@ones.cpu_samples
+def _(out: Samples) -> None:
+    fill_samples(out, np.ones(len(out), out.dtype))
 
 
 @ones.gpu

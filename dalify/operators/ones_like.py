@@ -6,6 +6,8 @@ import numpy as np
 
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.filling import fill_samples
 from dalify.registry import Spec, operator
 
 
@@ -26,9 +28,9 @@ def ones_like(data_like: Spec, /, *, dtype: DALIDataType | None = None) -> Spec:
     return data_like.replace(dtype=data_like.dtype if dtype is None else dtype)
 
 
-@ones_like.cpu
-def _(out: np.ndarray, _like: np.ndarray) -> None:
-    out.fill(1)
+@ones_like.cpu_samples
+def _(out: Samples, _like: Samples) -> None:
+    fill_samples(out, np.ones(len(out), out.dtype))
 
 
 @ones_like.gpu_samples

@@ -7,6 +7,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.audio import spectrum
 from dalify.registry import Spec, operator
@@ -59,10 +60,10 @@ def _length(nfft: int | None, samples: int) -> int:
     return samples if nfft is None or nfft < 1 else nfft
 
 
-@power_spectrum.cpu
-def _(out: np.ndarray, x: np.ndarray, *, axis: int, nfft: int | None, power: int) -> None:
-    chosen = x.ndim - 1 if axis < 0 else axis + 1
-    spectrum.power_spectrum(out, x, chosen, length=_length(nfft, x.shape[chosen]), power=power)
+@power_spectrum.cpu_samples
+def _(out: Samples, x: Samples, *, axis: int, nfft: int | None, power: int) -> None:
+    length = None if nfft is None or nfft < 1 else nfft
+    spectrum.power_spectrum(out, x, x.ndim - 1 if axis < 0 else axis, length=length, power=power)
 
 
 @power_spectrum.gpu_samples

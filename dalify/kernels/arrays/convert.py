@@ -19,6 +19,7 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import is_bfloat16
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.half import bfloat16_bits, float16_bits, float32_of_float16
+from dalify.kernels.arrays.joined import blocks, copy_samples, joined, split
 from dalify.kernels.dispatch import prefer_triton
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ __all__ = [
     "saturate_cast_samples",
     "saturate_cast_samples_torch",
     "saturate_cast_torch",
+    "store_joined",
     "to_uint8",
 ]
 
@@ -42,6 +44,7 @@ _JUST_BELOW_HALF = np.float32(0.49999997)
 _ZERO = np.float32(0)
 _UINT8_MAX = np.float32(255)
 _CHUNK_FRAMES = 1 << 20
+_JOINED_ELEMENTS = 1 << 12  # larger samples are not copied to be converted in one call
 
 
 @njit(inline="always", nogil=True)
@@ -134,9 +137,28 @@ def fill_in_range(values: Any, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def saturate_cast_samples(out: Samples, x: Samples) -> None:
-    """Apply `saturate_cast` to each sample of a chunk."""
-    for target, values in zip(out.arrays(), x.arrays(), strict=True):
-        saturate_cast(target, values)
+    """Apply `saturate_cast` to each sample of a chunk; `out` has the shapes of `x`."""
+    if out.dense is not None and x.dense is not None:
+        saturate_cast(out.dense, x.dense)
+        return
+    sizes = x.shapes.prod(1)
+    if sizes.sum() > len(x) * _JOINED_ELEMENTS:
+        for target, values in zip(out.arrays(), x.arrays(), strict=True):
+            saturate_cast(target, values)
+        return
+    for numbers in blocks(sizes):
+        target, source = (out, x) if len(numbers) == len(x) else (out.take(numbers), x.take(numbers))
+        store_joined(target, joined(source))
+
+
+def store_joined(out: Samples, values: np.ndarray) -> None:
+    """Store the elements of all samples, in the form of `joined`; they are rounded and saturated for integers."""
+    if out.dense is not None:
+        saturate_cast(out.dense.reshape(values.shape), values)
+        return
+    target = np.empty(values.size, out.dtype)
+    saturate_cast(target, values.reshape(-1))
+    copy_samples(out, split(target, out.shapes))
 
 
 def nan_as_integer(bits: int, signed: bool) -> int:

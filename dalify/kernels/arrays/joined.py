@@ -9,9 +9,8 @@ import numpy as np
 from dalify.base.array_at import copy_bytes
 from dalify.base.compiling import njit
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.convert import saturate_cast
 
-__all__ = ["blocks", "converted", "joined", "per_element", "split", "store_joined"]
+__all__ = ["blocks", "converted", "copy_samples", "joined", "per_element", "split"]
 
 
 def blocks(sizes: np.ndarray, limit: int = 1 << 18) -> list[np.ndarray]:
@@ -33,9 +32,8 @@ def joined(x: Samples) -> np.ndarray:
     count = len(x)
     if x.dense is not None:
         return x.dense.reshape(count, -1)
-    sizes = x.shapes.prod(1)
-    values = np.empty(int(sizes.sum()), x.dtype)
-    _copy_each(split(values, x.shapes).addresses, x.addresses, sizes * x.dtype.itemsize)
+    values = np.empty(int(x.shapes.prod(1).sum()), x.dtype)
+    copy_samples(split(values, x.shapes), x)
     return values.reshape(count, -1) if x.is_uniform and count else values
 
 
@@ -58,14 +56,9 @@ def split(values: np.ndarray, shapes: np.ndarray) -> Samples:
     return Samples(starts * values.itemsize + values.__array_interface__["data"][0], shapes, values.dtype, values)
 
 
-def store_joined(out: Samples, values: np.ndarray) -> None:
-    """Store the elements of all samples, in the form of `joined`; they are rounded and saturated for integers."""
-    if out.dense is not None:
-        saturate_cast(out.dense.reshape(values.shape), values)
-        return
-    target = np.empty(values.size, out.dtype)
-    saturate_cast(target, values.reshape(-1))
-    _copy_each(out.addresses, split(target, out.shapes).addresses, out.shapes.prod(1) * out.dtype.itemsize)
+def copy_samples(out: Samples, x: Samples) -> None:
+    """Copy contiguous samples of the same shapes and element type."""
+    _copy_each(out.addresses, x.addresses, x.shapes.prod(1) * x.dtype.itemsize)
 
 
 @njit(nogil=True, cache=True)

@@ -21,8 +21,8 @@ from dalify.base.small_arrays import columns_at
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.convert import saturate_cast_torch
-from dalify.kernels.arrays.joined import blocks, split, store_joined
+from dalify.kernels.arrays.convert import saturate_cast_torch, store_joined
+from dalify.kernels.arrays.joined import blocks, split
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce import collapse, deviations, result_counts
 from dalify.kernels.arrays.reduce_torch import deviations_torch

@@ -19,7 +19,8 @@ from dalify.base.compiling import njit
 from dalify.base.small_arrays import columns_at
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.joined import converted, joined, store_joined
+from dalify.kernels.arrays.convert import store_joined
+from dalify.kernels.arrays.joined import converted, joined
 from dalify.kernels.arrays.strided import transpose_samples
 
 __all__ = [

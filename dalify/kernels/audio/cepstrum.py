@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
+from dalify.base.small_arrays import rows_at
+from dalify.data.samples import Samples
 
-__all__ = ["apply_matrix", "cepstral_matrix"]
+__all__ = ["cepstral_matrix", "transform_axis"]
 
 _COLUMNS = 128  # block size: fits into the L1 cache with sixty rows of a spectrum
 
@@ -89,15 +93,33 @@ def _dots(out: np.ndarray, x: np.ndarray, matrix: np.ndarray) -> None:
             out[a, k] = total
 
 
-def apply_matrix(out: np.ndarray, x: np.ndarray, matrix: np.ndarray) -> None:
-    """Multiply by a matrix along the middle axis.
+@njit(nogil=True, cache=True)
+def _rows_of_samples(out_at, x_at, sizes, matrix):
+    for n in range(len(out_at)):
+        before, after = sizes[n, 0], sizes[n, 1]
+        x = array_at(x_at[n], (before, matrix.shape[1], after), matrix)
+        _rows(array_at(out_at[n], (before, matrix.shape[0], after), matrix), x, matrix)
+
+
+@njit(nogil=True, cache=True)
+def _dots_of_samples(out_at, x_at, sizes, matrix):
+    for n in range(len(out_at)):
+        x = array_at(x_at[n], (sizes[n, 0], matrix.shape[1]), matrix)
+        _dots(array_at(out_at[n], (sizes[n, 0], matrix.shape[0]), matrix), x, matrix)
+
+
+def transform_axis(out: Samples, x: Samples, axis: int, matrix_of: Callable[[int], np.ndarray]) -> None:
+    """Multiply by a matrix along an axis.
 
     Args:
-        out: float32 [A, count, B], output.
-        x: float32 [A, size, B], contiguous.
-        matrix: float32 [count, size].
+        out: float32, output.
+        x: float32, with the same extents except along the axis.
+        axis: the axis.
+        matrix_of: returns the matrix for an extent of `x` along the axis, float32 [extent of out, extent of x].
     """
-    if x.shape[2] == 1:
-        _dots(out[..., 0], x[..., 0], matrix)
-    else:
-        _rows(out, x, matrix)
+    sizes = np.stack([x.shapes[:, :axis].prod(1), x.shapes[:, axis + 1 :].prod(1)], 1)
+    kinds = list(zip(x.extents(axis).tolist(), (sizes[:, 1] == 1).tolist(), strict=True))
+    for kind in dict.fromkeys(kinds):
+        numbers = np.array([n for n, other in enumerate(kinds) if other == kind])
+        transform = _dots_of_samples if kind[1] else _rows_of_samples
+        transform(out.addresses[numbers], x.addresses[numbers], rows_at(sizes, numbers), matrix_of(kind[0]))

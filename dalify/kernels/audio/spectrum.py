@@ -7,7 +7,7 @@ copies the results back.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -242,34 +242,131 @@ def _powers_torch(spectrum: torch.Tensor, power: int) -> torch.Tensor:
     return spectrum.abs() if power == 1 else spectrum.real.square() + spectrum.imag.square()
 
 
-def power_spectrum(out: np.ndarray, x: np.ndarray, axis: int, *, length: int, power: int) -> None:
+@njit(nogil=True, cache=True)
+def _lane_distance(at, steps, sizes):
+    """Return the bytes from one of sixteen signals of one size and step to the next; 0 if they are different."""
+    distance = at[1] - at[0] if len(at) == LANES else np.int64(0)
+    for lane in range(1, len(at)):
+        if at[lane] - at[lane - 1] != distance or steps[lane] != steps[0] or sizes[lane] != sizes[0]:
+            return np.int64(0)
+    return distance
+
+
+@njit(nogil=True, cache=True)
+def _spectra_by_lanes(
+    out_at, out_steps, bins_of, at, steps, sizes, like, is_magnitude, radices, twiddles, unpacking, length, window
+):
+    """Fill the spectra of signals, which may be in different samples; see `_Signals`. The window contains ones."""
+    bins = length // 2 + 1
+    rows, spare, spectrum = _aligned_rows(length), _aligned_rows(length), _aligned_rows(bins)
+    for first in range(0, len(at), LANES):
+        end = min(first + LANES, len(at))
+        distance = _lane_distance(at[first:end], steps[first:end], sizes[first:end])
+        done = 0
+        if distance > 0 and steps[first] == 1:
+            size = min(sizes[first], length)
+            done = size - size % LANES
+            for n in range(0, done, LANES):
+                weights, target = window.ctypes.data, rows.ctypes.data + 4 * LANES * n
+                weighted_transpose(np.uintp(at[first] + 4 * n), np.uintp(distance), np.uintp(weights), np.uintp(target))  # pyright: ignore[reportCallIssue]
+        elif distance == 4:
+            done = min(sizes[first], length)
+            for n in range(done):
+                source = array_at(at[first] + 4 * n * steps[first], (LANES,), like)
+                for lane in range(LANES):
+                    rows[n, lane] = source[lane]
+        rows[done:] = 0
+        for lane in range(end - first):
+            step, size = steps[first + lane], min(sizes[first + lane], length)
+            x = array_at(at[first + lane], ((size - 1) * step + 1,), like)
+            for n in range(done, size):
+                rows[n, lane] = x[n * step]
+        spectrum_of_lanes(spectrum, rows, spare, radices, twiddles, unpacking, is_magnitude)
+        if _lane_distance(out_at[first:end], out_steps[first:end], bins_of[first:end]) == 4:
+            for k in range(bins):
+                target = array_at(out_at[first] + 4 * k * out_steps[first], (LANES,), like)
+                for lane in range(LANES):
+                    target[lane] = spectrum[k, lane]
+            continue
+        for lane in range(end - first):
+            step = out_steps[first + lane]
+            out = array_at(out_at[first + lane], ((bins - 1) * step + 1,), like)
+            if step == 1:
+                for k in range(bins):
+                    out[k] = spectrum[k, lane]
+            else:
+                for k in range(bins):
+                    out[k * step] = spectrum[k, lane]
+
+
+@njit(nogil=True, cache=True)
+def _move_signals(rows, at, steps, sizes, like, is_read):
+    """Copy signals to rows, or rows to signals."""
+    for i in range(len(at)):
+        step = steps[i]
+        signal = array_at(at[i], ((sizes[i] - 1) * step + 1,), like)
+        for n in range(sizes[i]):
+            if is_read:
+                rows[i, n] = signal[n * step]
+            else:
+                signal[n * step] = rows[i, n]
+
+
+class _Signals(NamedTuple):
+    """Signals along an axis of samples: int64 arrays with the address of the first number, the step to the next one in
+    elements, and the length of each."""
+
+    at: np.ndarray
+    steps: np.ndarray
+    sizes: np.ndarray
+
+    @staticmethod
+    def of(x: Samples, axis: int) -> _Signals:
+        parts, steps = x.shapes[:, :axis].prod(1), x.shapes[:, axis + 1 :].prod(1)
+        found = np.empty((3, int((parts * steps).sum())), np.int64)
+        _list_signals(found, x.addresses, parts, x.extents(axis).copy(), steps)
+        return _Signals(*found)
+
+
+@njit(nogil=True, cache=True)
+def _list_signals(found, x_at, parts, sizes, steps):
+    i = 0
+    for n in range(len(x_at)):
+        for part in range(parts[n]):
+            for k in range(steps[n]):
+                found[0, i] = x_at[n] + 4 * (part * sizes[n] * steps[n] + k)
+                found[1, i] = steps[n]
+                found[2, i] = sizes[n]
+                i += 1
+
+
+def power_spectrum(out: Samples, x: Samples, axis: int, *, length: int | None, power: int) -> None:
     """Compute the spectra of all signals along an axis.
 
     Args:
-        out: float32, output with the shape of ``x``, with ``length // 2 + 1`` bins along the axis.
-        x: float32 [N, ...].
-        axis: axis of ``x``, not 0.
-        length: length of the transform; longer signals are truncated, shorter ones are zero-padded.
+        out: float32, output with the shapes of `x`, with ``length // 2 + 1`` bins along the axis.
+        x: float32, not empty.
+        axis: axis of a sample.
+        length: length of the transform; longer signals are truncated, shorter ones are zero-padded. None: the length of
+            each signal.
         power: 2 for squared magnitudes, 1 for magnitudes.
     """
-    # Consecutive signals are treated as windows of one long signal.
-    signals = np.ascontiguousarray(np.moveaxis(x, axis, -1))
-    samples = signals.shape[-1]
-    target = np.moveaxis(out, axis, -1)
-    spectra = target if target.flags.c_contiguous else np.empty(target.shape, np.float32)
-    spectrogram(
-        Samples.of_dense(spectra.reshape(1, -1, length // 2 + 1)),
-        Samples.of_dense(signals.reshape(1, -1)),
-        np.ones(min(samples, length), np.float32),
-        window_step=samples,
-        length=length,
-        center_windows=False,
-        reflect_padding=False,
-        power=power,
-        has_frames_first=True,
-    )
-    if spectra is not target:
-        target[...] = spectra
+    lengths = x.extents(axis) if length is None else np.full(len(x), length)
+    for number in dict.fromkeys(lengths.tolist()):
+        numbers = np.flatnonzero(lengths == number)
+        signals, results = _Signals.of(x.take(numbers), axis), _Signals.of(out.take(numbers), axis)
+        plan = transform_of(number)
+        if plan is not None:
+            ones = np.ones(LANES, np.float32)
+            _spectra_by_lanes(*results, *signals, x.like, power == 1, *plan, number, ones)
+            continue
+        for first in range(0, len(signals.at), _OTHER_FRAMES):
+            part = slice(first, first + _OTHER_FRAMES)
+            at, steps, sizes = (values[part] for values in signals)
+            rows = np.zeros((len(at), number), np.float32)
+            _move_signals(rows, at, steps, np.minimum(sizes, number), x.like, True)
+            spectra = _powers(np.fft.rfft(rows, number), power)
+            _move_signals(spectra, *(values[part] for values in results), x.like, False)
 
 
 def power_spectrum_torch(

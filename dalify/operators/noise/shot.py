@@ -7,7 +7,8 @@ import numpy as np
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.joined import blocks, joined, per_element, store_joined
+from dalify.kernels.arrays.convert import store_joined
+from dalify.kernels.arrays.joined import blocks, joined, per_element
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.random.distributions import column, column_torch

@@ -1,0 +1,94 @@
+"""Operators on values other than images compute samples of different shapes in one call, with the results of one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify import eager, types
+from dalify.data.batch import Batch, places_in_block
+from dalify.data.dtypes import from_numpy
+from dalify.data.tensors import TensorListCPU
+from dalify.executor.kernel_step import KernelStep
+
+_RANDOM = np.random.default_rng(2)
+_SIZES = [5, 12, 5, 2, 7]
+
+
+def _of(make: Callable[[int], Any]) -> list[np.ndarray]:
+    return [np.asarray(make(size)) for size in _SIZES]
+
+
+def _numbers(*extents: int, dtype: Any = np.float32) -> list[np.ndarray]:
+    """Return arrays with the given extents; 0 stands for one that differs between samples."""
+    return _of(lambda n: _RANDOM.normal(0, 90, [extent or n for extent in extents]).astype(dtype))
+
+
+_ROWS = _numbers(0, 3)
+_SCALARS = _numbers()
+_POINTS = _numbers(0, 2)
+_SPECTRA = _numbers(20, 0)
+_MATRICES = _numbers(2, 3)
+_SHAPES = _of(lambda n: np.int32([n, 2]))
+_LABELS = _of(lambda n: _RANDOM.integers(0, 4, n).astype(np.int32))
+
+# A function of batches, and the samples of each.
+_CASES: dict[str, tuple[Callable[..., Any], list[list[np.ndarray]]]] = {
+    "cast_like": (eager.cast_like, [_ROWS, _LABELS]),
+    "coord_transform": (lambda x, mt: eager.coord_transform(x, MT=mt), [_POINTS, _MATRICES]),
+    "coord_transform of vectors": (lambda x: eager.coord_transform(x, T=2.0), [_numbers(3, 0)]),
+    "mfcc": (lambda x: eager.mfcc(x, n_mfcc=9), [_SPECTRA]),
+    "power_spectrum": (eager.power_spectrum, [_numbers(4, 0)]),
+    "power_spectrum of one length": (lambda x: eager.power_spectrum(x, axis=0, nfft=16), [_ROWS]),
+    "full_like": (eager.full_like, [_ROWS, _SCALARS]),
+    "full_like of rows": (eager.full_like, [_ROWS, _numbers(3)]),
+    "full": (lambda x, shape: eager.full(x, shape=shape), [_SCALARS, _SHAPES]),
+    "zeros": (lambda shape: eager.zeros(shape=shape), [_SHAPES]),
+    "ones": (lambda shape: eager.ones(shape=shape, dtype=types.FLOAT16), [_SHAPES]),
+    "zeros_like": (eager.zeros_like, [_ROWS]),
+    "ones_like": (eager.ones_like, [_ROWS]),
+    "one_hot": (lambda x: eager.one_hot(x, num_classes=3), [_LABELS]),
+    "one_hot along another axis": (lambda x: eager.one_hot(x, num_classes=50, axis=1), [_ROWS]),
+    "lookup_table": (lambda x: eager.lookup_table(x, keys=[0, 2], values=[1.5, 3]), [_LABELS]),
+}
+
+
+def _in_block(samples: list[np.ndarray]) -> TensorListCPU:
+    """Return samples of different shapes as an operator returns them."""
+    if len({sample.shape for sample in samples}) == 1:
+        return TensorListCPU(np.stack(samples))
+    shapes = np.array([sample.shape for sample in samples], np.int64).reshape(len(samples), samples[0].ndim)
+    offsets, size_bytes = places_in_block(shapes, samples[0].itemsize)
+    block = np.zeros(size_bytes, np.uint8)
+    for sample, offset in zip(samples, offsets.tolist(), strict=True):
+        block[offset : offset + sample.nbytes] = np.frombuffer(sample.tobytes(), np.uint8)
+    dtype = from_numpy(samples[0].dtype)
+    return TensorListCPU(Batch(None, None, dtype=dtype, ragged=(block, offsets, shapes)))
+
+
+def _results(call: Callable[..., Any], batches: list[TensorListCPU]) -> list[list[np.ndarray]]:
+    found = call(*batches)
+    return [[np.array(output.at(n)) for n in range(len(output))] for output in (found if isinstance(found, list) else [found])]
+
+
+@pytest.mark.parametrize("name", _CASES)
+def test_one_call_has_the_results_of_samples_of_one_shape(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    call, inputs = _CASES[name]
+    calls: list[str] = []
+    called = KernelStep._call_kernel
+
+    def spy(step: KernelStep, *arguments: Any) -> Any:
+        calls.append(step.node.operator.name)
+        return called(step, *arguments)
+
+    monkeypatch.setattr(KernelStep, "_call_kernel", spy)
+    results = _results(call, [_in_block(samples) for samples in inputs])
+    assert len(calls) <= 1
+    for n in range(len(_SIZES)):
+        alike = [TensorListCPU(np.stack([samples[n]] * len(_SIZES))) for samples in inputs]
+        for output, (found, expected) in enumerate(zip(results, _results(call, alike), strict=True)):
+            assert found[n].dtype == expected[n].dtype, output
+            np.testing.assert_array_equal(found[n], expected[n], strict=True)
