@@ -22,8 +22,7 @@ from dalify.executor.engine import Engine
 from dalify.executor.feeds import Feeds
 from dalify.executor.iteration import Iteration
 from dalify.executor.packages import check_packages
-from dalify.executor.plan import make_plan
-from dalify.executor.recovery import Recovery
+from dalify.executor.runnable_graph import RunnableGraph
 from dalify.executor.threads import AwaitedThreads
 from dalify.graph import Edge, Graph, Node
 from dalify.graph.node import fresh_numbers
@@ -81,13 +80,14 @@ class CompiledGraph:
         graph, self.report = optimize(graph)
         self._on_cpu = _moved_to_cpu(nodes, graph)
         check_packages(graph.nodes())
-        plan = make_plan(graph, {node: (0, 0) for node in graph.nodes() if node.operator.is_random}, {})
+        seeds = {node: (0, 0) for node in graph.nodes() if node.operator.is_random}
+        plan, readers, recovery = RunnableGraph(graph=graph, seeds=seeds).plan()
         slots = {node.number: slots[0] for node, slots in plan.externals}
         self._slots = [slots.get(edge.node.number) for edge in sources]  # None: a pass removed its consumers
         on_device = next((node for node in nodes if node.output_device == "gpu"), None)
         device = structure.device or (None if on_device is None else find_device(None, on_device))
         self._engine = Engine(
-            plan, structure.num_threads, 1, Feeds((), {}), Recovery(plan, {}, "raise", None), device, _pool,
+            plan, structure.num_threads, 1, Feeds((), readers), recovery, device, _pool,
             "dalify-lazy", None, _threads_of(structure.num_threads),
         )  # fmt: skip
         self._lock = threading.Lock()
