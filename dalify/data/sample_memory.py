@@ -108,7 +108,7 @@ class SampleMemory:
     """
 
     def __init__(self, max_bytes: int, keeps_largest: bool = False, copied: Callable[[Any], Any] = _array_copy) -> None:
-        self._most_bytes = max_bytes
+        self._max_bytes = max_bytes
         self._keeps_largest = keeps_largest
         self._copied = copied
         self._lock = ForkLock()
@@ -180,10 +180,10 @@ class SampleMemory:
 
     def _make_room(self, size: int) -> bool:
         """Delete smaller samples if that makes room for one; return whether there is room."""
-        excess = self._size_bytes + size - self._most_bytes
+        excess = self._size_bytes + size - self._max_bytes
         if excess <= 0:
             return True
-        if not self._keeps_largest or size > self._most_bytes:
+        if not self._keeps_largest or size > self._max_bytes:
             return False
         smaller: dict[str, int] = {}
         while excess > 0 and self._sizes and self._sizes[0][0] < size:
@@ -212,7 +212,7 @@ class SampleMemory:
 
     def __repr__(self) -> str:
         """Return count and size."""
-        return f"SampleMemory({len(self._entries)} samples, {self._size_bytes} of {self._most_bytes} bytes)"
+        return f"SampleMemory({len(self._entries)} samples, {self._size_bytes} of {self._max_bytes} bytes)"
 
 
 class ChunkMemory:

@@ -34,8 +34,8 @@ from dalify.registry import READER_PARAMETERS
 from dalify.sources.reader_processes import ReaderProcesses
 from dalify.sources.sampler import Sampler
 from dalify.sources.sampler_options import SamplerOptions
-from dalify.sources.selection import bound_selection
-from dalify.sources.sharding import resolved_shard
+from dalify.sources.selection import bind_sampler
+from dalify.sources.sharding import resolve_shard
 from dalify.sources.worker_pool import WorkerPool
 
 __all__ = ["assemble", "node_seeds", "shard_of"]
@@ -248,7 +248,7 @@ def node_seeds(graph: Graph, seed: int) -> dict[Node, tuple[int, int]]:
 def shard_of(graph: Graph) -> tuple[int, int] | None:
     """Return ``shard_id`` and ``num_shards`` of the first reader; None without readers."""
     readers = [node for node in graph.nodes() if node.operator.is_reader]
-    return resolved_shard(rule_arguments(readers[0])) if readers else None
+    return resolve_shard(rule_arguments(readers[0])) if readers else None
 
 
 def _index(node: Node) -> Any:
@@ -292,8 +292,8 @@ def _sampler(node: Node, index: Any, seed: int) -> Sampler:
         "pad_last_batch",
     )
     try:
-        selection = None if arguments["sampler"] is None else bound_selection(arguments["sampler"], index)
-        shard_id, num_shards = resolved_shard(arguments)
+        selection = None if arguments["sampler"] is None else bind_sampler(arguments["sampler"], index)
+        shard_id, num_shards = resolve_shard(arguments)
         file_sizes = getattr(index, "file_sizes", None) if selection is None else None
         return Sampler(
             SamplerOptions(

@@ -117,7 +117,7 @@ class CacheStep:
         self._lock = threading.Lock()
         self.hits = self.misses = 0
         given = rule_arguments(node)
-        self._most_bytes: int = given["cache_size"] * MEGABYTE
+        self._max_bytes: int = given["cache_size"] * MEGABYTE
         self._threshold_bytes: int = given["cache_threshold"]
         self._folder: str = given["cache_folder"]
         self._is_closed = False
@@ -125,13 +125,13 @@ class CacheStep:
         self._shares = 1
         self._reported = (0, 0)
         self._elsewhere: dict[int, int] = {}  # bytes in other processes
-        if self._most_bytes and self.steps:
+        if self._max_bytes and self.steps:
             digest = digest_of([edge for edge in node.inputs if edge is not None], node)
             if self._folder:
-                self.store = SampleFolder(self._folder, digest, self._most_bytes)
+                self.store = SampleFolder(self._folder, digest, self._max_bytes)
             else:
                 self._memory_key = digest, given["cache_type"] == "largest", (self._threshold_bytes,)
-                self.store = self._memory_of(self._most_bytes)
+                self.store = self._memory_of(self._max_bytes)
         inner = [step for step in self.steps if isinstance(step, ReaderStep)]
         if self.store is not None and len(self._readers) == 1 and inner and inner[0].ahead is not None:
             inner[0].ahead.is_wanted = partial(self._is_absent, inner[0])
@@ -285,7 +285,7 @@ class CacheStep:
         """Divide the memory limit among processes that cache samples in their own memory."""
         self._shares = count
         if self.store is not None and not self._folder:
-            self.store = self._memory_of(self._most_bytes // count)
+            self.store = self._memory_of(self._max_bytes // count)
 
     def _memory_of(self, max_bytes: int) -> SampleMemory:
         digest, keeps_largest, options = self._memory_key
@@ -315,7 +315,7 @@ class CacheStep:
     def __str__(self) -> str:
         """Return the number of samples that were found in the cache, and its size."""
         if self.store is None:
-            why = "no operator before it is computed only for it" if self._most_bytes else "cache_size is 0"
+            why = "no operator before it is computed only for it" if self._max_bytes else "cache_size is 0"
             return f"{self.node!r} caches nothing: {'the pipeline is closed' if self._is_closed else why}"
         where = f"in {self._folder}" if self._folder else "in memory"
         taken = self.store.size_bytes
@@ -325,7 +325,7 @@ class CacheStep:
         total = self.hits + self.misses
         return (
             f"{self.node!r}: {self.hits} of {total} samples came from the cache, {self.misses} were computed; "
-            f"{taken} of {self._most_bytes} bytes are taken {where}"
+            f"{taken} of {self._max_bytes} bytes are taken {where}"
         )
 
 

@@ -183,7 +183,7 @@ class Recovery:
                 # Readers of the same size may belong together, like images and masks; skip the sample in all of them.
                 sizes = {self._readers[slot].sampler.options.size for slot in self._slots[node]}
                 entries = {
-                    slot: reader.sampler.refill(
+                    slot: reader.sampler.replacement(
                         self._epoch(iteration, slot, position), iteration.number, position, attempt
                     )
                     for slot, reader in self._readers.items()
