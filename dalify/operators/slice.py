@@ -223,4 +223,4 @@ def _(
         check_fill_values(fill_values, data.shapes[:, axis])
     copy: Any = copy_windows if isinstance(data, Samples) else window_samples_torch
     assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its output"
-    copy(out, data, anchors, fill=channel_fill(fill_values, layout, out_spec.dtype))
+    copy(out, data, anchors, fill_values=channel_fill(fill_values, layout, out_spec.dtype))
