@@ -15,8 +15,8 @@ import numpy as np
 from dalify.base.errors import IteratorArgumentError, ShapeError
 from dalify.data.exchange import to_host
 from dalify.pipeline import Pipeline, pipeline_def
-from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.collate import Pad
+from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.frameworks import framework
 from dalify.plugin.generic_iterator import GenericIterator, naming_the_output
 from dalify.plugin.jax.arrays import Division, as_jax, on_devices

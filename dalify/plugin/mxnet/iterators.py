@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dalify.base.errors import IteratorArgumentError, OutputMapError, option_error_text
-from dalify.plugin.base_iterator import LastBatchPolicy
+from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.frameworks import framework
 from dalify.plugin.generic_iterator import GenericIterator
 from dalify.plugin.mxnet.tensors import as_mxnet
