@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, option_error_text
-from dalify.base.small_arrays import places_in_rows
+from dalify.base.small_arrays import flat_indices
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -171,7 +171,7 @@ def _(
                 f"the number of coordinates must match the {places.shape[1]} axes; got {given}.",
                 hint="Specify the axes: axis_names='HW' or axes=[0].",
             )
-    at = places_in_rows(places, extents.shape[1])
+    at = flat_indices(places, extents.shape[1])
     begins, ends = slice_bounds(
         extents.reshape(-1)[at].reshape(places.shape),
         start=start,
