@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["columns_at", "counting", "places_in_rows", "rows_at", "zeros"]
+__all__ = ["columns_at", "counting", "flat_indices", "rows_at", "zeros"]
 
 _CACHED = np.arange(1 << 12, dtype=np.int64)
 _CACHED.flags.writeable = False
@@ -44,11 +44,11 @@ def rows_at(table: NDArray[Any], indices: NDArray[np.integer]) -> NDArray[Any]:
 def columns_at(table: NDArray[Any], columns: Sequence[int]) -> NDArray[Any]:
     """Return ``table[:, columns]``, a copy: ``[N, len(columns)]`` of ``[N, M]``."""
     found = np.empty((len(table), len(columns)), table.dtype)
-    for place, column in enumerate(columns):
-        found[:, place] = table[:, column]
+    for number, column in enumerate(columns):
+        found[:, number] = table[:, column]
     return found
 
 
-def places_in_rows(columns: NDArray[np.integer], width: int) -> NDArray[np.int64]:
-    """Return the places of columns, int ``[N, k]``, in the flat form of a table ``[N, width]``, int64 ``[N * k]``."""
+def flat_indices(columns: NDArray[np.integer], width: int) -> NDArray[np.int64]:
+    """Return the indices of columns, int ``[N, k]``, in the flat form of a table ``[N, width]``, int64 ``[N * k]``."""
     return (columns + counting(len(columns))[:, None] * width).reshape(-1)

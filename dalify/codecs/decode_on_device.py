@@ -21,7 +21,7 @@ from dalify.codecs.device_jpeg import DeviceOptions, open_decoder
 from dalify.codecs.image_format import as_bytes_array
 from dalify.codecs.jpeg_check import is_complete
 from dalify.codecs.jpeg_headers import JpegHeaders
-from dalify.data.batch import places_in_block
+from dalify.data.batch import block_offsets
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.sample_memory import ChunkMemory
@@ -118,7 +118,7 @@ def _decode_on_host(
 ) -> list[Any]:
     """Decode some of the images on the host, and copy them to the device at once; return their elements."""
     shapes = out.shapes[indices]
-    offsets, size_bytes = places_in_block(shapes, 1)
+    offsets, size_bytes = block_offsets(shapes, 1)
     # torch does not reuse page-locked memory before the copy from it is done.
     staging = torch.empty(size_bytes, dtype=torch.uint8, pin_memory=out.device.type == "cuda")
     dtype = np.dtype(np.uint8)

@@ -26,7 +26,7 @@ __all__ = [
     "Ragged",
     "array_dtype",
     "array_of",
-    "places_in_block",
+    "block_offsets",
     "stack_samples",
     "tensor_of",
     "torch_dtype",
@@ -317,7 +317,7 @@ class Batch:
         return f"Batch({self.device} {self.dtype.name} {self.layout!r} {form})"
 
 
-def places_in_block(shapes: np.ndarray[Any, Any], item_bytes: int) -> tuple[np.ndarray[Any, Any], int]:
+def block_offsets(shapes: np.ndarray[Any, Any], item_bytes: int) -> tuple[np.ndarray[Any, Any], int]:
     """Return the offsets of samples with shapes int64 ``[N, ndim]`` in a block, and its size; both in bytes."""
     ends = shapes.prod(1) * item_bytes
     ends += -ends % ALIGNMENT_BYTES

@@ -1,6 +1,6 @@
-"""The samples of a chunk for kernels on the device: one buffer, and the place and shape of each sample.
+"""The samples of a chunk for kernels on the device: one buffer, and the offset and shape of each sample.
 
-Places and shapes are on the host: kernels compute sizes of results without waiting for the device, and need a fixed
+Offsets and shapes are on the host: kernels compute sizes of results without waiting for the device, and need a fixed
 number of launches for a chunk, whatever the number of its samples and their shapes.
 """
 
@@ -51,7 +51,7 @@ class DeviceSamples:
             found = DeviceSamples(block.view(torch_dtype(batch.dtype)), offsets // batch.dtype.numpy.itemsize, shapes)
         else:
             shapes = batch.shape_array()
-            offsets, _ = _places(shapes)
+            offsets, _ = _element_offsets(shapes)
             found = DeviceSamples(torch.cat([sample.reshape(-1) for sample in batch.samples]), offsets, shapes)
         return found.stacked() if found.is_uniform else found
 
@@ -69,7 +69,7 @@ class DeviceSamples:
         """Return uninitialized samples of the given shapes, int64 ``[N, ndim]``, contiguous."""
         if len(shapes) and (shapes == shapes[0]).all():
             return DeviceSamples.of_dense(torch.empty((len(shapes), *shapes[0].tolist()), dtype=dtype, device=device))
-        offsets, size = _places(shapes)
+        offsets, size = _element_offsets(shapes)
         return DeviceSamples(torch.empty(size, dtype=dtype, device=device), offsets, shapes)
 
     def stacked(self) -> DeviceSamples:
@@ -179,7 +179,7 @@ class DeviceSamples:
         return f"DeviceSamples({len(self)} of {self.ndim} dimensions, {self.dtype}, on {self.device})"
 
 
-def _places(shapes: Integers) -> tuple[Integers, int]:
+def _element_offsets(shapes: Integers) -> tuple[Integers, int]:
     sizes = shapes.prod(1, dtype=np.int64)
     ends = np.cumsum(sizes)
     return ends - sizes, int(ends[-1]) if len(ends) else 0

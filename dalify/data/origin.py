@@ -11,7 +11,7 @@ class Origin(str):
     """The location of a sample for messages, such as the path of a file.
 
     Args:
-        place: the location.
+        location: the location.
         name: DALI's ``source_info``: of a file in ``file_root``, its relative path.
     """
 
@@ -19,9 +19,9 @@ class Origin(str):
 
     name: str
 
-    def __new__(cls, place: str, name: str) -> Origin:
+    def __new__(cls, location: str, name: str) -> Origin:
         """Create an origin from location and name."""
-        origin = super().__new__(cls, place)
+        origin = super().__new__(cls, location)
         origin.name = name
         return origin
 

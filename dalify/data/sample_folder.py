@@ -63,7 +63,7 @@ class SampleFolder:
     def __init__(self, folder: str, digest: str, max_bytes: int) -> None:
         self._root = Path(folder)
         self._own = self._root / digest
-        self._most_bytes = max_bytes
+        self._max_bytes = max_bytes
         self._lock_path = self._root / _LOCK_NAME
         self._used_at = self._full_at = -_RECHECK_S
         self._is_refused = False
@@ -90,7 +90,7 @@ class SampleFolder:
             return None
         try:
             size = os.fstat(descriptor).st_size
-            if not _HEADER.size <= size <= self._most_bytes:
+            if not _HEADER.size <= size <= self._max_bytes:
                 self._drop(path)
                 return None
             memory = allocate(size)
@@ -127,7 +127,7 @@ class SampleFolder:
             return False
         parts = _parts(key, state, sample)
         size = sum(map(len, parts))
-        if size > self._most_bytes:
+        if size > self._max_bytes:
             return False
         try:
             return self._write(self._path(key), parts, size)
@@ -180,10 +180,10 @@ class SampleFolder:
             if lock is None:
                 return None
             total = self._total(lock)
-            if total is None or total + size > self._most_bytes:
+            if total is None or total + size > self._max_bytes:
                 total = self._with_room(size)
                 _set_total(lock, total)
-                if total + size > self._most_bytes:
+                if total + size > self._max_bytes:
                     self._full_at = time.monotonic()
                     return None
             _set_total(lock, total + size)
@@ -218,7 +218,7 @@ class SampleFolder:
             graphs.append((used, sum(self._sizes_in(folder)), folder))
         total = sum(taken for _, taken, _ in graphs)
         for used, taken, folder in sorted(graphs):
-            if total + size <= self._most_bytes:
+            if total + size <= self._max_bytes:
                 break
             if folder != self._own and time.time() - used > _IN_USE_S:
                 for path in _samples_in(folder):

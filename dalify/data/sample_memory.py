@@ -108,7 +108,7 @@ class SampleMemory:
     """
 
     def __init__(self, max_bytes: int, keeps_largest: bool = False, copied: Callable[[Any], Any] = _array_copy) -> None:
-        self._most_bytes = max_bytes
+        self._max_bytes = max_bytes
         self._keeps_largest = keeps_largest
         self._copied = copied
         self._lock = ForkLock()
@@ -180,10 +180,10 @@ class SampleMemory:
 
     def _make_room(self, size: int) -> bool:
         """Delete smaller samples if that makes room for one; return whether there is room."""
-        excess = self._size_bytes + size - self._most_bytes
+        excess = self._size_bytes + size - self._max_bytes
         if excess <= 0:
             return True
-        if not self._keeps_largest or size > self._most_bytes:
+        if not self._keeps_largest or size > self._max_bytes:
             return False
         smaller: dict[str, int] = {}
         while excess > 0 and self._sizes and self._sizes[0][0] < size:
@@ -212,7 +212,7 @@ class SampleMemory:
 
     def __repr__(self) -> str:
         """Return count and size."""
-        return f"SampleMemory({len(self._entries)} samples, {self._size_bytes} of {self._most_bytes} bytes)"
+        return f"SampleMemory({len(self._entries)} samples, {self._size_bytes} of {self._max_bytes} bytes)"
 
 
 class ChunkMemory:
@@ -220,18 +220,18 @@ class ChunkMemory:
 
     Args:
         store: the cache.
-        places: key and state of each sample of the chunk; None for one that is not cached.
+        keys: key and state of each sample of the chunk; None for one that is not cached.
         threshold_bytes: minimum size; only samples with more bytes are stored.
     """
 
-    def __init__(self, store: SampleMemory, places: Sequence[tuple[str, str] | None], threshold_bytes: int) -> None:
+    def __init__(self, store: SampleMemory, keys: Sequence[tuple[str, str] | None], threshold_bytes: int) -> None:
         self._store = store
-        self._places = places
+        self._keys = keys
         self._threshold_bytes = threshold_bytes
 
     def find(self) -> list[Any | None]:
         """Return the tensor of each sample; None if it is missing."""
-        found = [None if place is None else self._store.get(*place) for place in self._places]
+        found = [None if key is None else self._store.get(*key) for key in self._keys]
         return [None if sample is None else sample.arrays[0] for sample in found]
 
     def add(self, index: int, sample: Any) -> None:
@@ -241,14 +241,14 @@ class ChunkMemory:
             index: number of the sample in the chunk.
             sample: the tensor.
         """
-        place = self._places[index]
-        if place is not None and sample.nbytes > self._threshold_bytes:
-            self._store.put(*place, StoredSample((sample,), ("",)))
+        key = self._keys[index]
+        if key is not None and sample.nbytes > self._threshold_bytes:
+            self._store.put(*key, StoredSample((sample,), ("",)))
 
     def take(self, indices: np.ndarray[Any, np.dtype[np.int64]]) -> ChunkMemory:
         """Return the part for some samples of the chunk."""
         kept: list[int] = indices.tolist()
-        return ChunkMemory(self._store, [self._places[index] for index in kept], self._threshold_bytes)
+        return ChunkMemory(self._store, [self._keys[index] for index in kept], self._threshold_bytes)
 
 
 _shared: weakref.WeakValueDictionary[tuple[Any, ...], SampleMemory] = weakref.WeakValueDictionary()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.small_arrays import counting, rows_at
-from dalify.data.batch import Batch, places_in_block
+from dalify.data.batch import Batch, block_offsets
 
 __all__ = ["Samples"]
 
@@ -106,7 +106,7 @@ class Samples:
     @staticmethod
     def empty(shapes: Integers, dtype: np.dtype[Any]) -> Samples:
         """Return uninitialized samples of the given shapes, int64 ``[N, ndim]``, in one block."""
-        offsets, size_bytes = places_in_block(shapes, dtype.itemsize)
+        offsets, size_bytes = block_offsets(shapes, dtype.itemsize)
         block = np.empty(size_bytes, np.uint8)
         return Samples(offsets + block.__array_interface__["data"][0], shapes, dtype, block)
 

@@ -17,26 +17,25 @@ from dalify.executor.batch_source import RemoteStages
 from dalify.executor.batch_worker import WorkerSetup
 from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine
-from dalify.executor.feeds import ExternalFeed, Feeds, ReaderFeed
+from dalify.executor.feeds import ExternalFeed, Feeds
 from dalify.executor.meter import Meter
 from dalify.executor.options import PipelineOptions
 from dalify.executor.packages import check_packages, check_remote_package
-from dalify.executor.plan import Plan, make_plan
+from dalify.executor.plan import Plan
 from dalify.executor.plan_split import SplitPlan, split_plan
 from dalify.executor.process_stages import ProcessStages
 from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.reader_step import ReaderStep
-from dalify.executor.recovery import Recovery
 from dalify.executor.remote import BatchService, RemoteParts
+from dalify.executor.runnable_graph import RunnableGraph
 from dalify.executor.steps import described, is_foreign, located
 from dalify.graph import Graph, Node, rule_arguments
-from dalify.graph.packing import pack
 from dalify.registry import READER_PARAMETERS
 from dalify.sources.reader_processes import ReaderProcesses
 from dalify.sources.sampler import Sampler
 from dalify.sources.sampler_options import SamplerOptions
-from dalify.sources.selection import bound_selection
-from dalify.sources.sharding import resolved_shard
+from dalify.sources.selection import bind_sampler
+from dalify.sources.sharding import resolve_shard
 from dalify.sources.worker_pool import WorkerPool
 
 __all__ = ["assemble", "node_seeds", "shard_of"]
@@ -73,45 +72,31 @@ def assemble(
     device_nodes = [node for node in nodes if node.output_device == "gpu"]
     torch_device = find_device(options.device_id, device_node or device_nodes[0]) if device_nodes else None
     indices = {node: _index(node) for node in nodes if node.operator.is_reader}
-    samplers = {node: _sampler(node, index, seeds[node.number][0]) for node, index in indices.items()}
-    random_nodes = {node: seeds[node.number] for node in nodes if node.operator.is_random}
-    plan = make_plan(graph, random_nodes, indices, options.on_error)
+    count = options.processes if service is None else service.count
+    runnable = RunnableGraph(
+        graph=graph,
+        seeds={node: seeds[node.number] for node in nodes if node.operator.is_random},
+        indices=indices,
+        samplers={node: _sampler(node, index, seeds[node.number][0]) for node, index in indices.items()},
+        on_error=options.on_error,
+        processes=count,
+    )
+    plan, readers, recovery = runnable.plan(options.max_error_rate)
     pool = BufferPool()
-    workers = None
-    parallel = [node for node, _ in plan.externals if node.arguments.get("parallel")]
-    if parallel:
-        if not options.py_num_workers:
-            raise PipelineStateError(
-                "parallel=True needs worker processes, but the pipeline has none.",
-                line=parallel[0].line,
-                operator=parallel[0].operator.public_name,
-                hint="Set py_num_workers of the pipeline to 1 or more, or omit parallel.",
-            )
-        workers = WorkerPool(
-            options.py_num_workers, options.py_start_method, options.py_callback_pickler, options.callback_timeout_s
-        )
+    workers = _workers_for(plan, options)
     externals = [
         ExternalFeed(node, slots, options.batch_size, pool, torch_device, workers) for node, slots in plan.externals
     ]
-    count = options.processes if service is None else service.count
     has_processes = count or workers is not None or any(map(_process_count, indices.values()))
     _check_timeout(options, bool(has_processes))
-    here = plan
-    parts = None
-    if count:
-        parts = split_plan(plan)
+    parts = split_plan(plan) if count else None
+    here = plan if parts is None else parts.local
+    if parts is not None:
         _check_parts(parts, indices)
-        here = parts.local
-        for cache in plan.caches:
-            cache.divide(count)
-    for step in here.readers.values():
+    for slot, step in here.readers.items():
         _start_processes(step, indices[step.node], options, seeds[step.node.number][0])
-    readers = {
-        slot: ReaderFeed(step.node, samplers[step.node], step.ahead if slot in here.readers else None)
-        for slot, step in plan.readers.items()
-    }
+        readers[slot].ahead = step.ahead
     feeds = Feeds(externals, readers)
-    recovery = Recovery(plan, readers, options.on_error, options.max_error_rate)
     if state is not None:  # before workers start, because they need the number of items of an iterable to skip
         feeds.restore(state["sources"])
     if workers is not None:
@@ -119,22 +104,17 @@ def assemble(
     meter = Meter(here, None if parts is None else parts.remote) if options.enable_memory_stats else None
     remote: RemoteStages | None = None
     if parts is not None:
-        places = [feed.place for feed in sorted(readers.values(), key=lambda feed: feed.place)]
         setup = WorkerSetup(
-            graph=pack(graph),
-            seeds={place: random_nodes[node] for place, node in enumerate(nodes) if node in random_nodes},
-            indices={place: indices[node] for place, node in enumerate(nodes) if node in indices},
-            samplers={place: samplers[node] for place, node in enumerate(nodes) if node in samplers},
+            runnable=runnable,
             seed=seed,
             num_threads=max(1, round(options.num_threads / count)) if service is None else service.threads,
-            processes=count,
             batch_size=options.batch_size,
-            on_error=options.on_error,
             limits=options.limits or current(),
             measures=options.enable_memory_stats,
         )
+        feed_numbers = sorted(feed.number for feed in readers.values())
         remote_parts = RemoteParts(
-            graph, parts, places, setup, pool, meter, options.callback_timeout_s, options.py_callback_pickler
+            parts, feed_numbers, setup, pool, meter, options.callback_timeout_s, options.py_callback_pickler
         )
         if service is not None:
             remote = service.stages(remote_parts)
@@ -158,6 +138,23 @@ def assemble(
     engine.meter = meter
     engine.next_number = 0 if state is None else state["number"]
     return engine
+
+
+def _workers_for(plan: Plan, options: PipelineOptions) -> WorkerPool | None:
+    """Return the worker processes of parallel sources; None without such sources."""
+    parallel = [node for node, _ in plan.externals if node.arguments.get("parallel")]
+    if not parallel:
+        return None
+    if not options.py_num_workers:
+        raise PipelineStateError(
+            "parallel=True needs worker processes, but the pipeline has none.",
+            line=parallel[0].line,
+            operator=parallel[0].operator.public_name,
+            hint="Set py_num_workers of the pipeline to 1 or more, or omit parallel.",
+        )
+    return WorkerPool(
+        options.py_num_workers, options.py_start_method, options.py_callback_pickler, options.callback_timeout_s
+    )
 
 
 def _check_parts(parts: SplitPlan, indices: Mapping[Node, Any]) -> None:
@@ -251,7 +248,7 @@ def node_seeds(graph: Graph, seed: int) -> dict[Node, tuple[int, int]]:
 def shard_of(graph: Graph) -> tuple[int, int] | None:
     """Return ``shard_id`` and ``num_shards`` of the first reader; None without readers."""
     readers = [node for node in graph.nodes() if node.operator.is_reader]
-    return resolved_shard(rule_arguments(readers[0])) if readers else None
+    return resolve_shard(rule_arguments(readers[0])) if readers else None
 
 
 def _index(node: Node) -> Any:
@@ -295,8 +292,8 @@ def _sampler(node: Node, index: Any, seed: int) -> Sampler:
         "pad_last_batch",
     )
     try:
-        selection = None if arguments["sampler"] is None else bound_selection(arguments["sampler"], index)
-        shard_id, num_shards = resolved_shard(arguments)
+        selection = None if arguments["sampler"] is None else bind_sampler(arguments["sampler"], index)
+        shard_id, num_shards = resolve_shard(arguments)
         file_sizes = getattr(index, "file_sizes", None) if selection is None else None
         return Sampler(
             SamplerOptions(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -15,18 +14,16 @@ from dalify.base.optional import is_loaded, torch
 from dalify.data import BufferPool
 from dalify.executor.batch_source import Reply, Request
 from dalify.executor.engine import Engine
-from dalify.executor.feeds import Feeds, ReaderFeed
+from dalify.executor.feeds import Feeds
 from dalify.executor.iteration import Iteration
 from dalify.executor.meter import Meter
-from dalify.executor.plan import make_plan
 from dalify.executor.plan_split import split_plan
-from dalify.executor.recovery import Recovery
+from dalify.executor.runnable_graph import RunnableGraph
 from dalify.executor.shared_batches import SlotMemory, write_reply
 from dalify.executor.steps import walk
 from dalify.executor.threads import AwaitedThreads
-from dalify.graph.packing import PackedGraph, branches_of, unpack
+from dalify.graph.packing import branches_of
 from dalify.sources.permutation import mixed_key
-from dalify.sources.sampler import Sampler
 
 __all__ = ["BatchWorker", "WorkerSetup"]
 
@@ -36,28 +33,18 @@ class WorkerSetup:
     """The data that a worker receives once.
 
     Attributes:
-        graph: the graph after all passes.
-        seeds: seed and stream of random nodes, by their index in ``graph.nodes()``: numbers of nodes may repeat.
-        indices: indices of readers, by the same key.
-        samplers: samplers of readers, by the same key.
+        runnable: the graph.
         seed: seed of the pipeline; the random generators for user functions are seeded with it.
         num_threads: number of threads of the worker.
-        processes: number of workers.
         batch_size: maximum number of samples in a batch.
-        on_error: handling of bad samples for operators that do not specify it.
         limits: limits in effect where the pipeline was built.
         measures: whether to measure the bytes of values.
     """
 
-    graph: PackedGraph
-    seeds: Mapping[int, tuple[int, int]]
-    indices: Mapping[int, Any]
-    samplers: Mapping[int, Sampler]
+    runnable: RunnableGraph
     seed: int
     num_threads: int
-    processes: int
     batch_size: int
-    on_error: str
     limits: Limits
     measures: bool
 
@@ -70,33 +57,18 @@ class BatchWorker:
     """
 
     def __init__(self, setup: WorkerSetup) -> None:
-        graph = unpack(setup.graph)
-        nodes = graph.nodes()
-        self._places = {node: place for place, node in enumerate(nodes)}
+        graph = setup.runnable.graph
+        self._node_numbers = {node: number for number, node in enumerate(graph.nodes())}
+        self._branch_numbers = {branch: number for number, branch in enumerate(branches_of(graph))}
         with applied(setup.limits):
-            plan = make_plan(
-                graph,
-                {nodes[place]: seeds for place, seeds in setup.seeds.items()},
-                {nodes[place]: index for place, index in setup.indices.items()},
-                setup.on_error,
-            )
-        for cache in plan.caches:
-            cache.divide(setup.processes)
-        # The recovery uses all stages, like that of the main process.
-        readers = {
-            slot: ReaderFeed(step.node, setup.samplers[self._places[step.node]]) for slot, step in plan.readers.items()
-        }
-        recovery = Recovery(plan, readers, setup.on_error, None)
+            plan, readers, recovery = setup.runnable.plan()
         self._plan = split_plan(plan).remote
         self._meter = Meter(self._plan) if setup.measures else None
-        self._branches = {branch: place for place, branch in enumerate(branches_of(graph))}
         self._seed = setup.seed
         self._runs_user_code = any(
             step.node.operator.runs_user_code for stage in self._plan.stages for step in walk(stage.steps)
         )
-        self._slots_of_indices = {
-            id(setup.indices[self._places[step.node]]): slot for slot, step in plan.readers.items()
-        }
+        self._slots_of_indices = {id(setup.runnable.indices[step.node]): slot for slot, step in plan.readers.items()}
         self._engine = Engine(
             self._plan, setup.num_threads, setup.batch_size, Feeds((), readers), recovery, None, BufferPool(),
             "dalify-worker", threads=AwaitedThreads(setup.num_threads, "dalify-worker"), limits=setup.limits,
@@ -136,9 +108,9 @@ class BatchWorker:
         self._engine.finished()
         return Reply(
             {slot: iteration.values[slot] for slot in self._plan.outputs},
-            {self._branches[branch]: positions for branch, positions in iteration.positions.items()},
-            [(sample, attempt, self._places[node], *rest) for sample, attempt, node, *rest in iteration.bad],
-            {self._places[node]: sorted(positions) for node, positions in iteration.substitutes.items()},
+            {self._branch_numbers[branch]: positions for branch, positions in iteration.positions.items()},
+            [(sample, attempt, self._node_numbers[node], *rest) for sample, attempt, node, *rest in iteration.bad],
+            {self._node_numbers[node]: sorted(positions) for node, positions in iteration.substitutes.items()},
             {} if self._meter is None else self._meter.sizes(),
             [(os.getpid(), *cache.progress()) for cache in self._plan.caches],
         )

@@ -28,7 +28,7 @@ from dalify.graph import Branch, Graph, Node, rule_arguments
 
 __all__ = ["CacheStep", "SerialStep"]
 
-_Place = tuple[str, str]  # key and state of a sample
+_Key = tuple[str, str]  # digest of a sample, and state of its source
 
 
 class _RecordingAgreement(Agreement):
@@ -117,7 +117,7 @@ class CacheStep:
         self._lock = threading.Lock()
         self.hits = self.misses = 0
         given = rule_arguments(node)
-        self._most_bytes: int = given["cache_size"] * MEGABYTE
+        self._max_bytes: int = given["cache_size"] * MEGABYTE
         self._threshold_bytes: int = given["cache_threshold"]
         self._folder: str = given["cache_folder"]
         self._is_closed = False
@@ -125,13 +125,13 @@ class CacheStep:
         self._shares = 1
         self._reported = (0, 0)
         self._elsewhere: dict[int, int] = {}  # bytes in other processes
-        if self._most_bytes and self.steps:
+        if self._max_bytes and self.steps:
             digest = digest_of([edge for edge in node.inputs if edge is not None], node)
             if self._folder:
-                self.store = SampleFolder(self._folder, digest, self._most_bytes)
+                self.store = SampleFolder(self._folder, digest, self._max_bytes)
             else:
                 self._memory_key = digest, given["cache_type"] == "largest", (self._threshold_bytes,)
-                self.store = self._memory_of(self._most_bytes)
+                self.store = self._memory_of(self._max_bytes)
         inner = [step for step in self.steps if isinstance(step, ReaderStep)]
         if self.store is not None and len(self._readers) == 1 and inner and inner[0].ahead is not None:
             inner[0].ahead.is_wanted = partial(self._is_absent, inner[0])
@@ -152,23 +152,23 @@ class CacheStep:
         Raises:
             NotDecided: the decision depends on another chunk.
         """
-        places = self._places(frame)
+        keys = self._keys(frame)
         arena = frame.arena
         assert arena is not None, "dalify bug: CPU data without scratch memory"
 
         def allocate(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
             return arena.empty((size,), np.dtype(np.uint8))
 
-        found = [None if place is None else store.get(*place, allocate) for place in places]
+        found = [None if key is None else store.get(*key, allocate) for key in keys]
         hits = sum(sample is not None for sample in found)
         with self._lock:
             self.hits += hits
             self.misses += frame.count - hits
         computed: dict[int, list[Batch]] = {}  # by index of the first sample
-        kinds = {place: self._kinds_of(sample) for place, sample in enumerate(found) if sample is not None}
+        kinds = {index: self._kinds_of(sample) for index, sample in enumerate(found) if sample is not None}
         for start, stop in _gaps(found):
             noted = _RecordingAgreement(frame.agreement)
-            computed[start] = self._compute_missing(store, frame, places, start, stop, noted)
+            computed[start] = self._compute_missing(store, frame, keys, start, stop, noted)
             kinds[start] = noted.kinds
         if not _agree(kinds, frame):
             return False
@@ -204,7 +204,7 @@ class CacheStep:
         self,
         store: SampleStore,
         frame: Frame,
-        places: Sequence[_Place | None],
+        keys: Sequence[_Key | None],
         start: int,
         stop: int,
         noted: _RecordingAgreement,
@@ -218,13 +218,13 @@ class CacheStep:
             assert batch is not None, "dalify bug: a cached value of no samples"
             batches.append(batch)
         layouts = tuple(batch.layout for batch in batches)
-        for offset, place in enumerate(places[start:stop]):
-            if place is None:
+        for offset, key in enumerate(keys[start:stop]):
+            if key is None:
                 continue
             notes = [self._note(slot, kind, part, offset) for slot, (kind, _) in noted.kinds.items()]
             sample = StoredSample(tuple(batch.samples[offset] for batch in batches), layouts, notes)
             if sample.arrays[0].nbytes > self._threshold_bytes:
-                store.put(*place, sample)
+                store.put(*key, sample)
         return batches
 
     # -- element types of samples before the cache, if only the data determine them
@@ -242,7 +242,7 @@ class CacheStep:
 
     # -- keys of samples
 
-    def _places(self, frame: Frame) -> list[_Place | None]:
+    def _keys(self, frame: Frame) -> list[_Key | None]:
         """Return key and state of each sample; None for samples without a key and for replaced samples."""
         bad: set[int] = set()
         if frame.substitutes:
@@ -254,12 +254,12 @@ class CacheStep:
         return [
             None
             if frame.start + offset in bad
-            else self._place([(reader, numbers[offset]) for reader, numbers in chosen])
+            else self._key([(reader, numbers[offset]) for reader, numbers in chosen])
             for offset in range(frame.count)
         ]
 
     @staticmethod
-    def _place(entries: Sequence[tuple[ReaderStep, int]]) -> _Place | None:
+    def _key(entries: Sequence[tuple[ReaderStep, int]]) -> _Key | None:
         try:
             if len(entries) == 1:
                 reader, number = entries[0]
@@ -270,8 +270,8 @@ class CacheStep:
         return "\0\0".join(key for key, _ in pairs), " ".join(state for _, state in pairs)
 
     def _is_absent(self, reader: ReaderStep, number: int) -> bool:
-        store, place = self.store, self._place([(reader, number)])
-        return store is None or place is None or not store.has(*place)
+        store, key = self.store, self._key([(reader, number)])
+        return store is None or key is None or not store.has(*key)
 
     def _origins(self, frame: Frame) -> Origins | None:
         for slot, reader in self._readers.items():
@@ -285,7 +285,7 @@ class CacheStep:
         """Divide the memory limit among processes that cache samples in their own memory."""
         self._shares = count
         if self.store is not None and not self._folder:
-            self.store = self._memory_of(self._most_bytes // count)
+            self.store = self._memory_of(self._max_bytes // count)
 
     def _memory_of(self, max_bytes: int) -> SampleMemory:
         digest, keeps_largest, options = self._memory_key
@@ -315,7 +315,7 @@ class CacheStep:
     def __str__(self) -> str:
         """Return the number of samples that were found in the cache, and its size."""
         if self.store is None:
-            why = "no operator before it is computed only for it" if self._most_bytes else "cache_size is 0"
+            why = "no operator before it is computed only for it" if self._max_bytes else "cache_size is 0"
             return f"{self.node!r} caches nothing: {'the pipeline is closed' if self._is_closed else why}"
         where = f"in {self._folder}" if self._folder else "in memory"
         taken = self.store.size_bytes
@@ -325,7 +325,7 @@ class CacheStep:
         total = self.hits + self.misses
         return (
             f"{self.node!r}: {self.hits} of {total} samples came from the cache, {self.misses} were computed; "
-            f"{taken} of {self._most_bytes} bytes are taken {where}"
+            f"{taken} of {self._max_bytes} bytes are taken {where}"
         )
 
 
@@ -338,8 +338,8 @@ def _agree(kinds: Mapping[int, dict[int, tuple[Kind, bool]]], frame: Frame) -> b
     """
     agreement = frame.agreement
     by_slot: dict[int, list[tuple[Kind, bool]]] = {}
-    for place in sorted(kinds):
-        for slot, found in kinds[place].items():
+    for index in sorted(kinds):
+        for slot, found in kinds[index].items():
             by_slot.setdefault(slot, []).append(found)
     for slot, parts in by_slot.items():
         kind = (None if agreement is None else agreement.of(slot)) or parts[0][0]
@@ -355,11 +355,11 @@ def _agree(kinds: Mapping[int, dict[int, tuple[Kind, bool]]], frame: Frame) -> b
 def _gaps(found: Sequence[StoredSample | None]) -> Iterator[tuple[int, int]]:
     """Yield start and stop of each run of missing samples."""
     start: int | None = None
-    for place, sample in enumerate([*found, StoredSample((), ())]):
+    for index, sample in enumerate([*found, StoredSample((), ())]):
         if sample is None:
-            start = place if start is None else start
+            start = index if start is None else start
         elif start is not None:
-            yield start, place
+            yield start, index
             start = None
 
 

@@ -50,13 +50,13 @@ class CachedMixedStep(MixedStep):
         store = self._store
         if store is None:
             return extra
-        places = self._places(frame, inputs, count)
-        hits = sum(place is not None and store.has(*place) for place in places)
+        keys = self._keys(frame, inputs, count)
+        hits = sum(key is not None and store.has(*key) for key in keys)
         self.hits += hits
         self.misses += count - hits
-        return {**extra, "cache": ChunkMemory(store, places, self._threshold_bytes)}
+        return {**extra, "cache": ChunkMemory(store, keys, self._threshold_bytes)}
 
-    def _places(self, frame: Frame, inputs: list[Batch | None], count: int) -> list[tuple[str, str] | None]:
+    def _keys(self, frame: Frame, inputs: list[Batch | None], count: int) -> list[tuple[str, str] | None]:
         """Return key and state of each sample; None for one that is not cached."""
         # The entries of the sampler may be bad ones, for which others have been read.
         origins = origins_of(inputs)
@@ -64,11 +64,11 @@ class CachedMixedStep(MixedStep):
             return [None] * count
         replaced = set[int]().union(*frame.substitutes.values())
         return [
-            None if frame.start + index in replaced else self._place(number)
+            None if frame.start + index in replaced else self._key(number)
             for index, number in enumerate(origins.numbers.tolist())
         ]
 
-    def _place(self, number: int) -> tuple[str, str] | None:
+    def _key(self, number: int) -> tuple[str, str] | None:
         try:
             return self._reader.identity_of(number)
         except Exception:  # the file has been deleted since it was read

@@ -125,7 +125,7 @@ class _Compiled(KernelStep):
 
     def _ragged(self, frame: Frame, output: int, spec: Spec, table: ShapeTable, origins: Any) -> Batch:
         assert spec.dtype is not None, f"dalify bug: {self._operator.name} gave no type"
-        offsets, size_bytes = table.places(spec.dtype.numpy.itemsize)
+        offsets, size_bytes = table.block_offsets(spec.dtype.numpy.itemsize)
         ragged = self._pool.empty((size_bytes,), np.dtype(np.uint8)), offsets, table.shapes
         return Batch(None, None, spec.layout or "", "cpu", origins, spec.dtype, ragged)
 

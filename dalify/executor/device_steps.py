@@ -17,7 +17,7 @@ from dalify.base.errors import DeviceError
 from dalify.base.optional import torch
 from dalify.base.processors import default_device, emulated
 from dalify.data import Array, Batch, BufferPool
-from dalify.data.batch import Ragged, array_of, places_in_block, tensor_of
+from dalify.data.batch import Ragged, array_of, block_offsets, tensor_of
 from dalify.data.pool import pinned
 from dalify.executor.frame import Frame
 from dalify.executor.steps import out_of_memory_error
@@ -205,7 +205,7 @@ class TransferStep:
     def _pack(self, batch: Batch, frame: Frame) -> Batch:
         """Copy separate samples to one block of staging memory, so that one copy transfers them."""
         shapes = batch.shape_array()
-        offsets, size_bytes = places_in_block(shapes, batch.dtype.numpy.itemsize)
+        offsets, size_bytes = block_offsets(shapes, batch.dtype.numpy.itemsize)
         block = self._staging.empty((size_bytes,), np.dtype(np.uint8))
         packed = Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, (block, offsets, shapes))
         for target, sample in zip(packed.samples, batch.samples, strict=True):

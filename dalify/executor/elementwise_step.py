@@ -9,7 +9,7 @@ import numpy as np
 from dalify.base.errors import DalifyError
 from dalify.base.narrow import is_array
 from dalify.data import Array, Batch, Spec
-from dalify.data.batch import ALIGNMENT_BYTES, Ragged, places_in_block
+from dalify.data.batch import ALIGNMENT_BYTES, Ragged, block_offsets
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
@@ -141,7 +141,7 @@ def _in_block(batch: Batch | None, frame: Frame, has_gaps: bool) -> Batch | None
     ):
         return batch
     shapes, dtype = batch.shape_array(), batch.dtype.numpy
-    offsets, size_bytes = places_in_block(shapes, dtype.itemsize)
+    offsets, size_bytes = block_offsets(shapes, dtype.itemsize)
     if size_bytes > _MAX_COPIED_BYTES:
         return batch
     assert frame.arena is not None, "dalify bug: CPU data without scratch memory"

@@ -50,7 +50,7 @@ class ExternalFeed:
         workers: processes that call the source, for ``parallel=True``; None if the pipeline has none.
 
     Attributes:
-        place: index of its state among those of all feeds.
+        number: index of its state among those of all feeds.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ExternalFeed:
     ) -> None:
         arguments = node.arguments
         self.node = node
-        self.place = 0
+        self.number = 0
         self.slots = slots
         self.name = node.name
         self._torch_device = torch_device
@@ -309,23 +309,23 @@ class ReaderFeed:
     Args:
         node: the reader's node.
         sampler: returns the numbers of the entries.
-        ahead: reads entries in advance; None if they are read when they are needed.
 
     Attributes:
-        place: index of its state among those of all feeds.
+        ahead: reads entries in advance; None if they are read when they are needed.
+        number: index of its state among those of all feeds.
     """
 
-    def __init__(self, node: Node, sampler: Sampler, ahead: ReadAhead | None = None) -> None:
+    def __init__(self, node: Node, sampler: Sampler) -> None:
         self.node = node
-        self.place = 0
+        self.number = 0
         self.sampler = sampler
-        self._ahead = ahead
+        self.ahead: ReadAhead | None = None
 
     def next_entries(self, count: int, number: int) -> np.ndarray[Any, Any]:
         """Return the numbers of the next entries, for the batch of the given number."""
         entries = self.sampler.next_batch(count)
-        if self._ahead is not None:
-            self._ahead.begin(number, entries)
+        if self.ahead is not None:
+            self.ahead.begin(number, entries)
         return entries
 
     def state(self) -> dict[str, Any]:
@@ -350,13 +350,13 @@ class ReaderFeed:
 
     def release_waiting(self) -> None:
         """Release threads that wait for samples from other machines or processes."""
-        if self._ahead is not None:
-            self._ahead.release_waiting()
+        if self.ahead is not None:
+            self.ahead.release_waiting()
 
     def close(self) -> None:
         """End processes that read."""
-        if self._ahead is not None:
-            self._ahead.close()
+        if self.ahead is not None:
+            self.ahead.close()
 
 
 class Feeds:
@@ -374,8 +374,8 @@ class Feeds:
         self.readers = readers
         # In the order of the program: the meaning of a state must not depend on the passes.
         self._in_order = sorted([*externals, *readers.values()], key=lambda feed: feed.node.number)
-        for place, feed in enumerate(self._in_order):
-            feed.place = place
+        for number, feed in enumerate(self._in_order):
+            feed.number = number
 
     def next_batches(self, states: Sequence[Any]) -> tuple[list[tuple[ExternalFeed, list[Batch]]], FirstError]:
         """Call every external source, even if one fails; return the batches and the first error.
@@ -397,9 +397,9 @@ class Feeds:
                 failure.record(error)
             except BaseException:  # Ctrl-C: cancel all, so that no source is ahead of others
                 for earlier, batches in fed:
-                    earlier.take_back(batches, states[earlier.place])
+                    earlier.take_back(batches, states[earlier.number])
                 if not feed.has_unrepeatable_items and not feed.is_iterated_by_workers:
-                    feed.restore(states[feed.place])
+                    feed.restore(states[feed.number])
                 raise
         return fed, failure
 

@@ -163,8 +163,8 @@ class KernelStep:
         positions = frame.positions(self.node.branch)
         arguments = self._argument_values(frame, count)
         for sample in range(count):
-            place = int(positions[sample]) - frame.start
-            alone = frame.part(place, place + 1, None)
+            index = int(positions[sample]) - frame.start
+            alone = frame.part(index, index + 1, None)
             xs = [None if batch is None else batch.slice(sample, sample + 1) for batch in inputs]
             one = {
                 name: value if value is None or isinstance(value, str) else value[sample : sample + 1]
@@ -482,7 +482,7 @@ class KernelStep:
         if spec.dtype is None:
             raise DTypeError("the element type of the result is not known.", operator=self._operator.public_name)
         assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
-        offsets, size_bytes = table.places(spec.dtype.numpy.itemsize)
+        offsets, size_bytes = table.block_offsets(spec.dtype.numpy.itemsize)
         collector = frame.collectors.get(self.outputs[output])
         allocate = frame.arena.empty if collector is None else collector.block
         block = allocate((size_bytes,), np.dtype(np.uint8))

@@ -73,57 +73,7 @@ class OperatorConcurrency(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineOptions:
-    """The arguments of a pipeline.
-
-    Attributes:
-        batch_size: maximum number of samples in a batch; sources may return fewer.
-        num_threads: worker threads; by default the number of CPUs this process may use, at most 8.
-        device_id: index of the accelerator; None: the current one, if the graph needs one.
-        seed: seed of all random numbers; None: a new one for every pipeline.
-        exec_pipelined: prefetch batches.
-        exec_async: prefetch in other threads; without it, or without exec_pipelined, a batch is started when it is
-            requested.
-        prefetch_queue_depth: number of batches in progress at the same time, or ``{"cpu_size": n, "gpu_size": m}``.
-            With more than four threads, pipelines on the CPU without external sources have as many in progress as keep
-            the threads busy; 1 prevents it, like all prefetching.
-        exec_dynamic: no effect; memory and copies are always dynamic.
-        enable_conditionals: convert ``if`` and similar statements; on by default, unlike DALI.
-        enable_checkpointing: no effect; the state can always be saved.
-        checkpoint: a saved state to continue from.
-        py_num_workers: number of worker processes of parallel sources; with 0 or None such sources are an error.
-        py_start_method: ``fork``, ``spawn`` or ``forkserver``.
-        py_callback_pickler: how callbacks are pickled for workers that are not forked.
-        callback_timeout_s: maximum time of one call of a parallel external source, or to read one sample in a process
-            of ``fn.readers.dataset(processes=...)``, in seconds. A worker process that takes longer is ended and
-            replaced; its batch is a WorkerError that names the callback. None: no limit. Only for pipelines with
-            worker processes: a Python function in this process cannot be interrupted. Workers use SIGALRM
-            and ``signal.setitimer`` for it.
-        output_dtype: expected element type of each output, or of all.
-        output_ndim: expected number of dimensions of each output, or of all.
-        output_layout: expected layout of each output, or of all.
-        on_error: what happens if a reader or decoder fails for a sample: ``raise`` an error; ``skip`` the sample and
-            use another sample of the shard; ``replace`` it by a blank sample. Default for all readers and decoders
-            without ``on_error``. See ``Pipeline.bad_samples``.
-        max_error_rate: maximum fraction in [0, 1] of the samples of an epoch that may be skipped or replaced; above
-            it, the run stops with an error. None: no limit.
-        limits: limits of image size, sample size and sizes that headers declare: ``dalify.limits.Limits``, or a
-            dictionary of changes to the limits of the process, ``{"max_image_pixels": 400_000_000}``. None: the limits
-            of the process.
-        precision: ``fp32``, or the type of float32 output images: ``fp16`` or ``bf16``. Everything is computed in
-            float32; only the result is stored with 16 bits. Outputs whose layout has no H and W are unchanged: boxes,
-            coordinates, audio.
-        processes: number of worker processes that compute the batches, each with its own interpreter and its part of
-            ``num_threads``, at least one thread; 0: this process computes them. Batches, states and errors are the
-            same. Sources, the device, and Python functions without ``parallel=True`` run in this process.
-            The start method is ``py_start_method``. See docs/processes.md.
-        taps: names of operators whose values ``Pipeline.tap`` returns after each batch.
-        stream_policy: no effect.
-        concurrency: no effect.
-        bytes_per_sample: no effect; buffers grow as needed.
-        set_affinity: no effect; the operating system places threads.
-        enable_memory_stats: measure the sizes of the outputs of all operators, see ``Pipeline.executor_statistics``.
-        experimental_exec_dynamic: old name of ``exec_dynamic``.
-    """
+    """The checked arguments of a pipeline; ``Pipeline`` documents them."""
 
     batch_size: int
     num_threads: int

@@ -125,15 +125,15 @@ class Recovery:
     @staticmethod
     def _check(node: Node, policy: str, is_beside_reader: bool) -> None:
         call = node.call_of(None)
-        place: dict[str, Any] = {"line": call.line, "operator": call.operator}
+        location: dict[str, Any] = {"line": call.line, "operator": call.operator}
         if policy not in ON_ERROR:
-            raise ArgumentValueError(option_error_text("on_error", policy, ON_ERROR), **place)
+            raise ArgumentValueError(option_error_text("on_error", policy, ON_ERROR), **location)
         if policy == "skip" and not is_beside_reader:
             raise GraphError(
                 "on_error='skip' takes another sample from a reader, but no reader feeds this operator directly.",
                 hint="Use on_error='replace', which inserts a blank sample, or add a reader before it; no "
                 "operator that needs whole batches may be between them.",
-                **place,
+                **location,
             )
 
     def clear_record(self) -> None:
@@ -183,7 +183,7 @@ class Recovery:
                 # Readers of the same size may belong together, like images and masks; skip the sample in all of them.
                 sizes = {self._readers[slot].sampler.options.size for slot in self._slots[node]}
                 entries = {
-                    slot: reader.sampler.refill(
+                    slot: reader.sampler.replacement(
                         self._epoch(iteration, slot, position), iteration.number, position, attempt
                     )
                     for slot, reader in self._readers.items()
@@ -236,7 +236,7 @@ class Recovery:
     def _epoch(self, iteration: Iteration, slot: int, position: int) -> int:
         """Return the epoch of a sample of a reader; 0 without a reader."""
         reader = self._readers.get(slot)
-        return 0 if reader is None else reader.sampler.epoch_of(iteration.before["sources"][reader.place], position)
+        return 0 if reader is None else reader.sampler.epoch_of(iteration.before["sources"][reader.number], position)
 
     def _check_rate(self, slot: int, epoch: int) -> None:
         if self._max_error_rate is None:

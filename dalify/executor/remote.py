@@ -26,7 +26,6 @@ class RemoteParts(NamedTuple):
     """The data needed to compute the batches of a graph in other processes.
 
     Attributes:
-        graph: the graph after all passes.
         plan: the parts of the plan for other processes and for this one.
         readers: indices of the readers among the sources, in the order of the program.
         setup: setup of the workers.
@@ -36,7 +35,6 @@ class RemoteParts(NamedTuple):
         callback_pickler: pickles Python functions for workers that are not forked.
     """
 
-    graph: Graph
     plan: SplitPlan
     readers: Sequence[int]
     setup: WorkerSetup
@@ -84,15 +82,15 @@ class Replies:
 
     def __init__(self, parts: RemoteParts) -> None:
         self._parts = parts
-        self._branches = branches_of(parts.graph)
-        self._nodes = parts.graph.nodes()
-        self._places = {node: place for place, node in enumerate(self._nodes)}
+        graph = parts.setup.runnable.graph
+        self._branches = branches_of(graph)
+        self._nodes = graph.nodes()
 
     def request(self, iteration: Iteration) -> Request:
         """Return the data to send for a batch."""
         sources = iteration.before["sources"]
         inputs = {slot: batch for slot in self._parts.plan.inputs if (batch := iteration.values[slot]) is not None}
-        states = [sources[place] for place in self._parts.readers]
+        states = [sources[number] for number in self._parts.readers]
         return Request(iteration.number, iteration.size, iteration.entries, states, inputs, iteration.rows)
 
     def fill(self, iteration: Iteration, reply: Reply, *, is_copied: bool) -> None:
@@ -113,9 +111,9 @@ class Replies:
                 slot: batch if batch is None or not is_copied else self._copied(batch)
                 for slot, batch in reply.values.items()
             },
-            {self._branches[place]: positions for place, positions in reply.positions.items()},
-            [(sample, attempt, self._nodes[place], *rest) for sample, attempt, place, *rest in reply.bad],
-            {self._nodes[place]: set(samples) for place, samples in reply.substitutes.items()},
+            {self._branches[number]: positions for number, positions in reply.positions.items()},
+            [(sample, attempt, self._nodes[number], *rest) for sample, attempt, number, *rest in reply.bad],
+            {self._nodes[number]: set(samples) for number, samples in reply.substitutes.items()},
         )
 
     def _copied(self, batch: Batch) -> Batch:
@@ -136,7 +134,7 @@ class Replies:
         step = self._parts.plan.remote.readers[slot]
         origin = step.node.operator.origin_function
         assert origin is not None, "dalify bug: origins of a reader without them"
-        return Origins(self._parts.setup.indices[self._places[step.node]], origin, numbers)
+        return Origins(self._parts.setup.runnable.indices[step.node], origin, numbers)
 
 
 def pickled_setup(parts: RemoteParts, pickler: CallbackPickler) -> tuple[bytes, Callable[[bytes], Any]]:
@@ -148,8 +146,9 @@ def pickled_setup(parts: RemoteParts, pickler: CallbackPickler) -> tuple[bytes, 
     try:
         return pickler.dumps(parts.setup, "the pipeline", None, "")
     except DalifyError:
-        for place, node in enumerate(parts.graph.nodes()):  # find the argument
-            what = (pack(Graph((), (node,))).nodes[-1].arguments, parts.setup.indices.get(place))
+        runnable = parts.setup.runnable
+        for node in runnable.graph.nodes():  # find the argument
+            what = (pack(Graph((), (node,))).nodes[-1].arguments, runnable.indices.get(node))
             name = f"an argument of {node.operator.public_name}"
             pickler.dumps(what, name, node.line, node.operator.public_name)
         raise

@@ -33,11 +33,11 @@ class ShapeTable:
         is_full: whether no sample is empty.
     """
 
-    __slots__ = ("_places", "extents", "is_full", "largest", "shapes")
+    __slots__ = ("_offsets", "extents", "is_full", "largest", "shapes")
 
     def __init__(self, shapes: NDArray[np.int64], item_bytes: int = 1) -> None:
         self.shapes = shapes
-        self._places: dict[int, tuple[NDArray[np.int64], int]] = {}
+        self._offsets: dict[int, tuple[NDArray[np.int64], int]] = {}
         *extents, self.largest, is_full = self._describe(item_bytes)
         self.extents = tuple(None if extent < 0 else extent for extent in extents)
         self.is_full = bool(is_full)
@@ -49,7 +49,7 @@ class ShapeTable:
         offsets, found = np.empty(len(table), np.int64), np.empty(table.shape[1] + 3, np.int64)
         compiled.describe_shapes(table, item_bytes, ALIGNMENT_BYTES, offsets, found)
         *attributes, size_bytes = found.tolist()
-        self._places[item_bytes] = offsets, size_bytes
+        self._offsets[item_bytes] = offsets, size_bytes
         return attributes
 
     @property
@@ -61,8 +61,8 @@ class ShapeTable:
         """Return the shape of one sample."""
         return tuple(self.shapes[index].tolist())
 
-    def places(self, item_bytes: int) -> tuple[NDArray[np.int64], int]:
-        """Return the offsets of the samples in a block, and its size; both in bytes. See ``places_in_block``."""
-        if item_bytes not in self._places:
+    def block_offsets(self, item_bytes: int) -> tuple[NDArray[np.int64], int]:
+        """Return the offsets of the samples in a block, and its size, in bytes, like `block_offsets` of ``data.batch``."""
+        if item_bytes not in self._offsets:
             self._describe(item_bytes)
-        return self._places[item_bytes]
+        return self._offsets[item_bytes]

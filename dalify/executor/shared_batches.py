@@ -40,8 +40,8 @@ _WORKERS_START, _END = REGION_BYTES, 2 * REGION_BYTES
 OriginsOf = Callable[[int, NDArray[Any]], Origins]
 
 
-class _Places(NamedTuple):
-    """The position of a batch in a slot: one array, or one per sample.
+class _Arrays(NamedTuple):
+    """The arrays of a batch in a slot: one array, or one per sample.
 
     Attributes:
         starts: first byte of each array.
@@ -111,8 +111,8 @@ class SlotMemory(BufferPool):
         copied[...] = array
         return copied.__array_interface__["data"][0] - self._address
 
-    def places(self, batch: Batch | None, indices: Mapping[int, int]) -> _Places | None:
-        """Store a batch in the slot, and return its position.
+    def store(self, batch: Batch | None, indices: Mapping[int, int]) -> _Arrays | None:
+        """Store a batch in the slot, and return where its arrays are.
 
         Args:
             batch: a batch on the CPU; None for no samples.
@@ -121,7 +121,7 @@ class SlotMemory(BufferPool):
         if batch is None:
             return None
         arrays = batch.arrays
-        return _Places(
+        return _Arrays(
             [self.start_of(array) for array in arrays],
             [array.shape for array in arrays],
             batch.dense is not None,
@@ -137,17 +137,17 @@ def _sent_origins(origins: Sequence[str | None] | None, indices: Mapping[int, in
     return None if origins is None else list(origins)
 
 
-def _batch_at(memory: NDArray[np.uint8], places: _Places | None, origins_of: OriginsOf | None) -> Batch | None:
-    if places is None:
+def _batch_at(memory: NDArray[np.uint8], stored: _Arrays | None, origins_of: OriginsOf | None) -> Batch | None:
+    if stored is None:
         return None
-    dtype = DALIDataType[places.dtype]
-    arrays = [_view(memory, start, shape, dtype) for start, shape in zip(places.starts, places.shapes, strict=True)]
-    origins = places.origins
+    dtype = DALIDataType[stored.dtype]
+    arrays = [_view(memory, start, shape, dtype) for start, shape in zip(stored.starts, stored.shapes, strict=True)]
+    origins = stored.origins
     if is_tuple(origins):
         origins = None if origins_of is None else origins_of(*origins)
-    if places.is_dense:
-        return Batch(arrays[0], None, places.layout, "cpu", origins, dtype)
-    return Batch(None, arrays, places.layout, "cpu", origins, dtype)
+    if stored.is_dense:
+        return Batch(arrays[0], None, stored.layout, "cpu", origins, dtype)
+    return Batch(None, arrays, stored.layout, "cpu", origins, dtype)
 
 
 def _view(memory: NDArray[np.uint8], start: int, shape: tuple[int, ...], dtype: DALIDataType) -> NDArray[Any]:
@@ -160,7 +160,7 @@ def _view(memory: NDArray[np.uint8], start: int, shape: tuple[int, ...], dtype: 
 def write_request(slot: Slot, request: Request) -> None:
     """Write a request for a worker to a slot."""
     memory = SlotMemory(slot.memory, _HEADER_BYTES, _WORKERS_START)
-    inputs = {number: memory.places(batch, {}) for number, batch in request.inputs.items()}
+    inputs = {number: memory.store(batch, {}) for number, batch in request.inputs.items()}
     content = pickle.dumps(request._replace(inputs=inputs), pickle.HIGHEST_PROTOCOL)
     if len(content) > _HEADER_BYTES - 8:
         raise WorkerError(
@@ -174,7 +174,7 @@ def read_request(slot: Slot) -> Request:
     """Return the request in a slot; inputs are views of it."""
     request: Request = pickle.loads(slot.read_header())
     inputs: Mapping[int, Any] = request.inputs
-    return request._replace(inputs={number: _batch_at(slot.memory, places, None) for number, places in inputs.items()})
+    return request._replace(inputs={number: _batch_at(slot.memory, stored, None) for number, stored in inputs.items()})
 
 
 def write_reply(memory: SlotMemory, reply: Reply, indices: Mapping[int, int]) -> Reply:
@@ -185,7 +185,7 @@ def write_reply(memory: SlotMemory, reply: Reply, indices: Mapping[int, int]) ->
         reply: the reply.
         indices: slots of readers by the identity of their index.
     """
-    values: Any = {slot: memory.places(batch, indices) for slot, batch in reply.values.items()}
+    values: Any = {slot: memory.store(batch, indices) for slot, batch in reply.values.items()}
     return reply._replace(values=values)
 
 
@@ -198,4 +198,4 @@ def read_reply(memory: NDArray[np.uint8], reply: Reply, origins_of: OriginsOf) -
         origins_of: returns the origins of samples.
     """
     values: Mapping[int, Any] = reply.values
-    return reply._replace(values={slot: _batch_at(memory, places, origins_of) for slot, places in values.items()})
+    return reply._replace(values={slot: _batch_at(memory, stored, origins_of) for slot, stored in values.items()})

@@ -97,7 +97,7 @@ class _JumpRemover:
         self.jump = jump
         self.copies = 0
 
-    def run(self, body: list[Any], place: Any) -> list[Any]:
+    def run(self, body: list[Any], location: Any) -> list[Any]:
         done: list[Any] = []
         for index, node in enumerate(body):
             rest = body[index + 1 :]
@@ -115,7 +115,7 @@ class _JumpRemover:
                     part[:] = self.run(part, node)
                 return [*done, node]
             done.append(node)
-        return [*done, *self.end(place)]
+        return [*done, *self.end(location)]
 
     def is_open(self, node: Any) -> bool:
         if not isinstance(node, (gast.With, gast.Try)) or not _jumps([node], self.jump):
@@ -140,7 +140,7 @@ class _JumpRemover:
             return statement(f"{RESULT} = dalify__.NO_RESULT", node)
         return statement(f"{RESULT} = VALUE", node, VALUE=node.value)
 
-    def end(self, place: Any) -> list[Any]:
+    def end(self, location: Any) -> list[Any]:
         if self.jump is gast.Continue:
             return []
-        return [statement(f"{RESULT} = dalify__.NO_RESULT", place)]
+        return [statement(f"{RESULT} = dalify__.NO_RESULT", location)]

@@ -171,22 +171,22 @@ def _compile(code: CodeType) -> CodeType | None:
 
 def _module(found: Definition, code: CodeType) -> Any:
     """Wrap the rewritten definition so that its free variables are free and its private names belong to its class."""
-    place = found.node
-    definition = transformed(copy.deepcopy(place), found.class_name)
+    location = found.node
+    definition = transformed(copy.deepcopy(location), found.class_name)
     arguments = definition.args
-    arguments.defaults = [literal(None, place) for _ in arguments.defaults]
-    arguments.kw_defaults = [default and literal(None, place) for default in arguments.kw_defaults]
+    arguments.defaults = [literal(None, location) for _ in arguments.defaults]
+    arguments.kw_defaults = [default and literal(None, location) for default in arguments.kw_defaults]
     for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
         if argument is not None:
             argument.annotation = None
     if isinstance(definition, gast.Lambda):
-        definition = gast.copy_location(gast.Expr(definition), place)
+        definition = gast.copy_location(gast.Expr(definition), location)
     else:
         definition.returns = None
-    free = [statement(f"{name} = None", place) for name in (*code.co_freevars, OVERLOADS)]
-    factory = statement("def dalify_factory():\n    BODY", place, BODY=[*free, definition])
+    free = [statement(f"{name} = None", location) for name in (*code.co_freevars, OVERLOADS)]
+    factory = statement("def dalify_factory():\n    BODY", location, BODY=[*free, definition])
     if found.class_name:
-        factory = statement(f"class {found.class_name}:\n    BODY", place, BODY=[factory])
+        factory = statement(f"class {found.class_name}:\n    BODY", location, BODY=[factory])
     return gast.Module([factory], [])
 
 

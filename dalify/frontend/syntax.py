@@ -23,51 +23,51 @@ _SCOPES = (gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef, gast.Lambda)
 _COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 
 
-def statements(text: str, place: Any, **parts: Any) -> list[Any]:
+def statements(text: str, location: Any, **parts: Any) -> list[Any]:
     """Parse statements and substitute parts.
 
     Args:
         text: Python statements; capital names are placeholders for the parts.
-        place: node whose line and columns the new nodes get, so that tracebacks show the user's code.
+        location: node whose line and columns the new nodes get, so that tracebacks show the user's code.
         parts: an expression, or a list of statements for a name that is a statement.
     """
     tree = gast.parse(text)
     for node in gast.walk(tree):
         if hasattr(node, "lineno"):
-            located(node, place)
+            located(node, location)
     return _Filler(parts).visit(tree).body
 
 
-def statement(text: str, place: Any, **parts: Any) -> Any:
+def statement(text: str, location: Any, **parts: Any) -> Any:
     """Parse one statement; see `statements`."""
-    (only,) = statements(text, place, **parts)
+    (only,) = statements(text, location, **parts)
     return only
 
 
-def located(node: Any, place: Any) -> Any:
+def located(node: Any, location: Any) -> Any:
     """Set the line and columns of a node to those of another."""
-    gast.copy_location(node, place)
+    gast.copy_location(node, location)
     if isinstance(node, gast.Attribute):
         # Python reports the call of a method on the last line of `object.method`; make that the first line.
         node.end_lineno, node.end_col_offset = node.lineno, node.col_offset
     return node
 
 
-def name(text: str, place: Any) -> Any:
+def name(text: str, location: Any) -> Any:
     """Return the expression that reads a variable."""
-    return located(gast.Name(text, gast.Load(), None, None), place)
+    return located(gast.Name(text, gast.Load(), None, None), location)
 
 
-def literal(value: Any, place: Any) -> Any:
+def literal(value: Any, location: Any) -> Any:
     """Return the expression of a constant."""
-    return located(gast.Constant(value, None), place)
+    return located(gast.Constant(value, None), location)
 
 
-def overload(place: Any, function: str, *arguments: Any) -> Any:
+def overload(location: Any, function: str, *arguments: Any) -> Any:
     """Return the call of an overload; arguments that are not syntax trees become constants."""
-    parts = [part if isinstance(part, gast.AST) else literal(part, place) for part in arguments]
-    attribute = located(gast.Attribute(name(OVERLOADS, place), function, gast.Load()), place)
-    return located(gast.Call(attribute, parts, []), place)
+    parts = [part if isinstance(part, gast.AST) else literal(part, location) for part in arguments]
+    attribute = located(gast.Attribute(name(OVERLOADS, location), function, gast.Load()), location)
+    return located(gast.Call(attribute, parts, []), location)
 
 
 class _Filler(gast.NodeTransformer):

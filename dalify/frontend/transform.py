@@ -125,9 +125,9 @@ class _Transformer(gast.NodeTransformer):
         """Return whether expressions can be evaluated in separate functions."""
         return not any(isinstance(node, _LAZY_BREAKERS) for node in own_nodes(nodes))
 
-    def conditionals(self, place: Any) -> Any:
+    def conditionals(self, location: Any) -> Any:
         """Return the tuple of the enclosing ``if`` states."""
-        return located(gast.Tuple([name(state, place) for state in self.around], gast.Load()), place)
+        return located(gast.Tuple([name(state, location) for state in self.around], gast.Load()), location)
 
     # gast calls visitors by the names of the node classes.
 

@@ -15,10 +15,10 @@ from dalify.graph.branch import Branch
 from dalify.graph.graph import Graph
 from dalify.graph.node import Edge, Node
 
-__all__ = ["PackedGraph", "PackedNode", "Place", "branches_of", "pack", "unpack"]
+__all__ = ["PackedEdge", "PackedGraph", "PackedNode", "branches_of", "pack", "unpack"]
 
 
-class Place(NamedTuple):
+class PackedEdge(NamedTuple):
     """An edge: number of a node in the list, and of its output."""
 
     node: int
@@ -26,7 +26,7 @@ class Place(NamedTuple):
 
 
 class _PackedBranch(NamedTuple):
-    condition: Place
+    condition: PackedEdge
     taken: bool | int
     parent: int | None
     line: SourceLine | None
@@ -37,7 +37,7 @@ class PackedNode(NamedTuple):
     """A node without inputs, arguments and branch; and these without nodes."""
 
     node: Node
-    inputs: tuple[Place | None, ...]
+    inputs: tuple[PackedEdge | None, ...]
     arguments: Mapping[str, Any]
     branch: int | None
 
@@ -54,7 +54,7 @@ class PackedGraph(NamedTuple):
 
     nodes: Sequence[PackedNode]
     branches: Sequence[_PackedBranch]
-    outputs: Sequence[Place]
+    outputs: Sequence[PackedEdge]
     sinks: Sequence[int]
 
 
@@ -74,25 +74,25 @@ def branches_of(graph: Graph) -> list[Branch]:
 def pack(graph: Graph) -> PackedGraph:
     """Return a graph as a flat list."""
     nodes = graph.nodes()
-    places = {node: place for place, node in enumerate(nodes)}
+    indices = {node: index for index, node in enumerate(nodes)}
     branches = branches_of(graph)
     ranks = {branch: rank for rank, branch in enumerate(branches)}
 
-    def place(edge: Edge) -> Place:
-        return Place(places[edge.node], edge.output)
+    def packed(edge: Edge) -> PackedEdge:
+        return PackedEdge(indices[edge.node], edge.output)
 
     packed_nodes = [
         PackedNode(
             replace(node, inputs=(), arguments={}, branch=None),
-            tuple(None if edge is None else place(edge) for edge in node.inputs),
-            {name: place(value) if isinstance(value, Edge) else value for name, value in node.arguments.items()},
+            tuple(None if edge is None else packed(edge) for edge in node.inputs),
+            {name: packed(value) if isinstance(value, Edge) else value for name, value in node.arguments.items()},
             None if node.branch is None else ranks[node.branch],
         )
         for node in nodes
     ]
     packed_branches = [
         _PackedBranch(
-            place(branch.condition),
+            packed(branch.condition),
             branch.taken,
             None if branch.parent is None else ranks[branch.parent],
             branch.line,
@@ -101,7 +101,7 @@ def pack(graph: Graph) -> PackedGraph:
         for branch in branches
     ]
     return PackedGraph(
-        packed_nodes, packed_branches, [place(edge) for edge in graph.outputs], [places[node] for node in graph.sinks]
+        packed_nodes, packed_branches, [packed(edge) for edge in graph.outputs], [indices[node] for node in graph.sinks]
     )
 
 
@@ -110,8 +110,8 @@ def unpack(packed: PackedGraph) -> Graph:
     nodes: list[Node] = []
     branches: dict[int, Branch] = {}
 
-    def edge(place: Place) -> Edge:
-        return Edge(nodes[place.node], place.output)
+    def edge(item: PackedEdge) -> Edge:
+        return Edge(nodes[item.node], item.output)
 
     def branch(rank: int | None) -> Branch | None:
         if rank is None:
@@ -124,7 +124,9 @@ def unpack(packed: PackedGraph) -> Graph:
         return found
 
     for item in packed.nodes:
-        inputs = tuple(None if place is None else edge(place) for place in item.inputs)
-        arguments = {name: edge(value) if isinstance(value, Place) else value for name, value in item.arguments.items()}
+        inputs = tuple(None if each is None else edge(each) for each in item.inputs)
+        arguments = {
+            name: edge(value) if isinstance(value, PackedEdge) else value for name, value in item.arguments.items()
+        }
         nodes.append(replace(item.node, inputs=inputs, arguments=arguments, branch=branch(item.branch)))
-    return Graph(tuple(edge(place) for place in packed.outputs), tuple(nodes[number] for number in packed.sinks))
+    return Graph(tuple(edge(each) for each in packed.outputs), tuple(nodes[number] for number in packed.sinks))

@@ -20,7 +20,7 @@ from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
 from dalify.graph.branch import Branch
 from dalify.graph.graph import Graph
 from dalify.graph.node import DEVICES, Edge, Node, fresh_numbers, new_node
-from dalify.graph.packing import PackedNode, Place, pack
+from dalify.graph.packing import PackedEdge, PackedNode, pack
 from dalify.registry import Operator, Role, catalog
 
 __all__ = ["FORMAT", "dumps", "from_json", "loads", "to_json"]
@@ -38,15 +38,15 @@ def to_json(graph: Graph) -> dict[str, Any]:
     """
     packed = pack(graph)
     # Random streams depend on the order in which nodes were created, which differs from the order in the JSON.
-    places = sorted(range(len(packed.nodes)), key=lambda place: packed.nodes[place].node.number)
-    ranks = {place: rank for rank, place in enumerate(places)}
+    indices = sorted(range(len(packed.nodes)), key=lambda index: packed.nodes[index].node.number)
+    ranks = {index: rank for rank, index in enumerate(indices)}
 
-    def node_data(place: int, item: PackedNode) -> dict[str, Any]:
+    def node_data(index: int, item: PackedNode) -> dict[str, Any]:
         node = item.node
         arguments: dict[str, Any] = {}
         for name, value in item.arguments.items():
             try:
-                arguments[name] = {"edge": list(value)} if isinstance(value, Place) else _encoded(value)
+                arguments[name] = {"edge": list(value)} if isinstance(value, PackedEdge) else _encoded(value)
             except TypeError:
                 raise SerializationError(
                     f"the argument {name} is a Python {type(value).__name__}, which cannot be "
@@ -67,12 +67,12 @@ def to_json(graph: Graph) -> dict[str, Any]:
             "name": node.name,
             "seed": node.seed,
             "preserve": node.preserve,
-            "made": ranks[place],
+            "made": ranks[index],
         }
 
     return {
         "format": FORMAT,
-        "nodes": [node_data(place, item) for place, item in enumerate(packed.nodes)],
+        "nodes": [node_data(index, item) for index, item in enumerate(packed.nodes)],
         "branches": [
             {
                 "condition": list(branch.condition),
@@ -82,7 +82,7 @@ def to_json(graph: Graph) -> dict[str, Any]:
             }
             for branch in packed.branches
         ],
-        "outputs": [list(place) for place in packed.outputs],
+        "outputs": [list(index) for index in packed.outputs],
         "sinks": list(packed.sinks),
     }
 

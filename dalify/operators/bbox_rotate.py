@@ -124,7 +124,7 @@ def _(
         image,
         canvas,
         is_extent=bbox_layout == "xyWH",
-        is_relative=bbox_normalized,
+        bbox_normalized=bbox_normalized,
         mode=_MODES[mode],
         threshold=remove_threshold,
     )

@@ -95,7 +95,7 @@ def dl_tensor_python_function(
 def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function, xs, count, num_outputs, output_layouts, "cpu",
-        batch_processing=batch_processing, given=lambda x: writable(x).__dlpack__(), taken=_array_of,
+        batch_processing=batch_processing, to_argument=lambda x: writable(x).__dlpack__(), to_result=_array_of,
     )  # fmt: skip
 
 
@@ -103,5 +103,5 @@ def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, outpu
 def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function, xs, count, num_outputs, output_layouts, "gpu",
-        batch_processing=batch_processing, given=lambda x: x.__dlpack__(), taken=_tensor_of,
+        batch_processing=batch_processing, to_argument=lambda x: x.__dlpack__(), to_result=_tensor_of,
     )  # fmt: skip

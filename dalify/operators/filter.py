@@ -155,26 +155,28 @@ def _sums(
     anchor: list[int],
     border: str,
     mode: str,
-    fill: float,
+    fill_value: float,
     depth: int,
     place: Any,
 ) -> np.ndarray:
     """Return the sums for one image, rounded if `depth` is uint8; written to `place` if possible."""
     (rows, columns), (row, column) = weights.shape, anchor
     if place is not None and _uses_own_kernel(image, weights):
-        correlate_image(place, image, weights, (row, column) if mode == "same" else None, border, fill)
+        correlate_image(place, image, weights, (row, column) if mode == "same" else None, border, fill_value)
         return place
     if image.ndim > _IMAGE_AXES and image.shape[2] > _MAX_CHANNELS:
         parts = [image[..., first : first + _MAX_CHANNELS] for first in range(0, image.shape[2], _MAX_CHANNELS)]
-        sums = [_sums(np.ascontiguousarray(part), weights, anchor, border, mode, fill, depth, None) for part in parts]
+        sums = [
+            _sums(np.ascontiguousarray(part), weights, anchor, border, mode, fill_value, depth, None) for part in parts
+        ]
         return np.concatenate([part.reshape(*part.shape[:2], -1) for part in sums], axis=2)
-    if mode == "same" and border != "wrap" and fill == 0:
+    if mode == "same" and border != "wrap" and fill_value == 0:
         # OpenCV supports these borders; it does not wrap or pad with a value other than 0.
         return cv2.filter2D(image, depth, weights, dst=place, anchor=(column, row), borderType=_BORDERS[border])
     height, width = image.shape[:2]
     if mode == "same":
         image = cv2.copyMakeBorder(
-            image, row, rows - 1 - row, column, columns - 1 - column, _BORDERS[border], value=[fill] * 4
+            image, row, rows - 1 - row, column, columns - 1 - column, _BORDERS[border], value=[fill_value] * 4
         )
     else:
         height, width = height + 1 - rows, width + 1 - columns
@@ -190,7 +192,13 @@ def _uses_own_kernel(image: np.ndarray, weights: np.ndarray) -> bool:
 
 
 def _volume_sums(
-    volume: np.ndarray, weights: np.ndarray, anchor: list[int], border: str, mode: str, fill: float, out_depth: int
+    volume: np.ndarray,
+    weights: np.ndarray,
+    anchor: list[int],
+    border: str,
+    mode: str,
+    fill_value: float,
+    out_depth: int,
 ) -> np.ndarray:
     """Return the sums for one volume, float32: the slices are filtered with the filter's slices and added."""
     before = anchor[0] if mode == "same" else 0
@@ -199,8 +207,8 @@ def _volume_sums(
     total: np.ndarray | None = None
     for d, matrix in enumerate(weights):
         for z in range(out_depth):
-            image = np.full_like(volume[0], fill) if outside[z + d] else volume[index[z + d]]
-            part = _sums(image, matrix, anchor[1:], border, mode, fill, cv2.CV_32F, None)
+            image = np.full_like(volume[0], fill_value) if outside[z + d] else volume[index[z + d]]
+            part = _sums(image, matrix, anchor[1:], border, mode, fill_value, cv2.CV_32F, None)
             if total is None:
                 total = np.zeros((out_depth, *part.shape), np.float32)
             total[z] += part

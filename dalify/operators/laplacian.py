@@ -100,7 +100,7 @@ def _rows(values: Any, frames: Sequence[int], axes: int, name: str) -> list[list
 
 
 def _terms(
-    frames: Sequence[int], axes: int, scale: Any, smoothing_size: Any, window_size: Any, normalized: bool
+    frames: Sequence[int], axes: int, scale: Any, smoothing_size: Any, window_size: Any, normalized_kernel: bool
 ) -> list[list[list[np.ndarray]]]:
     """Return, for each derivative, the kernels of all frames.
 
@@ -110,7 +110,7 @@ def _terms(
         scale: argument of the operator, as the others.
         smoothing_size: argument.
         window_size: argument.
-        normalized: argument.
+        normalized_kernel: argument.
     """
     windows = _rows(window_size, frames, axes, "window_size")
     given = smoothing_size is not None
@@ -123,7 +123,7 @@ def _terms(
             size = _check_size(window[axis], 3, "window_size")
             sizes = [_check_size(smoothing[other], 1, "smoothing_size") if given else size for other in range(axes)]
             sizes[axis] = size
-            amount = 2.0 ** (axes + 2 - sum(sizes)) if normalized else factor[axis]
+            amount = 2.0 ** (axes + 2 - sum(sizes)) if normalized_kernel else factor[axis]
             term.append([_kernel(length, n == axis, amount if n == axis else 1.0) for n, length in enumerate(sizes)])
         terms.append(term)
     return terms

@@ -118,7 +118,7 @@ def _(
         return _padded_torch(x, shapes, fills, memory)
     results = memory(0, count, shapes[0]) if len(set(shapes)) == 1 else None
     if results is not None and x.dense is not None and (fills == fills[0]).all():
-        copy_window(results, x.dense, np.zeros((count, x.ndim), np.int64), fill=fills[0])
+        copy_window(results, x.dense, np.zeros((count, x.ndim), np.int64), fill_values=fills[0])
         return results
     if results is None:
         results = [memory(n, 1, extents)[0, ...] for n, extents in enumerate(shapes)]
@@ -129,7 +129,7 @@ def _(
             result[...] = values[n]
             result[tuple(slice(extent) for extent in sample.shape)] = sample
         else:
-            copy_window(result[None], sample[None], begin, fill=fills[n])
+            copy_window(result[None], sample[None], begin, fill_values=fills[n])
     return results
 
 
@@ -146,7 +146,7 @@ def _padded_torch(x: Batch, shapes: list[tuple[int, ...]], fills: np.ndarray, me
     is_one_fill = bool((fills == fills[0]).all())
     results: Any = memory(0, count, shapes[0]) if len(set(shapes)) == 1 else None
     if results is not None and x.dense is not None and is_one_fill:
-        copy_window_torch(results, x.dense, np.zeros((count, len(shapes[0])), np.int64), fill=fills[0])
+        copy_window_torch(results, x.dense, np.zeros((count, len(shapes[0])), np.int64), fill_values=fills[0])
         return results
     source = DeviceSamples.of_batch(x)
     if results is None:
@@ -159,7 +159,7 @@ def _padded_torch(x: Batch, shapes: list[tuple[int, ...]], fills: np.ndarray, me
     else:
         kept, given = target, source
     if len(filled) and (is_one_fill or target.ndim == 0):
-        window_samples_torch(kept, given, np.zeros_like(kept.shapes), fill=fills[0])
+        window_samples_torch(kept, given, np.zeros_like(kept.shapes), fill_values=fills[0])
     elif len(filled):
         pad_samples_torch(kept, given, _converted(fills, x))
     if results is not None:

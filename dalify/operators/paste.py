@@ -83,4 +83,4 @@ def _(out: Any, x: Any, *, paste_x: np.ndarray, paste_y: np.ndarray, fill_value:
         margin = (out.extents(axis) - x.extents(axis)).astype(np.float32)
         anchors[:, axis] = -np.trunc(positions * margin).astype(np.int64)
     copy: Any = copy_windows if isinstance(x, Samples) else window_samples_torch
-    copy(out, x, anchors, fill=channel_fill(fill_value, "HWC", DALIDataType.UINT8))
+    copy(out, x, anchors, fill_values=channel_fill(fill_value, "HWC", DALIDataType.UINT8))

@@ -84,8 +84,8 @@ def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, outpu
         output_layouts,
         "cpu",
         batch_processing=batch_processing,
-        given=writable,
-        taken=as_array,
+        to_argument=writable,
+        to_result=as_array,
     )
 
 
@@ -99,6 +99,6 @@ def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, outpu
         output_layouts,
         "gpu",
         batch_processing=batch_processing,
-        given=lambda x: x,
-        taken=as_tensor,
+        to_argument=lambda x: x,
+        to_result=as_tensor,
     )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, option_error_text
-from dalify.base.small_arrays import places_in_rows
+from dalify.base.small_arrays import flat_indices
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -171,7 +171,7 @@ def _(
                 f"the number of coordinates must match the {places.shape[1]} axes; got {given}.",
                 hint="Specify the axes: axis_names='HW' or axes=[0].",
             )
-    at = places_in_rows(places, extents.shape[1])
+    at = flat_indices(places, extents.shape[1])
     begins, ends = slice_bounds(
         extents.reshape(-1)[at].reshape(places.shape),
         start=start,
@@ -223,4 +223,4 @@ def _(
         check_fill_values(fill_values, data.shapes[:, axis])
     copy: Any = copy_windows if isinstance(data, Samples) else window_samples_torch
     assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its output"
-    copy(out, data, anchors, fill=channel_fill(fill_values, layout, out_spec.dtype))
+    copy(out, data, anchors, fill_values=channel_fill(fill_values, layout, out_spec.dtype))

@@ -113,4 +113,4 @@ class OutOfBounds(Parameters):
             return
         copy: Any = copy_windows if isinstance(x, Samples) else window_samples_torch
         fills = self.fill_values if self.is_filling else self.fill_values[:1]  # otherwise without effect
-        copy(out, x, begin, fill=channel_fill(fills, layout, out_spec.dtype))
+        copy(out, x, begin, fill_values=channel_fill(fills, layout, out_spec.dtype))

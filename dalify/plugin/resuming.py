@@ -6,11 +6,11 @@ It consists of the states of its pipelines, each of which contains the counters 
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dalify.base.deprecation import warn_at_line
 from dalify.base.errors import CheckpointError
 from dalify.pipeline import Pipeline
 from dalify.pipeline.state import dumps
@@ -30,10 +30,13 @@ class ResumableIterator:
     _is_over: bool
     _may_be_exhausted: bool
     _reported: Counter[int]
+    _prepares: bool
     _continues = False  # the next ``for`` loop continues in the middle of an epoch
 
     def _prepare(self) -> None:
-        raise AssertionError("dalify bug: an iterator without _prepare")
+        if self._prepares:
+            for pipeline in self._pipelines:
+                pipeline.prepare()
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position of the consumer, after any batch, as JSON data; see ``Pipeline.state_dict``."""
@@ -95,10 +98,10 @@ class ResumableIterator:
             )
         if counters is None:
             if any(each.is_restored_from_checkpoint and not each.has_run for each in self._pipelines):
-                warnings.warn(
+                warn_at_line(
                     "the pipelines were restored from checkpoints without an iterator: the first epoch of the iterator "
                     "begins at this position. Save iterator.checkpoints() instead of pipe.checkpoint().",
-                    stacklevel=4,
+                    UserWarning,
                 )
             return
         left = self._pipelines[0].remaining_of_epochs(self._reader_name) if self._reader_name else {}

@@ -49,7 +49,7 @@ class BlockOrder:
         self._sizes = blocks.entries[order]
         self._ends = np.cumsum(self._sizes)
         self._size_bytes = blocks.size_bytes[order]
-        self._most_bytes = blocks.max_bytes
+        self._max_bytes = blocks.max_bytes
         self._min_entries = min_entries
         self._plans: dict[tuple[int, int, int], _Plan] = {}
 
@@ -101,7 +101,7 @@ class BlockOrder:
         ends: list[int] = []
         total = window = window_bytes = 0
         for size, taken in zip(sizes, size_bytes, strict=True):
-            if window and (window >= self._min_entries or window_bytes + taken > self._most_bytes):
+            if window and (window >= self._min_entries or window_bytes + taken > self._max_bytes):
                 ends.append(total)
                 window = window_bytes = 0
             total += size

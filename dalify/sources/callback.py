@@ -77,7 +77,7 @@ def _is_generator_function(source: object) -> bool:
         return _is_generator_function(source.func)
     if inspect.isroutine(source) or inspect.isclass(source):
         return False
-    return inspect.isgeneratorfunction(getattr(source, "__call__", None))  # noqa: B004 -- its kind, not whether it is there
+    return inspect.isgeneratorfunction(getattr(source, "__call__", None))  # noqa: B004 -- not a test whether it is callable
 
 
 def _is_iterable(source: object) -> bool:
@@ -127,7 +127,7 @@ class Callback:
             self.kind = SourceKind.ITERABLE
         elif callable(source):
             self.kind = SourceKind.CALLABLE
-            self.takes_info = self._counts_one_argument()
+            self.takes_info = self._takes_argument()
         else:
             raise self._type_error(
                 "is neither callable nor iterable.", "Pass a function, an iterable or a generator function."
@@ -151,7 +151,7 @@ class Callback:
         if problem:
             raise ArgumentValueError(problem, line=self.line, hint=hint, operator="fn.external_source")
 
-    def _counts_one_argument(self) -> bool:
+    def _takes_argument(self) -> bool:
         try:
             parameters = inspect.signature(self.source).parameters.values()
         except ValueError:
@@ -180,7 +180,7 @@ class Callback:
         return f"{name}()" if isinstance(name, str) else f"{type(source).__name__} object"
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Name and location, e.g. ``load() at train.py:12``."""
         if self.line is None:
             return self.name
@@ -195,9 +195,9 @@ class Callback:
             epoch: number of the epoch.
             sample: index of the sample in the batch; None if the source returns batches.
         """
-        thing = f"batch {iteration} of epoch {epoch}"
-        thing = thing if sample is None else f"sample {sample} of {thing}"
-        error.add_note(f"Raised by the source of fn.external_source, {self.place}, for {thing}.")
+        request = f"batch {iteration} of epoch {epoch}"
+        request = request if sample is None else f"sample {sample} of {request}"
+        error.add_note(f"Raised by the source of fn.external_source, {self.location}, for {request}.")
 
     @property
     def can_restart(self) -> bool:
@@ -214,7 +214,7 @@ class Callback:
 
     def __repr__(self) -> str:
         """Return kind, name and location."""
-        return f"Callback({self.kind.value} {self.place})"
+        return f"Callback({self.kind.value} {self.location})"
 
 
 class ItemIterator:

@@ -22,7 +22,7 @@ from dalify.sources.declaration import Declaration
 __all__ = ["BatchConverter", "to_array", "to_batch"]
 
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray[Any, Any]]
-_NUMBERS: dict[type, type] = {int: np.int64, float: np.float64, bool: np.bool_}
+_NUMBER_DTYPES: dict[type, type] = {int: np.int64, float: np.float64, bool: np.bool_}
 _DLPACK_CPU_DEVICES = (1, 3)  # kDLCPU and kDLCUDAHost of dlpack.h
 _ACCEPTED = "Pass NumPy arrays, torch tensors, numbers, or objects with an array interface or DLPack."
 
@@ -124,7 +124,7 @@ def to_batch(
     """
     wrapped = _wrapped_batch(data)
     if wrapped is not None:
-        return (_copied_batch(wrapped, allocate) if copy else wrapped).with_layout(layout or wrapped.layout)
+        return (_copy_of(wrapped, allocate) if copy else wrapped).with_layout(layout or wrapped.layout)
     if isinstance(data, (list, tuple)) or _is_foreign_tensor_list(data):
         return _from_samples(data, copy, layout, allocate)
     dense = to_array(data)
@@ -134,7 +134,7 @@ def to_batch(
             hint="Pass an array with a leading sample axis, or a list with one item per sample.",
         )
     if not len(dense):
-        raise _no_samples()
+        raise _no_samples_error()
     if not isinstance(dense, np.ndarray):
         return Batch(dense.clone() if copy else dense, None, layout, "gpu")
     # A conversion above may have copied already, but for typical small batches shares_memory costs more than a copy.
@@ -156,7 +156,7 @@ def _is_foreign_tensor_list(data: Any) -> bool:
     return hasattr(data, "is_dense_tensor") and hasattr(data, "__getitem__") and hasattr(data, "__len__")
 
 
-def _copied_batch(batch: Batch, allocate: Allocate) -> Batch:
+def _copy_of(batch: Batch, allocate: Allocate) -> Batch:
     if batch.device != "cpu":
         return batch.map(torch.clone)
     if batch.dense is None:
@@ -166,22 +166,22 @@ def _copied_batch(batch: Batch, allocate: Allocate) -> Batch:
     return Batch(fresh, None, batch.layout, "cpu", batch.origins)
 
 
-def _no_samples() -> SourceError:
-    return SourceError("a batch without samples.", hint="Raise StopIteration to end an epoch.")
+def _no_samples_error() -> SourceError:
+    return SourceError("a batch without samples cannot be used.", hint="Raise StopIteration to end an epoch.")
 
 
 def _from_samples(data: Sequence[Any], copy: bool, layout: str, allocate: Allocate) -> Batch:
     if not len(data):
-        raise _no_samples()
+        raise _no_samples_error()
     types = set(map(type, data))
     if len(types) == 1 and types <= {int, float, bool}:
         try:
-            return Batch(np.array(data, _NUMBERS[types.pop()]), None, layout)
+            return Batch(np.array(data, _NUMBER_DTYPES[types.pop()]), None, layout)
         except OverflowError:
             raise DTypeError("a number does not fit into 64 bits.") from None
     # Copying normalizes strides, so arrays of common dtypes need no conversion.
     plain = copy and types == {np.ndarray} and data[0].dtype.isnative and data[0].dtype.kind in "biuf"
-    samples = list(data) if plain else _arrays(data)
+    samples = list(data) if plain else _to_arrays(data)
     _check_devices(samples)
     # list.count compares by identity first, in C: cheap for typical batches whose samples share one dtype object.
     dtypes = [sample.dtype for sample in samples]
@@ -198,21 +198,21 @@ def _from_samples(data: Sequence[Any], copy: bool, layout: str, allocate: Alloca
     uniform = shapes.count(shapes[0]) == len(samples)
     if not uniform:
         _check_ndims(shapes)
-    return _assembled(samples, uniform, copy, layout, allocate)
+    return _join_samples(samples, uniform, copy, layout, allocate)
 
 
-def _arrays(data: Sequence[Any]) -> list[Array]:
+def _to_arrays(data: Sequence[Any]) -> list[Array]:
     samples: list[Any] = []
     try:
         for sample in data:
-            samples.append(_sample(sample))
+            samples.append(_to_sample(sample))
     except DalifyError as error:
         error.locate(sample=len(samples))
         raise
     return samples
 
 
-def _sample(value: Any) -> Array:
+def _to_sample(value: Any) -> Array:
     """Convert one sample. Unlike batches, samples may be strings."""
     if isinstance(value, dict) and isinstance(value.get("bytes"), bytes):
         value = value["bytes"]
@@ -243,7 +243,7 @@ def _check_ndims(shapes: list[tuple[int, ...]]) -> None:
         )
 
 
-def _assembled(samples: list[Any], uniform: bool, copy: bool, layout: str, allocate: Allocate) -> Batch:
+def _join_samples(samples: list[Any], uniform: bool, copy: bool, layout: str, allocate: Allocate) -> Batch:
     device = "cpu" if isinstance(samples[0], np.ndarray) else "gpu"
     if not copy:
         return Batch(None, samples, layout, device)

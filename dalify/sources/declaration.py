@@ -47,9 +47,9 @@ def declarations(num_outputs: int | None, *, dtype: Any, ndim: Any, layout: Any)
     """
     check_num_outputs(num_outputs)
     count = num_outputs or 1
-    dtypes = [_dtype(value) for value in _each("dtype", dtype, count)]
-    ndims = [_ndim(value) for value in _each("ndim", ndim, count)]
-    layouts = [_layout(value) for value in _each("layout", layout, count)]
+    dtypes = [_dtype(value) for value in _per_output("dtype", dtype, count)]
+    ndims = [_ndim(value) for value in _per_output("ndim", ndim, count)]
+    layouts = [_layout(value) for value in _per_output("layout", layout, count)]
     for letters, dimensions in zip(layouts, ndims, strict=True):
         if letters and dimensions is not None and len(letters) != dimensions:
             raise LayoutError(f"the layout {letters!r} has {len(letters)} letters, but ndim is {dimensions}.")
@@ -65,7 +65,7 @@ def check_num_outputs(num_outputs: int | None) -> None:
         raise NoOutputsError(f"num_outputs must be at least 1; got {num_outputs}.")
 
 
-def _each(name: str, value: Any, count: int) -> list[Any]:
+def _per_output(name: str, value: Any, count: int) -> list[Any]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         return [value] * count
     if len(value) > count:

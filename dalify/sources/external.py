@@ -71,7 +71,7 @@ class UserSource:
 
     def __repr__(self) -> str:
         """Return the source and its position."""
-        return f"{type(self).__name__}({self.callback.place}, epoch {self.epoch}, iteration {self.iteration})"
+        return f"{type(self).__name__}({self.callback.location}, epoch {self.epoch}, iteration {self.iteration})"
 
 
 class ExternalSource(UserSource):
@@ -242,8 +242,8 @@ class ExternalSource(UserSource):
 
     def _without_state(self) -> CheckpointError:
         return CheckpointError(
-            f"the checkpoint contains a state of the source {self.callback.place}, but it has no load_state_dict() to "
-            "restore it."
+            f"the checkpoint contains a state of the source {self.callback.location}, but it has no "
+            "load_state_dict() to restore it."
         )
 
     @property
@@ -256,14 +256,14 @@ class ExternalSource(UserSource):
     def _replay(self, items: int) -> None:
         if items and self.callback.takes_info:
             raise CheckpointError(
-                f"the checkpoint was made after {items} items of an iterable source, but {self.callback.place} takes "
-                "the index of the item."
+                f"the checkpoint was made after {items} items of an iterable source, but {self.callback.location} "
+                "takes the index of the item."
             )
         spent = self.unrepeatable_count
         if spent > items:
             raise CheckpointError(
-                f"the source {self.callback.place} has returned {spent} items and cannot go back to the {items} of the "
-                "checkpoint.",
+                f"the source {self.callback.location} has returned {spent} items and cannot go back to the {items} of "
+                "the checkpoint.",
                 hint="Restore before the first batch, add state_dict() and load_state_dict() to the source, or pass "
                 "a list, a generator function, or a callable that takes the index of the batch.",
             )
@@ -278,7 +278,7 @@ class ExternalSource(UserSource):
                     self._item_iterator().take(1, [])
             except StopIteration:
                 raise CheckpointError(
-                    f"the checkpoint was made after {items} items of the source {self.callback.place}, "
+                    f"the checkpoint was made after {items} items of the source {self.callback.location}, "
                     f"which now ends after {number}.",
                     hint="Restore with the same data.",
                 ) from None
@@ -320,11 +320,11 @@ def split_outputs(data: Any, num_outputs: int | None, batch: bool, callback: Cal
     """
     if num_outputs is None:
         if data is None:
-            raise _wrong(callback, "returned None.", "Return the data, or raise StopIteration at the end.")
+            raise _source_error(callback, "returned None.", "Return the data, or raise StopIteration at the end.")
         first = data if batch else data[0]
         if isinstance(first, Mapping):
             count = f"num_outputs={len(first)}"
-            raise _wrong(callback, "returned a dictionary, which has several outputs.", f"Set {count}.")
+            raise _source_error(callback, "returned a dictionary, which has several outputs.", f"Set {count}.")
         return [data]
     if batch:
         return list(_outputs(data, num_outputs, callback))
@@ -346,22 +346,22 @@ def _outputs(data: Any, num_outputs: int, callback: Callback) -> Any:
         if not callback.keys:
             callback.keys = tuple(data)
         if set(callback.keys) != set(data):
-            raise _wrong(
+            raise _source_error(
                 callback,
                 f"returned a dictionary with the keys {_listed(data)}; before, they were {_listed(callback.keys)}.",
                 "Return the same keys each time.",
             )
         return [data[key] for key in callback.keys]
     if data is None:
-        raise _wrong(callback, "returned None.", "Return the data, or raise StopIteration at the end.")
+        raise _source_error(callback, "returned None.", "Return the data, or raise StopIteration at the end.")
     if isinstance(data, (str, bytes, set)) or not hasattr(data, "__len__"):
-        raise _wrong(
+        raise _source_error(
             callback,
             f"returned a value of type {type(data).__name__}, but num_outputs={num_outputs} requires a tuple.",
             f"Return a tuple of length {num_outputs}, even if num_outputs is 1.",
         )
     if len(data) != num_outputs:
-        raise _wrong(
+        raise _source_error(
             callback,
             f"returned {len(data)} outputs, but num_outputs is {num_outputs}.",
             f"Return a tuple of length {num_outputs}, or set num_outputs={len(data)}.",
@@ -374,5 +374,5 @@ def _listed(keys: Iterable[Any]) -> str:
     return ", ".join(map(repr, keys))
 
 
-def _wrong(callback: Callback, problem: str, hint: str, kind: type[SourceError] = SourceError) -> SourceError:
+def _source_error(callback: Callback, problem: str, hint: str, kind: type[SourceError] = SourceError) -> SourceError:
     return kind(f"the source {callback.name} {problem}", line=callback.line, hint=hint, operator="fn.external_source")

@@ -240,7 +240,7 @@ class ParallelSource(UserSource):
             raise
         in_use = len(self._slots) - len(self._free) - len(self._by_slot) - sum(not f.missing for f in self._pending)
         memory = SlotReference(self._free, pending.slot, self._slots[pending.slot]).memory()
-        outputs = self._assembled(memory, pending)
+        outputs = self._outputs_in(memory, pending)
         if in_use > _SLOTS_IN_USE:
             outputs = [
                 each.copy() if isinstance(each, np.ndarray) else [one.copy() for one in each] for each in outputs
@@ -252,7 +252,7 @@ class ParallelSource(UserSource):
         """Raise the first error or end of data of a batch."""
         if pending.death is not None:
             self._taken += self._items_per_batch
-            raise self._error_of_death(pending.death)
+            raise self._death_error(pending.death)
         for outcome in pending.outcomes:
             self._taken = outcome.taken
             if outcome.ended:
@@ -261,14 +261,14 @@ class ParallelSource(UserSource):
             if outcome.failure is not None:
                 raise error_of(outcome.failure, f"the source {self.callback.name}", self.callback.line)
 
-    def _error_of_death(self, death: WorkerDeath) -> WorkerError:
-        thing = f"batch {self.iteration - 1} of epoch {self.epoch}"
+    def _death_error(self, death: WorkerDeath) -> WorkerError:
+        request = f"batch {self.iteration - 1} of epoch {self.epoch}"
         if not self.batch and death.call is not None and death.call >= 0:
-            thing = f"sample {death.call} of {thing}"
+            request = f"sample {death.call} of {request}"
         callback = self.callback
-        return death.error(f"the source {callback.name}", thing, callback.line, "fn.external_source")
+        return death.error(f"the source {callback.name}", request, callback.line, "fn.external_source")
 
-    def _assembled(self, memory: NDArray[np.uint8], pending: _PendingBatch) -> list[Any]:
+    def _outputs_in(self, memory: NDArray[np.uint8], pending: _PendingBatch) -> list[Any]:
         starts = uniform_starts(pending.expected, self.batch_size)
         outputs: list[Any] = []
         expected: list[tuple[str, tuple[int, ...]] | None] = []
@@ -281,14 +281,14 @@ class ParallelSource(UserSource):
             elif len(parts) == 1 and isinstance(parts[0], Piece):
                 output = array_in(memory, *parts[0])
             else:
-                output = self._joined(memory, whole, parts)
+                output = self._join_pieces(memory, whole, parts)
             outputs.append(output)
             expected.append(None if isinstance(output, list) else (output.dtype.str, output.shape[1:]))
         # Only samples from different calls need their positions.
         self._expected = tuple(expected) if len(self._chunks) > 1 else ()
         return outputs
 
-    def _joined(self, memory: NDArray[np.uint8], whole: NDArray[Any] | None, parts: tuple[Any, ...]) -> Any:
+    def _join_pieces(self, memory: NDArray[np.uint8], whole: NDArray[Any] | None, parts: tuple[Any, ...]) -> Any:
         samples: list[NDArray[Any]] = []
         for (first, count), part in zip(self._chunks, parts, strict=True):
             if part == IN_PLACE:

@@ -83,8 +83,8 @@ class ReaderProcesses:
         self._pool.register(self)
         self._pool.start()
 
-    def submit(self, number: int, place: int, entry: int) -> Future[Any]:
-        """Start reading an entry, for a position in a batch."""
+    def submit(self, batch: int, position: int, entry: int) -> Future[Any]:
+        """Start reading an entry for the sample at a position of a batch."""
         with self._starting:  # in a forked child, several threads may call this first
             if self._pool is None or not self._owner.is_this_process:
                 self.start()
@@ -92,7 +92,7 @@ class ReaderProcesses:
             assert pool is not None, "dalify bug: no processes"
             pool.collect_in_background()
         future: Future[Any] = Future()
-        pool.submit(0, 0, (entry, mixed_key(self._seed, number, place), 0, 0, 0, 0), future)
+        pool.submit(0, 0, (entry, mixed_key(self._seed, batch, position), 0, 0, 0, 0), future)
         return future
 
     def runner_factory(self) -> RunnerFactory:

@@ -41,7 +41,7 @@ class Split:
     @classmethod
     def of(cls, positions: Sequence[int], seeds: Sequence[int]) -> Split:
         """Return the split for given numbers of each window."""
-        return cls(len(positions), _short(positions), _short(seeds))
+        return cls(len(positions), _compact(positions), _compact(seeds))
 
     def seed(self, window: int) -> int:
         """Return the seed of a window's order."""
@@ -63,11 +63,11 @@ class Split:
             raise ValueError(f"invalid numbers of samples read: {str(numbers[0])[:60]}")
         if any(len(value) != count for value in numbers if not isinstance(value, int)):
             raise ValueError(f"there must be a number for each of {count} shards")
-        positions, seeds = (value if isinstance(value, int) else _short(value) for value in numbers)
+        positions, seeds = (value if isinstance(value, int) else _compact(value) for value in numbers)
         return cls(count, positions, seeds)
 
 
-def _short(values: Sequence[int]) -> int | tuple[int, ...]:
+def _compact(values: Sequence[int]) -> int | tuple[int, ...]:
     return values[0] if len(set(values)) == 1 else tuple(values)
 
 

@@ -25,7 +25,7 @@ from dalify.sources.sampler_options import SamplerOptions, window_bounds
 __all__ = ["Sampler", "Selection"]
 
 # Distinct, so that no two uses of a seed share an order.
-_DATASET_ORDER, _WINDOW_ORDER, _EPOCH_ORDER, _REFILL_ORDER = 1, 2, 3, 4
+_DATASET_ORDER, _WINDOW_ORDER, _EPOCH_ORDER, _REPLACEMENT_ORDER = 1, 2, 3, 4
 # Number of shuffled entries computed at a time, so that NumPy's overhead is small for any batch size.
 _BLOCK = 4096
 _MAX_NUMBER = 1 << 53  # of epochs and samples in a saved state
@@ -69,7 +69,7 @@ class Sampler:
         self.position = 0
         self.padded_samples = 0
         self._selection = selection
-        self._by_block = None if blocks is None else BlockOrder(blocks, options.initial_fill)
+        self._block_order = None if blocks is None else BlockOrder(blocks, options.initial_fill)
         self._file_sizes = file_sizes
         # Epochs that other shardings have partially read.
         self._remainders: dict[int, Remainder] = {}
@@ -127,7 +127,7 @@ class Sampler:
         first = position - position % _BLOCK
         if self._block_epoch != self.epoch or self._block_start != first:
             start, stop, _ = self._window()
-            self._block = self._at(np.arange(start + first, min(start + first + _BLOCK, stop)))
+            self._block = self._entries_at(np.arange(start + first, min(start + first + _BLOCK, stop)))
             self._block_epoch, self._block_start = self.epoch, first
         return self._block[position - first :]
 
@@ -136,30 +136,32 @@ class Sampler:
         start, stop, _ = self._window()
         if stop > start:
             return int(self._entries(stop - start - 1)[0])
-        return int(self._at(np.array([max(stop - 1, 0)]))[0])
+        return int(self._entries_at(np.array([max(stop - 1, 0)]))[0])
 
-    def _at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _entries_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the entries at positions of the current epoch, or of its remainder."""
         remainder = self._remainders.get(self.epoch)
         if remainder is None:
             start, stop = self.options.window(self.epoch)
-            return self._ordered(positions, start, stop, self.epoch, self.options.seed)
-        places, windows = remainder.locate(positions)
+            return self._entries_in_window(positions, start, stop, self.epoch, self.options.seed)
+        in_epoch, windows = remainder.locate(positions)
         entries = np.empty(len(positions), np.int64)
         for window in np.unique(windows).tolist():
             chosen = windows == window
             seed = remainder.splits[0].seed(window)
             bounds = remainder.window_bounds(window)
-            entries[chosen] = self._ordered(places[chosen], *bounds, self.epoch, seed)
+            entries[chosen] = self._entries_in_window(in_epoch[chosen], *bounds, self.epoch, seed)
         return entries
 
-    def _ordered(self, positions: NDArray[np.int64], start: int, stop: int, epoch: int, seed: int) -> NDArray[np.int64]:
+    def _entries_in_window(
+        self, positions: NDArray[np.int64], start: int, stop: int, epoch: int, seed: int
+    ) -> NDArray[np.int64]:
         """Return the entries at positions of an epoch, all in the window from ``start`` to ``stop``."""
         options = self.options
         if options.shuffle_after_epoch:
             key = mixed_key(_EPOCH_ORDER, options.shuffle_after_epoch_seed, epoch)
-            if self._by_block is not None:
-                return self._by_block.entries(positions, 0, options.size, key)
+            if self._block_order is not None:
+                return self._block_order.entries(positions, 0, options.size, key)
             if self._file_sizes is not None:
                 if options.random_shuffle:
                     own = mixed_key(_WINDOW_ORDER, seed, epoch, start)
@@ -168,33 +170,33 @@ class Sampler:
             positions = permute(positions, options.size, key)
         elif options.random_shuffle:
             key = mixed_key(_WINDOW_ORDER, seed, epoch, start)
-            if self._by_block is not None:
-                return self._by_block.entries(positions, start, stop, key)
+            if self._block_order is not None:
+                return self._block_order.entries(positions, start, stop, key)
             in_window = permute(positions - start, stop - start, key) + start
             positions = permute(in_window, options.size, mixed_key(_DATASET_ORDER, options.size))
         return positions if self._selection is None else self._selection.entries(epoch, positions)
 
-    def refill(self, epoch: int, *place: int) -> int:
+    def replacement(self, epoch: int, *position: int) -> int:
         """Return a replacement for an unusable entry: any entry of the shard in this epoch.
 
         Args:
             epoch: epoch of the batch.
-            place: identifies the use; equal numbers give equal entries.
+            position: identifies the use; equal numbers give equal entries.
         """
         start, stop = self.options.window(epoch)
-        chosen = start + mixed_key(_REFILL_ORDER, self.options.size, epoch, *place) % (stop - start)
-        return int(self._ordered(np.array([chosen]), start, stop, epoch, self.options.seed)[0])
+        chosen = start + mixed_key(_REPLACEMENT_ORDER, self.options.size, epoch, *position) % (stop - start)
+        return int(self._entries_in_window(np.array([chosen]), start, stop, epoch, self.options.seed)[0])
 
-    def epoch_of(self, state: Mapping[str, Any], place: int) -> int:
+    def epoch_of(self, state: Mapping[str, Any], position: int) -> int:
         """Return the epoch of a sample of a batch.
 
         Args:
             state: state before the batch.
-            place: index of the sample in the batch.
+            position: index of the sample in the batch.
         """
         replay = copy.copy(self)
         replay.restore(state)
-        replay.next_batch(place + 1)
+        replay.next_batch(position + 1)
         return replay.epoch
 
     def start_epoch(self, epoch: int) -> None:
@@ -208,7 +210,7 @@ class Sampler:
         """
         if epoch < 0:
             raise ArgumentValueError(f"epoch must not be negative; got {epoch}.")
-        self._go(epoch, 0, {})
+        self._move_to(epoch, 0, {})
 
     def left(self) -> dict[int, int]:
         """Return the number of unread samples, of all shards, in each epoch that was started with other shards."""
@@ -265,9 +267,9 @@ class Sampler:
                 "shards of different sizes are not at the same position of an epoch.",
                 hint="Save a checkpoint for every shard, or make them equal with pad_last_batch=True.",
             )
-        self._go(found["epoch"], found["position"], _remainders_of(found, options.size))
+        self._move_to(found["epoch"], found["position"], _remainders_of(found, options.size))
 
-    def _go(self, epoch: int, position: int, remainders: dict[int, Remainder]) -> None:
+    def _move_to(self, epoch: int, position: int, remainders: dict[int, Remainder]) -> None:
         self.epoch = int(epoch)
         self.position = int(position)
         self._remainders = remainders
@@ -297,7 +299,7 @@ class Sampler:
         """Divide the rest of an epoch of another sharding."""
         count = states[0]["num_shards"]
         if len(states) == 1 and count > 1:
-            self._divide_equal(states[0])
+            self._divide_from_one(states[0])
             return
         by_shard = {item["shard_id"]: item for item in states if item["num_shards"] == count}
         if len(states) != count or len(by_shard) != count:
@@ -324,9 +326,9 @@ class Sampler:
             seeds = tuple(by_window[window]["seed"] for window in range(count))
             before = remainders[epoch].splits if epoch in remainders else ()
             remainders[epoch] = Remainder(self.options.size, [*before, Split.of(positions, seeds)])
-        self._go(first, 0, remainders)
+        self._move_to(first, 0, remainders)
 
-    def _divide_equal(self, state: Mapping[str, Any]) -> None:
+    def _divide_from_one(self, state: Mapping[str, Any]) -> None:
         """Divide the unread samples again, if the states of all shards follow from the state of one."""
         if self.options.random_shuffle:
             raise CheckpointError(
@@ -339,7 +341,7 @@ class Sampler:
         before = remainders[epoch].splits if epoch in remainders else ()
         split = Split(state["num_shards"], state["position"], state["seed"])
         remainders[epoch] = Remainder(self.options.size, [*before, split])
-        self._go(epoch, 0, remainders)
+        self._move_to(epoch, 0, remainders)
 
     def __repr__(self) -> str:
         """Return the current position."""

@@ -21,11 +21,11 @@ from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import is_loaded, torch
 from dalify.sources.permutation import mixed_key, permute, uniform
 
-__all__ = ["ClassBalanced", "Mixture", "Subset", "Weighted", "bound_selection"]
+__all__ = ["ClassBalanced", "Mixture", "Subset", "Weighted", "bind_sampler"]
 
 Index = Sequence[Any]
 Entries = NDArray[np.int64]
-_DRAW, _ORDER, _GROUP, _FOREIGN = 11, 12, 13, 14
+_DRAW, _ORDER, _GROUP, _USER_SAMPLER = 11, 12, 13, 14
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,7 +48,7 @@ class Weighted:
     replacement: bool = True
     seed: int = 0
 
-    def bound(self, index: Index) -> _Bound:
+    def bind(self, index: Index) -> _BoundSampler:
         """Bind the sampler to an index.
 
         Raises:
@@ -58,7 +58,7 @@ class Weighted:
         if weights.shape != (len(index),):
             raise ArgumentValueError(f"weights must have shape ({len(index)},), one per entry; got {weights.shape}.")
         _check_weights(weights)
-        size = _checked_size(self.num_samples, len(index))
+        size = _epoch_size(self.num_samples, len(index))
         if self.replacement:
             return _WithReplacement(size, np.cumsum(weights) / weights.sum(), self.seed)
         possible = int(np.count_nonzero(weights))
@@ -95,7 +95,7 @@ class Mixture:
     num_samples: int | None = None
     seed: int = 0
 
-    def bound(self, index: Index) -> _Bound:
+    def bind(self, index: Index) -> _BoundSampler:
         """Bind the sampler to an index.
 
         Raises:
@@ -117,9 +117,9 @@ class Mixture:
             shares = np.array([self.weights.get(name, 0.0) for name in names.tolist()], np.float64)
             _check_weights(shares)
         shares = np.where(shares > 0, (shares / shares.max()) ** (1 / self.temperature), 0.0)
-        size = _checked_size(self.num_samples, len(index))
-        taken = _apportioned(shares / shares.sum(), size)
-        return _Mixed(size, taken, np.argsort(members, kind="stable"), counts, self.seed)
+        size = _epoch_size(self.num_samples, len(index))
+        taken = _apportion(shares / shares.sum(), size)
+        return _BoundMixture(size, taken, np.argsort(members, kind="stable"), counts, self.seed)
 
     def _groups(self, index: Index) -> NDArray[Any]:
         if not isinstance(self.by, str):
@@ -158,16 +158,16 @@ class Subset:
 
     indices: ArrayLike
 
-    def bound(self, index: Index) -> _Bound:
+    def bind(self, index: Index) -> _BoundSampler:
         """Bind the sampler to an index.
 
         Raises:
             ArgumentValueError: there are no indices, or one is out of range.
         """
-        return _Listed(_checked_entries(self.indices, len(index)))
+        return _Indices(_checked_entries(self.indices, len(index)))
 
 
-def bound_selection(sampler: Any, index: Index) -> _Bound:
+def bind_sampler(sampler: Any, index: Index) -> _BoundSampler:
     """Bind a sampler to a reader's index.
 
     Args:
@@ -182,16 +182,16 @@ def bound_selection(sampler: Any, index: Index) -> _Bound:
         ArgumentValueError: the sampler does not match the data.
     """
     if isinstance(sampler, (Weighted, Mixture, Subset)):
-        return sampler.bound(index)
+        return sampler.bind(index)
     if isinstance(sampler, type) or not hasattr(sampler, "__iter__") or not hasattr(sampler, "__len__"):
         raise ArgumentTypeError(
             f"sampler must be one of dalify.samplers or a torch Sampler; got {sampler!r}.",
             hint="Example: sampler=samplers.Weighted(weights=weights).",
         )
-    return _Foreign(len(sampler), sampler, len(index))
+    return _UserSampler(len(sampler), sampler, len(index))
 
 
-class _Bound(ABC):
+class _BoundSampler(ABC):
     """A sampler bound to an index.
 
     Attributes:
@@ -206,7 +206,7 @@ class _Bound(ABC):
         """Return the entries at positions of an epoch."""
 
 
-class _Listed(_Bound):
+class _Indices(_BoundSampler):
     def __init__(self, indices: Entries) -> None:
         super().__init__(len(indices))
         self._indices = indices
@@ -215,7 +215,7 @@ class _Listed(_Bound):
         return self._indices[positions]
 
 
-class _WithReplacement(_Bound):
+class _WithReplacement(_BoundSampler):
     def __init__(self, size: int, shares: NDArray[np.float64], seed: int) -> None:
         super().__init__(size)
         self._shares = shares
@@ -227,7 +227,7 @@ class _WithReplacement(_Bound):
         return np.minimum(found, len(self._shares) - 1)  # the last cumulative share may be rounded to below 1
 
 
-class _WithoutReplacement(_Bound):
+class _WithoutReplacement(_BoundSampler):
     """One order for each epoch: Efraimidis and Spirakis, Weighted random sampling with a reservoir, 2006."""
 
     def __init__(self, size: int, weights: NDArray[np.float64], seed: int) -> None:
@@ -246,7 +246,7 @@ class _WithoutReplacement(_Bound):
         return found[1][positions]
 
 
-class _Mixed(_Bound):
+class _BoundMixture(_BoundSampler):
     def __init__(self, size: int, taken: Entries, members: Entries, counts: Entries, seed: int) -> None:
         super().__init__(size)
         self._taken = taken  # number of samples of each group in an epoch
@@ -274,7 +274,7 @@ class _Mixed(_Bound):
         return found
 
 
-class _Foreign(_Bound):
+class _UserSampler(_BoundSampler):
     def __init__(self, size: int, sampler: Any, entry_count: int) -> None:
         super().__init__(size)
         self._sampler = sampler
@@ -286,7 +286,7 @@ class _Foreign(_Bound):
     def entries(self, epoch: int, positions: Entries) -> Entries:
         with self._lock:  # all threads share the user's sampler and torch's random generator
             if self._order is None or self._order[0] != epoch:
-                order = _checked_entries(self._yielded(epoch), self._entry_count)
+                order = _checked_entries(self._indices_of_epoch(epoch), self._entry_count)
                 if len(order) != self.size:
                     raise ArgumentValueError(
                         f"the sampler has length {self.size} but yielded {len(order)} items in epoch {epoch}."
@@ -294,18 +294,18 @@ class _Foreign(_Bound):
                 self._order = epoch, order
             return self._order[1][positions]
 
-    def _yielded(self, epoch: int) -> list[Any]:
+    def _indices_of_epoch(self, epoch: int) -> list[Any]:
         if hasattr(self._sampler, "set_epoch"):
             self._sampler.set_epoch(epoch)
         with torch.random.fork_rng(devices=[]) if is_loaded("torch") else nullcontext():
             if is_loaded("torch"):
-                torch.manual_seed(mixed_key(_FOREIGN, epoch) >> 1)
+                torch.manual_seed(mixed_key(_USER_SAMPLER, epoch) >> 1)
                 own = getattr(self._sampler, "generator", None)
                 if isinstance(own, torch.Generator):
                     # The initial seed may be set by the user; the generator state would depend on earlier reads.
                     if self._first_seed is None:
                         self._first_seed = own.initial_seed()
-                    own.manual_seed(mixed_key(_FOREIGN, self._first_seed, epoch) >> 1)
+                    own.manual_seed(mixed_key(_USER_SAMPLER, self._first_seed, epoch) >> 1)
             return list(self._sampler)
 
 
@@ -314,7 +314,7 @@ def _check_weights(weights: NDArray[np.float64]) -> None:
         raise ArgumentValueError("weights must be finite and not negative, and not all 0.")
 
 
-def _checked_size(num_samples: int | None, count: int) -> int:
+def _epoch_size(num_samples: int | None, count: int) -> int:
     size = count if num_samples is None else num_samples
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise ArgumentValueError(f"num_samples must be at least 1; got {num_samples!r}.")
@@ -337,7 +337,7 @@ def _checked_entries(indices: Any, count: int) -> Entries:
     return entries
 
 
-def _apportioned(shares: NDArray[np.float64], size: int) -> Entries:
+def _apportion(shares: NDArray[np.float64], size: int) -> Entries:
     """Round shares to integers that add up to ``size`` (largest remainder method)."""
     exact = shares * size
     counts = np.floor(exact).astype(np.int64)

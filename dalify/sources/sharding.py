@@ -14,7 +14,7 @@ from typing import Any
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import is_loaded, torch
 
-__all__ = ["resolved_shard"]
+__all__ = ["resolve_shard"]
 
 # Environment variables with rank and number of processes, by launcher. Inner launchers come first. SLURM_NTASKS would
 # be wrong: SLURM also sets it in a batch script, which is one process.
@@ -27,7 +27,7 @@ _LAUNCHERS = (
 )
 
 
-def resolved_shard(arguments: Mapping[str, Any]) -> tuple[int, int]:
+def resolve_shard(arguments: Mapping[str, Any]) -> tuple[int, int]:
     """Return ``shard_id`` and ``num_shards``.
 
     Args:
@@ -48,14 +48,14 @@ def resolved_shard(arguments: Mapping[str, Any]) -> tuple[int, int]:
         )
     if specified != (0, 1):
         raise ArgumentValueError("shard='auto' cannot be used together with shard_id or num_shards.")
-    return _of_libraries() or _of_environment() or (0, 1)
+    return _from_libraries() or _from_environment() or (0, 1)
 
 
-def _of_libraries() -> tuple[int, int] | None:
+def _from_libraries() -> tuple[int, int] | None:
     """Return rank and size of the initialized process group; None without one."""
     if is_loaded("torch.distributed") and torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
-    if (found := _of_ray_train()) is not None:
+    if (found := _from_ray_train()) is not None:
         return found
     jax: Any = sys.modules.get("jax")
     # Without initialization, querying the rank would start JAX's devices.
@@ -64,7 +64,7 @@ def _of_libraries() -> tuple[int, int] | None:
     return None
 
 
-def _of_ray_train() -> tuple[int, int] | None:
+def _from_ray_train() -> tuple[int, int] | None:
     """Return rank and size of the workers of Ray Train; None outside of them."""
     train: Any = sys.modules.get("ray.train")
     if train is None:
@@ -79,7 +79,7 @@ def _of_ray_train() -> tuple[int, int] | None:
             return None
 
 
-def _of_environment() -> tuple[int, int] | None:
+def _from_environment() -> tuple[int, int] | None:
     """Return rank and size from a launcher; None without one."""
     for rank_name, size_name in _LAUNCHERS:
         rank, size = _number(rank_name), _number(size_name)

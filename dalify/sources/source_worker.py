@@ -137,7 +137,7 @@ class SourceRunner:
         self._skipped_items = settings.skipped_items
         self._generation = settings.generation
 
-    def _begin(self) -> Callback:
+    def _load(self) -> Callback:
         settings = self._settings
         source = settings.source if settings.load is None else settings.load(settings.source)
         callback = Callback(source, settings.cycle)
@@ -152,7 +152,7 @@ class SourceRunner:
         settings = self._settings
         try:
             if self._callback is None:
-                self._callback = self._begin()
+                self._callback = self._load()
             if self._iterator is not None and task.generation > self._generation:
                 self._iterator = ItemIterator(self._callback)
                 self._skipped_items = 0
@@ -165,7 +165,7 @@ class SourceRunner:
             columns = split_outputs(data, settings.num_outputs, settings.batch, self._callback)
             outputs = self._write(chunk, columns)
         except StopIteration:
-            return SourceOutcome(ended=True, taken=self._taken())
+            return SourceOutcome(ended=True, taken=self._items_taken())
         except Exception as error:
             trace = trace_of(error, *_OWN_FILES)
             if isinstance(error, DalifyError):
@@ -175,10 +175,10 @@ class SourceRunner:
             elif self._callback is not None:
                 sample = None if settings.batch else chunk.first + len(items)
                 self._callback.add_note(error, chunk.iteration, chunk.epoch, sample)
-            return SourceOutcome(failure=failure_of(error, trace), taken=self._taken())
-        return SourceOutcome(outputs, taken=self._taken())
+            return SourceOutcome(failure=failure_of(error, trace), taken=self._items_taken())
+        return SourceOutcome(outputs, taken=self._items_taken())
 
-    def _taken(self) -> int:
+    def _items_taken(self) -> int:
         return 0 if self._iterator is None else self._iterator.taken
 
     def _call_source(self, callback: Callback, chunk: Chunk, items: list[Any], calls: Calls) -> None:
@@ -218,7 +218,7 @@ class SourceRunner:
                 raise SourceError(
                     "a worker process returned data in device memory.", hint="Return CPU arrays with parallel=True."
                 )
-            common = _common_form(batch)
+            common = _common_dtype_and_shape(batch)
             if common is not None and index < len(expected) and common == expected[index]:
                 dtype, shape = common
                 whole = slot.array(starts[index], dtype, (settings.batch_size, *shape))
@@ -242,7 +242,7 @@ class SourceRunner:
         return outputs
 
 
-def _common_form(batch: Batch) -> tuple[str, tuple[int, ...]] | None:
+def _common_dtype_and_shape(batch: Batch) -> tuple[str, tuple[int, ...]] | None:
     """Return dtype and shape of all samples, or None if shapes differ."""
     if batch.dense is not None:
         return batch.dense.dtype.str, batch.dense.shape[1:]

@@ -39,8 +39,8 @@ def call_user_function(
     device: str,
     *,
     batch_processing: bool,
-    given: Convert,
-    taken: Convert,
+    to_argument: Convert,
+    to_result: Convert,
 ) -> tuple[Batch, ...]:
     """Call a user function once per sample, or once for the batch.
 
@@ -52,8 +52,8 @@ def call_user_function(
         output_layouts: see ``layout_of``.
         device: device of the results.
         batch_processing: whether to call it once, with a list of samples per input; it then returns a list per output.
-        given: converts a sample to the argument of the function.
-        taken: converts a result of the function to an array or tensor.
+        to_argument: converts a sample to the argument of the function.
+        to_result: converts a result of the function to an array or tensor.
 
     Raises:
         SourceError: the result is None, or has another number of values or samples than expected.
@@ -64,16 +64,16 @@ def call_user_function(
     """
     columns: list[list[Any]] = [[] for _ in range(num_outputs)]
     if batch_processing:
-        returned = _outputs_of(
-            function(*([given(sample) for sample in batch.samples] for batch in inputs)), num_outputs, function
+        returned = _output_values(
+            function(*([to_argument(sample) for sample in batch.samples] for batch in inputs)), num_outputs, function
         )
         for column, items in zip(columns, returned, strict=True):
-            column.extend(_list_of(items, count, function))
+            column.extend(_checked_list(items, count, function))
     else:
         for index in range(count):
             try:
-                returned = _outputs_of(
-                    function(*(given(batch.samples[index]) for batch in inputs)), num_outputs, function
+                returned = _output_values(
+                    function(*(to_argument(batch.samples[index]) for batch in inputs)), num_outputs, function
                 )
             except Exception as error:
                 failure_context(error).sample = index
@@ -84,7 +84,7 @@ def call_user_function(
     return tuple(
         Batch(
             None,
-            _checked(column, layout_of(output_layouts, index), taken, function),
+            _convert_samples(column, layout_of(output_layouts, index), to_result, function),
             layout_of(output_layouts, index) or "",
             device,
             origins,
@@ -93,16 +93,16 @@ def call_user_function(
     )
 
 
-def _outputs_of(returned: Any, num_outputs: int, function: Callable[..., Any]) -> tuple[Any, ...]:
+def _output_values(returned: Any, num_outputs: int, function: Callable[..., Any]) -> tuple[Any, ...]:
     if num_outputs == 0:
         return ()
     if returned is None:
-        raise _wrong(function, "returned None.", "Return the result, or set num_outputs=0 if there is none.")
+        raise _function_error(function, "returned None.", "Return the result, or set num_outputs=0 if there is none.")
     values = returned if isinstance(returned, tuple) else (returned,)
     if len(values) != num_outputs:
         kind = f"a tuple of {len(values)}" if isinstance(returned, tuple) else f"a single {type(returned).__name__}"
         wanted = "one value" if num_outputs == 1 else f"a tuple of {num_outputs}"
-        raise _wrong(
+        raise _function_error(
             function,
             f"returned {kind}, but {wanted} is expected.",
             f"Return {wanted}, or change num_outputs={num_outputs}.",
@@ -110,14 +110,14 @@ def _outputs_of(returned: Any, num_outputs: int, function: Callable[..., Any]) -
     return values
 
 
-def _list_of(items: Any, count: int, function: Callable[..., Any]) -> Any:
+def _checked_list(items: Any, count: int, function: Callable[..., Any]) -> Any:
     try:
         found = len(items)
     except TypeError:
         found = None
     if found != count:
         what = f"a {type(items).__name__}" if found is None else f"{found} samples"
-        raise _wrong(
+        raise _function_error(
             function,
             f"returned {what} for a batch of {count}.",
             "With batch_processing=True, return one list of samples per output.",
@@ -125,12 +125,14 @@ def _list_of(items: Any, count: int, function: Callable[..., Any]) -> Any:
     return items
 
 
-def _checked(samples: list[Any], layout: str | None, taken: Convert, function: Callable[..., Any]) -> list[Any]:
+def _convert_samples(
+    samples: list[Any], layout: str | None, to_result: Convert, function: Callable[..., Any]
+) -> list[Any]:
     """Convert the samples of one output; they must have the same dtype and number of dimensions."""
     arrays: list[Any] = []
     for index, sample in enumerate(samples):
         try:
-            array = taken(sample)
+            array = to_result(sample)
             array_dtype(array)
         except (DTypeError, TypeError, ValueError, BufferError) as error:
             raise DTypeError(
@@ -140,9 +142,9 @@ def _checked(samples: list[Any], layout: str | None, taken: Convert, function: C
                 sample=index,
             ) from error
         if arrays and array.dtype != arrays[0].dtype:
-            raise _unequal(DTypeError, function, index, "dtype", arrays[0].dtype, array.dtype)
+            raise _mixed_error(DTypeError, function, index, "dtype", arrays[0].dtype, array.dtype)
         if arrays and array.ndim != arrays[0].ndim:
-            raise _unequal(ShapeError, function, index, "number of dimensions", arrays[0].ndim, array.ndim)
+            raise _mixed_error(ShapeError, function, index, "number of dimensions", arrays[0].ndim, array.ndim)
         arrays.append(array)
     if layout and arrays and arrays[0].ndim != len(layout):
         raise LayoutError(
@@ -153,7 +155,7 @@ def _checked(samples: list[Any], layout: str | None, taken: Convert, function: C
     return arrays
 
 
-def _unequal(
+def _mixed_error(
     kind: type[DTypeError | ShapeError], function: Callable[..., Any], index: int, what: str, first: Any, other: Any
 ) -> Exception:
     return kind(
@@ -163,7 +165,7 @@ def _unequal(
     )
 
 
-def _wrong(function: Callable[..., Any], problem: str, hint: str) -> SourceError:
+def _function_error(function: Callable[..., Any], problem: str, hint: str) -> SourceError:
     return SourceError(f"the function {_name_of(function)} {problem}", hint=hint)
 
 

@@ -29,33 +29,33 @@ class WorkerDeath(NamedTuple):
     timeout_s: float | None = None
     reason: str = ""
 
-    def error(self, subject: str, thing: str, line: SourceLine | None, operator: str) -> WorkerError:
+    def error(self, subject: str, request: str, line: SourceLine | None, operator: str) -> WorkerError:
         """Return the error for the task of the worker.
 
         Args:
             subject: owner of the called code: ``the source load()``.
-            thing: what was requested: ``batch 7 of epoch 0``.
+            request: what was requested: ``batch 7 of epoch 0``.
             line: location of the user's code.
             operator: public name of the operator.
         """
         process = f"a worker process (pid {self.process_id})"
         if self.reason:
-            text = f"{thing} is lost: a worker process cannot be started: {self.reason}."
+            text = f"{request} is lost: a worker process cannot be started: {self.reason}."
             hint = "The next batch is attempted again."
         elif self.call is None:
-            text = f"{thing} is lost: {process} {self._end()} before it was ready."
+            text = f"{request} is lost: {process} {self._end()} before it was ready."
             hint = (
                 "Its message is on stderr. With py_start_method='spawn' or 'forkserver', each worker imports the "
                 "program's main module: put its code under if __name__ == '__main__':."
             )
         elif self.timeout_s is not None:
             text = (
-                f"{subject} took longer than callback_timeout_s={self.timeout_s:g} for {thing}; its worker process "
+                f"{subject} took longer than callback_timeout_s={self.timeout_s:g} for {request}; its worker process "
                 f"(pid {self.process_id}) was killed and is replaced."
             )
             hint = "Check what the callback waits for, or increase callback_timeout_s. The next batch follows."
         else:
-            text = f"{process} {self._end()} in {subject}, called for {thing}; it is replaced."
+            text = f"{process} {self._end()} in {subject}, called for {request}; it is replaced."
             hint = "Check for a crash in that code, or for the system running out of memory. The next batch follows."
         return WorkerError(text, line=line, hint=hint, operator=operator)
 

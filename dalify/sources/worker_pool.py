@@ -152,7 +152,7 @@ class WorkerPool:
         self.start_method = start_method
         self.pickler = CallbackPickler(callback_pickler)
         self._timeout_s = callback_timeout_s
-        self._most_tasks_out = min(max_tasks_out, _MAX_TASKS_OUT)
+        self._max_tasks_out = min(max_tasks_out, _MAX_TASKS_OUT)
         self._receivers: list[Receiver] = []
         self._workers: list[_Worker | None] = []
         self._shared_out: Connection | None = None
@@ -168,11 +168,11 @@ class WorkerPool:
         # Two, so that one thread can submit tasks while another waits for results. Acquired in this order.
         self._collecting = threading.RLock()
         self._submitting = threading.RLock()
-        self._wake_out, self._wake_in = multiprocessing.Pipe(duplex=False)
+        self._wake_reader, self._wake_writer = multiprocessing.Pipe(duplex=False)
         self._pending: tuple[Connection, ...] = ()
         self._collector: threading.Thread | None = None
         _POOLS.add(self)
-        self._finalizer = weakref.finalize(self, _finish, weakref.ref(self), self._workers, self._owner)
+        self._finalizer = weakref.finalize(self, _end_of_pool, weakref.ref(self), self._workers, self._owner)
 
     def register(self, receiver: Receiver) -> int:
         """Add a receiver and return its number.
@@ -213,14 +213,14 @@ class WorkerPool:
             os.set_blocking(self._shared_out.fileno(), False)
             try:
                 for number in range(self.num_workers):
-                    self._workers.append(self._started_worker(number))
+                    self._workers.append(self._start_worker(number))
             except BaseException as error:
                 self._discard_tasks()
                 if isinstance(error, OSError):
                     raise WorkerError(f"a worker process cannot be started: {error}.") from error
                 raise
 
-    def _started_worker(self, number: int) -> _Worker:
+    def _start_worker(self, number: int) -> _Worker:
         context: Any = multiprocessing.get_context(self.start_method)
         own_out, own_tasks = context.Pipe(duplex=False)
         results, results_in = context.Pipe(duplex=False)
@@ -296,7 +296,7 @@ class WorkerPool:
     def _assign_tasks(self) -> None:
         if self._waiting or self._out:
             self._replace_missing()
-        while self._waiting and len(self._out) < self._most_tasks_out:
+        while self._waiting and len(self._out) < self._max_tasks_out:
             job = self._waiting.popleft()
             if not self._receivers[job.task.receiver].is_wanted(job.token):
                 continue
@@ -317,9 +317,9 @@ class WorkerPool:
         for number, worker in enumerate(self._workers):
             if worker is None:
                 try:
-                    self._workers[number] = self._started_worker(number)
+                    self._workers[number] = self._start_worker(number)
                 except OSError as error:  # no process, file or memory left
-                    self._take_back(self._unstarted_jobs())
+                    self._requeue(self._unstarted_jobs())
                     if self._waiting:
                         self._report_lost(self._waiting.popleft(), WorkerDeath(0, None, None, reason=str(error)))
                     return
@@ -346,7 +346,7 @@ class WorkerPool:
             workers = [worker for worker in self._workers if worker is not None]
             pipes: list[Any] = [worker.results for worker in workers]
             ends: list[Any] = [worker.process.sentinel for worker in workers]
-            ready = connection.wait([*pipes, *ends, self._wake_out], _LIFE_CHECK_S if workers else 0)
+            ready = connection.wait([*pipes, *ends, self._wake_reader], _LIFE_CHECK_S if workers else 0)
             with deferred_interrupts():
                 got_results = False
                 for worker in workers:
@@ -424,7 +424,7 @@ class WorkerPool:
             again = [job for job in self._out.values() if job.worker == worker.number]
             if state == READING or (state == STARTING and not again):
                 again += self._unstarted_jobs()
-            self._take_back(again)
+            self._requeue(again)
             if state == STARTING and self._waiting:  # avoid restarting it forever
                 lost = self._waiting.popleft()
             if lost is not None:
@@ -437,7 +437,7 @@ class WorkerPool:
                 if os.getpgid(worker.process_id) == os.getpgid(0):
                     os.kill(worker.process_id, signal.SIGKILL)
 
-    def _take_back(self, jobs: list[_Job]) -> None:
+    def _requeue(self, jobs: list[_Job]) -> None:
         """Put abandoned tasks before the waiting ones."""
         jobs.sort(key=lambda job: job.task.number)
         for job in jobs:
@@ -469,16 +469,16 @@ class WorkerPool:
         if not self._owner.is_this_process:
             return
         with suppress(OSError):
-            self._wake_in.send_bytes(b"")  # a thread that waits for results releases the lock
+            self._wake_writer.send_bytes(b"")  # a thread that waits for results releases the lock
         with self._collecting, self._submitting:
             self._discard_tasks()
-            self._wake_in.close()
-            self._wake_out.close()
+            self._wake_writer.close()
+            self._wake_reader.close()
 
     def _discard_tasks(self) -> None:
         self._waiting.clear()
         self._out.clear()
-        _end(self._workers, self._owner)
+        _end_workers(self._workers, self._owner)
         for pipe in (self._shared_tasks, self._shared_out):
             if pipe is not None:
                 pipe.close()
@@ -493,7 +493,7 @@ class WorkerPool:
         self._collecting, self._submitting = threading.RLock(), threading.RLock()  # the fork may copy them locked
         workers = [worker for worker in self._workers if worker is not None]
         pipes = [pipe for worker in workers for pipe in (worker.own_tasks, worker.results, worker.life)]
-        for pipe in [*self._pending, *pipes, self._shared_tasks, self._wake_in, self._wake_out]:
+        for pipe in [*self._pending, *pipes, self._shared_tasks, self._wake_writer, self._wake_reader]:
             if pipe is not None and not pipe.closed:
                 pipe.close()
         for worker in workers:
@@ -502,16 +502,16 @@ class WorkerPool:
         self._workers.clear()
 
 
-def _finish(reference: weakref.ref[WorkerPool], workers: list[_Worker | None], owner: Owner) -> None:
+def _end_of_pool(reference: weakref.ref[WorkerPool], workers: list[_Worker | None], owner: Owner) -> None:
     """End the workers of a deleted pool, or of one that the end of the program finds in use."""
     pool = reference()
     if pool is None or was_interrupted():  # no other thread uses the workers, or the program was interrupted
-        _end(workers, owner)
+        _end_workers(workers, owner)
     else:  # a thread that waits for results would treat the ended workers as dead and replace them
         pool.close()
 
 
-def _end(workers: list[_Worker | None], owner: Owner) -> None:
+def _end_workers(workers: list[_Worker | None], owner: Owner) -> None:
     if not owner.is_this_process:
         return
     living = [worker for worker in workers if worker is not None]

@@ -195,7 +195,7 @@ def run_worker(
         workers: number of workers.
         timeout_s: see ``Calls``.
     """
-    _end_with(lifeline)
+    _follow_end_of(lifeline)
     # Ctrl-C reaches all processes of a terminal; this one ends after its parent has cleaned up.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -207,25 +207,25 @@ def run_worker(
     at_fork(lambda: [pipe.close() for pipe in pipes])
     runners = [factory() for factory in factories]
     generations, progress = progress_in(control, len(runners), workers)
-    mine = progress[number]
-    calls = Calls(mine, timeout_s)
+    own_progress = progress[number]
+    calls = Calls(own_progress, timeout_s)
     ready_pipes = selectors.DefaultSelector()
     ready_pipes.register(shared_tasks.fileno(), selectors.EVENT_READ)
     ready_pipes.register(own_tasks.fileno(), selectors.EVENT_READ)
-    mine[0] = IDLE
+    own_progress[0] = IDLE
     while True:
         for key, _ in ready_pipes.select():
             # A task is recorded as soon as it is taken, so that it is known if this worker dies.
-            mine[0] = READING
+            own_progress[0] = READING
             try:
                 task = Task.read_from(key.fd)
             except BlockingIOError:  # another worker was faster
-                mine[0] = IDLE
+                own_progress[0] = IDLE
                 continue
             if task is None:
                 return
-            mine[1] = -1  # no call yet
-            mine[0] = task.number
+            own_progress[1] = -1  # no call yet
+            own_progress[0] = task.number
             outcome = None
             if task.generation >= generations[task.receiver]:
                 outcome = runners[task.receiver].run(task, calls)
@@ -238,10 +238,10 @@ def run_worker(
             except (BrokenPipeError, ConnectionResetError):
                 return
             del outcome, content
-            mine[0] = IDLE
+            own_progress[0] = IDLE
 
 
-def _end_with(lifeline: Connection) -> None:
+def _follow_end_of(lifeline: Connection) -> None:
     """End this process when the other end of a pipe is closed."""
     file = lifeline.fileno()
     try:

@@ -21,7 +21,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DalifyError
 from dalify.pipeline import Pipeline
-from dalify.tools.planning import DTYPE_BYTES, Costs, Job, Plan, Way, make_plan
+from dalify.tools.planning import DTYPE_BYTES, Costs, Job, Placement, Recommendation, recommend
 
 __all__ = ["main"]
 
@@ -52,7 +52,7 @@ def _count(minimum: int = 1) -> Callable[[str], int]:
         try:
             value = int(text.replace(",", "").replace("_", ""))
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+            raise argparse.ArgumentTypeError(f"{text!r} is not an integer") from None
         if not minimum <= value <= _MAX:
             raise argparse.ArgumentTypeError(f"must be at least {minimum} and at most {_MAX:g}; got {text}")
         return value
@@ -142,9 +142,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{_PROGRAM}: error: {error}", file=sys.stderr)
         return 1
     job = Job(**{name: getattr(given, name) for name in Job.__dataclass_fields__})
-    plan = make_plan(job, costs)
-    print(_report(job, costs, plan))
-    return 0 if plan.chosen else 1
+    recommendation = recommend(job, costs)
+    print(_report(job, costs, recommendation))
+    return 0 if recommendation.chosen else 1
 
 
 def _costs(given: argparse.Namespace) -> Costs:
@@ -166,12 +166,12 @@ def _costs(given: argparse.Namespace) -> Costs:
     values, dtype = given.values_per_image or 3 * (given.size or 224) ** 2, given.dtype or "float32"
     if is_measured:
         if given.measure:
-            prepare_ms, values, dtype = _measured(given.measure, given.seconds)
+            prepare_ms, values, dtype = _measure(given.measure, given.seconds)
         else:
             prepare_ms = 1e3 / given.images_per_second_per_core
         if given.python_ms > prepare_ms:
             raise ArgumentValueError(
-                f"--python-ms={given.python_ms:g} is part of the {prepare_ms:g} ms that an image takes in all."
+                f"--python-ms={given.python_ms:g} is part of the {prepare_ms:g} ms that an image takes in total."
             )
         costs = Costs.measured(
             prepare_ms=prepare_ms, stored_bytes=stored_bytes, values=values, dtype=dtype, python_ms=given.python_ms
@@ -187,17 +187,17 @@ def _costs(given: argparse.Namespace) -> Costs:
 # -- measure a pipeline of the user
 
 
-def _measured(place: str, seconds: float) -> tuple[float, int, str]:
+def _measure(reference: str, seconds: float) -> tuple[float, int, str]:
     """Return the CPU time per image in ms, the number of values of an image, and their element type."""
-    pipe = _pipeline_of(place)
+    pipe = _pipeline_of(reference)
     try:
         outputs = _next_batch(pipe)
         for _ in range(2):  # the first batches compile kernels and read files that are not cached
             outputs = _next_batch(pipe)
         if multiprocessing.active_children():
             raise ArgumentValueError(
-                "--measure sees the CPU time of this process alone, and the pipeline has worker processes.",
-                hint="Measure it without processes= and parallel=True: an image takes the same CPU time.",
+                "--measure measures only the CPU time of this process, but the pipeline has worker processes.",
+                hint="Measure it without processes= and parallel=True: the CPU time per image is the same.",
             )
         largest = max((_samples(output) for output in outputs), key=_bytes_of)
         count, batches, start, end = 0, 0, time.process_time(), time.monotonic() + seconds
@@ -227,17 +227,17 @@ def _next_batch(pipe: Pipeline) -> tuple[Any, ...]:
 
 def _samples(output: Any) -> list[np.ndarray[Any, Any]]:
     output = output.as_cpu()
-    return [np.asarray(output.at(place)) for place in range(len(output))]
+    return [np.asarray(output.at(index)) for index in range(len(output))]
 
 
 def _bytes_of(samples: list[np.ndarray[Any, Any]]) -> int:
     return sum(sample.nbytes for sample in samples)
 
 
-def _pipeline_of(place: str) -> Pipeline:
-    module_name, _, name = place.partition(":")
+def _pipeline_of(reference: str) -> Pipeline:
+    module_name, _, name = reference.partition(":")
     if not module_name or not name:
-        raise ArgumentValueError(f"--measure takes MODULE:FUNCTION, for instance train:pipeline; got {place!r}.")
+        raise ArgumentValueError(f"--measure takes MODULE:FUNCTION, for instance train:pipeline; got {reference!r}.")
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
@@ -252,7 +252,7 @@ def _pipeline_of(place: str) -> Pipeline:
     pipe = function()
     if not isinstance(pipe, Pipeline):
         raise ArgumentTypeError(
-            f"--measure: {place} must return a Pipeline; got {type(pipe).__name__}.",
+            f"--measure: {reference} must return a Pipeline; got {type(pipe).__name__}.",
             hint="Name a function that takes no arguments, such as one made by @pipeline_def(batch_size=64, ...).",
         )
     return pipe
@@ -261,54 +261,54 @@ def _pipeline_of(place: str) -> Pipeline:
 # -- the report
 
 
-def _report(job: Job, costs: Costs, plan: Plan) -> str:
+def _report(job: Job, costs: Costs, recommendation: Recommendation) -> str:
     parts = [
-        f"{_counted(job.gpus, 'GPU')} that take{'s' * (job.gpus == 1)} {job.images_per_second:,.0f} images/s each: "
+        f"{_plural(job.gpus, 'GPU')} that take{'s' * (job.gpus == 1)} {job.images_per_second:,.0f} images/s each: "
         f"{job.total_rate:,.0f} images/s",
         "",
-        *_recommendation(job, costs, plan),
+        *_recommended_lines(job, costs, recommendation),
         "",
-        *_ways_table(job, plan),
+        *_table(job, recommendation),
         "",
         *_assumptions(job, costs),
     ]
     return "\n".join(line.rstrip() for line in parts)
 
 
-def _recommendation(job: Job, costs: Costs, plan: Plan) -> list[str]:
-    way = plan.chosen
-    if way is None:
+def _recommended_lines(job: Job, costs: Costs, recommendation: Recommendation) -> list[str]:
+    chosen = recommendation.chosen
+    if chosen is None:
         return [
             "Nothing fits: see the last row of each column.",
             "Take machines with more cores or a faster network, fewer GPUs per machine, smaller or cheaper images.",
         ]
-    nodes = _counted(job.gpu_nodes, "GPU node")
-    if not way.cpu_nodes:
+    nodes = _plural(job.gpu_nodes, "GPU node")
+    if not chosen.cpu_nodes:
         lines = [f"Recommended: send JPEG, decode where the images are used. {nodes}, no other nodes."]
-        pipeline = f"num_threads={plan.threads}" + (f", processes={plan.processes}" if plan.processes else "")
-        lines.append(f"  each GPU's pipeline    {pipeline}")
-        if not plan.processes:
+        processes = f", processes={recommendation.processes}" if recommendation.processes else ""
+        lines.append(f"  each GPU's pipeline    num_threads={recommendation.threads}{processes}")
+        if not recommendation.processes:
             lines.append("  worker processes       none: so few threads of compiled operators need none")
         elif not costs.python_ms:
             lines.append("  worker processes       few threads share an interpreter")
-        lines.append(f"  cores of a GPU node    {_used(job, way)} of {job.cores_per_node:,}")
+        lines.append(f"  cores of a GPU node    {_used_cores(job, chosen)} of {job.cores_per_node:,}")
     else:
-        actors = f"RayPipeline(workers={way.workers}, cpus_per_worker={way.cores_per_worker})"
+        actors = f"RayPipeline(workers={chosen.workers}, cpus_per_worker={chosen.cores_per_worker})"
         lines = [
-            f"Recommended: prepare images on {_counted(way.cpu_nodes, 'CPU node')}, send {way.sent}. {nodes} besides.",
-            f"  on the CPU nodes       {way.workers:,} workers with num_threads={way.cores_per_worker} each,",
+            f"Recommended: prepare images on {_plural(chosen.cpu_nodes, 'CPU node')}, send {chosen.sent} to {nodes}.",
+            f"  on the CPU nodes       {chosen.workers:,} workers with num_threads={chosen.cores_per_worker} each,",
             f"                         for instance {actors}",
-            f"  cores of a GPU node    {_used(job, way)} of {job.cores_per_node:,}, to receive"
-            + (" and to make floats" if way.sent != costs.dtype else ""),
+            f"  cores of a GPU node    {_used_cores(job, chosen)} of {job.cores_per_node:,}, to receive"
+            + (" and to convert to floats" if chosen.sent != costs.dtype else ""),
         ]
     stored = job.total_rate * costs.stored_bytes / 1e9
-    lines.append(f"  read from storage      {_short(stored)} GB/s in all")
-    lines.append(f"  network of a GPU node  {_short(way.node_gbit)} of {job.gbit_per_node:,.4g} Gbit/s")
-    if way.cpu_nodes:
-        lines.append(f"  network of a CPU node  {_short(way.cpu_node_gbit)} of {job.gbit_per_node:,.4g} Gbit/s")
-    lines.append(f"  memory of a GPU node   {_short(plan.node_gb)} GB for processes and batches")
-    if way.cpu_nodes:
-        lines.append(f"  memory of a CPU node   {_short(plan.cpu_node_gb)} GB for processes and batches")
+    lines.append(f"  read from storage      {_short(stored)} GB/s in total")
+    lines.append(f"  network of a GPU node  {_short(chosen.node_gbit)} of {job.gbit_per_node:,.4g} Gbit/s")
+    if chosen.cpu_nodes:
+        lines.append(f"  network of a CPU node  {_short(chosen.cpu_node_gbit)} of {job.gbit_per_node:,.4g} Gbit/s")
+    lines.append(f"  memory of a GPU node   {_short(recommendation.node_gb)} GB for processes and batches")
+    if chosen.cpu_nodes:
+        lines.append(f"  memory of a CPU node   {_short(recommendation.cpu_node_gb)} GB for processes and batches")
     return lines
 
 
@@ -317,26 +317,30 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _counted(count: int, thing: str) -> str:
+def _plural(count: int, thing: str) -> str:
     return f"{count:,} {thing}{'s' * (count != 1)}"
 
 
-def _used(job: Job, way: Way) -> str:
-    for_data = job.gpus_of_node * way.cores_per_gpu
+def _used_cores(job: Job, placement: Placement) -> str:
+    for_data = job.gpus_of_node * placement.cores_per_gpu
     trainers = job.gpus_of_node * job.trainer_cores
     return f"{for_data:,} for data, {trainers:,} for the trainers,"
 
 
-def _ways_table(job: Job, plan: Plan) -> list[str]:
+def _table(job: Job, recommendation: Recommendation) -> list[str]:
+    placements = recommendation.placements
     rows = [
-        ["sent to the GPU nodes", *(way.sent for way in plan.ways)],
-        ["bytes per image", *(f"{way.bytes_per_image:,.0f}" for way in plan.ways)],
-        ["to the GPU nodes, GB/s in all", *(_short(job.total_rate * way.bytes_per_image / 1e9) for way in plan.ways)],
-        ["Gbit/s into a GPU node", *(_short(way.node_gbit) for way in plan.ways)],
-        ["cores per GPU for data", *(f"{way.cores_per_gpu:,}" for way in plan.ways)],
-        ["cores busy on CPU nodes", *(_short(way.cpu_cores) for way in plan.ways)],
-        ["CPU nodes", *(f"{way.cpu_nodes:,}" for way in plan.ways)],
-        ["fits", *("no" if way.problems else "yes" for way in plan.ways)],
+        ["sent to the GPU nodes", *(placement.sent for placement in placements)],
+        ["bytes per image", *(f"{placement.bytes_per_image:,.0f}" for placement in placements)],
+        [
+            "to the GPU nodes, GB/s in total",
+            *(_short(job.total_rate * placement.bytes_per_image / 1e9) for placement in placements),
+        ],
+        ["Gbit/s into a GPU node", *(_short(placement.node_gbit) for placement in placements)],
+        ["cores per GPU for data", *(f"{placement.cores_per_gpu:,}" for placement in placements)],
+        ["cores busy on CPU nodes", *(_short(placement.cpu_cores) for placement in placements)],
+        ["CPU nodes", *(f"{placement.cpu_nodes:,}" for placement in placements)],
+        ["fits", *("no" if placement.problems else "yes" for placement in placements)],
     ]
     first = max(len(row[0]) for row in rows)
     widths = [max(len(row[column]) for row in rows) for column in range(1, len(rows[0]))]
@@ -345,7 +349,7 @@ def _ways_table(job: Job, plan: Plan) -> list[str]:
         for row in rows
     ]
     lines.insert(1, "  ".join("-" * width for width in [first, *widths]))
-    return [*lines, *(f"  {way.sent}: {problem}" for way in plan.ways for problem in way.problems)]
+    return [*lines, *(f"  {placement.sent}: {each}" for placement in placements for each in placement.problems)]
 
 
 def _assumptions(job: Job, costs: Costs) -> list[str]:
@@ -356,7 +360,7 @@ def _assumptions(job: Job, costs: Costs) -> list[str]:
         f"  {costs.prepare_ms:.3g} ms of CPU time per image ({per_core:,.0f} images/s per core)"
         + (f", {costs.python_ms:.3g} ms of it in Python functions" if costs.python_ms else ""),
         f"  {costs.transport_s_per_gb:g} s of CPU time per GB sent, {job.headroom:.0%} of the cores to spare",
-        f"  nodes of at most {_counted(job.gpus_per_node, 'GPU')}; "
+        f"  nodes of at most {_plural(job.gpus_per_node, 'GPU')}; "
         f"{job.cores_per_node:,} cores with GPUs, {job.cores_per_cpu_node:,} without; {job.gbit_per_node:,.4g} Gbit/s",
     ]
 

@@ -12,9 +12,9 @@ __all__ = [
     "DTYPE_BYTES",
     "Costs",
     "Job",
-    "Plan",
-    "Way",
-    "make_plan",
+    "Placement",
+    "Recommendation",
+    "recommend",
 ]
 
 DTYPE_BYTES = {"uint8": 1, "float16": 2, "float32": 4}
@@ -143,15 +143,15 @@ class Job:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
-    """One of the ways to prepare images and send them to the GPUs.
+class Placement:
+    """Where images are prepared, and in which form they are sent to the GPUs, with the machines that this needs.
 
     Attributes:
         sent: data sent to the machines with GPUs: ``JPEG`` for stored files, or an element type.
         bytes_per_image: size of an image as it is sent.
         cores_per_gpu: number of cores per GPU for data on the machine with the GPU.
         cpu_nodes: number of machines without GPUs.
-        workers: total number of processes on these (Ray actors).
+        workers: total number of worker processes (Ray actors) on these machines.
         cores_per_worker: number of cores of each worker.
         cpu_cores: total number of cores in use on machines without GPUs, including headroom.
         node_gbit: Gbit/s that a machine with GPUs receives.
@@ -172,11 +172,11 @@ class Way:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class Recommendation:
     """The recommendation for a job.
 
     Attributes:
-        ways: all ways, in order of preference.
+        placements: all of them, in order of preference.
         chosen: the first one without problems, or None.
         threads: ``num_threads`` of each GPU's pipeline, or of each worker's on other machines.
         processes: ``processes`` of each of these pipelines; 0: threads are sufficient.
@@ -184,25 +184,27 @@ class Plan:
         cpu_node_gb: the same for a machine without GPUs; 0 if there are none.
     """
 
-    ways: tuple[Way, ...]
-    chosen: Way | None
+    placements: tuple[Placement, ...]
+    chosen: Placement | None
     threads: int
     processes: int
     node_gb: float
     cpu_node_gb: float
 
 
-def make_plan(job: Job, costs: Costs) -> Plan:
-    """Return all ways to prepare the images of a job, and the first one without problems.
+def recommend(job: Job, costs: Costs) -> Recommendation:
+    """Return all placements for a job, and the first one without problems.
 
     Stored files are preferred, because they are smallest; then uint8, which the receiver converts; then the type that
     the network gets.
     """
-    ways = [_prepare_on_gpu_nodes(job, costs)]
-    ways += [_prepare_on_cpu_nodes(dtype, job, costs) for dtype in dict.fromkeys(("uint8", costs.dtype))]
-    chosen = next((way for way in ways if not way.problems), None)
+    placements = [_prepare_on_gpu_nodes(job, costs)]
+    placements += [_prepare_on_cpu_nodes(dtype, job, costs) for dtype in dict.fromkeys(("uint8", costs.dtype))]
+    chosen = next((placement for placement in placements if not placement.problems), None)
     if chosen is None:
-        return Plan(ways=tuple(ways), chosen=None, threads=0, processes=0, node_gb=0.0, cpu_node_gb=0.0)
+        return Recommendation(
+            placements=tuple(placements), chosen=None, threads=0, processes=0, node_gb=0.0, cpu_node_gb=0.0
+        )
     is_remote = chosen.cpu_nodes > 0
     threads = chosen.cores_per_worker if is_remote else chosen.cores_per_gpu
     processes = 0
@@ -221,8 +223,8 @@ def make_plan(job: Job, costs: Costs) -> Plan:
         sent_gb = job.batch_size * chosen.bytes_per_image / 1e9
         cpu_node_gb = workers * (process_gb + (1 + job.prefetch) * sent_gb)
         node_gb += job.gpus_of_node * job.prefetch * sent_gb
-    return Plan(
-        ways=tuple(ways),
+    return Recommendation(
+        placements=tuple(placements),
         chosen=chosen,
         threads=threads,
         processes=processes,
@@ -231,13 +233,13 @@ def make_plan(job: Job, costs: Costs) -> Plan:
     )
 
 
-def _prepare_on_gpu_nodes(job: Job, costs: Costs) -> Way:
+def _prepare_on_gpu_nodes(job: Job, costs: Costs) -> Placement:
     cores = _cores(job.images_per_second, costs.prepare_ms, job.headroom)
-    return _checked(job, Way(sent="JPEG", bytes_per_image=costs.stored_bytes, cores_per_gpu=_ceil(cores)))
+    return _with_limits(job, Placement(sent="JPEG", bytes_per_image=costs.stored_bytes, cores_per_gpu=_ceil(cores)))
 
 
-def _prepare_on_cpu_nodes(dtype: str, job: Job, costs: Costs) -> Way:
-    """Return the way in which machines without GPUs prepare images and send them with an element type."""
+def _prepare_on_cpu_nodes(dtype: str, job: Job, costs: Costs) -> Placement:
+    """Return the placement in which machines without GPUs prepare images and send them with an element type."""
     sent_bytes = costs.bytes_as(dtype)
     transport_ms = sent_bytes / 1e9 * costs.transport_s_per_gb * 1e3 / 2  # of the sender or the receiver
     floats_ms = 0.0 if dtype == costs.dtype else costs.floats_ms
@@ -255,7 +257,7 @@ def _prepare_on_cpu_nodes(dtype: str, job: Job, costs: Costs) -> Way:
         _ceil(there / (workers_per_node * per_worker)),
         _ceil(_gbit(job.total_rate, busiest) / job.gbit_per_node),
     )
-    way = Way(
+    placement = Placement(
         sent=dtype,
         bytes_per_image=sent_bytes,
         cores_per_gpu=_ceil(here),
@@ -265,20 +267,20 @@ def _prepare_on_cpu_nodes(dtype: str, job: Job, costs: Costs) -> Way:
         cpu_cores=there,
         cpu_node_gbit=_gbit(job.total_rate, busiest) / nodes,
     )
-    return _checked(job, way)
+    return _with_limits(job, placement)
 
 
-def _checked(job: Job, way: Way) -> Way:
-    """Return a way with what the machines with GPUs receive, and the limits that it exceeds."""
+def _with_limits(job: Job, placement: Placement) -> Placement:
+    """Return a placement with what the machines with GPUs receive, and the limits that it exceeds."""
     gpus = job.gpus_of_node
-    node_gbit = _gbit(gpus * job.images_per_second, way.bytes_per_image)
+    node_gbit = _gbit(gpus * job.images_per_second, placement.bytes_per_image)
     problems: list[str] = []
-    needed = gpus * (way.cores_per_gpu + job.trainer_cores)
+    needed = gpus * (placement.cores_per_gpu + job.trainer_cores)
     if needed > job.cores_per_node:
         problems.append(f"a GPU node needs {needed:,} cores and has {job.cores_per_node:,}")
     if node_gbit > job.gbit_per_node:
         problems.append(f"a GPU node receives {node_gbit:,.0f} Gbit/s and has {job.gbit_per_node:,.0f}")
-    return replace(way, node_gbit=node_gbit, problems=tuple(problems))
+    return replace(placement, node_gbit=node_gbit, problems=tuple(problems))
 
 
 def _cores(rate: float, milliseconds: float, headroom: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dalify.base.small_arrays import columns_at, counting, places_in_rows, rows_at
+from dalify.base.small_arrays import columns_at, counting, flat_indices, rows_at
 
 
 @pytest.mark.parametrize("count", [0, 1, 31, 4096, 4097, 10_000])
@@ -42,9 +42,9 @@ def test_columns_are_those_of_indexing(columns: list[int]) -> None:
     np.testing.assert_array_equal(found, table[:, columns] if columns else np.empty((5, 0)))
 
 
-def test_places_in_rows_address_what_take_along_axis_takes() -> None:
+def test_flat_indices_address_what_take_along_axis_takes() -> None:
     generator = np.random.default_rng(3)
     table = generator.integers(0, 100, (6, 4))
     columns = generator.integers(0, 4, (6, 2))
-    found = table.reshape(-1)[places_in_rows(columns, 4)].reshape(columns.shape)
+    found = table.reshape(-1)[flat_indices(columns, 4)].reshape(columns.shape)
     np.testing.assert_array_equal(found, np.take_along_axis(table, columns, 1))

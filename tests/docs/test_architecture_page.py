@@ -1,14 +1,16 @@
-"""Statements of ARCHITECTURE.md that a test can check: packages, files, passes, lazy imports, names of operators."""
+"""Statements of ARCHITECTURE.md that a test can check: packages, files, passes, lazy imports, layers, operators."""
 
 from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from dalify.passes import PASSES
+from dalify.registry import Role, catalog
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "dalify"
@@ -24,11 +26,39 @@ def sources(*packages: str) -> list[Path]:
 
 
 def test_the_table_lists_every_package() -> None:
-    rows = "".join(line for line in PAGE.splitlines() if re.match(r"\| \d \|", line))
+    rows = "".join(line for line in PAGE.splitlines() if re.match(r"\| \d+ \|", line))
     listed = set(re.findall(r"`(\w+)/`", rows))
     packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert packages - {"backend_impl", "tools"} <= listed
     assert {name for name in listed if not (PACKAGE / name).is_dir()} <= {"dynamic", "torchvision"}
+
+
+def test_the_layers_are_those_of_the_import_rules() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (layers,) = [item["layers"] for item in settings["tool"]["importlinter"]["contracts"] if item["type"] == "layers"]
+    expected = {
+        name: str(number) for number, layer in enumerate(reversed(layers)) for name in re.findall(r"\w+", layer)
+    }
+    listed = {
+        name: number
+        for number, names in re.findall(r"^\| (\d+) \| ([^|]+) \|", PAGE, re.MULTILINE)
+        for name in re.findall(r"`(\w+)/`", names)
+    }
+    assert listed == expected
+
+
+def test_operators_with_kernels_for_groups_on_the_device_are_listed() -> None:
+    table = PAGE[PAGE.index("These operators have kernels for groups") : PAGE.index("Some kernels wait for the device")]
+    listed = [name for row in table.splitlines() if row.startswith("| `") for name in re.findall(r"`([\w.]+)`", row)]
+    operators = [catalog.find(name) for name in catalog.names()]
+    in_groups = {
+        operator.name
+        for operator in operators
+        if operator.required_inputs and operator.role is Role.KERNEL
+        if (kernel := operator.kernels.get("gpu")) is not None and not kernel.takes_samples
+        if not (operator.is_batchwise or operator.is_ragged or operator.is_random)
+    }
+    assert sorted(listed) == sorted(in_groups)
 
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`([\w/]+\.py)`", PAGE))))

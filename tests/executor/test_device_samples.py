@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from dalify import fn, pipeline_def, types
 from dalify.base.errors import ShapeError
 from dalify.data import Batch, DALIDataType
-from dalify.data.batch import places_in_block
+from dalify.data.batch import block_offsets
 from dalify.data.device_samples import DeviceSamples
 from dalify.executor.branch_steps import MergeStep
 from dalify.executor.device_samples_step import CompiledGroupStep, CompiledStep, DeviceSamplesStep, step_class
@@ -371,7 +371,7 @@ def test_branches_are_merged_without_waiting_for_the_device(dtype: str, monkeypa
 def test_samples_with_unused_elements_between_them() -> None:
     arrays = images(3)
     shapes = np.array([array.shape for array in arrays], np.int64)
-    offsets, size_bytes = places_in_block(shapes, 1)
+    offsets, size_bytes = block_offsets(shapes, 1)
     block = torch.zeros(size_bytes, dtype=torch.uint8)
     for array, start in zip(arrays, offsets.tolist(), strict=True):
         block[start : start + array.size] = torch.from_numpy(array.reshape(-1))

@@ -13,7 +13,7 @@ from dalify import fn, pipeline_def, types
 from dalify.base import optional
 from dalify.base.errors import DeviceError
 from dalify.data import Batch, array_dtype
-from dalify.data.batch import places_in_block
+from dalify.data.batch import block_offsets
 from dalify.executor.device_steps import PendingCopies, TransferStep, device_stream, share_fed, synchronize_consumer
 from dalify.executor.frame import Frame
 
@@ -146,7 +146,7 @@ def frame_of(batch: Batch) -> Frame:
 def ragged(*arrays: np.ndarray[Any, Any]) -> Batch:
     """Return arrays as one block, as the threads that decode make them."""
     shapes = np.array([array.shape for array in arrays], np.int64)
-    offsets, size_bytes = places_in_block(shapes, arrays[0].itemsize)
+    offsets, size_bytes = block_offsets(shapes, arrays[0].itemsize)
     dtype = array_dtype(arrays[0])
     batch = Batch(None, None, "HW", "cpu", None, dtype, (np.zeros(size_bytes, np.uint8), offsets, shapes))
     for target, array in zip(batch.samples, arrays, strict=True):

@@ -12,7 +12,7 @@ import dalify
 from dalify import fn
 from dalify.base.errors import DalifyError
 from dalify.data import DALIDataType, Spec
-from dalify.data.batch import places_in_block
+from dalify.data.batch import block_offsets
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.shape_trace import trace_shapes
 from dalify.registry import catalog
@@ -45,15 +45,15 @@ def test_a_table_agrees_with_numpy(count: int, ndim: int, item_bytes: int) -> No
         sizes = shapes.prod(1)
         assert table.largest == int(np.argmax(sizes))
         assert table.is_full == bool(shapes.all())
-        offsets, size_bytes = table.places(item_bytes)
-        expected, expected_bytes = places_in_block(shapes, item_bytes)
+        offsets, size_bytes = table.block_offsets(item_bytes)
+        expected, expected_bytes = block_offsets(shapes, item_bytes)
         np.testing.assert_array_equal(offsets, expected)
         assert size_bytes == expected_bytes
 
 
 def test_a_table_of_views_and_of_sizes_beyond_64_bits() -> None:
     shapes = np.broadcast_to(np.array([5, 7], np.int64), (3, 2))
-    assert ShapeTable(shapes).places(4)[0].tolist() == [0, 192, 384]
+    assert ShapeTable(shapes).block_offsets(4)[0].tolist() == [0, 192, 384]
     assert ShapeTable(np.array([[9, 9], [1 << 40, 1 << 40], [9, 8]], np.int64)).largest == 1
 
 

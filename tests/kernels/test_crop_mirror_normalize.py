@@ -59,7 +59,7 @@ def test_window_mirror_and_normalize(device, data):
     fill = np.arange(shape[-1] + extra) - 3.5
     out_shape = (shape[-1] + extra, *size) if is_planar else (*size, shape[-1] + extra)
     out = np.full((2, *out_shape), np.nan, np.float32)
-    options = {"mirror": mirror, "mean": mean, "multiplier": multiplier, "shift": 2.0, "fill": fill}
+    options = {"mirror": mirror, "mean": mean, "multiplier": multiplier, "shift": 2.0, "fill_values": fill}
     run(device, out, x, anchor, is_planar=is_planar, **options)
     for n in range(2):
         expected = expected_planes(x[n], anchor[n], size, mirror[n], mean[n], multiplier[n], 2.0, fill)
@@ -72,7 +72,12 @@ def test_window_mirror_and_normalize(device, data):
 def test_other_types_round_and_saturate(device, dtype):
     x = np.arange(60, dtype=np.int32).reshape(1, 1, 4, 5, 3)
     out = np.empty((1, 3, 1, 4, 5), dtype)
-    options = {"mirror": np.zeros(1), "mean": np.full(3, 30.0), "multiplier": np.full(3, 4.25), "fill": np.zeros(3)}
+    options = {
+        "mirror": np.zeros(1),
+        "mean": np.full(3, 30.0),
+        "multiplier": np.full(3, 4.25),
+        "fill_values": np.zeros(3),
+    }
     run(device, out, x, np.zeros((1, 3), int), **options)
     exact = ((x - 30) * 4.25).transpose(0, 4, 1, 2, 3)
     if np.dtype(dtype).kind in "iu":
@@ -89,7 +94,7 @@ def test_samples_of_different_shapes_and_one_set_of_parameters(is_planar, dtype)
     outs = [np.empty((3, *x.shape[:3]) if is_planar else x.shape, dtype) for x in xs]
     options = {"mirror": np.zeros(4), "mean": np.float32([1, 2, 3]), "multiplier": np.float32([1, 2, 4])}
     samples = [Samples.of_batch(Batch(None, arrays)) for arrays in (outs, xs)]
-    crop_mirror_normalize(*samples, np.zeros((4, 3), int), fill=np.zeros(3), is_planar=is_planar, **options)
+    crop_mirror_normalize(*samples, np.zeros((4, 3), int), fill_values=np.zeros(3), is_planar=is_planar, **options)
     for out, x in zip(outs, xs, strict=True):
         expected = (x.astype(np.float32) - options["mean"]) * options["multiplier"]
         np.testing.assert_allclose(out, expected.transpose(3, 0, 1, 2) if is_planar else expected, rtol=1e-3)

@@ -30,9 +30,9 @@ def test_windows(device, data):
     fill = np.arange(size[-1]) + 200
     out = np.empty((2, *size), x.dtype)
     if device == "cpu":
-        copy_window(out, x, anchor, fill=fill)
+        copy_window(out, x, anchor, fill_values=fill)
     else:
-        copy_window_torch(torch.from_numpy(out), torch.from_numpy(x), anchor, fill=fill)
+        copy_window_torch(torch.from_numpy(out), torch.from_numpy(x), anchor, fill_values=fill)
     for n in range(2):
         for place in itertools.product(*map(range, size)):
             source = tuple(anchor[n] + place)
@@ -43,7 +43,7 @@ def test_windows(device, data):
 def test_windows_convert():
     x = np.float32([[-1, 0.5, 2.5, 300]])
     out = np.empty((1, 5), np.uint8)
-    copy_window(out, x, np.array([[0]]), fill=-7)
+    copy_window(out, x, np.array([[0]]), fill_values=-7)
     assert out.tolist() == [[0, 0, 2, 255, 0]]  # fractions are cut off
 
 
@@ -83,7 +83,7 @@ def test_windows_of_samples_of_different_shapes(dtype, axes):
             tuple(slice(b + 2, b + 2 + s) for b, s in zip(begin, size, strict=True))
         ]
         xs.append(x), outs.append(np.empty(size, dtype)), anchors.append(begin), expected.append(padded)
-    copy_windows(ragged(outs), ragged(xs), np.array(anchors), fill=7)
+    copy_windows(ragged(outs), ragged(xs), np.array(anchors), fill_values=7)
     for out, values in zip(outs, expected, strict=True):
         np.testing.assert_array_equal(out, values)
 

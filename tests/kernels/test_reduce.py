@@ -23,7 +23,7 @@ def reduced_shape(x: np.ndarray, axes: tuple[int, ...]) -> tuple[int, ...]:
 
 def apply(name: str, x: np.ndarray, axes: tuple[int, ...], dtype: Any = np.float32, **arguments: Any) -> np.ndarray:
     out = np.empty(reduced_shape(x, axes), dtype)
-    inputs = [x, arguments.pop("center")] if "center" in arguments else [x]
+    inputs = [x, arguments.pop("mean")] if "mean" in arguments else [x]
     getattr(reduce, name)(Samples.of_dense(out), *map(Samples.of_dense, inputs), axes, **arguments)
     return out
 
@@ -46,10 +46,10 @@ def test_reductions_are_numpy_s(shape: tuple[int, ...], dtype: str, data: st.Dat
     np.testing.assert_array_equal(apply("minimum", x, axes, x.dtype), x.min(axis=over))
     np.testing.assert_array_equal(apply("maximum", x, axes, x.dtype), x.max(axis=over))
     center = wide.mean(axis=over).astype(np.float32)
-    got = apply("std_dev", x, axes, center=center)
+    got = apply("std_dev", x, axes, mean=center)
     np.testing.assert_allclose(got, wide.std(axis=over), rtol=1e-5, atol=1e-4)
     kept = np.expand_dims(center, over)
-    np.testing.assert_array_equal(apply("std_dev", x, axes, center=kept), got)
+    np.testing.assert_array_equal(apply("std_dev", x, axes, mean=kept), got)
 
 
 @pytest.mark.parametrize("axes", [(0, 1, 2), (0, 1), (2,), (0, 2), (0,)])
@@ -60,7 +60,7 @@ def test_images(axes: tuple[int, ...], dtype: str) -> None:
     np.testing.assert_allclose(apply("mean", x, axes), x.mean(axis=over, dtype=np.float64), rtol=1e-6)
     np.testing.assert_array_equal(apply("maximum", x, axes, dtype), x.max(axis=over))
     np.testing.assert_array_equal(apply("minimum", x, axes, dtype), x.min(axis=over))
-    got = apply("variance", x, axes, center=np.array([100.0, 20.0], np.float32), ddof=1)
+    got = apply("variance", x, axes, mean=np.array([100.0, 20.0], np.float32), ddof=1)
     center = np.array([100.0, 20.0])[:, None, None, None]
     count = x[0].size // got[0].size
     np.testing.assert_allclose(got, ((x - center) ** 2).sum(axis=over) / (count - 1), rtol=1e-6)
@@ -130,7 +130,7 @@ def test_reductions_are_those_of_dali() -> None:
     for (name, array, axes), expected in zip(cases, results, strict=False):
         dtype = reduce.reduced_dtype(name, from_numpy(array.dtype)).numpy
         assert expected.dtype == dtype, (name, array.dtype)
-        spread = {"center": array.mean(axis=axes)[None], "ddof": 1} if name in ("std_dev", "variance") else {}
+        spread = {"mean": array.mean(axis=axes)[None], "ddof": 1} if name in ("std_dev", "variance") else {}
         got = apply(names.get(name, name), array[None], axes, dtype, **spread)[0]
         np.testing.assert_allclose(got, expected, rtol=1e-5, err_msg=f"{name} {array.dtype} {axes}")
     for name, expected in zip(["sum", "mean", "rms"], results[-3:], strict=True):
@@ -155,7 +155,7 @@ def test_torch_computes_the_same(dtype: str) -> None:
         for name in ["total", "mean", "mean_square", "rms", "minimum", "maximum", "variance", "std_dev"]:
             public = {"total": "sum", "minimum": "min", "maximum": "max"}.get(name, name)
             kind = reduce.reduced_dtype(public, from_numpy(x.dtype)).numpy
-            spread: dict[str, Any] = {"center": np.array([30.0, 60.0])} if name in ("variance", "std_dev") else {}
+            spread: dict[str, Any] = {"mean": np.array([30.0, 60.0])} if name in ("variance", "std_dev") else {}
             expected = apply(name, x, axes, kind, **spread)
             out = torch.from_numpy(np.empty_like(expected))
             function = getattr(reduce_torch, f"{name}_torch")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dalify import eager, types
-from dalify.data.batch import Batch, places_in_block
+from dalify.data.batch import Batch, block_offsets
 from dalify.data.dtypes import from_numpy
 from dalify.data.tensors import TensorListCPU
 from dalify.executor.kernel_step import KernelStep
@@ -61,7 +61,7 @@ def _in_block(samples: list[np.ndarray]) -> TensorListCPU:
     if len({sample.shape for sample in samples}) == 1:
         return TensorListCPU(np.stack(samples))
     shapes = np.array([sample.shape for sample in samples], np.int64).reshape(len(samples), samples[0].ndim)
-    offsets, size_bytes = places_in_block(shapes, samples[0].itemsize)
+    offsets, size_bytes = block_offsets(shapes, samples[0].itemsize)
     block = np.zeros(size_bytes, np.uint8)
     for sample, offset in zip(samples, offsets.tolist(), strict=True):
         block[offset : offset + sample.nbytes] = np.frombuffer(sample.tobytes(), np.uint8)

@@ -19,7 +19,7 @@ from dalify import samplers
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.sources.sampler import Sampler
 from dalify.sources.sampler_options import SamplerOptions
-from dalify.sources.selection import bound_selection
+from dalify.sources.selection import bind_sampler
 
 
 class Index(list):
@@ -33,7 +33,7 @@ class Index(list):
 
 
 def epoch_of(sampler: Any, index: Index, epoch: int = 0) -> np.ndarray:
-    bound = bound_selection(sampler, index)
+    bound = bind_sampler(sampler, index)
     return bound.entries(epoch, np.arange(bound.size))
 
 
@@ -50,7 +50,7 @@ def test_weights_are_the_frequencies() -> None:
 def test_weights_without_replacement() -> None:
     """Frequencies of first positions are equal to the weights, by definition of this sampling."""
     index, weights = Index([0] * 4), [1.0, 0.0, 3.0, 6.0]
-    bound = bound_selection(samplers.Weighted(weights=weights, num_samples=3, replacement=False), index)
+    bound = bind_sampler(samplers.Weighted(weights=weights, num_samples=3, replacement=False), index)
     drawn = np.array([bound.entries(epoch, np.arange(3)) for epoch in range(4000)])
     assert all(sorted(row) == [0, 2, 3] for row in drawn.tolist())
     counts = np.bincount(drawn[:, 0], minlength=4)
@@ -118,7 +118,7 @@ def test_shards_share_the_epoch(num_shards: int, size: int, shuffle: bool, kind:
     }[kind]
     read = []
     for shard in range(num_shards):
-        bound = bound_selection(sampler, index)
+        bound = bind_sampler(sampler, index)
         options = SamplerOptions(bound.size, shard, num_shards, random_shuffle=shuffle, stick_to_shard=True, seed=shard)
         whole = Sampler(options, bound)
         whole.start_epoch(epoch)
@@ -129,7 +129,7 @@ def test_shards_share_the_epoch(num_shards: int, size: int, shuffle: bool, kind:
         before.start_epoch(epoch)
         if half:
             before.next_batch(half)
-        after = Sampler(options, bound_selection(sampler, index))
+        after = Sampler(options, bind_sampler(sampler, index))
         after.restore(before.state())
         assert after.next_batch(stop - start - half).tolist() == mine[half:].tolist()
         read += mine.tolist()
@@ -152,7 +152,7 @@ def test_any_sampler_of_torch(make: Any) -> None:
     """The order of an epoch does not depend on earlier calls; torch's random state is not changed."""
     index = Index([0] * 50)
     before = torch.get_rng_state()
-    first, second = bound_selection(make(), index), bound_selection(make(), index)
+    first, second = bind_sampler(make(), index), bind_sampler(make(), index)
     places = np.arange(first.size)
     epochs = [first.entries(epoch, places).tolist() for epoch in range(4)]
     assert second.entries(2, places).tolist() == epochs[2]
@@ -167,7 +167,7 @@ def test_any_sampler_of_torch(make: Any) -> None:
 )
 def test_threads_may_ask_for_several_epochs(sampler: Any) -> None:
     """The order of an epoch is cached; prefetched batches must not replace it for a batch that is requested again."""
-    bound = bound_selection(sampler, range(50))
+    bound = bind_sampler(sampler, range(50))
     expected = [bound.entries(epoch, np.arange(50)).tolist() for epoch in range(2)]
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda number: bound.entries(number % 2, np.arange(50)).tolist(), range(400)))

@@ -10,7 +10,7 @@ import pytest
 import torch.distributed
 
 from dalify.base.errors import ArgumentValueError
-from dalify.sources.sharding import resolved_shard
+from dalify.sources.sharding import resolve_shard
 
 ALONE = {"shard_id": 0, "num_shards": 1}
 # According to their documentation.
@@ -30,12 +30,12 @@ def no_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_as_specified() -> None:
-    assert resolved_shard({"shard_id": 2, "num_shards": 3}) == (2, 3)
-    assert resolved_shard({"shard": None, **ALONE}) == (0, 1)
+    assert resolve_shard({"shard_id": 2, "num_shards": 3}) == (2, 3)
+    assert resolve_shard({"shard": None, **ALONE}) == (0, 1)
 
 
 def test_without_a_launcher() -> None:
-    assert resolved_shard({"shard": "auto", **ALONE}) == (0, 1)
+    assert resolve_shard({"shard": "auto", **ALONE}) == (0, 1)
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
@@ -43,20 +43,20 @@ def test_environment_of_the_launcher(monkeypatch: pytest.MonkeyPatch, launcher: 
     rank, size = LAUNCHERS[launcher]
     monkeypatch.setenv(rank, "3")
     monkeypatch.setenv(size, "8")
-    assert resolved_shard({"shard": "auto", **ALONE}) == (3, 8)
-    assert resolved_shard(ALONE) == (0, 1)
+    assert resolve_shard({"shard": "auto", **ALONE}) == (3, 8)
+    assert resolve_shard(ALONE) == (0, 1)
 
 
 def test_torchrun_inside_srun(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"RANK": 5, "WORLD_SIZE": 8, "SLURM_PROCID": 1, "SLURM_STEP_NUM_TASKS": 2}.items():
         monkeypatch.setenv(name, str(value))
-    assert resolved_shard({"shard": "auto", **ALONE}) == (5, 8)
+    assert resolve_shard({"shard": "auto", **ALONE}) == (5, 8)
 
 
 def test_a_batch_script_of_slurm_is_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_PROCID", "0")
     monkeypatch.setenv("SLURM_NTASKS", "8")
-    assert resolved_shard({"shard": "auto", **ALONE}) == (0, 1)
+    assert resolve_shard({"shard": "auto", **ALONE}) == (0, 1)
 
 
 @pytest.mark.parametrize("is_initialized", [True, False])
@@ -71,14 +71,14 @@ def test_group_of_jax(monkeypatch: pytest.MonkeyPatch, is_initialized: bool) -> 
         process_count=started,
     )
     monkeypatch.setitem(sys.modules, "jax", cast("Any", jax))
-    assert resolved_shard({"shard": "auto", **ALONE}) == ((2, 4) if is_initialized else (0, 1))
+    assert resolve_shard({"shard": "auto", **ALONE}) == ((2, 4) if is_initialized else (0, 1))
 
 
 def test_group_of_torch(tmp_path: Any) -> None:
     store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
     torch.distributed.init_process_group("gloo", rank=0, world_size=1, store=store)
     try:
-        assert resolved_shard({"shard": "auto", **ALONE}) == (0, 1)
+        assert resolve_shard({"shard": "auto", **ALONE}) == (0, 1)
     finally:
         torch.distributed.destroy_process_group()
 
@@ -92,13 +92,13 @@ def test_group_of_torch(tmp_path: Any) -> None:
 )
 def test_mistakes(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentValueError, match=message):
-        resolved_shard(arguments)
+        resolve_shard(arguments)
 
 
 def test_environment_that_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "first")
     with pytest.raises(ArgumentValueError, match="RANK, which is not an integer: 'first'"):
-        resolved_shard({"shard": "auto", **ALONE})
+        resolve_shard({"shard": "auto", **ALONE})
 
 
 @pytest.mark.parametrize(
@@ -116,4 +116,4 @@ def test_environments_that_make_no_sense(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(ArgumentValueError, match=message):
-        resolved_shard({"shard": "auto", **ALONE})
+        resolve_shard({"shard": "auto", **ALONE})

@@ -23,14 +23,18 @@ def test_the_disk_is_full(capsys, tmp_path):
     resource = pytest.importorskip("resource")
     path = tmp_path / "a.tar"
     write_tar(path, [(f"{number}.jpg", b"x") for number in range(100)])
+    index = tmp_path / "index"
+    assert wds2idx.main([str(path), str(index)]) == 0  # compiles: the files of the kernel cache exceed the limit
+    index.unlink()
+    capsys.readouterr()
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))  # like a full disk, an error while writing
     try:
-        status = wds2idx.main([str(path), str(tmp_path / "index")])
+        status = wds2idx.main([str(path), str(index)])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert status == 1
-    assert capsys.readouterr().err == f"cannot write the index {str(tmp_path / 'index')!r}: File too large.\n"
+    assert capsys.readouterr().err == f"cannot write the index {str(index)!r}: File too large.\n"
     assert [item.name for item in tmp_path.iterdir()] == ["a.tar"]  # no part of an index
 
 

@@ -74,8 +74,8 @@ def test_the_table_says_why_a_way_does_not_fit(capsys: pytest.CaptureFixture[str
     ("arguments", "message"),
     [
         (["--gpus", "0"], "--gpus: must be at least 1"),
-        (["--gpus", "2.5"], "--gpus: '2.5' is not a whole number"),
-        (["--gpus", "many"], "--gpus: 'many' is not a whole number"),
+        (["--gpus", "2.5"], "--gpus: '2.5' is not an integer"),
+        (["--gpus", "many"], "--gpus: 'many' is not an integer"),
         (["--images-per-second", "-3"], "--images-per-second: must be above 0"),
         (["--images-per-second", "nan"], "--images-per-second: must be above 0"),
         (["--images-per-second", "inf"], "--images-per-second: must be above 0"),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dalify.tools.planning import DTYPE_BYTES, Costs, Job, Plan, Way, make_plan
+from dalify.tools.planning import DTYPE_BYTES, Costs, Job, Placement, Recommendation, recommend
 
 JOB = Job(
     gpus=8,
@@ -60,57 +60,57 @@ all_costs = st.one_of(jpeg_costs, measured_costs)
 ALMOST = 1 - 1e-9
 
 
-def cores_of(job: Job, plan: Plan) -> int:
+def cores_of(job: Job, recommendation: Recommendation) -> int:
     """Return the cores that a plan keeps for data on all machines, in whole ones."""
-    way = plan.chosen
-    assert way is not None
-    return job.gpus * way.cores_per_gpu + way.workers * way.cores_per_worker
+    placement = recommendation.chosen
+    assert placement is not None
+    return job.gpus * placement.cores_per_gpu + placement.workers * placement.cores_per_worker
 
 
 @given(jobs, all_costs)
 def test_a_recommendation_suffices(job: Job, costs: Costs) -> None:
-    plan = make_plan(job, costs)
-    way = plan.chosen
-    assume(way is not None)
-    assert way is not None
+    recommendation = recommend(job, costs)
+    placement = recommendation.chosen
+    assume(placement is not None)
+    assert placement is not None
     per_second = job.images_per_second * (1 + job.headroom)
     on_node = min(job.gpus, job.gpus_per_node)
     # A machine with GPUs holds its trainers and what prepares or receives data.
-    assert on_node * (way.cores_per_gpu + job.trainer_cores) <= job.cores_per_node
-    bits = way.bytes_per_image * 8
+    assert on_node * (placement.cores_per_gpu + job.trainer_cores) <= job.cores_per_node
+    bits = placement.bytes_per_image * 8
     assert on_node * job.images_per_second * bits <= job.gbit_per_node * 1e9 / ALMOST
-    if not way.cpu_nodes:
-        assert way.bytes_per_image == costs.stored_bytes
-        assert plan.threads * 1e3 / costs.prepare_ms >= per_second * ALMOST
+    if not placement.cpu_nodes:
+        assert placement.bytes_per_image == costs.stored_bytes
+        assert recommendation.threads * 1e3 / costs.prepare_ms >= per_second * ALMOST
         if costs.python_ms:
             # Each process computes one Python function at a time.
-            assert plan.processes * 1e3 / costs.python_ms >= per_second * ALMOST
-            assert plan.processes <= plan.threads
+            assert recommendation.processes * 1e3 / costs.python_ms >= per_second * ALMOST
+            assert recommendation.processes <= recommendation.threads
         else:
             # More than 16 threads of one process hardly do more work, and more than six of a worker.
-            assert (plan.processes == 0) == (plan.threads <= 16)
-            assert plan.processes == 0 or 6 * plan.processes >= plan.threads
+            assert (recommendation.processes == 0) == (recommendation.threads <= 16)
+            assert recommendation.processes == 0 or 6 * recommendation.processes >= recommendation.threads
         return
     total = job.gpus * per_second
-    transport_ms = way.bytes_per_image * costs.transport_s_per_gb / 1e9 * 1e3 / 2
-    floats_ms = costs.floats_ms if way.sent != costs.dtype else 0.0
+    transport_ms = placement.bytes_per_image * costs.transport_s_per_gb / 1e9 * 1e3 / 2
+    floats_ms = costs.floats_ms if placement.sent != costs.dtype else 0.0
     there_ms = costs.prepare_ms - floats_ms + transport_ms
-    assert way.workers * way.cores_per_worker * 1e3 / there_ms >= total * ALMOST
-    assert way.cores_per_gpu * 1e3 >= per_second * (transport_ms + floats_ms) * ALMOST
+    assert placement.workers * placement.cores_per_worker * 1e3 / there_ms >= total * ALMOST
+    assert placement.cores_per_gpu * 1e3 >= per_second * (transport_ms + floats_ms) * ALMOST
     # Workers fit on their machines, and no interpreter needs more than one core for Python code.
-    assert math.ceil(way.workers / way.cpu_nodes) * way.cores_per_worker <= job.cores_per_cpu_node
-    assert way.workers >= way.cpu_nodes
-    if costs.python_ms and way.cores_per_worker > 1:
-        assert way.cores_per_worker * costs.python_ms <= there_ms / ALMOST
-    for bytes_per_image in (way.bytes_per_image, costs.stored_bytes):  # out and in
-        used = job.gpus * job.images_per_second * bytes_per_image * 8 / way.cpu_nodes
+    assert math.ceil(placement.workers / placement.cpu_nodes) * placement.cores_per_worker <= job.cores_per_cpu_node
+    assert placement.workers >= placement.cpu_nodes
+    if costs.python_ms and placement.cores_per_worker > 1:
+        assert placement.cores_per_worker * costs.python_ms <= there_ms / ALMOST
+    for bytes_per_image in (placement.bytes_per_image, costs.stored_bytes):  # out and in
+        used = job.gpus * job.images_per_second * bytes_per_image * 8 / placement.cpu_nodes
         assert used <= job.gbit_per_node * 1e9 / ALMOST
 
 
 @given(jobs, all_costs, st.integers(1, 100))
 def test_more_gpus_never_need_fewer_cores(job: Job, costs: Costs, more: int) -> None:
     larger = replace(job, gpus=job.gpus + more)
-    one, other = make_plan(job, costs), make_plan(larger, costs)
+    one, other = recommend(job, costs), recommend(larger, costs)
     assume(one.chosen is not None and other.chosen is not None)
     assert cores_of(larger, other) >= cores_of(job, one)
 
@@ -118,7 +118,7 @@ def test_more_gpus_never_need_fewer_cores(job: Job, costs: Costs, more: int) -> 
 @given(jobs, all_costs, st.floats(1, 10))
 def test_faster_gpus_need_no_fewer_cores(job: Job, costs: Costs, factor: float) -> None:
     faster = replace(job, images_per_second=job.images_per_second * factor)
-    for one, other in zip(make_plan(job, costs).ways, make_plan(faster, costs).ways, strict=True):
+    for one, other in zip(recommend(job, costs).placements, recommend(faster, costs).placements, strict=True):
         assert other.cores_per_gpu >= one.cores_per_gpu
         assert other.cpu_nodes >= one.cpu_nodes
         assert len(other.problems) >= len(one.problems)
@@ -128,7 +128,7 @@ def test_faster_gpus_need_no_fewer_cores(job: Job, costs: Costs, factor: float) 
 def test_many_equal_machines_are_as_many_times_one(job: Job, costs: Costs, factor: int) -> None:
     job = replace(job, gpus=job.gpus_per_node)
     larger = replace(job, gpus=factor * job.gpus_per_node)
-    for one, other in zip(make_plan(job, costs).ways, make_plan(larger, costs).ways, strict=True):
+    for one, other in zip(recommend(job, costs).placements, recommend(larger, costs).placements, strict=True):
         assert (other.cores_per_gpu, other.problems) == (one.cores_per_gpu, one.problems)
         assert other.node_gbit == pytest.approx(one.node_gbit)
         assert other.cpu_cores == pytest.approx(factor * one.cpu_cores)
@@ -146,12 +146,12 @@ def test_units_of_time_change_nothing(job: Job, costs: Costs, factor: float) -> 
     )
     times = ("prepare_ms", "floats_ms", "python_ms", "transport_s_per_gb")
     dearer = replace(costs, **{name: getattr(costs, name) / factor for name in times})
-    for one, other in zip(make_plan(job, costs).ways, make_plan(slower, dearer).ways, strict=True):
-        assert abs(other.cores_per_gpu - one.cores_per_gpu) <= 1  # where a product falls on a whole number
+    for one, other in zip(recommend(job, costs).placements, recommend(slower, dearer).placements, strict=True):
+        assert abs(other.cores_per_gpu - one.cores_per_gpu) <= 1  # where a product is an integer
         assert other.cpu_cores == pytest.approx(one.cpu_cores)
 
 
-def chosen(job: Job = JOB, **changes: Any) -> Way | None:
+def chosen(job: Job = JOB, **changes: Any) -> Placement | None:
     given: dict[str, Any] = {
         "megapixels": 0.2,
         "stored_bytes": 69e3,
@@ -159,7 +159,7 @@ def chosen(job: Job = JOB, **changes: Any) -> Way | None:
         "dtype": "float32",
         "python_ms": 0.0,
     }
-    return make_plan(job, Costs.of_jpeg(**{**given, **changes})).chosen
+    return recommend(job, Costs.of_jpeg(**{**given, **changes})).chosen
 
 
 def test_what_is_sent() -> None:
@@ -177,8 +177,8 @@ def test_what_is_sent() -> None:
 def test_by_hand() -> None:
     """One core: 1,000 images/s; 2 GPUs of 3,500 images/s with half of the cores to spare: 5.25 cores each."""
     costs = Costs.measured(prepare_ms=1.0, stored_bytes=1e5, values=3, dtype="uint8", python_ms=0.5)
-    plan = make_plan(replace(JOB, gpus=2, images_per_second=3500, headroom=0.5), costs)
-    assert plan.chosen is not None
-    assert plan.threads == 6
-    assert plan.processes == 3  # 2.625 of them are in Python
-    assert plan.chosen.node_gbit == pytest.approx(2 * 3500 * 1e5 * 8 / 1e9)
+    recommendation = recommend(replace(JOB, gpus=2, images_per_second=3500, headroom=0.5), costs)
+    assert recommendation.chosen is not None
+    assert recommendation.threads == 6
+    assert recommendation.processes == 3  # 2.625 of them are in Python
+    assert recommendation.chosen.node_gbit == pytest.approx(2 * 3500 * 1e5 * 8 / 1e9)

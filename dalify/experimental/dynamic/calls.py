@@ -42,24 +42,24 @@ class Call:
         operator: the operator to compute.
         inputs: inputs of the call.
         arguments: arguments, converted by ``_converted_arguments``.
-        place: position of the call in the random numbers of its generator; None for operators without any.
+        position: position of the call in the random numbers of its generator; None for operators without any.
         line: the user's line.
     """
 
-    __slots__ = ("__weakref__", "_lock", "_outputs", "arguments", "inputs", "line", "operator", "place")
+    __slots__ = ("__weakref__", "_lock", "_outputs", "arguments", "inputs", "line", "operator", "position")
 
     def __init__(
         self,
         operator: Operator,
         inputs: Sequence[Any],
         arguments: Mapping[str, Any],
-        place: int | None,
+        position: int | None,
         line: SourceLine | None,
     ) -> None:
         self.operator = operator
         self.inputs = inputs
         self.arguments = arguments
-        self.place = place
+        self.position = position
         self.line = line
         self._outputs: list[Batch] | None = None
         self._lock = threading.Lock()
@@ -98,7 +98,7 @@ class Call:
             if self._outputs is None:
                 try:
                     with SourceLine.captured_as(self.line):
-                        self._outputs, _ = _computed(self.operator, self.inputs, self.arguments, self.place)
+                        self._outputs, _ = _computed(self.operator, self.inputs, self.arguments, self.position)
                 except DalifyError as error:
                     locate_error(error, self.line, self.operator.public_name)
                     raise
@@ -123,12 +123,12 @@ def call_operator(operator: Operator, inputs: Sequence[Any], given: Mapping[str,
         DalifyError: the operator does not support data or arguments; with the user's line.
     """
     try:
-        arguments, place = _converted_arguments(operator, inputs, given)
+        arguments, position = _converted_arguments(operator, inputs, given)
         mode = EvalMode.current()
         if mode is EvalMode.deferred and _is_deferrable(operator, inputs, arguments):
-            results = _defer(operator, inputs, arguments, place)
+            results = _defer(operator, inputs, arguments, position)
         else:
-            outputs, is_batch_result = _computed(operator, inputs, arguments, place)
+            outputs, is_batch_result = _computed(operator, inputs, arguments, position)
             results = [TensorOrBatch.class_of(is_batch_result).from_data(output) for output in outputs]
             if mode is EvalMode.sync_full and torch.accelerator.is_available():
                 torch.accelerator.synchronize()
@@ -180,8 +180,8 @@ def _converted_arguments(
     rng = arguments.pop("rng") if "rng" in arguments else get_default_rng()
     if not isinstance(rng, RNG):
         raise ArgumentTypeError(f"rng must be a generator; got {rng!r}.", hint="Use rng=ndd.random.RNG(seed).")
-    arguments["seed"], place = rng.next_call()
-    return arguments, place
+    arguments["seed"], position = rng.next_call()
+    return arguments, position
 
 
 def _device(operator: Operator, inputs: Sequence[Any], value: Any) -> str:
@@ -227,7 +227,7 @@ def _is_immutable(item: Any) -> bool:
 
 
 def _defer(
-    operator: Operator, inputs: Sequence[Any], arguments: dict[str, Any], place: int | None
+    operator: Operator, inputs: Sequence[Any], arguments: dict[str, Any], position: int | None
 ) -> list[TensorOrBatch]:
     """Return results that are computed when they are accessed."""
     operator.check_names(arguments, ("batch_size", "layout"))
@@ -236,20 +236,20 @@ def _defer(
     is_batch_result = "batch_size" in arguments and "batch_size" not in operator.parameters
     is_batch_result = is_batch_result or _has_batch([*inputs, *arguments.values()])
     count = operator.output_count({**arguments, "input_count": sum(item is not None for item in inputs)})
-    call = Call(operator, inputs, arguments, place, SourceLine.capture())
+    call = Call(operator, inputs, arguments, position, SourceLine.capture())
     EvalContext.current().pending.add(call)
     return [TensorOrBatch.class_of(is_batch_result).from_call(call, output) for output in range(count)]
 
 
 def _computed(
-    operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any], place: int | None
+    operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any], position: int | None
 ) -> tuple[list[Batch], bool]:
     """Return the outputs of a call, and whether they are batches."""
     call = bind_call(operator, inputs, arguments, to_value)
     if not call.count:
         raise BatchSizeError("the batch is empty.", hint="Operators require at least one sample.")
-    if place is not None:
-        call.number = place
+    if position is not None:
+        call.number = position
     context = EvalContext.current()
     chosen = context.cuda_stream
     threads = context.thread_pool if call.count > 1 else None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dalify.base.compiling import njit
 from dalify.base.errors import DalifyError
 from dalify.base.small_arrays import zeros
-from dalify.data.batch import places_in_block
+from dalify.data.batch import block_offsets
 from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_header
 from dalify.formats.files.compiled_files import close_file, file_size, open_file, read_part
 from dalify.formats.files.memory import file_memory
@@ -130,7 +130,7 @@ def _allocate(headers: list[NumpyHeader]) -> list[NDArray[Any]]:
     """Return uninitialized arrays; small arrays share a block of memory."""
     dtype = headers[0].native
     shapes = np.array([header.shape for header in headers], np.int64).reshape(len(headers), -1)
-    offsets, total = places_in_block(shapes, dtype.itemsize)
+    offsets, total = block_offsets(shapes, dtype.itemsize)
     if total > _BLOCK_BYTES:
         return [
             file_memory(math.prod(header.shape) * dtype.itemsize).view(dtype).reshape(header.shape)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Call", "Result", "Template", "copied", "kind_of_result"]
 
-_places = itertools.count()
+_numbers = itertools.count()
 
 
 class Template:
@@ -62,7 +62,7 @@ class Call(BoundCall):
         template: its node.
         line: the user's line.
         tape: the tape that recorded it.
-        place: position in the order of all calls; a call reads calls with smaller positions.
+        order: position in the order of all calls; a call reads calls with smaller positions.
         results: results by output; None if not computed or not kept.
         lazy_values: the lazy values of the outputs that users still reference.
         has_run: whether it was computed, even if results were not kept.
@@ -77,7 +77,7 @@ class Call(BoundCall):
         "is_done",
         "lazy_values",
         "line",
-        "place",
+        "order",
         "results",
         "tape",
         "template",
@@ -88,7 +88,7 @@ class Call(BoundCall):
         self.template, _ = _templates.get_or_make(cache_key(self, None), lambda: Template(self.node_of_kinds()))
         self.line = line
         self.tape = tape
-        self.place = next(_places)
+        self.order = next(_numbers)
         self.results: list[Batch | None] = [None] * self.template.node.output_count
         self.lazy_values: list[ref[Deferred]] = []
         self._readers: list[ref[Call]] = []

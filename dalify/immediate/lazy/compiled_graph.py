@@ -22,8 +22,7 @@ from dalify.executor.engine import Engine
 from dalify.executor.feeds import Feeds
 from dalify.executor.iteration import Iteration
 from dalify.executor.packages import check_packages
-from dalify.executor.plan import make_plan
-from dalify.executor.recovery import Recovery
+from dalify.executor.runnable_graph import RunnableGraph
 from dalify.executor.threads import AwaitedThreads
 from dalify.graph import Edge, Graph, Node
 from dalify.graph.node import fresh_numbers
@@ -74,20 +73,21 @@ class CompiledGraph:
         sources = placeholders(feeds)
         nodes: list[Node] = []
         for call, reads, number in zip(calls, structure.reads, fresh_numbers(len(calls)), strict=True):
-            edges = [sources[output] if place < 0 else Edge(nodes[place], output) for place, output in reads]
+            edges = [sources[output] if index < 0 else Edge(nodes[index], output) for index, output in reads]
             nodes.append(replace(rewired(call.template.node, edges), line=call.line, number=number))
-        self._places = {node.number: place for place, node in enumerate(nodes)}
-        graph = Graph(tuple(Edge(nodes[place], output) for place, output in structure.outputs))
+        self._indices = {node.number: index for index, node in enumerate(nodes)}
+        graph = Graph(tuple(Edge(nodes[index], output) for index, output in structure.outputs))
         graph, self.report = optimize(graph)
         self._on_cpu = _moved_to_cpu(nodes, graph)
         check_packages(graph.nodes())
-        plan = make_plan(graph, {node: (0, 0) for node in graph.nodes() if node.operator.is_random}, {})
+        seeds = {node: (0, 0) for node in graph.nodes() if node.operator.is_random}
+        plan, readers, recovery = RunnableGraph(graph=graph, seeds=seeds).plan()
         slots = {node.number: slots[0] for node, slots in plan.externals}
         self._slots = [slots.get(edge.node.number) for edge in sources]  # None: a pass removed its consumers
         on_device = next((node for node in nodes if node.output_device == "gpu"), None)
         device = structure.device or (None if on_device is None else find_device(None, on_device))
         self._engine = Engine(
-            plan, structure.num_threads, 1, Feeds((), {}), Recovery(plan, {}, "raise", None), device, _pool,
+            plan, structure.num_threads, 1, Feeds((), readers), recovery, device, _pool,
             "dalify-lazy", None, _threads_of(structure.num_threads),
         )  # fmt: skip
         self._lock = threading.Lock()
@@ -103,7 +103,7 @@ class CompiledGraph:
         Raises:
             DalifyError: an operator does not accept the data; with the line of its call.
         """
-        drawing = {number: (*calls[place].drawing, calls[place].number) for number, place in self._places.items()}
+        drawing = {number: (*calls[index].drawing, calls[index].number) for number, index in self._indices.items()}
         slot_count, before = self._engine.plan.slot_count, self._engine.state()
         iteration = Iteration(next(_numbers), count, slot_count, before=before, drawing=drawing)
         given = [(slot, batch) for slot, batch in zip(self._slots, feeds, strict=True) if slot is not None]
@@ -120,15 +120,15 @@ class CompiledGraph:
 
     def fallbacks(self, calls: Sequence[Call]) -> list[Fallback]:
         """Return the calls that should run on the GPU and run on the CPU."""
-        sent = [calls[place] for place in self._on_cpu]
+        sent = [calls[index] for index in self._on_cpu]
         return [Fallback(call.operator.public_name, "it has no GPU kernel", str(call.line or "")) for call in sent]
 
     def _located(self, error: Exception, calls: Sequence[Call]) -> Exception:
         """Add the line of the call to an error: the plan may have been created for another line."""
         failure: Any = failure_context(error).failure
-        if failure is None or failure.node.number not in self._places:
+        if failure is None or failure.node.number not in self._indices:
             return error
-        call = calls[self._places[failure.node.number]]
+        call = calls[self._indices[failure.node.number]]
         if not isinstance(error, DalifyError):
             if failure.node.line != call.line:  # the error has the line of the call for which the plan was created
                 error.add_note(f"the call is at {call.line}")
@@ -148,7 +148,7 @@ def _moved_to_cpu(nodes: Sequence[Node], graph: Graph) -> list[int]:
     """Return the indices of the nodes that should run on the GPU and run on the CPU."""
     placed = {node.number: node.device for node in graph.nodes()}
     is_for_gpu = [node.inputs and node.device == "gpu" for node in nodes]
-    return [place for place, node in enumerate(nodes) if is_for_gpu[place] and placed.get(node.number) == "cpu"]
+    return [index for index, node in enumerate(nodes) if is_for_gpu[index] and placed.get(node.number) == "cpu"]
 
 
 def _threads_of(count: int) -> AwaitedThreads:

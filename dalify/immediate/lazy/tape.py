@@ -110,7 +110,7 @@ class Tape:
         with self._lock:
             wanted = [
                 (call, output)
-                for call in sorted(self._calls, key=lambda item: item.place)
+                for call in sorted(self._calls, key=lambda item: item.order)
                 for output in call.live_outputs()
             ]
             with suppress(Exception):
@@ -150,7 +150,7 @@ class Tape:
         self._compute(before)
         if not wanted:
             return
-        calls = sorted(found, key=lambda call: call.place)
+        calls = sorted(found, key=lambda call: call.order)
         feeds: list[Batch] = []
         structure = self._structure(calls, wanted, count, feeds)
         kinds = tuple(map(kind_key, feeds))
@@ -174,7 +174,7 @@ class Tape:
         self, calls: Sequence[Call], wanted: Sequence[_Output], count: int, feeds: list[Batch]
     ) -> compiled_graph.Structure:
         """Return the connections of calls; collect the data that they read."""
-        places = {call: place for place, call in enumerate(calls)}
+        indices = {call: index for index, call in enumerate(calls)}
         numbers: dict[int, int] = {}  # indices of feeds by data, so that data read twice are one feed
         device = ""
 
@@ -183,7 +183,7 @@ class Tape:
             if isinstance(source, Result):
                 result = source.data()
                 if result is None:
-                    return places[source.call], source.output
+                    return indices[source.call], source.output
                 source = Value(result, source.kind)
             batch = source.batch
             if id(batch) not in numbers:
@@ -194,7 +194,7 @@ class Tape:
             return -1, numbers[id(batch)]
 
         reads = tuple(tuple(read(source) for source in call.sources()) for call in calls)
-        outputs = tuple((places[call], output) for call, output in wanted)
+        outputs = tuple((indices[call], output) for call, output in wanted)
         return compiled_graph.Structure(reads, outputs, self.num_threads, device)
 
 
@@ -239,5 +239,5 @@ def _outputs_sharing_work(call: Call) -> list[_Output]:
             if reader not in around:
                 around.add(reader)
                 waiting.append(reader)
-    ends = sorted((one for one in around if not one.waiting_readers()), key=lambda one: one.place)
+    ends = sorted((one for one in around if not one.waiting_readers()), key=lambda one: one.order)
     return [(one, output) for one in ends if one.count == call.count for output in one.live_outputs()]

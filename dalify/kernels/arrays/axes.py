@@ -12,7 +12,7 @@ from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, S
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
 
-__all__ = ["check_center", "check_layout", "chosen_axes", "normal_axis", "reduced_spec", "without_axes"]
+__all__ = ["check_layout", "check_mean", "chosen_axes", "normal_axis", "reduced_spec", "without_axes"]
 
 
 def normal_axis(axis: int, ndim: int, *, extra: int = 0) -> int:
@@ -85,14 +85,14 @@ def reduced_spec(spec: Spec, axes: Sequence[int], dtype: DALIDataType, *, keep_d
     return spec.replace(dtype=dtype, shape=shape)
 
 
-def check_center(center: Spec, result: Spec) -> None:
+def check_mean(mean: Spec, result: Spec) -> None:
     """Raise a ShapeError if the center of deviations has neither one element nor one per result."""
-    if center.shape is None or result.shape is None:
+    if mean.shape is None or result.shape is None:
         return
-    count = math.prod(center.shape)
+    count = math.prod(mean.shape)
     if count not in (1, math.prod(result.shape)):
         raise ShapeError(
-            f"the mean with shape {center.shape} does not match results with shape {result.shape}.",
+            f"the mean with shape {mean.shape} does not match results with shape {result.shape}.",
             hint="Reduce both along the same axes, or pass one number.",
         )
 

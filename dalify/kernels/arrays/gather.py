@@ -80,7 +80,7 @@ def _convert_torch(out: Tensor, x: Tensor) -> None:
     saturate_cast_torch(out, x.trunc() if cuts else x)
 
 
-def copy_window(out: np.ndarray, x: np.ndarray, anchor: np.ndarray, *, fill: np.ndarray | float = 0) -> None:
+def copy_window(out: np.ndarray, x: np.ndarray, anchor: np.ndarray, *, fill_values: np.ndarray | float = 0) -> None:
     """Copy a window of each sample, with the extents of `out`.
 
     Args:
@@ -88,7 +88,7 @@ def copy_window(out: np.ndarray, x: np.ndarray, anchor: np.ndarray, *, fill: np.
             those of `saturate_cast`.
         x: [N, ...] with the same number of dimensions.
         anchor: int [N, dimensions]: start of the windows, which may exceed `x`.
-        fill: value outside `x`, in units of `out`: anything that broadcasts to a sample of `out`.
+        fill_values: value outside `x`, in units of `out`: anything that broadcasts to a sample of `out`.
     """
     begins = np.asarray(anchor)
     if len(begins) > 1 and (begins == begins[0]).all():  # one copy for all
@@ -98,18 +98,18 @@ def copy_window(out: np.ndarray, x: np.ndarray, anchor: np.ndarray, *, fill: np.
         inside, place, is_whole = _overlap(begin, target.shape, source.shape)
         _convert(target[inside], source[place])
         if not is_whole:
-            value = _native(fill, out.dtype, out.shape[1:]) if value is None else value
+            value = _native(fill_values, out.dtype, out.shape[1:]) if value is None else value
             _fill_outside(target, inside, value)
 
 
-def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill: np.ndarray | float = 0) -> None:
+def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill_values: np.ndarray | float = 0) -> None:
     """Copy a window of each sample of a chunk, with the extents of `out`.
 
     Args:
         out: output; see `copy_window`.
         x: with the same number of dimensions.
         anchor: int64 [N, dimensions]: start of the windows, which may exceed `x`.
-        fill: value outside `x`; see `copy_window`.
+        fill_values: value outside `x`; see `copy_window`.
     """
     is_inside = np.full(len(x), out.dtype == x.dtype and x.ndim > 0)
     if is_inside.any():
@@ -121,7 +121,7 @@ def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill: np.ndarr
     if len(at):
         copy_windows(out.take(at), x.take(at), anchor[at])
     others = np.flatnonzero(~is_inside)
-    value = _fill_of_axis(np.asarray(fill), out)
+    value = _fill_of_axis(np.asarray(fill_values), out)
     if value is not None and out.dtype == x.dtype and out.shapes.prod(1).max() * out.dtype.itemsize < _MAX_FILLED_BYTES:
         begin = anchor[others]
         shapes, extents = out.shapes[others], x.shapes[others]
@@ -132,7 +132,7 @@ def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill: np.ndarr
         )  # fmt: skip
         return
     for target, source, n in zip(out.take(others).arrays(), x.take(others).arrays(), others, strict=True):
-        copy_window(target[None], source[None], anchor[n : n + 1], fill=fill)
+        copy_window(target[None], source[None], anchor[n : n + 1], fill_values=fill_values)
 
 
 def _fill_of_axis(fill: np.ndarray, out: Samples) -> tuple[np.ndarray, int] | None:
@@ -249,12 +249,12 @@ def _copy_all(out_at, out_shapes, x_at, x_shapes, anchor, itemsize):
                 axis -= 1
 
 
-def _native(fill: np.ndarray | float, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
+def _native(fill_values: np.ndarray | float, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
     """Return a fill value with the dtype and number of dimensions of the output.
 
     If channels come last, it is a whole row: NumPy copies single pixels twenty times as slowly.
     """
-    wanted = np.asarray(fill)
+    wanted = np.asarray(fill_values)
     wanted = wanted.reshape((1,) * (len(shape) - wanted.ndim) + wanted.shape)
     value = np.empty(wanted.shape, dtype)
     saturate_cast(value, wanted)
@@ -277,21 +277,21 @@ def _fill_outside(target: np.ndarray, inside: tuple[slice, ...], value: np.ndarr
         window[axis] = part
 
 
-def copy_window_torch(out: Tensor, x: Tensor, anchor: np.ndarray, *, fill: np.ndarray | float = 0) -> None:
+def copy_window_torch(out: Tensor, x: Tensor, anchor: np.ndarray, *, fill_values: np.ndarray | float = 0) -> None:
     """`copy_window` for torch tensors on any device; one copy if all windows are equal."""
     begins = np.asarray(anchor)
     if len(begins) and (begins == begins[0]).all():
         batch = np.concatenate([[0], begins[0]])
-        _copy_torch(out, x, batch, fill)
+        _copy_torch(out, x, batch, fill_values)
         return
     for n, begin in enumerate(begins):
-        _copy_torch(out[n], x[n], begin, fill)
+        _copy_torch(out[n], x[n], begin, fill_values)
 
 
-def _copy_torch(out: Tensor, x: Tensor, anchor: np.ndarray, fill: np.ndarray | float) -> None:
+def _copy_torch(out: Tensor, x: Tensor, anchor: np.ndarray, fill_values: np.ndarray | float) -> None:
     inside, place, is_whole = _overlap(anchor, tuple(out.shape), tuple(x.shape))
     if not is_whole:
-        value = uploaded(fill, out.device)
+        value = uploaded(fill_values, out.device)
         saturate_cast_torch(out, value.expand(out.shape))
     _convert_torch(out[inside], x[place])
 

@@ -313,43 +313,43 @@ def rms(out: Samples, x: Samples, axes: Sequence[int]) -> None:
     _store(out, np.sqrt(_divided(_moments_along(flat)[1], flat.counts)))
 
 
-def deviations(flat: Collapsed, center: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def deviations(flat: Collapsed, mean: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return means and sums of squared deviations, float64 ``[results]``.
 
     Args:
         flat: the samples.
-        center: center of the deviations of each result, float64; None for the means.
+        mean: center of the deviations of each result, float64; None for the means.
     """
-    if center is None:
-        center = _divided(_moments_along(flat)[0], flat.counts)
-    return center, _moments_along(flat, center)[1]
+    if mean is None:
+        mean = _divided(_moments_along(flat)[0], flat.counts)
+    return mean, _moments_along(flat, mean)[1]
 
 
-def _variances(x: Samples, center: Samples, axes: Sequence[int], ddof: int) -> np.ndarray:
-    values = joined(center).reshape(-1).astype(np.float64)
-    given, flat = center.shapes.prod(1), collapse(x, axes)
+def _variances(x: Samples, mean: Samples, axes: Sequence[int], ddof: int) -> np.ndarray:
+    values = joined(mean).reshape(-1).astype(np.float64)
+    given, flat = mean.shapes.prod(1), collapse(x, axes)
     # One number per result, or one per sample.
     centers = np.repeat(values, np.repeat(np.where(given == 1, flat.sizes, 1), given))
     return _divided(_moments_along(flat, centers)[1], flat.counts - ddof)
 
 
-def variance(out: Samples, x: Samples, center: Samples, axes: Sequence[int], ddof: int = 0) -> None:
-    """Fill `out` with mean squared deviations from `center`.
+def variance(out: Samples, x: Samples, mean: Samples, axes: Sequence[int], ddof: int = 0) -> None:
+    """Fill `out` with mean squared deviations from `mean`.
 
     Args:
         out: samples of a float type.
         x: samples.
-        center: one number per result, or one per sample.
+        mean: one number per result, or one per sample.
         axes: axes of a sample to reduce.
         ddof: subtracted from the number of values before dividing by it.
     """
-    _store(out, _variances(x, center, axes, ddof))
+    _store(out, _variances(x, mean, axes, ddof))
 
 
-def std_dev(out: Samples, x: Samples, center: Samples, axes: Sequence[int], ddof: int = 0) -> None:
+def std_dev(out: Samples, x: Samples, mean: Samples, axes: Sequence[int], ddof: int = 0) -> None:
     """Fill `out` with the square roots of `variance`."""
     with np.errstate(invalid="ignore"):
-        _store(out, np.sqrt(_variances(x, center, axes, ddof)))
+        _store(out, np.sqrt(_variances(x, mean, axes, ddof)))
 
 
 def minimum(out: Samples, x: Samples, axes: Sequence[int]) -> None:

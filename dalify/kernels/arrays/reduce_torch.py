@@ -103,7 +103,7 @@ def rms_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], extents: 
 
 
 def deviations_torch(
-    x: torch.Tensor, axes: Sequence[int], center: torch.Tensor | None, extents: np.ndarray | None = None
+    x: torch.Tensor, axes: Sequence[int], mean: torch.Tensor | None, extents: np.ndarray | None = None
 ) -> tuple[torch.Tensor, torch.Tensor, int | torch.Tensor]:
     """Return means, sums of squared deviations (float64 [N, ...] with reduced axes kept), and the number of values.
 
@@ -111,44 +111,44 @@ def deviations_torch(
     """
     wide, over = _wide(x), _over(axes)
     kept = [1 if axis in over else extent for axis, extent in enumerate(x.shape)]
-    if center is None:
-        center = _average(wide, axes, extents)
-    elif center.numel() == len(x) and math.prod(kept) != len(x):
+    if mean is None:
+        mean = _average(wide, axes, extents)
+    elif mean.numel() == len(x) and math.prod(kept) != len(x):
         kept_center = [len(x)] + [1] * (x.dim() - 1)
-        center = center.reshape(kept_center).expand(kept)
-    center = center.double().reshape(kept)
-    squares = _sum((wide - center).square(), axes, extents).reshape(kept)
-    return center, squares, _count(x, axes, extents, x.dim())
+        mean = mean.reshape(kept_center).expand(kept)
+    mean = mean.double().reshape(kept)
+    squares = _sum((wide - mean).square(), axes, extents).reshape(kept)
+    return mean, squares, _count(x, axes, extents, x.dim())
 
 
 def variance_torch(
     out: torch.Tensor,
     x: torch.Tensor,
-    center: torch.Tensor,
+    mean: torch.Tensor,
     axes: Sequence[int],
     ddof: int = 0,
     extents: np.ndarray | None = None,
 ) -> None:
-    """Fill `out` with mean squared deviations from `center`."""
-    _store(out, _variance(x, center, axes, ddof, extents))
+    """Fill `out` with mean squared deviations from `mean`."""
+    _store(out, _variance(x, mean, axes, ddof, extents))
 
 
 def std_dev_torch(
     out: torch.Tensor,
     x: torch.Tensor,
-    center: torch.Tensor,
+    mean: torch.Tensor,
     axes: Sequence[int],
     ddof: int = 0,
     extents: np.ndarray | None = None,
 ) -> None:
     """Fill `out` with the square roots of `variance_torch`."""
-    _store(out, _variance(x, center, axes, ddof, extents).sqrt())
+    _store(out, _variance(x, mean, axes, ddof, extents).sqrt())
 
 
 def _variance(
-    x: torch.Tensor, center: torch.Tensor, axes: Sequence[int], ddof: int, extents: np.ndarray | None
+    x: torch.Tensor, mean: torch.Tensor, axes: Sequence[int], ddof: int, extents: np.ndarray | None
 ) -> torch.Tensor:
-    _, squares, count = deviations_torch(x, axes, center, extents)
+    _, squares, count = deviations_torch(x, axes, mean, extents)
     divisor = count - ddof
     if isinstance(divisor, int):  # as a tensor: Python does not divide by zero
         divisor = torch.full((), divisor, dtype=torch.float64, device=x.device)

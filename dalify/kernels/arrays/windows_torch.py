@@ -33,7 +33,7 @@ __all__ = [
 
 @prefer_triton("windows", "copy_windows")
 def window_samples_torch(
-    out: DeviceSamples, x: DeviceSamples, anchor: np.ndarray, *, fill: np.ndarray | float = 0
+    out: DeviceSamples, x: DeviceSamples, anchor: np.ndarray, *, fill_values: np.ndarray | float = 0
 ) -> None:
     """`dalify.kernels.arrays.gather.copy_windows` for samples on the device.
 
@@ -41,12 +41,12 @@ def window_samples_torch(
         out: output.
         x: with the same number of dimensions.
         anchor: int64 [N, dimensions]: start of the windows, which may exceed `x`.
-        fill: value outside `x`: one, or one for each index of one axis, in the shape that broadcasts to a sample.
+        fill_values: value outside `x`: one, or one for each index of one axis, in a shape that broadcasts to samples.
     """
     if out.ndim == 0:
         _store(out.block, x.block)
         return
-    fills = np.asarray(fill)
+    fills = np.asarray(fill_values)
     is_inside = bool(((anchor >= 0) & (anchor + out.shapes <= x.shapes)).all())
     whole = ((anchor == 0) & (out.shapes == x.shapes)).all(0)
     grid = _grid(out, x, whole if is_inside or fills.size == 1 else np.zeros(out.ndim, bool))

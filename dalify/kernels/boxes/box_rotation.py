@@ -62,7 +62,7 @@ def canvases(image: np.ndarray, angles: np.ndarray, size: np.ndarray | None, kee
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _rotate(out, out_starts, kept, boxes, starts, angles, image, canvas, is_extent, is_relative, mode, threshold):
+def _rotate(out, out_starts, kept, boxes, starts, angles, image, canvas, is_extent, bbox_normalized, mode, threshold):
     filled = 0
     out_starts[0] = 0
     for n in range(starts.size - 1):
@@ -77,7 +77,7 @@ def _rotate(out, out_starts, kept, boxes, starts, angles, image, canvas, is_exte
             right, bottom = np.float64(boxes[row, 2]), np.float64(boxes[row, 3])
             if is_extent:
                 right, bottom = left + right, top + bottom
-            if is_relative:
+            if bbox_normalized:
                 left, right, top, bottom = left * width, right * width, top * height, bottom * height
             x, y = (left + right) / 2 - width / 2, (top + bottom) / 2 - height / 2
             # The matrix maps the canvas to the image; points are mapped in the opposite direction.
@@ -97,7 +97,7 @@ def _rotate(out, out_starts, kept, boxes, starts, angles, image, canvas, is_exte
             kept[row] = (right - left) * (bottom - top) / area >= threshold  # false for boxes with area 0
             if not kept[row]:
                 continue
-            if is_relative:
+            if bbox_normalized:
                 left, right, top, bottom = left / x_limit, right / x_limit, top / y_limit, bottom / y_limit
             out[filled, 0], out[filled, 1] = left, top
             out[filled, 2] = right - left if is_extent else right
@@ -107,7 +107,7 @@ def _rotate(out, out_starts, kept, boxes, starts, angles, image, canvas, is_exte
 
 
 def rotate_boxes(
-    boxes: Rows, angles: np.ndarray, image: np.ndarray, canvas: np.ndarray, *, is_extent: bool, is_relative: bool,
+    boxes: Rows, angles: np.ndarray, image: np.ndarray, canvas: np.ndarray, *, is_extent: bool, bbox_normalized: bool,
     mode: int, threshold: float,
 ) -> tuple[Rows, np.ndarray]:  # fmt: skip
     """Rotate boxes about the centers of their images.
@@ -118,7 +118,7 @@ def rotate_boxes(
         image: float64 [N, 2], width and height.
         canvas: float64 [N, 2], width and height of the rotated image.
         is_extent: whether boxes are left, top, width, height; else left, top, right, bottom.
-        is_relative: whether boxes are relative to the image, and results to the canvas.
+        bbox_normalized: whether boxes are relative to the image, and results to the canvas.
         mode: EXPAND, FIXED or HALFWAY.
         threshold: minimum fraction of a box that must remain on the canvas.
 
@@ -129,13 +129,13 @@ def rotate_boxes(
     out, starts, kept = np.empty((total, 4), np.float32), np.empty(len(boxes) + 1, np.int64), np.empty(total, np.bool_)
     _rotate(
         out, starts, kept, read_only(boxes.values), boxes.starts, read_only(angles), image, canvas, is_extent,
-        is_relative, mode, threshold,
+        bbox_normalized, mode, threshold,
     )  # fmt: skip
     return Rows(out[: starts[-1]], starts), kept
 
 
 def rotate_boxes_on_device(
-    boxes: Rows, angles: np.ndarray, image: np.ndarray, canvas: np.ndarray, *, is_extent: bool, is_relative: bool,
+    boxes: Rows, angles: np.ndarray, image: np.ndarray, canvas: np.ndarray, *, is_extent: bool, bbox_normalized: bool,
     mode: int, threshold: float,
 ) -> tuple[Rows, Any]:  # fmt: skip
     """`rotate_boxes` for a tensor of boxes."""
@@ -146,7 +146,7 @@ def rotate_boxes_on_device(
     source, target = (uploaded(item[sample], values.device) for item in (image, canvas))
     start, end = values[:, :2].double(), values[:, 2:].double()
     end = start + end if is_extent else end
-    if is_relative:
+    if bbox_normalized:
         start, end = start * source, end * source
     x, y = ((start + end) / 2 - source / 2).unbind(1)
     center = torch.stack([x * cosine + y * sine, y * cosine - x * sine], 1) + target / 2
@@ -162,7 +162,7 @@ def rotate_boxes_on_device(
     clipped = torch.minimum(turned.clamp(min=0), target[:, None])
     areas = [(corners[:, 1] - corners[:, 0]).prod(1) for corners in (clipped, turned)]
     kept = areas[0] / areas[1] >= threshold  # false for boxes with area 0
-    result = (clipped / target[:, None] if is_relative else clipped)[kept]
+    result = (clipped / target[:, None] if bbox_normalized else clipped)[kept]
     start, end = result.unbind(1)
     flat = torch.cat([start, end - start if is_extent else end], 1).float()
     lengths = np.bincount(sample[kept.cpu().numpy()], minlength=len(boxes))

@@ -25,7 +25,7 @@ _WHOLE = np.float32(1.5 * 2**23)
 
 
 def correlate_image(
-    out: np.ndarray, x: np.ndarray, weights: np.ndarray, anchor: tuple[int, int] | None, border: str, fill: float
+    out: np.ndarray, x: np.ndarray, weights: np.ndarray, anchor: tuple[int, int] | None, border: str, fill_value: float
 ) -> None:
     """Fill an image with weighted sums of neighbors.
 
@@ -35,7 +35,7 @@ def correlate_image(
         weights: float32 [r, s].
         anchor: row and column of the element at the output pixel; None for valid positions only, h = H + 1 - r.
         border: a name of `bordered_indices`.
-        fill: value outside for "constant".
+        fill_value: value outside for "constant".
     """
     before = (0, 0) if anchor is None else anchor
     after = (0, 0) if anchor is None else (weights.shape[0] - 1 - anchor[0], weights.shape[1] - 1 - anchor[1])
@@ -51,7 +51,7 @@ def correlate_image(
         no_column,
         before[1],
         x.shape[2],
-        np.float32(fill),
+        np.float32(fill_value),
     )
 
 

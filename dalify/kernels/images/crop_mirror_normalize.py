@@ -35,7 +35,7 @@ def crop_mirror_normalize(
     mean: np.ndarray,
     multiplier: np.ndarray,
     shift: float = 0.0,
-    fill: np.ndarray,
+    fill_values: np.ndarray,
     is_planar: bool = True,
 ) -> None:
     """Set ``out = (window of x - mean) * multiplier + shift``, computed in float32.
@@ -49,7 +49,7 @@ def crop_mirror_normalize(
         mean: float [N, C] or [C], in units of `x`.
         multiplier: float [N, C] or [C]: scale / standard deviation.
         shift: added at the end.
-        fill: float [C'], value of `out` outside `x` and in channels that `x` does not have.
+        fill_values: float [C'], value of `out` outside `x` and in channels that `x` does not have.
         is_planar: whether channels precede the spatial axes in `out`.
     """
     if not len(x):
@@ -59,7 +59,7 @@ def crop_mirror_normalize(
     anchors, mirrors = broadcast_to(anchor, (samples, 3), np.int64), np.array(mirror, np.bool_)
     means = broadcast_to(mean, (samples, channels), np.float32)
     multipliers = broadcast_to(multiplier, (samples, channels), np.float32)
-    shifted, fills = np.float32(shift), np.array(fill, np.float32)
+    shifted, fills = np.float32(shift), np.array(fill_values, np.float32)
     kernel = partial(normalize_planes, None if source.dtype == np.uint8 else True) if is_planar else _interleaved
     if out.dtype == np.float32:
         kernel(*out.compiled, *source.compiled, anchors, mirrors, means, multipliers, shifted, fills)

@@ -28,7 +28,7 @@ def crop_mirror_normalize_torch(
     mean: np.ndarray,
     multiplier: np.ndarray,
     shift: float = 0.0,
-    fill: np.ndarray,
+    fill_values: np.ndarray,
     is_planar: bool = True,
 ) -> None:
     """`dalify.kernels.images.crop_mirror_normalize.crop_mirror_normalize` for torch tensors.
@@ -41,7 +41,7 @@ def crop_mirror_normalize_torch(
         mean: float [N, C] or [C].
         multiplier: float [N, C] or [C]: scale / standard deviation.
         shift: added at the end.
-        fill: float [C'], value of `out` outside `x` and in channels that `x` does not have.
+        fill_values: float [C'], value of `out` outside `x` and in channels that `x` does not have.
         is_planar: whether channels precede the spatial axes in `out`.
     """
     samples, channels = x.shape[0], x.shape[-1]
@@ -58,7 +58,7 @@ def crop_mirror_normalize_torch(
         return uploaded(full, x.device)[:, None, None, None, :]
 
     result = (window.to(torch.float32) - parameter(mean)) * parameter(multiplier) + shift
-    border = uploaded(fill, x.device, np.float32)
+    border = uploaded(fill_values, x.device, np.float32)
     if not all(part.all() for part in inside):
         masks = [uploaded(part, x.device) for part in inside]
         is_inside = masks[0][:, :, None, None] & masks[1][:, None, :, None] & masks[2][:, None, None, :]

@@ -17,7 +17,7 @@ __all__ = ["erase_samples_torch"]
 
 @prefer_triton("erasing", "erase_regions")
 def erase_samples_torch(
-    out: DeviceSamples, x: DeviceSamples, regions: np.ndarray, fill: np.ndarray, channel_axis: int
+    out: DeviceSamples, x: DeviceSamples, regions: np.ndarray, fill_values: np.ndarray, channel_axis: int
 ) -> None:
     """Copy samples and fill regions of them.
 
@@ -25,7 +25,7 @@ def erase_samples_torch(
         out: N samples with the shapes, places and element type of `x`, output; none is empty.
         x: N samples.
         regions: int64 [N, k, 2, axes]: starts and ends; empty where an end is not above the start.
-        fill: [N, C], values that the element type can represent; or [N, 1] for all channels.
+        fill_values: [N, C], values that the element type can represent; or [N, 1] for all channels.
         channel_axis: axis of the channels of a sample.
     """
     grid = Grid(out, x, out.ndim)
@@ -37,9 +37,9 @@ def erase_samples_torch(
             if begin.any() or (end < x.extents(axis)).any():
                 within = within & (at >= grid.of_sample(begin)) & (at < grid.of_sample(end))
         mask = mask | within
-    table = torch.empty(fill.size, dtype=out.dtype, device=out.device)
-    saturate_cast_torch(table, uploaded(fill.reshape(-1), out.device))
-    place = grid.sample * fill.shape[1] + grid.coordinates[channel_axis].clamp(0, fill.shape[1] - 1)
+    table = torch.empty(fill_values.size, dtype=out.dtype, device=out.device)
+    saturate_cast_torch(table, uploaded(fill_values.reshape(-1), out.device))
+    place = grid.sample * fill_values.shape[1] + grid.coordinates[channel_axis].clamp(0, fill_values.shape[1] - 1)
     values = movable_torch(table).index_select(0, place.reshape(-1)).reshape(place.shape)
     source = movable_torch(x.block)
     movable_torch(out.block).copy_(torch.where(grid.whole(mask), grid.whole(values), source))

@@ -110,7 +110,7 @@ def min_max_filter_cpu(
     layout: str,
     mask_size: Any,
     anchor: Any,
-    border: str,
+    border_mode: str,
     iterations: int,
     largest: bool,
 ) -> None:
@@ -122,7 +122,7 @@ def min_max_filter_cpu(
         layout: layout of a sample.
         mask_size: width and height, int32 [N, 1 or 2], or [N, F, 1 or 2] for frames.
         anchor: the pixel of the mask at the output pixel, x and y, as `mask_size`; -1 for the center.
-        border: DALI's name of the border.
+        border_mode: DALI's name of the border.
         iterations: number of iterations; 0 copies.
         largest: True to dilate, False to erode.
     """
@@ -145,13 +145,13 @@ def min_max_filter_cpu(
                 parts = [(image, result)]
             for part, to_fill in parts:
                 data = part if held is None else part.astype(held)
-                if border != "constant":
-                    rows, _ = bordered_indices(height, up, down, _BORDERS[border])
-                    columns, _ = bordered_indices(width, left, right, _BORDERS[border])
+                if border_mode != "constant":
+                    rows, _ = bordered_indices(height, up, down, _BORDERS[border_mode])
+                    columns, _ = bordered_indices(width, left, right, _BORDERS[border_mode])
                     data = data[rows[:, None], columns]
                 # cv2's anchor is the pixel of the mask at the output pixel, as here.
                 found = filter_image(np.ascontiguousarray(data), element, anchor=(left, up))
-                if border != "constant":
+                if border_mode != "constant":
                     found = found[up : up + height, left : left + width]
                 to_fill[...] = found.reshape(to_fill.shape)
 
@@ -162,7 +162,7 @@ def min_max_filter_samples_torch(
     layout: str,
     mask_size: Any,
     anchor: Any,
-    border: str,
+    border_mode: str,
     iterations: int,
     largest: bool,
 ) -> None:
@@ -181,10 +181,10 @@ def min_max_filter_samples_torch(
     shapes[:, height + 1] += left + right
     begin[:, height], begin[:, height + 1] = -up, -left
     padded = DeviceSamples.empty(shapes, _compared_as(x.dtype), x.device)
-    if border == "constant":
-        window_samples_torch(padded, source, begin, fill=_neutral(x.dtype, largest))
+    if border_mode == "constant":
+        window_samples_torch(padded, source, begin, fill_values=_neutral(x.dtype, largest))
     else:
-        bordered_samples_torch(padded, source, begin, _BORDERS[border])
+        bordered_samples_torch(padded, source, begin, _BORDERS[border_mode])
     block = padded.block
     for axis, windows in ((height, up + down + 1), (height + 1, left + right + 1)):
         block = _extreme_of_windows(block, padded, windows, shapes[:, axis + 1 :].prod(1), largest)

@@ -28,7 +28,7 @@ def normalize_axes(
     out: Any,
     x: Any,
     layout: str,
-    out_layout: str,
+    output_layout: str,
     anchors: Mapping[str, np.ndarray],
     *,
     mirror: np.ndarray,
@@ -44,7 +44,7 @@ def normalize_axes(
         out: [N, ...], output; array, tensor, `Samples` or `DeviceSamples`. Channels that `x` does not have are filled.
         x: [N, ...], same type.
         layout: layout of a sample of `x`: F, C, D, H and W, each at most once.
-        out_layout: layout of a sample of `out`, a permutation of `layout`.
+        output_layout: layout of a sample of `out`, a permutation of `layout`.
         anchors: letter to int [N]: start of the windows, which may exceed `x`.
         mirror: [N], non-zero: reverse W.
         mean: float [N, C] or [N, 1], or a list of N such vectors.
@@ -55,21 +55,23 @@ def normalize_axes(
     """
     options: dict[str, Any] = {"scale": scale, "shift": shift, "fill_values": fill_values}
     if isinstance(x, Samples):
-        normalize_samples(out, x, layout, out_layout, anchors, mirror, mean, std, options)
+        normalize_samples(out, x, layout, output_layout, anchors, mirror, mean, std, options)
         return
     if isinstance(x, DeviceSamples):
-        _normalize_on_device(out, x, layout, out_layout, anchors, mirror, mean, std, options)
+        _normalize_on_device(out, x, layout, output_layout, anchors, mirror, mean, std, options)
         return
-    size = dict(zip(out_layout, out.shape[1:], strict=True))
+    size = dict(zip(output_layout, out.shape[1:], strict=True))
     extents = dict(zip(layout, x.shape[1:], strict=True))
     samples, channels = x.shape[0], extents["C"]
     mean = broadcast_to(mean, (samples, channels), np.float32)
-    multiplier, fill = (
+    multiplier, fills = (
         multiplier_of(broadcast_to(std, (samples, channels), np.float32), scale),
         _fills(fill_values, size["C"]),
     )
     # Planes that stay planar are treated as images with one channel; so are frames, if all of them are used.
-    keeps_planes = layout == out_layout and layout[-1] != "C" and size["C"] == channels and len(set(fill.tolist())) == 1
+    keeps_planes = (
+        layout == output_layout and layout[-1] != "C" and size["C"] == channels and len(set(fills.tolist())) == 1
+    )
     keeps_frames = "F" in layout and size["F"] == extents["F"] and not anchors["F"].any()
     lead = [letter for letter in layout if (letter == "C" and keeps_planes) or (letter == "F" and keeps_frames)]
     depth = [letter for letter in layout if letter in "FD" and letter not in lead]
@@ -94,8 +96,8 @@ def normalize_axes(
     source = source.reshape(samples * copies, *extent_of(extents), 1 if keeps_planes else channels)
     begins = np.stack([anchors[depth[0]] if depth else zeros(samples, np.int64), anchors["H"], anchors["W"]], 1)
     planes = [*lead, *color, *depth, "H", "W"]
-    is_planar = list(out_layout) != [*lead, *depth, "H", "W", *color] or keeps_planes
-    is_direct = not is_planar or list(out_layout) == planes
+    is_planar = list(output_layout) != [*lead, *depth, "H", "W", *color] or keeps_planes
+    is_direct = not is_planar or list(output_layout) == planes
     out_channels = 1 if keeps_planes else size["C"]
     form = (out_channels, *extent_of(size)) if is_planar else (*extent_of(size), out_channels)
     if is_direct:
@@ -114,12 +116,12 @@ def normalize_axes(
         mean=of_channels(mean),
         multiplier=of_channels(multiplier),
         shift=shift,
-        fill=fill[:1] if keeps_planes else fill,
+        fill_values=fills[:1] if keeps_planes else fills,
         is_planar=is_planar,
     )
     if not is_direct:
         whole = target.reshape(samples, *(size[letter] for letter in planes))
-        out[...] = rearranged(whole, "".join(planes), out_layout)
+        out[...] = rearranged(whole, "".join(planes), output_layout)
 
 
 def multiplier_of(std: np.ndarray, scale: float) -> np.ndarray:
@@ -130,19 +132,19 @@ def multiplier_of(std: np.ndarray, scale: float) -> np.ndarray:
 
 def _fills(values: Sequence[float], channels: int) -> np.ndarray:
     """Return the fill values of all channels: one for all, or one each, and 0 for added channels."""
-    fill = np.zeros(channels, np.float32)
+    fills = np.zeros(channels, np.float32)
     if len(values) == 1:
-        fill[:] = values[0]
+        fills[:] = values[0]
     else:
-        fill[: len(values)] = values
-    return fill
+        fills[: len(values)] = values
+    return fills
 
 
 def normalize_samples(
     out: Samples,
     x: Samples,
     layout: str,
-    out_layout: str,
+    output_layout: str,
     anchors: Mapping[str, np.ndarray],
     mirror: np.ndarray,
     mean: Any,
@@ -155,7 +157,7 @@ def normalize_samples(
         out: as in `normalize_axes`, like the other arguments.
         x: input.
         layout: of `x`.
-        out_layout: of `out`.
+        output_layout: of `out`.
         anchors: start of the windows.
         mirror: reverse W.
         mean: subtracted.
@@ -165,8 +167,8 @@ def normalize_samples(
     channels = x.extents(layout.index("C"))
     is_mixed = bool((channels != channels[0]).any())
     spatial = layout.replace("C", "")
-    is_usual = layout in ("HWC", "DHWC", "FHWC") and (out_layout == layout or out_layout == f"C{spatial}")
-    is_frames = layout == "FHWC" and out_layout in ("FHWC", "FCHW")
+    is_usual = layout in ("HWC", "DHWC", "FHWC") and (output_layout == layout or output_layout == f"C{spatial}")
+    is_frames = layout == "FHWC" and output_layout in ("FHWC", "FCHW")
     if is_frames:
         is_frames = not anchors["F"].any() and bool((out.extents(0) == x.extents(0)).all())
     if is_mixed or not (is_usual or is_frames):
@@ -179,7 +181,7 @@ def normalize_samples(
             own = {letter: values[at] for letter, values in anchors.items()}
             rows = [np.stack([values[n] for n in at]) for values in (mean, std)]
             normalize_axes(
-                target, source, layout, out_layout, own, mirror=mirror[at], mean=rows[0], std=rows[1], **options
+                target, source, layout, output_layout, own, mirror=mirror[at], mean=rows[0], std=rows[1], **options
             )
         return
     count = int(channels[0])
@@ -189,7 +191,7 @@ def normalize_samples(
         if letter and not (is_frames and letter == "F"):
             windows[:, axis] = anchors[letter]
     flags = mirror
-    is_planar = out_layout.index("C") < out_layout.index("H")
+    is_planar = output_layout.index("C") < output_layout.index("H")
     if is_frames:
         (x, owner), (out, _) = x.folded(1), out.folded(1)
         windows, flags, means, deviations = windows[owner], mirror[owner], means[owner], deviations[owner]
@@ -204,7 +206,7 @@ def normalize_samples(
         mean=means,
         multiplier=multiplier_of(deviations, options["scale"]),
         shift=options["shift"],
-        fill=_fills(options["fill_values"], out_channels),
+        fill_values=_fills(options["fill_values"], out_channels),
         is_planar=is_planar,
     )
 
@@ -214,7 +216,7 @@ def _normalize_on_device(
     out: DeviceSamples,
     x: DeviceSamples,
     layout: str,
-    out_layout: str,
+    output_layout: str,
     anchors: Mapping[str, np.ndarray],
     mirror: np.ndarray,
     mean: Any,
@@ -223,20 +225,20 @@ def _normalize_on_device(
 ) -> None:
     if x.dense is not None and out.dense is not None:
         rows = {"mean": rows_of(mean), "std": rows_of(std)}
-        normalize_axes(out.dense, x.dense, layout, out_layout, anchors, mirror=mirror, **rows, **options)
+        normalize_axes(out.dense, x.dense, layout, output_layout, anchors, mirror=mirror, **rows, **options)
         return
     scale = options["scale"]
     normalize_samples_torch(
         out,
         x,
         layout,
-        out_layout,
+        output_layout,
         anchors,
         mirror=mirror,
         mean=mean,
         multiplier=[multiplier_of(row, scale) for row in std] if isinstance(std, list) else multiplier_of(std, scale),
         shift=options["shift"],
-        fill=_fills(options["fill_values"], int(out.extents(out_layout.index("C")).max())),
+        fill_values=_fills(options["fill_values"], int(out.extents(output_layout.index("C")).max())),
     )
 
 

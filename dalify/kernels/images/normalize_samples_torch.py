@@ -23,14 +23,14 @@ def normalize_samples_torch(
     out: DeviceSamples,
     x: DeviceSamples,
     layout: str,
-    out_layout: str,
+    output_layout: str,
     anchors: Mapping[str, np.ndarray],
     *,
     mirror: np.ndarray,
     mean: Any,
     multiplier: Any,
     shift: float,
-    fill: np.ndarray,
+    fill_values: np.ndarray,
 ) -> None:
     """`dalify.kernels.images.normalize_axes.normalize_axes` for samples on the device, in one pass over the results.
 
@@ -38,23 +38,23 @@ def normalize_samples_torch(
         out: N samples, output, none of them empty.
         x: N samples.
         layout: layout of a sample of `x`.
-        out_layout: layout of a sample of `out`, a permutation of `layout`.
+        output_layout: layout of a sample of `out`, a permutation of `layout`.
         anchors: letter to int [N]: start of the windows, which may exceed `x`.
         mirror: [N], non-zero: reverse W.
         mean: float [N, C] or [N, 1], or a list of N such vectors.
         multiplier: like `mean`: scale / standard deviation.
         shift: added at the end.
-        fill: float32 [C], value of `out` outside `x`, and in channels that `x` does not have.
+        fill_values: float32 [C], value of `out` outside `x`, and in channels that `x` does not have.
     """
     grid = Grid(out, x, out.ndim)
-    places = dict(zip(out_layout, grid.coordinates, strict=True))
+    places = dict(zip(output_layout, grid.coordinates, strict=True))
     channel = places["C"]
     is_inside = True
     if mirror.any():
-        width = grid.of_sample(out.shapes[:, out_layout.index("W")])
+        width = grid.of_sample(out.shapes[:, output_layout.index("W")])
         places["W"] = places["W"] + grid.of_sample((mirror != 0).astype(np.int64)) * (width - 1 - 2 * places["W"])
     for axis, letter in enumerate(layout):
-        window = out.shapes[:, out_layout.index(letter)]
+        window = out.shapes[:, output_layout.index(letter)]
         begin = anchors[letter] if letter != "C" else np.zeros(len(x), np.int64)
         if begin.any():
             places[letter] = places[letter] + grid.of_sample(begin)
@@ -64,8 +64,8 @@ def normalize_samples_torch(
     result = grid.read(x, index).to(torch.float32)
     result = (result - _by_channel(grid, mean, channel)) * _by_channel(grid, multiplier, channel) + shift
     if not is_inside:
-        border = uploaded(fill, out.device, np.float32)
-        other = border.index_select(0, channel.reshape(-1).clamp(0, len(fill) - 1)).reshape(channel.shape)
+        border = uploaded(fill_values, out.device, np.float32)
+        other = border.index_select(0, channel.reshape(-1).clamp(0, len(fill_values) - 1)).reshape(channel.shape)
         result = torch.where(grid.inside(x, sources), result, other)
     saturate_cast_torch(out.block, grid.whole(result))
 

@@ -64,7 +64,7 @@ def _project(x_at, y_at, shapes, like, matrices, sizes, border):
 
 
 def projected_points(
-    shapes: np.ndarray, matrices: np.ndarray, sizes: np.ndarray, border: str = ""
+    shapes: np.ndarray, matrices: np.ndarray, sizes: np.ndarray, border_mode: str = ""
 ) -> tuple[Samples, Samples]:
     """Map the pixel centers of images by projective transforms, on the CPU.
 
@@ -72,15 +72,15 @@ def projected_points(
         shapes: height and width of each result, int64 [N, 2].
         matrices: [N, 3, 3].
         sizes: height and width of each source, int64 [N, 2].
-        border: "wrap", for a source that is padded by one pixel, "reflect" or "reflect_101": coordinates are brought
-            into the source; "" does not change them.
+        border_mode: "wrap", for a source that is padded by one pixel, "reflect" or "reflect_101": coordinates are
+            brought into the source; "" does not change them.
 
     Returns:
-        N samples [H, W] of float32 for x, and for y, relative to the corner of the first pixel; without `border`, -2 if
-        a point has no image.
+        N samples [H, W] of float32 for x, and for y, relative to the corner of the first pixel; without `border_mode`,
+        -2 if a point has no image.
     """
     forms, dtype = np.ascontiguousarray(shapes), np.dtype(np.float32)
     points = Samples.empty(forms, dtype), Samples.empty(forms, dtype)
     wide = np.ascontiguousarray(matrices, np.float64)
-    _project(points[0].addresses, *points[1].compiled, wide, np.ascontiguousarray(sizes), _BORDERS.index(border))
+    _project(points[0].addresses, *points[1].compiled, wide, np.ascontiguousarray(sizes), _BORDERS.index(border_mode))
     return points

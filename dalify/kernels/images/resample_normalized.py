@@ -25,7 +25,7 @@ __all__ = ["in_order", "resample_normalized"]
 def resample_normalized(
     out: Any,
     x: Any,
-    out_layout: str,
+    output_layout: str,
     start: np.ndarray,
     end: np.ndarray,
     filters: Mapping[str, Any],
@@ -36,21 +36,21 @@ def resample_normalized(
     Args:
         out: N samples, output, `Samples` or `DeviceSamples`.
         x: N images HWC of bytes, same type.
-        out_layout: HWC or CHW.
+        output_layout: HWC or CHW.
         start: float [N, 2], start of the windows in pixels, y and x.
         end: end of the windows.
         filters: arguments of `resample_axes` by name.
         normalization: arguments of `normalize_axes` by name.
     """
-    is_planar_on_cpu = isinstance(x, Samples) and out_layout == "CHW"
+    is_planar_on_cpu = isinstance(x, Samples) and output_layout == "CHW"
     if is_planar_on_cpu and has_resampled_planes(out, x, start, end, filters, normalization):
         return
-    shapes = np.stack([out.extents(out_layout.index(letter)) for letter in "HWC"], 1)
+    shapes = np.stack([out.extents(output_layout.index(letter)) for letter in "HWC"], 1)
     is_on_device = isinstance(x, DeviceSamples)
     resized: Any = DeviceSamples.empty(shapes, x.dtype, x.device) if is_on_device else Samples.empty(shapes, x.dtype)
     resample_axes(resized, x, "HWC", start, end, **filters)
     anchors = {letter: zeros(len(x), np.int64) for letter in "HW"}
-    normalize_axes(out, resized, "HWC", out_layout, anchors, fill_values=[0.0], **normalization)
+    normalize_axes(out, resized, "HWC", output_layout, anchors, fill_values=[0.0], **normalization)
 
 
 def in_order(values: Sequence[Any], layout: str) -> list[Any]:

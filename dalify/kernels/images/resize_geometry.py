@@ -230,7 +230,7 @@ def _for_each_axis(name: str, values: Any, axes: int) -> np.ndarray:
     return found
 
 
-def _region(extents: np.ndarray, start: Any, end: Any, is_relative: bool) -> tuple[np.ndarray, np.ndarray]:
+def _region(extents: np.ndarray, start: Any, end: Any, roi_relative: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return start and end of the regions of interest in pixels, float64 [N, axes]; without any, whole samples.
 
     In float32, as in DALI: the rounding of the size may depend on it.
@@ -238,7 +238,7 @@ def _region(extents: np.ndarray, start: Any, end: Any, is_relative: bool) -> tup
     whole = np.maximum(extents, 1).astype(np.float64)
     if start is None:
         return zeros(extents.shape), whole
-    units = whole.astype(np.float32) if is_relative else np.ones(extents.shape, np.float32)
+    units = whole.astype(np.float32) if roi_relative else np.ones(extents.shape, np.float32)
     axes = extents.shape[1]
     edges = [_for_each_axis(name, values, axes) for name, values in (("roi_start", start), ("roi_end", end))]
     first, last = ((values.astype(np.float32) * units).astype(np.float64) for values in edges)

@@ -39,7 +39,7 @@ _SHARPNESS = -0.75
 
 
 def warp_cubic(
-    out: Samples, x: Samples, points: tuple[Samples, Samples], border_mode: str, fill: Sequence[float]
+    out: Samples, x: Samples, points: tuple[Samples, Samples], border_mode: str, fill_value: Sequence[float]
 ) -> None:
     """Fill `out` with the values of `x` at given points.
 
@@ -49,7 +49,7 @@ def warp_cubic(
         points: N samples [H', W'] of float32 for x, and for y, of the source points, relative to the corner of the
             first pixel.
         border_mode: border, a key of `_BORDERS`.
-        fill: one value, or one for each channel, for the border mode "constant".
+        fill_value: one value, or one for each channel, for the border mode "constant".
     """
     near: list[Samples] = []
     for axis, at in enumerate(points):
@@ -62,7 +62,7 @@ def warp_cubic(
                 # The same image: OpenCV loops endlessly when reflecting a single pixel.
                 source = np.repeat(source, 2, axis)
         channels = image.shape[2]
-        values = [float(value) for value in fill] * (channels if len(fill) == 1 else 1)
+        values = [float(value) for value in fill_value] * (channels if len(fill_value) == 1 else 1)
         for first in range(0, channels, _CHANNELS):
             part = slice(first, first + _CHANNELS)
             sampled = cv2.remap(
@@ -90,7 +90,7 @@ def _brought_near(points: np.ndarray, sizes: np.ndarray, border_mode: str) -> np
 
 
 def warp_cubic_torch(
-    out: DeviceSamples, x: DeviceSamples, matrix: np.ndarray | Tensor, border_mode: str, fill: Sequence[float]
+    out: DeviceSamples, x: DeviceSamples, matrix: np.ndarray | Tensor, border_mode: str, fill_value: Sequence[float]
 ) -> None:
     """`warp_cubic` for samples of any shapes on the device.
 
@@ -99,11 +99,11 @@ def warp_cubic_torch(
         x: N samples [H, W, C], on the same device. Samples have the same number of channels, and none is empty.
         matrix: maps from output points to source points, [N, 3, 3]; NumPy, or float32 on the device.
         border_mode: as in `warp_cubic`.
-        fill: as in `warp_cubic`.
+        fill_value: as in `warp_cubic`.
     """
-    channels = len(fill)
+    channels = len(fill_value)
     grid = Grid(out, x, 2, channels)
-    outside = uploaded(fill, x.device, np.float32)
+    outside = uploaded(fill_value, x.device, np.float32)
     rows, columns = (
         _neighbors(at - 0.5, grid.of_sample(x.shapes[:, axis]), border_mode)
         for axis, at in enumerate(points_torch(grid, matrix, 2))

@@ -89,7 +89,7 @@ def warp_samples_torch(
 
 
 def warp_folded_torch(
-    out: DeviceSamples, x: DeviceSamples, matrix: np.ndarray | Tensor, *, nearest: bool, border: str
+    out: DeviceSamples, x: DeviceSamples, matrix: np.ndarray | Tensor, *, nearest: bool, border_mode: str
 ) -> None:
     """Warp samples of any shapes, which are reflected or repeated outside.
 
@@ -98,28 +98,28 @@ def warp_folded_torch(
         x: N samples [H, W, C], on the same device. Samples have the same number of channels, and none is empty.
         matrix: as in `warp_torch`.
         nearest: as in `warp_torch`.
-        border: "reflect" (the edge pixel twice), "reflect_101" (once) or "wrap".
+        border_mode: "reflect" (the edge pixel twice), "reflect_101" (once) or "wrap".
     """
     axes = x.ndim - 1
     source = x
-    if border == "wrap":  # the pixels next to the edges are those of the opposite edges
+    if border_mode == "wrap":  # the pixels next to the edges are those of the opposite edges
         anchor = np.full_like(x.shapes, -1)
         anchor[:, axes] = 0
         source = DeviceSamples.empty(x.shapes - 2 * anchor, x.dtype, x.device)
-        bordered_samples_torch(source, x, anchor, border)
+        bordered_samples_torch(source, x, anchor, border_mode)
     grid = Grid(out, source, axes, int(x.shapes[0, axes]))
     points = [
-        _folded(point, grid.of_sample(x.shapes[:, axis]), border)
+        _folded(point, grid.of_sample(x.shapes[:, axis]), border_mode)
         for axis, point in enumerate(points_torch(grid, matrix, axes))
     ]
     _fill_grid(grid, source, points, nearest=nearest, fill_value=None)
 
 
-def _folded(point: Tensor, size: Tensor, border: str) -> Tensor:
+def _folded(point: Tensor, size: Tensor, border_mode: str) -> Tensor:
     """Map coordinates relative to the corner into the image; for "wrap" one with a frame of one pixel."""
-    if border == "wrap":
+    if border_mode == "wrap":
         return point.remainder(size) + 1
-    if border == "reflect":
+    if border_mode == "reflect":
         return size - (size - point.remainder(2 * size)).abs()
     inside = size - 1 - (size - 1 - (point - 0.5).remainder((2 * size - 2).clamp(min=1))).abs() + 0.5
     return torch.where(size > 1, inside, 0.5)

@@ -63,7 +63,7 @@ def _erase(
 
 
 def erase_regions(
-    out: DeviceSamples, x: DeviceSamples, regions: np.ndarray, fill: np.ndarray, channel_axis: int
+    out: DeviceSamples, x: DeviceSamples, regions: np.ndarray, fill_values: np.ndarray, channel_axis: int
 ) -> None:
     """Copy samples and fill regions of them.
 
@@ -71,7 +71,7 @@ def erase_regions(
         out: N samples of the shapes and dtype of `x`, output.
         x: N samples with at most four axes.
         regions: int [N, k, 2, axes]: starts and ends; empty where an end is not above the start.
-        fill: float [N, C], or [N, 1] for all channels.
+        fill_values: float [N, C], or [N, 1] for all channels.
         channel_axis: of the samples.
 
     Raises:
@@ -90,8 +90,8 @@ def erase_regions(
     whole = np.zeros((len(x), regions.shape[1], 2, _AXES), np.int32)
     whole[:, :, 1] = 1
     whole[..., missing:] = regions
-    described = uploaded_together(x.device, out.addresses, x.addresses, extents, whole, fill.astype(np.float32))
+    described = uploaded_together(x.device, out.addresses, x.addresses, extents, whole, fill_values.astype(np.float32))
     launch(
-        _erase, x.device, len(x) * tiles, *described, tiles, regions.shape[1], fill.shape[1],
+        _erase, x.device, len(x) * tiles, *described, tiles, regions.shape[1], fill_values.shape[1],
         X=element_type(x.dtype), CHANNEL_AXIS=channel_axis + missing, BLOCK=_BLOCK,
     )  # fmt: skip

@@ -195,7 +195,7 @@ def resample(
 def resample_normalized(
     out: DeviceSamples,
     x: DeviceSamples,
-    out_layout: str,
+    output_layout: str,
     start: np.ndarray,
     end: np.ndarray,
     filters: Mapping[str, Any],
@@ -215,7 +215,7 @@ def resample_normalized(
         mean,
         multiplier_of(std, normalization["scale"]),
         float(normalization["shift"]),
-        out_layout == "CHW",
+        output_layout == "CHW",
     )
     both = filters["interp_type"]
     smaller, larger = (

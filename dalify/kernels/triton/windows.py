@@ -169,13 +169,15 @@ def _copy(
     )  # fmt: skip
 
 
-def copy_windows(out: DeviceSamples, x: DeviceSamples, anchor: np.ndarray, *, fill: np.ndarray | float = 0) -> None:
+def copy_windows(
+    out: DeviceSamples, x: DeviceSamples, anchor: np.ndarray, *, fill_values: np.ndarray | float = 0
+) -> None:
     """`dalify.kernels.arrays.gather.copy_windows` for samples on a device.
 
     Raises:
         UnsupportedError: see `_copy`; or a conversion, which rounds otherwise there.
     """
-    _copy_mirrored(out, x, anchor, np.ones_like(x.shapes), np.asarray(fill, np.float64))
+    _copy_mirrored(out, x, anchor, np.ones_like(x.shapes), np.asarray(fill_values, np.float64))
 
 
 def flip_axes(out: DeviceSamples, x: DeviceSamples, flags: dict[int, np.ndarray]) -> None:
@@ -229,7 +231,7 @@ def normalize_samples(
     out: DeviceSamples,
     x: DeviceSamples,
     layout: str,
-    out_layout: str,
+    output_layout: str,
     anchors: Mapping[str, np.ndarray],
     mirror: np.ndarray,
     mean: Any,
@@ -244,7 +246,7 @@ def normalize_samples(
     if not len(x):
         return
     count, channels = len(x), x.extents(layout.index("C"))
-    channel_axis = out_layout.index("C")
+    channel_axis = output_layout.index("C")
     if (channels != channels[0]).any():
         raise UnsupportedError
     known, out_channels = int(channels[0]), int(out.extents(channel_axis)[0])
@@ -255,12 +257,12 @@ def normalize_samples(
     values = options["fill_values"]
     fill[:, : len(values) if len(values) > 1 else out_channels] = values
     start, step = np.zeros_like(out.shapes), np.ones_like(out.shapes)
-    for axis, letter in enumerate(out_layout):
+    for axis, letter in enumerate(output_layout):
         if letter in anchors:
             start[:, axis] = anchors[letter]
         if letter == "W":
             flags = np.asarray(mirror) != 0
             start[:, axis] += np.where(flags, out.extents(axis) - 1, 0)
             step[:, axis] = np.where(flags, -1, 1)
-    order = [layout.index(letter) for letter in out_layout]
+    order = [layout.index(letter) for letter in output_layout]
     _copy(out, x, order, start, step, channel_axis, fill, means, factors, options["shift"])

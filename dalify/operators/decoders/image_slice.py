@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LayoutError, ShapeError
-from dalify.base.small_arrays import places_in_rows
+from dalify.base.small_arrays import flat_indices
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
@@ -128,7 +128,7 @@ def _(
             raise ShapeError(
                 f"there must be one coordinate for each of the {axes.shape[1]} axes; got {values.shape[1:]}."
             )
-    at = places_in_rows(axes, 2)
+    at = flat_indices(axes, 2)
     begins, ends = slice_bounds(
         extents.reshape(-1)[at].reshape(axes.shape),
         start=start,

@@ -270,4 +270,4 @@ def _warp_samples(
     elif is_cubic:
         warp_cubic_torch(out, x, maps, border_mode, _fills(fill_value, int(x.shapes[0, 2])))
     else:
-        warp_folded_torch(out, x, maps, nearest=nearest, border=border_mode)
+        warp_folded_torch(out, x, maps, nearest=nearest, border_mode=border_mode)

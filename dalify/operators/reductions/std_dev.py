@@ -7,7 +7,7 @@ import numpy as np
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
 from dalify.kernels.arrays import reduce
-from dalify.kernels.arrays.axes import check_center
+from dalify.kernels.arrays.axes import check_mean
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce_torch import std_dev_torch
 from dalify.parameter_groups.reduction import ReducedAxes
@@ -36,7 +36,7 @@ def std_dev(x: Spec, mean: Spec, /, *, reduced: ReducedAxes, ddof: int = 0) -> S
         >>> deviation = fn.reductions.std_dev(images, fn.reductions.mean(images))  # doctest: +SKIP
     """
     result = reduced.result(x, "std_dev")
-    check_center(mean, result)
+    check_mean(mean, result)
     return result
 
 

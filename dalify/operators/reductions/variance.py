@@ -7,7 +7,7 @@ import numpy as np
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
 from dalify.kernels.arrays import reduce
-from dalify.kernels.arrays.axes import check_center
+from dalify.kernels.arrays.axes import check_mean
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce_torch import variance_torch
 from dalify.parameter_groups.reduction import ReducedAxes
@@ -36,7 +36,7 @@ def variance(x: Spec, mean: Spec, /, *, reduced: ReducedAxes, ddof: int = 0) -> 
         >>> variance = fn.reductions.variance(images, fn.reductions.mean(images))  # doctest: +SKIP
     """
     result = reduced.result(x, "variance")
-    check_center(mean, result)
+    check_mean(mean, result)
     return result
 
 

@@ -3,8 +3,8 @@
 Also JAX functions as operators: ``fn.jax_function``.
 """
 
-from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.collate import Packed, Pad
+from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.jax import fn
 from dalify.plugin.jax.iterator import DALIClassificationIterator, DALIGenericIterator, data_iterator
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import PipelineStateError, ShapeError
-from dalify.plugin.base_iterator import LastBatchPolicy, Outputs
+from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.frameworks import framework
+from dalify.plugin.generic_iterator import Outputs
 from dalify.plugin.jax.arrays import as_jax
 from dalify.plugin.jax.iterator import DALIGenericIterator, decorated
 
@@ -97,7 +98,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
             return super().state_dict() if self._peeked is None else self._before
 
     def load_state_dict(self, state: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
-        """Continue at the state of an iterator, see ``BaseIterator``."""
+        """Continue at the state of an iterator, see ``GenericIterator``."""
         with self._lock:
             self._peeked = None
             super().load_state_dict(state)

@@ -15,8 +15,8 @@ import numpy as np
 from dalify.base.errors import IteratorArgumentError, ShapeError
 from dalify.data.exchange import to_host
 from dalify.pipeline import Pipeline, pipeline_def
-from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.collate import Pad
+from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.frameworks import framework
 from dalify.plugin.generic_iterator import GenericIterator, naming_the_output
 from dalify.plugin.jax.arrays import Division, as_jax, on_devices
@@ -29,21 +29,10 @@ jax = framework("jax")
 class DALIGenericIterator(GenericIterator):
     """Returns one dictionary of JAX arrays per batch; see `GenericIterator`.
 
-    Args:
-        pipelines: one pipeline, or a list of pipelines. Without ``sharding`` their batches are stacked:
-            ``[pipelines, N, ...]``.
-        output_map: names of the outputs, in their order.
-        size: number of samples of an epoch, for all pipelines; prefer ``reader_name``.
-        reader_name: name of the reader.
-        auto_reset: whether the next epoch starts automatically.
-        last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
-        last_batch_policy: FILL or DROP; PARTIAL, which returns a smaller array, with one pipeline on one device.
-        prepare_first_batch: start to compute the first batches immediately.
-        sharding: a JAX sharding: each pipeline provides one of its parts, a single pipeline provides all.
-        pmap_compatible: add a first axis of devices to the arrays, for ``jax.pmap``.
-        fresh_epochs: start every epoch at the first sample of the shard.
-        collate: form of the outputs; ``list`` and ``packed`` with one pipeline on one device.
-        valid_name: name of an additional output: a mask of the samples that are not padding or replacements.
+    Without `sharding`, the batches of several pipelines are stacked: ``[pipelines, N, ...]``. With a JAX sharding, each
+    pipeline provides one of its parts, and a single pipeline all. `pmap_compatible` adds a first axis of devices to the
+    arrays, for ``jax.pmap``. The other arguments are those of `GenericIterator`. The policy PARTIAL, which returns a
+    smaller array, and the collations ``list`` and ``packed`` require one pipeline on one device.
 
     Raises:
         IteratorArgumentError: the number of pipelines differs from the number of parts of the sharding, or arguments
@@ -220,18 +209,9 @@ def data_iterator(
     have the parameters ``shard_id`` and ``num_shards``, which count the devices of all processes, and may have
     ``device_id``.
 
-    Args:
-        pipeline_fn: a pipeline function, with or without the decorator ``pipeline_def``.
-        output_map: names of the outputs, in their order.
-        size: see ``DALIGenericIterator``, like most other arguments.
-        reader_name: name of the reader.
-        auto_reset: whether the next epoch starts automatically.
-        last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
-        last_batch_policy: FILL, DROP or PARTIAL.
-        prepare_first_batch: start to compute the first batches immediately.
-        sharding: JAX sharding of the arrays.
-        devices: JAX devices, instead of ``sharding``: the arrays have the form for ``jax.pmap``.
-        pmap_compatible: add a first axis of devices to the arrays; None: with ``devices``.
+    `pipeline_fn` may have the decorator ``pipeline_def``. With JAX devices in `devices` instead of `sharding`, the
+    arrays have the form for ``jax.pmap``, unless `pmap_compatible` is False. The other arguments are those of
+    ``DALIGenericIterator``.
 
     Raises:
         IteratorArgumentError: both ``sharding`` and ``devices`` are specified.

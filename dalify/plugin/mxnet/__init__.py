@@ -1,7 +1,7 @@
 """Pipelines as MXNet loaders: iterators over ``DataBatch`` objects, or over lists of arrays for Gluon."""
 
-from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.collate import Packed, Pad
+from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.mxnet.iterators import DALIClassificationIterator, DALIGenericIterator, DALIGluonIterator
 from dalify.plugin.mxnet.tensors import feed_ndarray
 

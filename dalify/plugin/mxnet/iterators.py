@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dalify.base.errors import IteratorArgumentError, OutputMapError, option_error_text
-from dalify.plugin.base_iterator import LastBatchPolicy
+from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.frameworks import framework
 from dalify.plugin.generic_iterator import GenericIterator
 from dalify.plugin.mxnet.tensors import as_mxnet
@@ -19,20 +19,10 @@ mxnet = framework("mxnet", install="mxnet")
 class DALIGenericIterator(GenericIterator):
     """Returns per batch a list with one ``mxnet.io.DataBatch`` per pipeline; see `GenericIterator`.
 
-    Args:
-        pipelines: one pipeline, or a list of pipelines.
-        output_map: pairs of a name and ``DATA_TAG`` or ``LABEL_TAG``, in the order of the outputs.
-        size: number of samples of an epoch, for all pipelines; prefer ``reader_name``.
-        reader_name: name of the reader.
-        data_layout: layout of the batches, which ``provide_data`` returns.
-        fill_last_batch: deprecated; use last_batch_policy.
-        auto_reset: whether the next epoch starts automatically.
-        squeeze_labels: whether to convert labels ``[N, 1]`` to ``[N]``.
-        dynamic_shape: accepted without effect; shapes can always change.
-        last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
-        last_batch_policy: FILL, DROP or PARTIAL.
-        prepare_first_batch: start to compute the first batches immediately.
-        options: fresh_epochs, collate, valid_name; the last one adds an array to the data.
+    `output_map` has a pair of a name and ``DATA_TAG`` or ``LABEL_TAG`` for each output, `data_layout` is the layout of
+    the batches that ``provide_data`` returns, and `squeeze_labels` converts labels ``[N, 1]`` to ``[N]``. The other
+    arguments are those of `GenericIterator`; `options` are fresh_epochs, collate and valid_name, which adds an array to
+    the data.
     """
 
     DATA_TAG = "data"
@@ -126,13 +116,7 @@ class DALIGenericIterator(GenericIterator):
 class DALIClassificationIterator(DALIGenericIterator):
     """A ``DALIGenericIterator`` for pipelines with two outputs: data and labels.
 
-    Args:
-        pipelines: one pipeline, or a list of pipelines.
-        size: number of samples of an epoch, for all pipelines; prefer ``reader_name``.
-        reader_name: name of the reader.
-        data_name: name of the first output.
-        label_name: name of the second output.
-        options: keyword arguments of ``DALIGenericIterator``.
+    `data_name` and `label_name` are their names. The other arguments are those of ``DALIGenericIterator``.
     """
 
     def __init__(
@@ -151,13 +135,9 @@ class DALIClassificationIterator(DALIGenericIterator):
 class DALIGluonIterator(GenericIterator):
     """Returns per batch a list with one list of arrays per pipeline, one array per output, for Gluon.
 
-    Args:
-        pipelines: one pipeline, or a list of pipelines.
-        size: number of samples of an epoch, for all pipelines; prefer ``reader_name``.
-        reader_name: name of the reader.
-        output_types: per output ``DENSE_TAG`` (one array) or ``SPARSE_TAG`` (a list of one array per sample); all dense
-            by default.
-        options: auto_reset, fill_last_batch, last_batch_padded, last_batch_policy, prepare_first_batch, fresh_epochs.
+    `output_types` has ``DENSE_TAG`` (one array) or ``SPARSE_TAG`` (a list of one array per sample) for each output; all
+    are dense by default. The other arguments are those of `GenericIterator`, without output_map, collate and
+    valid_name.
     """
 
     DENSE_TAG = "dense"

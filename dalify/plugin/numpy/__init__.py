@@ -1,7 +1,7 @@
 """Pipelines as loaders of NumPy arrays, for frameworks without a plugin."""
 
-from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.collate import Packed, Pad
+from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.numpy.iterators import DALIClassificationIterator, DALIGenericIterator
 
 __all__ = ["DALIClassificationIterator", "DALIGenericIterator", "LastBatchPolicy", "Packed", "Pad"]

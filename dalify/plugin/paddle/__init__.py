@@ -1,8 +1,8 @@
 """Pipelines as Paddle loaders: ``for batch in DALIGenericIterator(pipe, ["images", "labels"], …)``."""
 
 from dalify.data import TensorGPU, TensorListCPU, TensorListGPU
-from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.collate import Packed, Pad
+from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.paddle.iterators import DALIClassificationIterator, DALIGenericIterator
 from dalify.plugin.paddle.tensors import (
     dtype_map,

@@ -6,8 +6,8 @@ single transforms.
 
 from dalify.data import TensorCPU, TensorGPU, TensorListGPU
 from dalify.pipeline import Pipeline
-from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.collate import Packed, Pad
+from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.pytorch import fn
 from dalify.plugin.pytorch.dropin.accelerating import accelerate, patch, unpatch
 from dalify.plugin.pytorch.dropin.loader import DataLoader

@@ -13,8 +13,8 @@ import torch
 from dalify.base.errors import IteratorArgumentError, OutputMapError, ShapeError, option_error_text
 from dalify.data import TensorListCPU, TensorListGPU
 from dalify.pipeline import Pipeline
-from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.collate import COLLATIONS, Collation, arrays_of, empty_dense
+from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.generic_iterator import ClassificationIterator, GenericIterator
 from dalify.plugin.pytorch.tensors import as_tensor
 

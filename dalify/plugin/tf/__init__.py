@@ -1,7 +1,7 @@
 """Pipelines as TensorFlow loaders: ``DALIDataset`` is a ``tf.data.Dataset``, iterators return eager tensors."""
 
-from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.collate import Packed, Pad
+from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.tf import experimental
 from dalify.plugin.tf.dataset import (
     DALIDataset,
