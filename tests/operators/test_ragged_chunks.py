@@ -38,6 +38,10 @@ _CASES: dict[str, Callable[[Any], Any]] = {
     "noise.shot": lambda x: fn.noise.shot(x, factor=fn.random.coin_flip() * 10),
     "noise.salt_and_pepper": lambda x: fn.noise.salt_and_pepper(x, prob=_between(0, 1), salt_val=_between(3, 90)),
     "grid_mask": lambda x: fn.grid_mask(x, tile=5, ratio=_between(0, 1), angle=_between(-3, 3)),
+    "dilate": lambda x: fn.experimental.dilate(x, mask_size=_integer(1, 6), border_mode="wrap"),
+    "erode": lambda x: fn.experimental.erode(x, mask_size=_integer(1, 6), iterations=2),
+    "median_blur": lambda x: fn.experimental.median_blur(x, window_size=2 * _integer(0, 3) + 1),
+    "median_blur of other windows": lambda x: fn.experimental.median_blur(x, window_size=[3, 5]),
     "erase": lambda x: fn.erase(
         x,
         anchor=_between(-3, 9, shape=[4]),
