@@ -21,7 +21,7 @@ from dalify.kernels.images.frames import (
     flat_frames,
     folded_frames,
     frame_count,
-    pairs,
+    per_axis,
     per_frame,
     per_frame_of_samples,
     visual_layout,
@@ -125,7 +125,7 @@ def _(out: np.ndarray, x: np.ndarray, *, algorithm: str | None, blue_position: n
     layout = visual_layout(spec, _LAYOUTS)
     source, target = _planes(x, out, layout)
     frames = frame_count(layout, spec.shape or ())
-    positions = per_frame(pairs(blue_position), frames, "blue_position", 2)
+    positions = per_frame(per_axis(blue_position), frames, "blue_position", 2)
     _check_positions(positions, np.repeat(np.arange(len(x)), frames))
     is_bilinear = algorithm in (None, "bilinear_ocv") and source.dtype == np.uint8
     if is_bilinear and source.shape[1] >= _MIN_EXTENT and source.shape[2] >= MIN_WIDTH:
@@ -188,7 +188,7 @@ def _correlate(out, padded, blue_row, blue_column):
 @debayer.gpu_samples
 def _(out: DeviceSamples, x: DeviceSamples, *, algorithm: str | None, blue_position: Vectors, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    rows = per_frame_of_samples(pairs(blue_position), x, layout, "blue_position", 2)
+    rows = per_frame_of_samples(per_axis(blue_position), x, layout, "blue_position", 2)
     source, owners = x.folded(int(layout.startswith("F")))
     _check_positions(rows, np.arange(len(x)) if owners is None else owners)
     target = folded_frames(out, "FHWC" if layout.startswith("F") else "HWC")

@@ -42,6 +42,10 @@ _CASES: dict[str, Callable[[Any], Any]] = {
     "erode": lambda x: fn.experimental.erode(x, mask_size=_integer(1, 6), iterations=2),
     "median_blur": lambda x: fn.experimental.median_blur(x, window_size=2 * _integer(0, 3) + 1),
     "median_blur of other windows": lambda x: fn.experimental.median_blur(x, window_size=[3, 5]),
+    "filter": lambda x: fn.filter(x, _between(-1, 1, shape=[3, 5]), anchor=_integer(0, 2)),
+    "filter with our own sums": lambda x: fn.filter(x, _between(-1, 1, shape=[5, 6]), border="wrap"),
+    "filter with fill values": lambda x: fn.filter(x, _between(0, 1, shape=[3, 2]), _between(0, 9), border="constant"),
+    "filter of volumes": lambda x: fn.filter(fn.reinterpret(x, layout="DHW"), _between(-1, 1, shape=[3, 3, 2])),
     "erase": lambda x: fn.erase(
         x,
         anchor=_between(-3, 9, shape=[4]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast
 
-__all__ = ["blocks", "converted", "joined", "per_element", "split", "store_joined"]
+__all__ = ["blocks", "converted", "in_float32", "joined", "per_element", "split", "store_joined"]
 
 
 def blocks(sizes: np.ndarray, limit: int = 1 << 18) -> list[np.ndarray]:
@@ -33,6 +34,8 @@ def joined(x: Samples) -> np.ndarray:
     count = len(x)
     if x.dense is not None:
         return x.dense.reshape(count, -1)
+    if count == 1:
+        return next(x.arrays()).reshape(1, -1)
     sizes = x.shapes.prod(1)
     values = np.empty(int(sizes.sum()), x.dtype)
     _copy_each(split(values, x.shapes).addresses, x.addresses, sizes * x.dtype.itemsize)
@@ -42,6 +45,25 @@ def joined(x: Samples) -> np.ndarray:
 def converted(x: Samples, dtype: Any) -> Samples:
     """Return samples of another element type, converted as by ``astype``; the same ones if they have it already."""
     return x if x.dtype == dtype else split(joined(x).reshape(-1).astype(dtype), x.shapes)
+
+
+def in_float32(out: Samples, x: Samples, fill: Callable[[Samples, Samples, np.ndarray], None]) -> None:
+    """Call a function that needs float32, for as many samples at a time as fit into the cache.
+
+    Args:
+        out: N samples of any element type; the results are rounded and saturated for integers.
+        x: N samples of any element type.
+        fill: function of results, inputs, both float32, and the numbers of the samples.
+    """
+    sizes = out.shapes.prod(1)
+    for numbers in blocks(sizes):
+        target, source = out.take(numbers), converted(x.take(numbers), np.dtype(np.float32))
+        if out.dtype == np.float32:
+            fill(target, source, numbers)
+        else:
+            values = np.empty(int(sizes[numbers].sum()), np.float32)
+            fill(split(values, target.shapes), source, numbers)
+            store_joined(target, values)
 
 
 def per_element(values: np.ndarray, x: Samples) -> Any:
@@ -60,8 +82,9 @@ def split(values: np.ndarray, shapes: np.ndarray) -> Samples:
 
 def store_joined(out: Samples, values: np.ndarray) -> None:
     """Store the elements of all samples, in the form of `joined`; they are rounded and saturated for integers."""
-    if out.dense is not None:
-        saturate_cast(out.dense.reshape(values.shape), values)
+    if out.dense is not None or len(out) == 1:
+        whole = next(out.arrays()) if out.dense is None else out.dense
+        saturate_cast(whole.reshape(values.shape), values)
         return
     target = np.empty(values.size, out.dtype)
     saturate_cast(target, values.reshape(-1))

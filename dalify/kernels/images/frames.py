@@ -20,7 +20,7 @@ __all__ = [
     "flat_frames",
     "folded_frames",
     "frame_count",
-    "pairs",
+    "per_axis",
     "per_frame",
     "per_frame_of_samples",
     "visual_layout",
@@ -84,11 +84,11 @@ def folded_frames(x: Any, layout: str) -> Any:
     return x.folded(1)[0] if layout.startswith("F") else x
 
 
-def pairs(values: Any) -> Any:
-    """Return an argument of each sample, an array or a list of vectors, with two numbers where it has one."""
+def per_axis(values: Any, axes: int = 2) -> Any:
+    """Return an argument of each sample, an array or a list of vectors, with one number per axis where it has one."""
     if isinstance(values, np.ndarray):
-        return np.repeat(values, 2, axis=-1) if values.shape[-1] == 1 else values
-    return [np.repeat(value, 2, axis=-1) if value.shape[-1] == 1 else value for value in values]
+        return np.repeat(values, axes, axis=-1) if values.shape[-1] == 1 else values
+    return [np.repeat(value, axes, axis=-1) if value.shape[-1] == 1 else value for value in values]
 
 
 def per_frame_of_samples(values: Any, x: Any, layout: str, name: str, width: int | None = None) -> np.ndarray:
