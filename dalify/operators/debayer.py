@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.base.optional import torch
+from dalify.base.small_arrays import columns_at, counting
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch
-from dalify.kernels.images.demosaic import MIN_WIDTH, demosaic_frames
-from dalify.kernels.images.frames import (
-    flat_frames,
-    folded_frames,
-    frame_count,
-    pairs,
-    per_frame,
-    per_frame_of_samples,
-    visual_layout,
-)
+from dalify.kernels.images.demosaic import MIN_WIDTH, demosaic_images
+from dalify.kernels.images.frames import folded_frames, per_axis, per_frame_of_samples, visual_layout
 from dalify.kernels.images.vng_torch import demosaic_vng_torch
-from dalify.registry import PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,7 +30,7 @@ if TYPE_CHECKING:
 _LAYOUTS = ("HW", "HWC", "FHW", "FHWC")
 _TYPES = (DALIDataType.UINT8, DALIDataType.UINT16)
 _ALGORITHMS = ("bilinear_ocv", "edgeaware_ocv", "vng_ocv", "gray_ocv", "default_npp")
-_TILES = {(0, 0): "BG", (0, 1): "GB", (1, 0): "GR", (1, 1): "RG"}
+_TILES = (("BG", "GB"), ("GR", "RG"))  # by the row and column of the blue pixel
 _ENDINGS = {"bilinear_ocv": "2RGB", "edgeaware_ocv": "2RGB_EA", "vng_ocv": "2RGB_VNG", "gray_ocv": "2GRAY"}
 # Below this extent OpenCV returns a black image: no pixel has neighbors on all sides.
 _MIN_EXTENT = 4
@@ -104,12 +99,6 @@ def debayer(x: Spec, /, *, algorithm: str | None = None, blue_position: PerSampl
     return result.replace(shape=(*plain, channels))
 
 
-def _planes(x: Any, out: Any, layout: str) -> tuple[Any, Any]:
-    """Return the mosaics as [N * F, H, W] and the results as [N * F, H, W, C]."""
-    target = flat_frames(out, "FHWC" if layout.startswith("F") else "HWC")
-    return flat_frames(x, layout).reshape(target.shape[:3]), target
-
-
 def _check_positions(rows: np.ndarray, owners: np.ndarray) -> None:
     """Raise an error for a wrong position; `owners` is the sample of each row."""
     wrong = np.flatnonzero(((rows < 0) | (rows > 1)).any(axis=1))
@@ -120,41 +109,71 @@ def _check_positions(rows: np.ndarray, owners: np.ndarray) -> None:
         )
 
 
-@debayer.cpu
-def _(out: np.ndarray, x: np.ndarray, *, algorithm: str | None, blue_position: np.ndarray, spec: Spec) -> None:
-    layout = visual_layout(spec, _LAYOUTS)
-    source, target = _planes(x, out, layout)
-    frames = frame_count(layout, spec.shape or ())
-    positions = per_frame(pairs(blue_position), frames, "blue_position", 2)
-    _check_positions(positions, np.repeat(np.arange(len(x)), frames))
-    is_bilinear = algorithm in (None, "bilinear_ocv") and source.dtype == np.uint8
-    if is_bilinear and source.shape[1] >= _MIN_EXTENT and source.shape[2] >= MIN_WIDTH:
-        demosaic_frames(target, source, (1 + positions) % 2)
+def _mosaics_and_results(
+    out: AnySamples, x: AnySamples, layout: str, blue_position: Any
+) -> tuple[Any, Any, np.ndarray]:
+    """Return the mosaics of all frames [H, W], the results [H, W, C], and the position of the blue pixel in each."""
+    rows = per_frame_of_samples(per_axis(blue_position, 2), x, layout, "blue_position", 2)
+    source, owners = x.folded(int(layout.startswith("F")))
+    _check_positions(rows, counting(len(x)) if owners is None else owners)
+    target = folded_frames(out, "FHWC" if layout.startswith("F") else "HWC")
+    return source.reshaped(columns_at(source.shapes, (0, 1))), target, rows
+
+
+@debayer.cpu_samples
+def _(out: Samples, x: Samples, *, algorithm: str | None, blue_position: Vectors, spec: Spec) -> None:
+    source, target, positions = _mosaics_and_results(out, x, visual_layout(spec, _LAYOUTS), blue_position)
+    if algorithm == "default_npp":
+        _interpolate(target.addresses, *source.compiled, (1 + positions) % 2)
         return
-    for mosaic, image, position in zip(source, target, positions.tolist(), strict=True):
-        if algorithm == "default_npp":
-            _correlate(image, _add_border(mosaic), (1 + position[0]) % 2, (1 + position[1]) % 2)
-        elif min(mosaic.shape) < _MIN_EXTENT:
-            image[:] = _demosaic(_add_border(mosaic), algorithm, position)[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
+    if algorithm in (None, "bilinear_ocv") and source.dtype == np.uint8:
+        is_wide = (source.shapes >= (_MIN_EXTENT, MIN_WIDTH)).all(1)
+        wide, others = np.flatnonzero(is_wide), np.flatnonzero(~is_wide)
+        found = source.take(wide)
+        demosaic_images(target.addresses[wide], x.like, found.addresses, found.shapes, (1 + positions[wide]) % 2)
+        source, target, positions = source.take(others), target.take(others), positions[others]
+    codes = _codes(_ENDINGS[algorithm or "bilinear_ocv"])
+    for mosaic, image, (row, column) in zip(source.arrays(), target.arrays(), positions.tolist(), strict=True):
+        if min(mosaic.shape) < _MIN_EXTENT:
+            margin = (_MARGIN,) * 4
+            result = cv2.demosaicing(cv2.copyMakeBorder(mosaic, *margin, cv2.BORDER_REFLECT_101), codes[row][column])
+            image[...] = result[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN].reshape(image.shape)
         else:
-            _demosaic(mosaic, algorithm, position, image)
+            cv2.demosaicing(mosaic, codes[row][column], dst=image)
 
 
-def _add_border(mosaic: np.ndarray) -> np.ndarray:
-    return cv2.copyMakeBorder(mosaic, _MARGIN, _MARGIN, _MARGIN, _MARGIN, cv2.BORDER_REFLECT_101)
-
-
-def _demosaic(
-    mosaic: np.ndarray, algorithm: str | None, position: Sequence[int], image: np.ndarray | None = None
-) -> np.ndarray:
-    code = getattr(cv2, f"COLOR_Bayer{_TILES[position[0], position[1]]}{_ENDINGS[algorithm or 'bilinear_ocv']}")
-    result = cv2.demosaicing(mosaic, code, dst=image)
-    return result.reshape(*mosaic.shape, -1)
+@cache
+def _codes(ending: str) -> list[list[int]]:
+    """Return OpenCV's numbers of an algorithm by the row and column of the blue pixel."""
+    return [[getattr(cv2, f"COLOR_Bayer{tile}{ending}") for tile in tiles] for tiles in _TILES]
 
 
 @njit(nogil=True, cache=True)
-def _correlate(out, padded, blue_row, blue_column):
-    """Fill one image by ``default_npp``: red and blue as means, green along the smaller second derivative."""
+def _mirrored(at, size):
+    """Return the index of a pixel at most two before or behind an axis; edges are mirrored, the edge pixel is not."""
+    if size == 2:
+        return abs(at) % 2
+    return size - 1 - abs(size - 1 - abs(at))
+
+
+@njit(nogil=True, cache=True)
+def _interpolate(out_at, x_at, shapes, like, blue):
+    """Fill images by ``default_npp``: red and blue as means, green along the smaller second derivative."""
+    for n in range(len(x_at)):
+        height, width = shapes[n]
+        mosaic = array_at(x_at[n], (height, width), like)
+        padded = np.empty((height + 4, width + 4), like.dtype)
+        for y in range(height + 4):
+            row = mosaic[_mirrored(y - 2, height)]
+            padded[y, 2 : width + 2] = row
+            for side in range(2):
+                padded[y, side] = row[_mirrored(side - 2, width)]
+                padded[y, width + 2 + side] = row[_mirrored(width + side, width)]
+        _interpolate_image(array_at(out_at[n], (height, width, 3), like), padded, blue[n, 0], blue[n, 1])
+
+
+@njit(nogil=True, cache=True)
+def _interpolate_image(out, padded, blue_row, blue_column):
     for y in range(out.shape[0]):
         for x in range(out.shape[1]):
             i, j = y + 2, x + 2
@@ -187,12 +206,7 @@ def _correlate(out, padded, blue_row, blue_column):
 
 @debayer.gpu_samples
 def _(out: DeviceSamples, x: DeviceSamples, *, algorithm: str | None, blue_position: Vectors, spec: Spec) -> None:
-    layout = visual_layout(spec, _LAYOUTS)
-    rows = per_frame_of_samples(pairs(blue_position), x, layout, "blue_position", 2)
-    source, owners = x.folded(int(layout.startswith("F")))
-    _check_positions(rows, np.arange(len(x)) if owners is None else owners)
-    target = folded_frames(out, "FHWC" if layout.startswith("F") else "HWC")
-    source = source.reshaped(source.shapes[:, :2])
+    source, target, rows = _mosaics_and_results(out, x, visual_layout(spec, _LAYOUTS), blue_position)
     padded = DeviceSamples.empty(source.shapes + 2 * _MARGIN, source.dtype, source.device)
     bordered_samples_torch(padded, source, np.full_like(source.shapes, -_MARGIN), "reflect_101")
     _demosaic_padded(target, padded, algorithm=algorithm or "bilinear_ocv", blue=(1 + rows) % 2)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-import numpy as np
-
-from dalify.data.device_samples import DeviceSamples
+from dalify.data.samples import Samples
 from dalify.kernels.images.image_planes import filter_layout
-from dalify.kernels.images.morphology import min_max_filter_cpu, min_max_filter_samples_torch, morphology_spec
-from dalify.registry import Parameters, PerSample, Spec
+from dalify.kernels.images.morphology import min_max_filter_samples, min_max_filter_samples_torch, morphology_spec
+from dalify.registry import AnySamples, Parameters, PerSample, Spec
 
 __all__ = ["Mask"]
 
@@ -36,14 +35,8 @@ class Mask(Parameters):
         """Return the output spec; see `morphology_spec`."""
         return morphology_spec(x, self.border_mode, self.iterations)
 
-    def fill(self, out: np.ndarray, x: np.ndarray, spec: Spec, *, largest: bool) -> None:
-        """Fill `out` with the maximum or minimum under the mask; see `min_max_filter_cpu`."""
+    def fill(self, out: AnySamples, x: AnySamples, spec: Spec, *, largest: bool) -> None:
+        """Fill `out` with the maximum or minimum under the mask; see `min_max_filter_samples`."""
         layout = filter_layout(spec)
-        min_max_filter_cpu(out, x, layout, self.mask_size, self.anchor, self.border_mode, self.iterations, largest)
-
-    def fill_samples(self, out: DeviceSamples, x: DeviceSamples, spec: Spec, *, largest: bool) -> None:
-        """Fill samples on the device; see `min_max_filter_samples_torch`."""
-        layout = filter_layout(spec)
-        min_max_filter_samples_torch(
-            out, x, layout, self.mask_size, self.anchor, self.border_mode, self.iterations, largest
-        )
+        function: Any = min_max_filter_samples if isinstance(x, Samples) else min_max_filter_samples_torch
+        function(out, x, layout, self.mask_size, self.anchor, self.border_mode, self.iterations, largest)

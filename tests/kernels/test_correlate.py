@@ -8,10 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from dalify.kernels.images.correlate import correlate_image
+from dalify.data.samples import Samples
+from dalify.kernels.images.correlate import correlate_images
 
 # SciPy's own borders do not reach further than the image is wide: windows that do give other values each time.
 PADDING = {"reflect_101": "reflect", "reflect_1001": "symmetric", "wrap": "wrap", "clamp": "edge"}
+
+
+def correlate(out, x, weights, anchor, border, fill):
+    samples = [Samples.of_dense(array[None]) for array in (out, x, weights)]
+    correlate_images(*samples, np.array([anchor]), border, np.float32([fill]))
 
 
 def padded_sums(x, weights, anchor, border, fill):
@@ -35,7 +41,7 @@ def test_sums(shape, window, data):
     weights = random.normal(size=window).astype(np.float32)
     x = random.integers(0, 256, shape).astype(np.float32)
     out = np.full(shape, np.nan, np.float32)
-    correlate_image(out, x, weights, anchor, border, 7.0)
+    correlate(out, x, weights, anchor, border, 7.0)
     np.testing.assert_allclose(out, padded_sums(x, weights, anchor, border, 7.0), atol=1e-2)
 
 
@@ -45,17 +51,17 @@ def test_bytes_are_rounded_and_saturated(size):
     x = random.integers(0, 256, (20, 23, 3), dtype=np.uint8)
     weights = (random.random((size, size)) * 2.5 / size**2 - 0.2 / size**2).astype(np.float32)
     out = np.zeros_like(x)
-    correlate_image(out, x, weights, (size // 2, size // 2), "reflect_101", 0.0)
+    correlate(out, x, weights, (size // 2, size // 2), "reflect_101", 0.0)
     exact = ndimage.correlate(x.astype(np.float64), weights[..., None].astype(np.float64), mode="mirror")
     assert np.abs(out - exact.clip(0, 255)).max() < 0.5001
     halves = np.full((1, 4, 1), 5, np.uint8)
     rounded = np.zeros_like(halves)
-    correlate_image(rounded, halves, np.float32([[0.5]]), (0, 0), "clamp", 0.0)
+    correlate(rounded, halves, np.float32([[0.5]]), (0, 0), "clamp", 0.0)
     assert (rounded == 2).all()  # 2.5: to even
 
 
 def test_inside_only():
     x = np.arange(30, dtype=np.float32).reshape(5, 6, 1)
     out = np.zeros((4, 4, 1), np.float32)
-    correlate_image(out, x, np.ones((2, 3), np.float32), None, "reflect_101", 0.0)
+    correlate(out, x, np.ones((2, 3), np.float32), (0, 0), "reflect_101", 0.0)
     np.testing.assert_array_equal(out[0, :, 0], [24, 30, 36, 42])

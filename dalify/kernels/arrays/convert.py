@@ -10,6 +10,7 @@ accelerator (torch):
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import is_bfloat16
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.half import bfloat16_bits, float16_bits, float32_of_float16
-from dalify.kernels.arrays.joined import blocks, copy_samples, joined, split
+from dalify.kernels.arrays.joined import blocks, converted, copy_samples, joined, split
 from dalify.kernels.dispatch import prefer_triton
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "audio_to_integers",
     "fill_in_range",
+    "in_float32",
     "nan_as_integer",
     "round_half_away",
     "saturate_cast",
@@ -149,6 +151,25 @@ def saturate_cast_samples(out: Samples, x: Samples) -> None:
     for numbers in blocks(sizes):
         target, source = (out, x) if len(numbers) == len(x) else (out.take(numbers), x.take(numbers))
         store_joined(target, joined(source))
+
+
+def in_float32(out: Samples, x: Samples, fill: Callable[[Samples, Samples, np.ndarray], None]) -> None:
+    """Call a function that needs float32, for as many samples at a time as fit into the cache.
+
+    Args:
+        out: N samples of any element type; the results are rounded and saturated for integers.
+        x: N samples of any element type.
+        fill: function of results, inputs, both float32, and the numbers of the samples.
+    """
+    sizes = out.shapes.prod(1)
+    for numbers in blocks(sizes):
+        target, source = out.take(numbers), converted(x.take(numbers), np.dtype(np.float32))
+        if out.dtype == np.float32:
+            fill(target, source, numbers)
+        else:
+            values = np.empty(int(sizes[numbers].sum()), np.float32)
+            fill(split(values, target.shapes), source, numbers)
+            store_joined(target, values)
 
 
 def store_joined(out: Samples, values: np.ndarray) -> None:

@@ -1,65 +1,249 @@
-"""Correlates images with small non-separable kernels, row by row.
+"""Correlates images and volumes with small non-separable kernels.
 
-The rows under the kernel are kept as float32 in a ring buffer in the L1 cache. One pass over a row adds up to five
-taps, so that the sums are loaded and stored a fifth as often. Borders use index tables: each row is padded once, and no
-sum needs a test.
+OpenCV filters one image in a call. A compiled function replaces it where it is faster, row by row: the rows under the
+kernel are kept as float32 in a ring buffer in the L1 cache. One pass over a row adds up to five taps, so that the sums
+are loaded and stored a fifth as often. Borders use index tables: each row is padded once, and no sum needs a test.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from typing import Any
 
+import cv2
 import numpy as np
 from numba import types as numba_types
 from numba.extending import overload
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
-from dalify.kernels.arrays.frozen import read_only
+from dalify.base.small_arrays import rows_at
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.convert import in_float32, saturate_cast
 from dalify.kernels.images.convolve import bordered_indices
 
-__all__ = ["correlate_image"]
+__all__ = ["correlate_images", "correlate_samples"]
 
+_BORDERS = {
+    "reflect_101": cv2.BORDER_REFLECT_101,
+    "reflect_1001": cv2.BORDER_REFLECT,
+    "wrap": cv2.BORDER_WRAP,
+    "clamp": cv2.BORDER_REPLICATE,
+    "constant": cv2.BORDER_CONSTANT,
+}
+_REFLECT_101, _REFLECT, _WRAP, _CONSTANT = (
+    _BORDERS[name] for name in ("reflect_101", "reflect_1001", "wrap", "constant")
+)
+_IMAGE_AXES = 2
+_FILTERED_TYPES = (np.dtype(np.uint8), np.dtype(np.float32))  # others are converted to float32 before they are filtered
+# Filter sizes (elements) from which OpenCV uses the discrete Fourier transform, and from which it is faster.
+_DFT_FROM, _DFT_FASTER_FROM = 130, 700
+_KERNEL_FROM, _KERNEL_CHANNELS = 25, 3
+_MAX_CHANNELS = 128  # OpenCV's limit per call
 # Adding and subtracting it rounds halves to even: floats of this size have no fraction bits. NumPy's rint would be a
 # function call for each element.
 _WHOLE = np.float32(1.5 * 2**23)
 
 
-def correlate_image(
-    out: np.ndarray, x: np.ndarray, weights: np.ndarray, anchor: tuple[int, int] | None, border: str, fill_value: float
+def correlate_samples(
+    out: Samples,
+    x: Samples,
+    filters: Samples,
+    anchors: np.ndarray,
+    border: str,
+    fills: np.ndarray,
+    first_axis: int,
 ) -> None:
-    """Fill an image with weighted sums of neighbors.
+    """Fill each sample with weighted sums of neighbors, float32, rounded and saturated once for integers.
 
     Args:
-        out: uint8 (rounded, halves to even) or float32 [h, w, C], C-contiguous.
-        x: uint8 or float32 [H, W, C].
-        weights: float32 [r, s].
-        anchor: row and column of the element at the output pixel; None for valid positions only, h = H + 1 - r.
+        out: N samples to fill, of any dtype; smaller than `x` if they have only the sums of whole windows.
+        x: N samples of any dtype.
+        filters: N float32 arrays [r, s] for images or [q, r, s] for volumes.
+        anchors: indices of the elements at the output pixels, int64 [N, 2 or 3].
         border: a name of `bordered_indices`.
-        fill_value: value outside for "constant".
+        fills: value outside for "constant", float32 [N].
+        first_axis: the first filtered axis of a sample; channels are in front of them or behind them.
     """
-    before = (0, 0) if anchor is None else anchor
-    after = (0, 0) if anchor is None else (weights.shape[0] - 1 - anchor[0], weights.shape[1] - 1 - anchor[1])
-    rows, no_row = _table(x.shape[0], before[0], after[0], border)
-    columns, no_column = _table(x.shape[1], before[1], after[1], border)
-    _correlate(
-        out.reshape(out.shape[0], -1),
-        read_only(x).reshape(x.shape[0], -1),
-        read_only(weights),
-        rows,
-        no_row,
-        columns,
-        no_column,
-        before[1],
-        x.shape[2],
-        np.float32(fill_value),
-    )
+    out, owners = out.folded(first_axis)
+    x, _ = x.folded(first_axis)
+    if owners is not None:
+        filters, anchors, fills = filters.take(owners), rows_at(anchors, owners), fills[owners]
+    if filters.ndim > _IMAGE_AXES:
+        _correlate_volumes(out, x, filters, anchors, border, fills)
+        return
+    is_rounded = out.dtype != np.float32 and not out.dtype == x.dtype == np.uint8
+    if not is_rounded and x.dtype in _FILTERED_TYPES:
+        _correlate(out, x, filters, anchors, border, fills)
+        return
+
+    def fill(target: Samples, source: Samples, part: np.ndarray) -> None:
+        _correlate(target, source, filters.take(part), rows_at(anchors, part), border, fills[part], is_rounded)
+
+    in_float32(out, x, fill)
 
 
-@lru_cache(maxsize=256)
-def _table(size: int, before: int, after: int, border: str) -> tuple[np.ndarray, np.ndarray]:
-    """Cached `bordered_indices`: consecutive images often have the same size."""
-    index, outside = bordered_indices(size, before, after, border)
-    return read_only(index), read_only(outside)
+def _correlate(
+    out: Samples,
+    x: Samples,
+    filters: Samples,
+    anchors: np.ndarray,
+    border: str,
+    fills: np.ndarray,
+    is_rounded: bool = False,
+) -> None:
+    """`correlate_samples` for images [H, W] or [H, W, C], uint8 or float32, without conversion.
+
+    Args:
+        out: as in `correlate_samples`, and the following.
+        x: images.
+        filters: one for each image.
+        anchors: one for each image.
+        border: border.
+        fills: one for each image.
+        is_rounded: whether the sums will be rounded; OpenCV computes them all then.
+    """
+    channels = x.extents(2) if x.ndim > _IMAGE_AXES else np.ones(len(x), np.int64)
+    sizes = filters.shapes.prod(1)
+    is_own = (sizes >= _DFT_FROM) & (sizes <= _DFT_FASTER_FROM)
+    if x.dtype == np.uint8:
+        is_own |= (sizes >= _KERNEL_FROM) & (sizes < _DFT_FROM) & (channels >= _KERNEL_CHANNELS)
+    if is_rounded:
+        is_own[:] = False
+    if is_own.any():
+        own, others = np.flatnonzero(is_own), np.flatnonzero(~is_own)
+        correlate_images(out.take(own), x.take(own), filters.take(own), rows_at(anchors, own), border, fills[own])
+        out, x, filters = out.take(others), x.take(others), filters.take(others)
+        anchors, fills, channels = rows_at(anchors, others), fills[others], channels[others]
+    is_simple = (channels <= _MAX_CHANNELS) & (fills == 0) & (out.shapes == x.shapes).all(1) & (border != "wrap")
+    depth, kind = cv2.CV_8U if out.dtype == np.uint8 else cv2.CV_32F, _BORDERS[border]
+    rest = zip(anchors.tolist(), is_simple.tolist(), fills.tolist(), strict=True)
+    for target, image, weights, ((row, column), simple, value) in zip(
+        out.arrays(), x.arrays(), filters.arrays(), rest, strict=True
+    ):
+        if simple:
+            cv2.filter2D(image, depth, weights, dst=target, anchor=(column, row), borderType=kind)
+        else:
+            extents = target.shape[0], target.shape[1]
+            target[...] = _sums(image, weights, (row, column), border, value, depth, extents).reshape(target.shape)
+
+
+def _sums(
+    image: np.ndarray,
+    weights: np.ndarray,
+    anchor: tuple[int, int],
+    border: str,
+    fill: float,
+    depth: int,
+    extents: tuple[int, int],
+) -> np.ndarray:
+    """Return the sums for one image with any border, rounded if `depth` is uint8."""
+    if image.ndim > _IMAGE_AXES and image.shape[2] > _MAX_CHANNELS:
+        parts = [image[..., first : first + _MAX_CHANNELS] for first in range(0, image.shape[2], _MAX_CHANNELS)]
+        sums = [_sums(np.ascontiguousarray(part), weights, anchor, border, fill, depth, extents) for part in parts]
+        return np.concatenate([part.reshape(*part.shape[:2], -1) for part in sums], axis=2)
+    (rows, columns), (row, column) = weights.shape, anchor
+    if extents == image.shape[:2]:
+        if border != "wrap" and fill == 0:
+            # OpenCV supports these borders; it does not wrap or pad with a value other than 0.
+            return cv2.filter2D(image, depth, weights, anchor=(column, row), borderType=_BORDERS[border])
+        image = cv2.copyMakeBorder(
+            image, row, rows - 1 - row, column, columns - 1 - column, _BORDERS[border], value=[fill] * 4
+        )
+    # With the anchor in the corner, the sums that use only the image come first.
+    return cv2.filter2D(image, depth, weights, anchor=(0, 0))[: extents[0], : extents[1]]
+
+
+def _correlate_volumes(
+    out: Samples, x: Samples, filters: Samples, anchors: np.ndarray, border: str, fills: np.ndarray
+) -> None:
+    """`correlate_samples` for volumes [D, H, W] or [D, H, W, C]."""
+    each: Any = zip(out.arrays(), x.arrays(), filters.arrays(), anchors.tolist(), fills.tolist(), strict=True)
+    for target, volume, weights, anchor, fill in each:
+        source = volume if volume.dtype in _FILTERED_TYPES else volume.astype(np.float32)
+        saturate_cast(
+            target, _volume_sums(source, weights, anchor, border, fill, target.shape[:3]).reshape(target.shape)
+        )
+
+
+def _volume_sums(
+    volume: np.ndarray,
+    weights: np.ndarray,
+    anchor: list[int],
+    border: str,
+    fill: float,
+    extents: tuple[int, int, int],
+) -> np.ndarray:
+    """Return the sums for one volume, float32: the slices are filtered with the filter's slices and added."""
+    before = anchor[0]
+    after = extents[0] + len(weights) - 1 - before - len(volume)
+    index, outside = bordered_indices(len(volume), before, after, border)
+    total: np.ndarray | None = None
+    for d, matrix in enumerate(weights):
+        for z in range(extents[0]):
+            image = np.full_like(volume[0], fill) if outside[z + d] else volume[index[z + d]]
+            part = _sums(image, matrix, (anchor[1], anchor[2]), border, fill, cv2.CV_32F, extents[1:])
+            if total is None:
+                total = np.zeros((extents[0], *part.shape), np.float32)
+            total[z] += part
+    assert total is not None, "dalify bug: a filter or a result without elements"
+    return total
+
+
+def correlate_images(
+    out: Samples, x: Samples, filters: Samples, anchors: np.ndarray, border: str, fills: np.ndarray
+) -> None:
+    """`correlate_samples` for images, in one compiled call.
+
+    Args:
+        out: uint8 (rounded, halves to even) or float32 [h, w] or [h, w, C].
+        x: uint8 or float32 [H, W] or [H, W, C].
+        filters: float32 [r, s].
+        anchors: row and column of the element at the output pixel, int64 [N, 2].
+        border: a name of `bordered_indices`.
+        fills: value outside for "constant", float32 [N].
+    """
+    if x.ndim == _IMAGE_AXES:
+        out, x = out.with_axis(2), x.with_axis(2)
+    _fill_images(*out.compiled, *x.compiled, filters.addresses, filters.shapes, anchors, _BORDERS[border], fills)
+
+
+@njit(nogil=True, cache=True)
+def _fill_table(index, outside, size, before, border):
+    """Fill the source indices of positions from -before, and which of them are padding; see `bordered_indices`."""
+    for i in range(index.size):
+        at = i - before
+        outside[i] = border == _CONSTANT and (at < 0 or at >= size)
+        if border == _WRAP:
+            at %= size
+        elif border == _REFLECT:
+            at %= 2 * size
+            at = min(at, 2 * size - 1 - at)
+        elif border == _REFLECT_101:
+            period = max(2 * (size - 1), 1)
+            at %= period
+            at = min(at, period - at)
+        index[i] = min(max(at, 0), size - 1)
+
+
+@njit(nogil=True, cache=True)
+def _fill_images(
+    out_at, out_shapes, out_like, x_at, x_shapes, x_like, filters_at, filters_shapes, anchors, border, fills
+):
+    for n in range(len(out_at)):
+        rows, columns, channels = out_shapes[n]
+        height, width, _ = x_shapes[n]
+        taps_y, taps_x = filters_shapes[n]
+        tall, wide = rows + taps_y - 1, columns + taps_x - 1
+        row_index, no_row = np.empty(tall, np.int64), np.empty(tall, np.bool_)
+        column_index, no_column = np.empty(wide, np.int64), np.empty(wide, np.bool_)
+        _fill_table(row_index, no_row, height, anchors[n, 0], border)
+        _fill_table(column_index, no_column, width, anchors[n, 1], border)
+        _correlate_image(
+            array_at(out_at[n], (rows, columns * channels), out_like),
+            array_at(x_at[n], (height, width * channels), x_like),
+            array_at(filters_at[n], (taps_y, taps_x), fills),
+            row_index, no_row, column_index, no_column, anchors[n, 1], channels, fills[n],
+        )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
@@ -125,7 +309,7 @@ def _add_one(sums, row, a, u):
 
 
 @njit(nogil=True, cache=True)
-def _correlate(out, x, weights, rows, no_row, columns, no_column, left, channels, fill):
+def _correlate_image(out, x, weights, rows, no_row, columns, no_column, left, channels, fill):
     taps_y, taps_x = weights.shape
     step = np.uintp(channels)
     ring = np.empty((taps_y, columns.size * channels), np.float32)

@@ -12,9 +12,10 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 
-__all__ = ["MIN_WIDTH", "demosaic_frames"]
+__all__ = ["MIN_WIDTH", "demosaic_images"]
 
 _PIXELS = 32
 # The pixels of a vector, and a neighbor on each side.
@@ -79,26 +80,28 @@ def _generate_pixels(context: Any, builder: Any, signature: Any, arguments: Any)
 
 
 @njit(nogil=True, cache=True)
-def demosaic_frames(out, mosaics, blue):
-    """Demosaic frames; the colors of border pixels are those of their inner neighbors, as in OpenCV.
+def demosaic_images(out_at, out_like, x_at, shapes, blue):
+    """Demosaic images; the colors of border pixels are those of their inner neighbors, as in OpenCV.
 
     Args:
-        out: results, uint8 ``[N, H, W, 3]``, contiguous.
-        mosaics: uint8 ``[N, H, W]``, contiguous; H at least 3, W even and at least `MIN_WIDTH`.
+        out_at: addresses of the results, uint8 ``[H, W, 3]``, int64 ``[N]``.
+        out_like: an empty array of uint8.
+        x_at: addresses of the mosaics, uint8 ``[H, W]``, int64 ``[N]``.
+        shapes: H, at least 3, and W, even and at least `MIN_WIDTH`, int64 ``[N, 2]``.
         blue: parity of the rows and columns of blue values, int64 ``[N, 2]``.
     """
-    count, height, width = mosaics.shape
-    for n in range(count):
+    for n in range(len(x_at)):
+        height, width = shapes[n]
+        out = array_at(out_at[n], (height, width, 3), out_like)
         for y in range(1, height - 1):
             is_blue = y % 2 == blue[n, 0]
             is_green = is_blue != (blue[n, 1] == 1)  # the first column is 1
-            source = mosaics.ctypes.data + (n * height + y) * width
-            target = out.ctypes.data + (n * height + y) * width * 3
+            source, target = x_at[n] + y * width, out_at[n] + y * width * 3
             for block in range(1, width - 1, _PIXELS):
                 x = min(block, width - 1 - _PIXELS)  # still odd: the last pixels may be computed twice
                 _demosaic_pixels(source + x, width, target + 3 * x, is_blue, is_green)
             for color in range(3):
-                out[n, y, 0, color] = out[n, y, 1, color]
-                out[n, y, width - 1, color] = out[n, y, width - 2, color]
-        out[n, 0] = out[n, 1]
-        out[n, height - 1] = out[n, height - 2]
+                out[y, 0, color] = out[y, 1, color]
+                out[y, width - 1, color] = out[y, width - 2, color]
+        out[0] = out[1]
+        out[height - 1] = out[height - 2]

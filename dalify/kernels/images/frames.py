@@ -20,7 +20,7 @@ __all__ = [
     "flat_frames",
     "folded_frames",
     "frame_count",
-    "pairs",
+    "per_axis",
     "per_frame",
     "per_frame_of_samples",
     "visual_layout",
@@ -84,9 +84,11 @@ def folded_frames(x: Any, layout: str) -> Any:
     return x.folded(1)[0] if layout.startswith("F") else x
 
 
-def pairs(values: Any) -> list[np.ndarray]:
-    """Return an argument of each sample with two numbers where it has one."""
-    return [np.repeat(value, 2, axis=-1) if value.shape[-1] == 1 else value for value in values]
+def per_axis(values: Any, axes: int = 2) -> Any:
+    """Return an argument of each sample, an array or a list of vectors, with one number per axis where it has one."""
+    if isinstance(values, np.ndarray):
+        return np.repeat(values, axes, axis=-1) if values.shape[-1] == 1 else values
+    return [np.repeat(value, axes, axis=-1) if value.shape[-1] == 1 else value for value in values]
 
 
 def per_frame_of_samples(values: Any, x: Any, layout: str, name: str, width: int | None = None) -> np.ndarray:
@@ -107,6 +109,8 @@ def per_frame_of_samples(values: Any, x: Any, layout: str, name: str, width: int
     """
     if not isinstance(values, list) and (not layout.startswith("F") or x.is_uniform):
         return per_frame(values, frame_count(layout, x.shapes[0]), name, width)
+    if not isinstance(values, list) and math.prod(values.shape[1:]) == (width or 1):
+        return np.repeat(per_frame(values, 1, name, width), x.shapes[:, 0], axis=0)
     rows = []
     for n, shape in enumerate(x.shapes.tolist()):
         try:

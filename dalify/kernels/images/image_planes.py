@@ -1,17 +1,18 @@
-"""Reshapes images of any layout to planes, with H and W adjacent, for filters.
+"""Images of any layout as single images with H and W in front, for filters that take one image in a call.
 
 Shared by median, dilation and erosion.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any
+import numpy as np
 
+from dalify.base.small_arrays import rows_at
+from dalify.data.samples import Samples
 from dalify.data.spec import Spec
-from dalify.kernels.images.frames import frame_count, visual_layout
+from dalify.kernels.images.frames import folded_frames, visual_layout
 
-__all__ = ["FILTER_LAYOUTS", "filter_layout", "planes"]
+__all__ = ["FILTER_LAYOUTS", "filter_layout", "single_images"]
 
 FILTER_LAYOUTS = ("HW", "HWC", "FHWC", "CHW", "FCHW")
 
@@ -25,15 +26,18 @@ def filter_layout(x: Spec) -> str:
     return visual_layout(x, FILTER_LAYOUTS)
 
 
-def planes(x: Any, layout: str) -> tuple[Any, int]:
-    """Reshape a group to ``[N * frames, leading channels, H, W, trailing channels]``; also return the number of frames.
+def single_images(out: Samples, x: Samples, layout: str, rows: np.ndarray) -> tuple[Samples, Samples, np.ndarray]:
+    """Return results and inputs as images [H, W] or [H, W, C], and the parameters of each.
 
     Args:
-        x: [N, ...], array or tensor.
+        out: N samples.
+        x: N samples of the same shapes.
         layout: layout of a sample.
+        rows: parameters of each frame of all samples, [frames, k].
     """
-    frames = frame_count(layout, x.shape[1:])
-    first = 1 + layout.index("H")
-    behind = math.prod(x.shape[first + 2 :])
-    in_front = math.prod(x.shape[1:first]) // max(frames, 1)
-    return x.reshape(x.shape[0] * frames, in_front, *x.shape[first : first + 2], behind), frames
+    target, source = folded_frames(out, layout), folded_frames(x, layout)
+    if not layout.endswith("CHW"):
+        return target, source, rows
+    planes, owners = source.folded(1)
+    assert owners is not None, "dalify bug: planes without owners"
+    return target.folded(1)[0], planes, rows_at(rows, owners)

@@ -7,6 +7,7 @@ constant border outside the image has the value that does not affect the result.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -14,23 +15,31 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, option_error_text
 from dalify.base.optional import torch
+from dalify.base.small_arrays import columns_at, counting
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.kernels.arrays.grid_torch import Grid
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch, window_samples_torch
-from dalify.kernels.images.convolve import bordered_indices
-from dalify.kernels.images.frames import folded_frames, pairs, per_frame, per_frame_of_samples
-from dalify.kernels.images.image_planes import filter_layout, planes
+from dalify.kernels.images.frames import folded_frames, per_axis, per_frame_of_samples
+from dalify.kernels.images.image_planes import filter_layout, single_images
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["min_max_filter_cpu", "min_max_filter_samples_torch", "morphology_spec"]
+__all__ = ["min_max_filter_samples", "min_max_filter_samples_torch", "morphology_spec"]
 
-# DALI's names -> names of our index tables.
 _BORDERS = {
-    "constant": "constant",
+    "constant": cv2.BORDER_CONSTANT,
+    "replicate": cv2.BORDER_REPLICATE,
+    "reflect": cv2.BORDER_REFLECT,
+    "reflect_101": cv2.BORDER_REFLECT_101,
+    "reflect101": cv2.BORDER_REFLECT_101,
+    "wrap": cv2.BORDER_WRAP,
+}
+# DALI's names -> names of our index tables, for the device.
+_INDEX_TABLES = {
     "replicate": "clamp",
     "reflect": "reflect_1001",
     "reflect_101": "reflect_101",
@@ -40,7 +49,7 @@ _BORDERS = {
 _MAX_CHANNELS = 4
 _MAX_MASK = 1 << 15
 # Other dtypes -> a dtype of OpenCV that represents all their values.
-_CONVERTED_TO = {"b": np.uint8, "i1": np.int16, "i4": np.float64, "u4": np.float64, "f2": np.float32}
+_CONVERTED_TO = {"i1": np.int16, "i4": np.float64, "u4": np.float64, "f2": np.float32}
 
 
 def morphology_spec(x: Spec, border_mode: str, iterations: int) -> Spec:
@@ -62,10 +71,10 @@ def morphology_spec(x: Spec, border_mode: str, iterations: int) -> Spec:
     return x
 
 
-def _masks(
-    sizes: np.ndarray, anchors: np.ndarray, iterations: int, owners: np.ndarray
-) -> list[tuple[int, int, int, int]]:
-    """Return for each frame the extent of the mask to the left, right, up and down.
+def _reaches(
+    sizes: np.ndarray, anchors: np.ndarray, iterations: int, extents: np.ndarray, owners: np.ndarray
+) -> np.ndarray:
+    """Return for each frame the extent of the mask to the left, right, up and down, int64 [frames, 4].
 
     Several iterations are equivalent to one with a larger mask.
 
@@ -73,6 +82,7 @@ def _masks(
         sizes: width and height, integers [frames of all samples, 2].
         anchors: x and y, as `sizes`.
         iterations: number of iterations.
+        extents: height and width of the frames, int64 [frames, 2].
         owners: the sample of each frame, int64 [frames], for errors.
     """
     sizes, anchors = sizes.astype(np.int64), anchors.astype(np.int64)
@@ -94,19 +104,14 @@ def _masks(
         error.sample = int(owners[n])
         raise error
     before = middle * iterations
-    sides = zip(before.tolist(), (reach - before).tolist(), strict=True)
-    return [(left, right, up, down) for (left, up), (right, down) in sides]
+    reach = np.stack([before, reach - before], axis=2).reshape(-1, 4)
+    # Beyond two extents of the image, every border repeats itself.
+    return np.minimum(reach, 2 * columns_at(extents, (1, 1, 0, 0)))
 
 
-def _limited(reach: tuple[int, int, int, int], height: int, width: int) -> tuple[int, int, int, int]:
-    """Limit the extent of a mask: beyond two extents of the image, every border repeats itself."""
-    left, right, up, down = reach
-    return min(left, 2 * width), min(right, 2 * width), min(up, 2 * height), min(down, 2 * height)
-
-
-def min_max_filter_cpu(
-    out: np.ndarray,
-    x: np.ndarray,
+def min_max_filter_samples(
+    out: Samples,
+    x: Samples,
     layout: str,
     mask_size: Any,
     anchor: Any,
@@ -114,11 +119,11 @@ def min_max_filter_cpu(
     iterations: int,
     largest: bool,
 ) -> None:
-    """Fill `out` with the maximum or minimum under the mask.
+    """Fill `out` with the maximum or minimum under the mask; OpenCV takes one image in a call.
 
     Args:
-        out: [N, ...] in a layout for filters.
-        x: same shape and dtype.
+        out: N samples, the shapes and the dtype of `x`.
+        x: N samples in a layout for filters, none empty.
         layout: layout of a sample.
         mask_size: width and height, int32 [N, 1 or 2], or [N, F, 1 or 2] for frames.
         anchor: the pixel of the mask at the output pixel, x and y, as `mask_size`; -1 for the center.
@@ -126,34 +131,50 @@ def min_max_filter_cpu(
         iterations: number of iterations; 0 copies.
         largest: True to dilate, False to erode.
     """
-    source, frames = planes(x, layout)
-    target, _ = planes(out, layout)
-    sizes, anchors = (
-        per_frame(pairs(values), frames, name, 2) for name, values in (("mask_size", mask_size), ("anchor", anchor))
-    )
-    reaches = _masks(sizes, anchors, iterations, np.repeat(np.arange(len(x)), frames))
-    held = _CONVERTED_TO.get(x.dtype.str[1:] if x.dtype.kind != "b" else "b")
+    if x.dtype == np.bool_:
+        out, x = (Samples(given.addresses, given.shapes, np.dtype(np.uint8), given) for given in (out, x))
+    reaches = _reaches_of_frames(x, layout, mask_size, anchor, iterations)
+    target, source, reaches = single_images(out, x, layout, reaches)
+    held = _CONVERTED_TO.get(x.dtype.str[1:])
+    is_direct = held is None and (source.ndim == 2 or source.extents(2).max() <= _MAX_CHANNELS)
     filter_image = cv2.dilate if largest else cv2.erode
-    for images, results, reach in zip(source, target, reaches, strict=True):
-        left, right, up, down = _limited(reach, *images.shape[1:3])
-        element = np.ones((up + down + 1, left + right + 1), np.uint8)
-        for image, result in zip(images, results, strict=True):
-            height, width, channels = image.shape
-            if channels > _MAX_CHANNELS:
-                parts = [(image[..., c], result[..., c]) for c in range(channels)]
-            else:
-                parts = [(image, result)]
-            for part, to_fill in parts:
-                data = part if held is None else part.astype(held)
-                if border_mode != "constant":
-                    rows, _ = bordered_indices(height, up, down, _BORDERS[border_mode])
-                    columns, _ = bordered_indices(width, left, right, _BORDERS[border_mode])
-                    data = data[rows[:, None], columns]
-                # cv2's anchor is the pixel of the mask at the output pixel, as here.
-                found = filter_image(np.ascontiguousarray(data), element, anchor=(left, up))
-                if border_mode != "constant":
-                    found = found[up : up + height, left : left + width]
-                to_fill[...] = found.reshape(to_fill.shape)
+    kind = _BORDERS[border_mode]
+    for image, result, (left, right, up, down) in zip(source.arrays(), target.arrays(), reaches.tolist(), strict=True):
+        height, width = up + down + 1, left + right + 1
+        element = _rectangle(height, width)
+        # cv2's anchor is the pixel of the mask at the output pixel, as here.
+        if is_direct and kind != cv2.BORDER_WRAP:
+            filter_image(image, element, dst=result, anchor=(left, up), borderType=kind)
+            continue
+        data = image if held is None else image.astype(held)
+        parts = [(data, result)]
+        if image.ndim > 2 and image.shape[2] > _MAX_CHANNELS:
+            parts = [(data[..., c], result[..., c]) for c in range(image.shape[2])]
+        for part, to_fill in parts:
+            if kind != cv2.BORDER_WRAP:
+                found = filter_image(np.ascontiguousarray(part), element, anchor=(left, up), borderType=kind)
+            else:  # OpenCV filters without this border
+                wider = cv2.copyMakeBorder(np.ascontiguousarray(part), up, down, left, right, kind)
+                found = filter_image(wider, element, anchor=(left, up))
+                found = found[up : up + len(image), left : left + image.shape[1]]
+            to_fill[...] = found.reshape(to_fill.shape)
+
+
+@lru_cache(maxsize=64)
+def _rectangle(height: int, width: int) -> np.ndarray:
+    return np.ones((height, width), np.uint8)
+
+
+def _reaches_of_frames(
+    x: Samples | DeviceSamples, layout: str, mask_size: Any, anchor: Any, iterations: int
+) -> np.ndarray:
+    """Return the result of `_reaches` for the frames of all samples."""
+    sizes = per_frame_of_samples(per_axis(mask_size), x, layout, "mask_size", 2)
+    anchors = per_frame_of_samples(per_axis(anchor), x, layout, "anchor", 2)
+    frames, owners = x.folded(int(layout.startswith("F")))
+    height = layout.index("H") - layout.startswith("F")
+    owners = counting(len(x)) if owners is None else owners
+    return _reaches(sizes, anchors, iterations, frames.shapes[:, height : height + 2], owners)
 
 
 def min_max_filter_samples_torch(
@@ -166,16 +187,10 @@ def min_max_filter_samples_torch(
     iterations: int,
     largest: bool,
 ) -> None:
-    """`min_max_filter_cpu` for all samples of a chunk on the device, none of them empty; masks are on the host."""
-    rows = [
-        per_frame_of_samples(pairs(v), x, layout, name, 2) for name, v in (("mask_size", mask_size), ("anchor", anchor))
-    ]
-    source, owners = x.folded(int(layout.startswith("F")))
-    target = folded_frames(out, layout)
+    """`min_max_filter_samples` for samples on the device; masks are on the host."""
+    source, target = folded_frames(x, layout), folded_frames(out, layout)
     height = layout.index("H") - layout.startswith("F")
-    reaches = _masks(rows[0], rows[1], iterations, np.arange(len(x)) if owners is None else owners)
-    extents = source.shapes[:, height : height + 2].tolist()
-    left, right, up, down = np.array([_limited(reach, *size) for reach, size in zip(reaches, extents, strict=True)]).T
+    left, right, up, down = _reaches_of_frames(x, layout, mask_size, anchor, iterations).T
     shapes, begin = source.shapes.copy(), np.zeros_like(source.shapes)
     shapes[:, height] += up + down
     shapes[:, height + 1] += left + right
@@ -184,7 +199,7 @@ def min_max_filter_samples_torch(
     if border_mode == "constant":
         window_samples_torch(padded, source, begin, fill_values=_neutral(x.dtype, largest))
     else:
-        bordered_samples_torch(padded, source, begin, _BORDERS[border_mode])
+        bordered_samples_torch(padded, source, begin, _INDEX_TABLES[border_mode])
     block = padded.block
     for axis, windows in ((height, up + down + 1), (height + 1, left + right + 1)):
         block = _extreme_of_windows(block, padded, windows, shapes[:, axis + 1 :].prod(1), largest)

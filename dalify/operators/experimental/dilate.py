@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from dalify.data.device_samples import DeviceSamples
 from dalify.parameter_groups.morphology import Mask
-from dalify.registry import Spec, operator
+from dalify.registry import AnySamples, Spec, operator
 
 
 @operator
@@ -30,11 +27,7 @@ def dilate(x: Spec, /, *, mask: Mask) -> Spec:
     return mask.result(x)
 
 
-@dilate.cpu
-def _(out: np.ndarray, x: np.ndarray, *, mask: Mask, spec: Spec) -> None:
-    mask.fill(out, x, spec, largest=True)
-
-
+@dilate.cpu_samples
 @dilate.gpu_samples
-def _(out: DeviceSamples, x: DeviceSamples, *, mask: Mask, spec: Spec) -> None:
-    mask.fill_samples(out, x, spec, largest=True)
+def _(out: AnySamples, x: AnySamples, *, mask: Mask, spec: Spec) -> None:
+    mask.fill(out, x, spec, largest=True)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from dalify.data.device_samples import DeviceSamples
 from dalify.parameter_groups.morphology import Mask
-from dalify.registry import Spec, operator
+from dalify.registry import AnySamples, Spec, operator
 
 
 @operator
@@ -30,11 +27,7 @@ def erode(x: Spec, /, *, mask: Mask) -> Spec:
     return mask.result(x)
 
 
-@erode.cpu
-def _(out: np.ndarray, x: np.ndarray, *, mask: Mask, spec: Spec) -> None:
-    mask.fill(out, x, spec, largest=False)
-
-
+@erode.cpu_samples
 @erode.gpu_samples
-def _(out: DeviceSamples, x: DeviceSamples, *, mask: Mask, spec: Spec) -> None:
-    mask.fill_samples(out, x, spec, largest=False)
+def _(out: AnySamples, x: AnySamples, *, mask: Mask, spec: Spec) -> None:
+    mask.fill(out, x, spec, largest=False)

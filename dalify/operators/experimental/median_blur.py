@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import cv2
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
+from dalify.base.small_arrays import counting, rows_at
 from dalify.data.device_samples import DeviceSamples
-from dalify.kernels.arrays.frozen import read_only
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.convolve import bordered_indices
-from dalify.kernels.images.frames import folded_frames, pairs, per_frame, per_frame_of_samples
-from dalify.kernels.images.image_planes import filter_layout, planes
+from dalify.kernels.images.frames import folded_frames, per_axis, per_frame_of_samples
+from dalify.kernels.images.image_planes import filter_layout, single_images
 from dalify.registry import PerSample, Spec, Vectors, operator
 
 _MAX_WINDOW = 255
@@ -66,79 +70,101 @@ def _check_windows(rows: np.ndarray, owners: np.ndarray) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _median_bytes(out, padded, width, height):
-    """Filter a uint8 plane with a histogram that slides along each row (Huang, Yang, Tang, 1979)."""
+def _median_bytes(out_at, x_at, shapes, like, windows):
+    """Filter uint8 images [H, W, C] with a histogram that slides along each row (Huang, Yang, Tang, 1979)."""
     counts = np.empty(256, np.int32)
-    middle = (width * height) // 2
-    for y in range(out.shape[0]):
-        counts[:] = 0
-        for i in range(height):
-            for j in range(width):
-                counts[padded[y + i, j]] += 1
-        median, below = 0, 0
-        for x in range(out.shape[1]):
-            if x:
+    for n in range(len(x_at)):
+        rows, columns, channels = shapes[n]
+        width, height = windows[n]
+        middle = (width * height) // 2
+        source = array_at(x_at[n], (rows, columns, channels), like)
+        target = array_at(out_at[n], (rows, columns, channels), like)
+        padded = np.empty((rows + height - 1, columns + width - 1), np.uint8)
+        for channel in range(channels):
+            for i in range(padded.shape[0]):
+                y = min(max(i - height // 2, 0), rows - 1)
+                for j in range(padded.shape[1]):
+                    padded[i, j] = source[y, min(max(j - width // 2, 0), columns - 1), channel]
+            for y in range(rows):
+                counts[:] = 0
                 for i in range(height):
-                    gone, come = padded[y + i, x - 1], padded[y + i, x + width - 1]
-                    counts[gone] -= 1
-                    counts[come] += 1
-                    below += np.int64(come < median) - np.int64(gone < median)
-            while below > middle:
-                median -= 1
-                below -= counts[median]
-            while below + counts[median] <= middle:
-                below += counts[median]
-                median += 1
-            out[y, x] = median
+                    for j in range(width):
+                        counts[padded[y + i, j]] += 1
+                median, below = 0, 0
+                for x in range(columns):
+                    if x:
+                        for i in range(height):
+                            gone, come = padded[y + i, x - 1], padded[y + i, x + width - 1]
+                            counts[gone] -= 1
+                            counts[come] += 1
+                            below += np.int64(come < median) - np.int64(gone < median)
+                    while below > middle:
+                        median -= 1
+                        below -= counts[median]
+                    while below + counts[median] <= middle:
+                        below += counts[median]
+                        median += 1
+                    target[y, x, channel] = median
 
 
-def _median_any(out: np.ndarray, padded: np.ndarray, width: int, height: int) -> None:
-    """Filter a plane of any type, in blocks of rows."""
-    views = np.lib.stride_tricks.sliding_window_view(padded, (height, width))
-    count = width * height
-    rows = max(1, _MAX_ELEMENTS // max(1, count * out.shape[1]))
-    for first in range(0, len(out), rows):
-        part = views[first : first + rows].reshape(-1, out.shape[1], count)
-        out[first : first + rows] = np.partition(part, count // 2, axis=-1)[..., count // 2]
-
-
-def _blur(out: np.ndarray, image: np.ndarray, width: int, height: int) -> None:
-    is_plain = width == height and image.shape[2] in _CV_CHANNELS and image.dtype in _CV_TYPES
-    if is_plain and (image.dtype == np.uint8 or width <= _CV_MAX_WINDOW):
-        out[...] = cv2.medianBlur(image, width).reshape(out.shape)
-        return
+def _median_any(out: np.ndarray, image: np.ndarray, width: int, height: int) -> None:
+    """Filter an image of any type, in blocks of rows."""
     rows, _ = bordered_indices(image.shape[0], height // 2, height // 2, "clamp")
     columns, _ = bordered_indices(image.shape[1], width // 2, width // 2, "clamp")
-    for channel in range(image.shape[2]):
-        padded = image[:, :, channel][rows[:, None], columns]
-        if image.dtype == np.uint8:
-            result = np.empty(image.shape[:2], np.uint8)
-            _median_bytes(result, read_only(padded), width, height)
-            out[:, :, channel] = result
-        else:
-            _median_any(out[:, :, channel], padded, width, height)
+    views = np.lib.stride_tricks.sliding_window_view(image[rows[:, None], columns], (height, width), (0, 1))
+    count = width * height
+    step = max(1, _MAX_ELEMENTS // max(1, count * math.prod(out.shape[1:])))
+    for first in range(0, len(out), step):
+        part = views[first : first + step].reshape(-1, *out.shape[1:], count)
+        out[first : first + step] = np.partition(part, count // 2, axis=-1)[..., count // 2]
 
 
-@median_blur.cpu
-def _(out: np.ndarray, x: np.ndarray, *, window_size: np.ndarray, spec: Spec) -> None:
+@median_blur.cpu_samples
+def _(out: Samples, x: Samples, *, window_size: Vectors, spec: Spec) -> None:
     layout = filter_layout(spec)
-    source, frames = planes(x, layout)
-    target, _ = planes(out, layout)
-    windows = per_frame(pairs(window_size), frames, "window_size", 2)
-    _check_windows(windows, np.repeat(np.arange(len(x)), frames))
-    for images, results, (width, height) in zip(source, target, windows.tolist(), strict=True):
-        for image, result in zip(images, results, strict=True):
-            _blur(result, image, width, height)
+    target, source, windows = single_images(out, x, layout, _windows(window_size, x, layout))
+    widths = windows[:, 0]
+    is_square = widths == windows[:, 1]
+    if x.dtype not in _CV_TYPES:
+        is_square[:] = False
+    elif x.dtype != np.uint8:
+        is_square &= widths <= _CV_MAX_WINDOW
+    if source.ndim == 3:
+        is_square &= np.isin(source.extents(2), _CV_CHANNELS)
+    else:
+        target, source = target.with_axis(2), source.with_axis(2)
+    others = np.flatnonzero(~is_square)
+    if len(others) and x.dtype == np.uint8:
+        target_at, source_at = target.addresses[others], source.addresses[others]
+        _median_bytes(target_at, source_at, rows_at(source.shapes, others), x.like, rows_at(windows, others))
+        others = others[:0]
+    for result, image, (width, height) in _each(target, source, windows, others):
+        _median_any(result, image, width, height)
+    for result, image, (width, _) in _each(target, source, windows, np.flatnonzero(is_square)):
+        cv2.medianBlur(image, width, dst=result)
+
+
+def _each(out: Samples, x: Samples, windows: np.ndarray, numbers: np.ndarray) -> Iterator[tuple[Any, Any, list[int]]]:
+    """Yield results, images and windows of some images."""
+    if len(numbers) < len(x):
+        out, x, windows = out.take(numbers), x.take(numbers), rows_at(windows, numbers)
+    return zip(out.arrays(), x.arrays(), windows.tolist(), strict=True)
+
+
+def _windows(window_size: Vectors, x: Samples | DeviceSamples, layout: str) -> np.ndarray:
+    """Return the width and height of the window for each frame of all samples."""
+    rows = per_frame_of_samples(per_axis(window_size), x, layout, "window_size", 2)
+    owners = x.folded(int(layout.startswith("F")))[1]
+    _check_windows(rows, counting(len(x)) if owners is None else owners)
+    return rows
 
 
 @median_blur.gpu_samples
 def _(out: DeviceSamples, x: DeviceSamples, *, window_size: Vectors, spec: Spec) -> None:
     layout = filter_layout(spec)
-    rows = per_frame_of_samples(pairs(window_size), x, layout, "window_size", 2)
-    source, owners = x.folded(int(layout.startswith("F")))
-    _check_windows(rows, np.arange(len(x)) if owners is None else owners)
+    rows = _windows(window_size, x, layout)
     axis = layout.index("H") - layout.startswith("F")
-    _blur_padded(folded_frames(out, layout), source, windows=rows, axis=axis)
+    _blur_padded(folded_frames(out, layout), folded_frames(x, layout), windows=rows, axis=axis)
 
 
 @on_padded  # the border repeats the edges, as padding does
