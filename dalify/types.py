@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, ShapeError
+from dalify.base.errors import ArgumentTypeError, IntegerRangeError, ShapeError
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType, from_numpy, to_numpy
 from dalify.data.dtypes import PipelineAPIType as PipelineAPIType
@@ -185,7 +185,17 @@ class ScalarConstant(Expression):
         return arithmetic(function, [item.node() if isinstance(item, ScalarConstant) else item for item in operands])
 
     def node(self, device: str = "cpu") -> DataNode:
-        """Return the constant as a graph value."""
+        """Return the constant as a graph value.
+
+        Raises:
+            IntegerRangeError: an integer that does not fit its type.
+        """
+        if self.dtype.is_integer and self.dtype is not INT32:
+            limits = np.iinfo(self.dtype.numpy)
+            if not limits.min <= self.value <= limits.max:
+                raise IntegerRangeError(
+                    f"the constant {self.value} is out of range for {self.dtype.numpy}.", line=SourceLine.capture()
+                )
         # Without a type, constant() raises for integers out of range.
         return constant(self.value, None if self.dtype is INT32 else self.dtype, device=device)
 

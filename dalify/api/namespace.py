@@ -16,6 +16,7 @@ from typing import Any
 
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import UnknownOperatorError, suggestion
+from dalify.graph import called_as
 from dalify.registry import Operator, catalog
 from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_DEFAULTS, LEGACY_NAMES
 
@@ -64,7 +65,8 @@ class Namespace(ModuleType):
             raise UnknownOperatorError(
                 f"{self._public}.{name} is an old name of fn.{modern}, which does not exist in this version."
             )
-        member = self._make(catalog.find(modern), f"{self._public}.{name}")
+        operator = catalog.find(modern)
+        member = self._make(operator, f"{self._public}.{name}")
         defaults = LEGACY_DEFAULTS.get(old.rpartition(".")[2])
         if defaults and modern != old:
             member = _with_defaults(member, defaults)
@@ -75,6 +77,7 @@ class Namespace(ModuleType):
             head, _, tail = modern.rpartition(".")
             spelled = f"{kind}.{head}.{self._spell(tail)}" if head else f"{kind}.{self._spell(tail)}"
             warn_deprecated(f"{self._public}.{name} is now called {spelled}.")
+            member = _called_as(member, operator, f"fn.{old}")
         return member
 
     def _find(self, name: str) -> str:
@@ -139,6 +142,23 @@ def _with_defaults(member: Any, defaults: Mapping[str, Any]) -> Any:
         return type(member.__name__, (member,), {"__init__": wrapper, "__signature__": signature})
     wrapper.__signature__ = signature  # pyright: ignore[reportAttributeAccessIssue]
     return wrapper
+
+
+def _called_as(member: Any, operator: Operator, name: str) -> Any:
+    """Return a function or class of an operator whose errors have another name."""
+
+    def renamed(function: Any) -> Any:
+        @functools.wraps(function)
+        def wrapper(*values: Any, **arguments: Any) -> Any:
+            with called_as(operator, name):
+                return function(*values, **arguments)
+
+        return wrapper
+
+    if not isinstance(member, type):
+        return renamed(member)
+    methods = {name: renamed(getattr(member, name)) for name in ("__init__", "__call__") if hasattr(member, name)}
+    return type(member.__name__, (member,), {"__module__": member.__module__, "__doc__": member.__doc__, **methods})
 
 
 def _plain(name: str) -> str:

@@ -10,7 +10,7 @@ from dalify.graph.graph import Graph, rewrite
 from dalify.graph.node import Edge, JoinedCall, Node, new_edge, new_node
 from dalify.graph.specs import edge_spec, node_specs, rule_arguments
 from dalify.graph.subscript import index_entries
-from dalify.graph.trace import is_promotable, make_node
+from dalify.graph.trace import called_as, is_promotable, make_node
 from dalify.registry import Role
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "apply",
     "arithmetic",
     "call",
+    "called_as",
     "choose",
     "constant",
     "constant_array",

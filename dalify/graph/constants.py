@@ -21,7 +21,7 @@ def constant_array(value: Any, dtype: DALIDataType | None = None) -> np.ndarray[
     Args:
         value: as in DALI, Python integers are INT32 and Python floats FLOAT; arrays keep their type; lists of
             Python numbers follow the rule for numbers.
-        dtype: element type, instead of that rule.
+        dtype: element type, instead of that rule. Numbers are rounded, and integers saturated, as by ``fn.cast``.
 
     Raises:
         IntegerRangeError: an integer does not fit 32 bits and there is no dtype.
@@ -29,7 +29,7 @@ def constant_array(value: Any, dtype: DALIDataType | None = None) -> np.ndarray[
     """
     dtype = enum_type(value) if dtype is None else dtype
     if dtype is not None:
-        array = _array(value).astype(dtype.numpy)
+        array = _converted(_array(value), dtype.numpy)
     elif hasattr(value, "__array__"):
         array = np.asarray(value)
     else:
@@ -48,6 +48,30 @@ def constant_array(value: Any, dtype: DALIDataType | None = None) -> np.ndarray[
         raise GraphError(f"{value!r} cannot be a constant of a graph.", line=SourceLine.capture())
     from_numpy(array.dtype)
     return np.ascontiguousarray(array).reshape(array.shape)
+
+
+def _converted(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    if array.dtype == dtype or array.dtype.kind not in "iuf" or dtype.kind not in "iuf":
+        return array.astype(dtype)
+    if dtype == np.float16:
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = array.astype(np.float32)
+            rounded = values.astype(dtype)
+            away = np.nextafter(rounded, np.copysign(np.float16(np.inf), rounded))
+            is_middle = np.abs(values - rounded) == np.abs(away.astype(np.float32) - values)
+        return np.where(is_middle, away, rounded)
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return array.astype(dtype)
+    if array.dtype.kind == "f":
+        whole = np.trunc(array)
+        with np.errstate(invalid="ignore"):
+            array = whole + np.copysign(np.abs(array - whole) >= 0.5, array)
+    limits = np.iinfo(dtype)
+    # Limits of 64 bits are no floats: what reaches them is selected.
+    with np.errstate(invalid="ignore"):
+        inside = array.astype(dtype)
+    return np.where(array >= limits.max, limits.max, np.where(array <= limits.min, limits.min, inside)).astype(dtype)
 
 
 def _array(value: Any) -> np.ndarray[Any, Any]:

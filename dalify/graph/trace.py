@@ -6,7 +6,9 @@ traced records nodes only to find sinks (``preserve=True``, side effects) and to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -28,11 +30,12 @@ from dalify.graph.branch import Branch, current_branch, entered, is_within
 from dalify.graph.constants import constant_array
 from dalify.graph.evaluator import current_evaluator
 from dalify.graph.expression import Expression, TracedValue
-from dalify.graph.node import DEVICES, Edge, Node, new_edge, new_node
+from dalify.graph.node import DEVICES, Edge, JoinedCall, Node, new_edge, new_node
 from dalify.registry import RANDOM_STATE, SEED, Operator
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 
 __all__ = [
+    "called_as",
     "constant_edge",
     "followed_branch",
     "is_promotable",
@@ -41,6 +44,10 @@ __all__ = [
     "sort_positional",
     "transferred_edge",
 ]
+
+
+# An operator that the program calls by an old name, and that name.
+_called_as: ContextVar[tuple[Operator, str] | None] = ContextVar("dalify_called_as", default=None)
 
 
 def make_node(
@@ -66,9 +73,33 @@ def make_node(
         if receive is not None:
             receive(node)
     except DalifyError as error:
-        error.locate(line=line, operator=operator.public_name)
+        error.locate(line=line, operator=_name_in_program(operator) or operator.public_name)
         raise
     return node
+
+
+@contextmanager
+def called_as(operator: Operator, name: str) -> Iterator[None]:
+    """Within it, errors call an operator by another name, which the program uses for it.
+
+    Args:
+        operator: the operator.
+        name: public name, e.g. ``fn.experimental.filter``.
+    """
+    token = _called_as.set((operator, name))
+    try:
+        yield
+    except DalifyError as error:
+        if error.operator == operator.public_name:
+            error.operator = name
+        raise
+    finally:
+        _called_as.reset(token)
+
+
+def _name_in_program(operator: Operator) -> str | None:
+    known = _called_as.get()
+    return known[1] if known is not None and known[0] is operator else None
 
 
 def _make_node(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any], line: SourceLine | None) -> Node:
@@ -103,9 +134,12 @@ def _make_node(operator: Operator, inputs: Sequence[Any], given: Mapping[str, An
     elif operator.is_reader:
         branch = _outside(arguments)
     preserve = preserve or operator.has_side_effect
+    other_name = _name_in_program(operator)
+    calls = () if other_name is None else (JoinedCall(other_name, line, frozenset(arguments)),)
     return new_node(
-        operator, edges, arguments, device, branch=branch, line=line, name=name, seed=seed, preserve=preserve
-    )
+        operator, edges, arguments, device, branch=branch, line=line, name=name, seed=seed, preserve=preserve,
+        calls=calls,
+    )  # fmt: skip
 
 
 def followed_branch(read: Sequence[Edge]) -> Branch | None:

@@ -11,7 +11,7 @@ from dalify.base.array_at import array_at, copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.convert import fill_in_range
+from dalify.kernels.arrays.convert import fill_in_range, saturate_cast
 from dalify.kernels.arrays.gather import fill_run
 from dalify.kernels.images.erase_torch import erase_samples_torch
 from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
@@ -221,7 +221,8 @@ def _(
     regions[..., places] = found
     table, channel_axis = (np.zeros((len(x), 1)), 0) if shape is None else _fill_table(fill_value, spec, x)
     if isinstance(x, Samples):
-        fills = table.astype(x.dtype).view(f"u{x.dtype.itemsize}")
-        _erase(out.addresses, x.addresses, x.shapes, regions, fills, channel_axis)
+        fills = np.empty(table.shape, x.dtype)
+        saturate_cast(fills, table)
+        _erase(out.addresses, x.addresses, x.shapes, regions, fills.view(f"u{x.dtype.itemsize}"), channel_axis)
     else:
         erase_samples_torch(out, x, regions, table, channel_axis)

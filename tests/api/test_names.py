@@ -10,8 +10,8 @@ from operator import attrgetter
 import numpy as np
 import pytest
 
-from dalify import backend, fn, ops, pipeline_def, plugin_manager
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify import backend, eager, fn, ops, pipeline_def, plugin_manager, types
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DalifyError, DTypeError
 from dalify.external_source import ExternalSource
 from dalify.registry import catalog
 from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES
@@ -86,6 +86,36 @@ def test_old_names(old, modern):
         assert modern.rpartition(".")[2].replace("_", "") in str(caught[0].message).lower().replace("_", "")
         assert caught[0].filename == __file__
         assert found.operator is catalog.find(modern)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", sorted({*catalog.names(), *OLD_NAMES}))
+def test_errors_have_the_name_that_the_program_uses(name):
+    function = attrgetter(name)(fn)
+    if name.startswith("_") or function.operator.public_name in ("arithmetic", "indexing"):
+        pytest.skip("programs do not call it by this name")
+    for space in (fn,) if function.operator.is_source else (fn, eager):
+        with pytest.raises(DalifyError) as caught:
+            attrgetter(name)(space)(no_such_argument=3)
+        assert str(caught.value).partition(":")[0] == f"fn.{name}"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_errors_of_a_run_have_the_name_that_the_program_uses():
+    arguments = {"sizes": [2, 4], "axes": [0, 1], "dtype": types.FLOAT16}
+    resizes = (fn.experimental.tensor_resize, ops.experimental.TensorResize(**arguments), fn.tensor_resize)
+    for resize in resizes:
+
+        @pipeline_def(batch_size=1, num_threads=1)
+        def graph(resize=resize):
+            images = fn.external_source(lambda: [np.zeros((4, 4, 3), np.float32)])
+            return resize(images, **({} if isinstance(resize, ops.TensorResize) else arguments))
+
+        name = "fn.tensor_resize" if resize is fn.tensor_resize else "fn.experimental.tensor_resize"
+        with pytest.raises(DTypeError, match=rf"^{name}: dtype must be"):
+            graph().run()
+    with pytest.raises(DTypeError, match=r"^fn\.experimental\.tensor_resize: dtype must be"):
+        eager.experimental.tensor_resize(np.zeros((4, 4, 3), np.float32), **arguments)
 
 
 @pytest.mark.parametrize(("hidden", "modern"), HIDDEN_NAMES.items())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 from dalify import fn, pipeline_def
 from dalify.base.errors import ReaderError
 from dalify.formats.files.open_files import OpenFiles
+from dalify.formats.files.positions import Holding
 from dalify.formats.files.whole_file import read_file
 from tests.operators.readers.datasets import write_tar
 
@@ -54,6 +57,75 @@ def test_idle_files_are_closed_for_others(tmp_path: Path) -> None:
     assert [pieces.data[start : start + 5].tobytes() for start in pieces.starts.tolist()] == [
         b"%05d" % number for number in numbers
     ]
+
+
+@pytest.mark.usefixtures("few_files")
+def test_threads_that_hold_many_files_together(tmp_path: Path) -> None:
+    """Each thread reads from more files than half of those that the process may open."""
+    paths = _written(tmp_path)
+    files = OpenFiles(paths)
+    failures: list[BaseException] = []
+
+    def read(seed: int) -> None:
+        random = np.random.default_rng(seed)
+        for _ in range(20):
+            numbers = random.permutation(COUNT)[:60]
+            pieces = files.read_many(numbers, np.zeros(60, np.int64), np.full(60, 6))
+            if pieces is None:
+                found = [files.read(number, 0, 6).tobytes() for number in numbers.tolist()]
+            else:
+                found = [pieces.data[start : start + 6].tobytes() for start in pieces.starts.tolist()]
+            if found != [b"%06d" % number for number in numbers]:
+                failures.append(AssertionError(found))
+
+    def attempt(seed: int) -> None:
+        try:
+            read(seed)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=attempt, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+@pytest.mark.usefixtures("few_files")
+def test_a_thread_waits_for_files_that_others_hold(tmp_path: Path) -> None:
+    path = _written(tmp_path)[0]
+    descriptors: list[int] = []
+    with suppress(OSError):
+        while True:
+            descriptors.append(os.open(path, os.O_RDONLY))
+    is_held = threading.Event()
+
+    def hold() -> None:
+        with Holding(len(descriptors)):
+            is_held.set()
+            time.sleep(0.05)
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    is_held.wait()
+    found = read_file(path).tobytes()
+    other.join()
+    assert found == b"000000"
+
+
+@pytest.mark.usefixtures("few_files")
+def test_idle_files_leave_some_for_the_program(tmp_path: Path) -> None:
+    paths = _written(tmp_path)
+    several = [OpenFiles(paths), *(OpenFiles([path]) for path in paths)]
+    for files in several:
+        for place in range(len(files)):
+            files.read(place, 0, 6)
+            others = [os.open(os.devnull, os.O_RDONLY) for _ in range(30)]  # by code that closes no files of readers
+            for descriptor in others:
+                os.close(descriptor)
 
 
 @pytest.mark.usefixtures("few_files")

@@ -79,11 +79,41 @@ def test_floats_agree_with_exact_arithmetic(dtype):
 @settings(max_examples=60, deadline=None)
 @given(
     hnp.arrays(np.float32, 7, elements=st.floats(width=32)),
-    st.sampled_from([*INTEGERS[:6], np.int64, np.bool_, np.float16, np.float32]),
+    st.sampled_from([*INTEGERS[:6], np.int64, np.bool_, np.float32]),
 )
 def test_torch_equals_numpy(x, dtype):
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(cast(x, dtype), cast_torch(x, dtype))
+
+
+_ALL = [*INTEGERS, np.float16, np.float32, np.float64, np.bool_]
+
+
+@pytest.mark.parametrize("target", [np.float16, np.float32])
+@pytest.mark.parametrize("source", _ALL)
+def test_windows_saturate_floats(source, target):
+    torch = pytest.importorskip("torch")
+    with np.errstate(over="ignore", invalid="ignore"):
+        x = np.array([0, 1, 60000, 65503, -65503, 65520, 65535, -65536, 2**31 - 1, 1e18, -1e30, 1e300]).astype(source)
+        x = np.append(x, np.array([np.inf, -np.inf, np.nan], source)) if x.dtype.kind == "f" else x
+        wide, largest = x.astype(np.float64), np.finfo(target).max
+        # Values of the same or a smaller type are kept, infinity included.
+        is_kept = x.dtype.kind == "f" and x.dtype.itemsize <= np.dtype(target).itemsize
+        expected = (wide if is_kept else np.clip(wide, -float(largest), float(largest))).astype(target)
+    found = np.empty(x.shape, target)
+    convert.truncate_cast(found, x)
+    np.testing.assert_array_equal(found, expected)
+    if source not in (np.uint32, np.uint64):
+        on_device = torch.from_numpy(np.empty(x.shape, target))
+        convert.truncate_cast_torch(on_device, torch.from_numpy(x))
+        np.testing.assert_array_equal(on_device.numpy(), expected)
+
+
+def test_strided_float16():
+    x = np.arange(2048, 2054, dtype=np.int32).reshape(2, 3)
+    out = np.empty((3, 2), np.float16).T
+    convert.saturate_cast(out, x)
+    np.testing.assert_array_equal(out, [[2048, 2050, 2050], [2052, 2052, 2054]])
 
 
 def test_strided_output():

@@ -1,4 +1,4 @@
-"""16-bit floats: every number there is, compared with numpy's own conversion and torch's."""
+"""16-bit floats: every number there is, compared with a search among all of them and with torch's conversion."""
 
 from __future__ import annotations
 
@@ -24,15 +24,32 @@ def numbers() -> np.ndarray:
     return np.concatenate([bits, bits | np.uint32(1 << 31)]).view(np.float32)
 
 
-def test_float16_is_numpys() -> None:
+def nearest(x: np.ndarray) -> np.ndarray:
+    """Return the nearest float16 of each number, halves away from zero: all of them are compared, in float64."""
+    every = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float64)
+    middles = (every + np.append(every[1:], 65536)) / 2  # exact
+    bits = np.searchsorted(middles, np.abs(x.astype(np.float64)), side="right").astype(np.uint16)
+    return (bits | (np.signbit(x).astype(np.uint16) << 15)).view(np.float16)
+
+
+def test_float16_is_the_nearest() -> None:
     x = numbers()
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        x = np.concatenate([x, np.nextafter(x, np.float32(0)), np.nextafter(x, np.float32(np.inf))])
     found = np.empty(x.shape, np.uint16)
     float16_bits(found, x)
-    with np.errstate(over="ignore", under="ignore"):
-        wanted = x.astype(np.float16)
-    is_nan = np.isnan(wanted)
-    np.testing.assert_array_equal(found[~is_nan], wanted.view(np.uint16)[~is_nan])
+    is_nan = np.isnan(x)
+    np.testing.assert_array_equal(found[~is_nan], nearest(x[~is_nan]).view(np.uint16))
     assert np.isnan(found.view(np.float16)[is_nan]).all()
+
+
+def test_halves_are_rounded_away_from_zero() -> None:
+    every = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
+    middles = (every + np.append(every[1:], np.float32(65536))) / 2
+    for x, to in ((middles, 1), (np.nextafter(middles, np.float32(0)), 0)):
+        found = np.empty(x.shape, np.uint16)
+        float16_bits(found, x)
+        np.testing.assert_array_equal(found, np.arange(0x7C00) + to)
 
 
 def test_bfloat16_is_torchs() -> None:
@@ -58,5 +75,5 @@ def test_shapes(shape: tuple[int, ...]) -> None:
     halves, words = np.empty(shape, np.float16), np.empty(shape, np.uint16)
     float16_bits(halves.view(np.uint16), x)
     bfloat16_bits(words, x)
-    np.testing.assert_array_equal(halves, x.astype(np.float16))
+    np.testing.assert_array_equal(halves, nearest(x))
     np.testing.assert_array_equal(words, torch.from_numpy(x).bfloat16().view(torch.uint16).numpy())

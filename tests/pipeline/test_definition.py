@@ -278,7 +278,33 @@ def test_constants_of_a_shape_have_the_type_of_their_numbers(make: Any, wanted: 
     np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "floats", "integers"),  # the results of the real DALI
+    [
+        (types.UINT8, [3, 4, 0, 255, 255], [255, 255, 0]),
+        (types.INT8, [3, 4, -2, 127, 127], [127, 127, -128]),
+        (types.UINT16, [3, 4, 0, 301, 65535], [61072, 300, 0]),
+        (types.INT32, [3, 4, -2, 301, 2**31 - 1], [61072, 300, -300]),
+        (types.INT64, [3, 4, -2, 301, 10**10], [61072, 300, -300]),
+        (types.FLOAT16, [2.5, 3.5, -1.5, 300.75, float("inf")], [61088, 300, -300]),
+        (types.FLOAT, [2.5, 3.5, -1.5, np.float32(300.7), 1e10], [61072, 300, -300]),
+        (types.BOOL, [True] * 5, [True] * 3),
+    ],
+)
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_constants_are_rounded_and_saturated(dtype: Any, floats: list[float], integers: list[int], kind: Any) -> None:
+    def constants() -> tuple[Any, ...]:
+        values = kind([2.5, 3.5, -1.5, 300.7, 1e10]), kind([61072, 300, -300])
+        return tuple(types.Constant(value, dtype=dtype) for value in values)
+
+    found = pipeline_def(constants)(batch_size=2, num_threads=1).run()
+    for batch, wanted in zip(found, (floats, integers), strict=True):
+        np.testing.assert_array_equal(batch.at(1), np.array(wanted, dtype.numpy))
+
+
 def test_constants_that_cannot_be_are_refused() -> None:
+    with pytest.raises(OverflowError, match="300 is out of range for uint8"):
+        run(lambda: fn.constant(idata=[1], dtype=types.UINT8) + types.Constant(300, dtype=types.UINT8))
     with pytest.raises(ShapeError, match=r"3 elements.*\(2,\)"):
         types.Constant([1, 2, 3], shape=[2])
     with pytest.raises(ArgumentTypeError, match=r"types\.FLOAT"):

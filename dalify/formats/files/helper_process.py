@@ -32,7 +32,7 @@ from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
 from dalify.formats.files import helper_main
 from dalify.formats.files.memory import file_memory
-from dalify.formats.files.positions import HAS_PREAD, open_file
+from dalify.formats.files.positions import HAS_PREAD, open_file, opened
 
 __all__ = ["call"]
 
@@ -71,8 +71,10 @@ class _Helper:
         executable = os.fsdecode(spawn.get_executable() or "")
         program = [executable, "-I", str(Path(helper_main.__file__)), str(os.getpid())]
         try:
-            self._process = subprocess.Popen(
-                program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0
+            self._process = opened(
+                lambda: subprocess.Popen(
+                    program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0
+                )
             )
         except (OSError, ValueError) as error:
             raise ReaderError(

@@ -20,12 +20,19 @@ from dalify.base.interrupts import CallAtEnd
 from dalify.formats.files import storage
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.pieces import Pieces, read_pieces
-from dalify.formats.files.positions import HAS_PREAD, closes_when_needed, open_file, read_at
+from dalify.formats.files.positions import (
+    HAS_PREAD,
+    Holding,
+    closes_when_needed,
+    is_within_limit,
+    most_idle,
+    note_open,
+    open_file,
+    read_at,
+)
 from dalify.formats.files.runs import Runs, read_runs
 
 __all__ = ["OpenFiles"]
-
-_MAX_OPEN = 128
 
 
 class _Descriptor(CallAtEnd):
@@ -42,7 +49,7 @@ class _Descriptor(CallAtEnd):
 
 
 class OpenFiles:
-    """Files by index, opened on first use; the 128 most recently used stay open.
+    """Files by index, opened on first use; the most recently used stay open.
 
     Reads specify an offset, so that threads and forked processes can share descriptors without sharing a position.
     Pickling stores the paths.
@@ -124,17 +131,19 @@ class OpenFiles:
                 return contents
             out[...] = contents
             return out
-        descriptor = self._descriptor(file)
-        # An index is not trusted: ranges beyond the end are rejected before memory is allocated.
-        if offset + size > descriptor.size:
-            raise self._truncated(file, offset, size)
-        if out is None:
-            self._check_size(file, offset, size if is_sample else 0)
-        contents = file_memory(size) if out is None else out
-        try:
-            filled = read_at(descriptor.number, contents, offset)
-        except OSError as error:
-            raise ReaderError(f"cannot read the file {self.paths[file]!r}: {error.strerror}.") from None
+        with Holding():
+            descriptor = self._descriptor(file)
+            # An index is not trusted: ranges beyond the end are rejected before memory is allocated.
+            if offset + size > descriptor.size:
+                raise self._truncated(file, offset, size)
+            if out is None:
+                self._check_size(file, offset, size if is_sample else 0)
+            contents = file_memory(size) if out is None else out
+            try:
+                filled = read_at(descriptor.number, contents, offset)
+            except OSError as error:
+                raise ReaderError(f"cannot read the file {self.paths[file]!r}: {error.strerror}.") from None
+            del descriptor
         if filled < size:  # the file was truncated since it was opened
             raise self._truncated(file, offset, size)
         return contents
@@ -150,7 +159,10 @@ class OpenFiles:
             ReaderError: the file is absent, cannot be read, or is too short.
         """
         if HAS_PREAD and not storage.is_remote(self.paths[file]):
-            contents = read_runs(self._descriptor(file).number, runs)
+            with Holding():
+                descriptor = self._descriptor(file)
+                contents = read_runs(descriptor.number, runs)
+                del descriptor
             if contents is not None:
                 return contents
         return runs.of(self.read(file, runs.first, runs.span_bytes))  # this raises the appropriate error
@@ -175,17 +187,20 @@ class OpenFiles:
             return None
         listed = files.tolist()
         wanted = set(listed)
-        if len(wanted) > _MAX_OPEN or any(storage.is_remote(self.paths[file]) for file in wanted):
+        if not is_within_limit(len(wanted)) or any(storage.is_remote(self.paths[file]) for file in wanted):
             return None
-        try:
-            opened = {file: self._descriptor(file) for file in wanted}  # keeps the files open during the read
-        except ReaderError:
-            return None
-        if len(opened) == 1:
-            descriptors = np.full(len(listed), opened[listed[0]].number, np.int32)
-        else:
-            descriptors = np.array([opened[file].number for file in listed], np.int32)
-        return read_pieces(descriptors, offsets, sizes, has_bytes=has_bytes)
+        with Holding(len(wanted)):
+            try:
+                opened = {file: self._descriptor(file) for file in wanted}  # keeps the files open during the read
+            except ReaderError:
+                return None
+            if len(opened) == 1:
+                descriptors = np.full(len(listed), opened[listed[0]].number, np.int32)
+            else:
+                descriptors = np.array([opened[file].number for file in listed], np.int32)
+            pieces = read_pieces(descriptors, offsets, sizes, has_bytes=has_bytes)
+            opened.clear()
+        return pieces
 
     def _check_size(self, file: int, offset: int, size: int) -> None:
         if size > limits.current().max_sample_bytes:
@@ -202,6 +217,7 @@ class OpenFiles:
         if found is None:
             path = self.paths[file]
             found = _Descriptor(*open_file(storage.copy_or_path(path), path))
+            note_open(found)
             state = found.size, os.fstat(found.number).st_mtime_ns
             # The index does not describe another file of this name. A copy of a remote file may be a new one.
             if not storage.is_remote(path) and self._states.setdefault(file, state) != state:
@@ -211,7 +227,8 @@ class OpenFiles:
                 )
             with self._lock:
                 found = self._open.setdefault(file, found)
-                while len(self._open) > _MAX_OPEN:
+                most = most_idle()
+                while len(self._open) > most:
                     del self._open[next(iter(self._open))]
         return found
 

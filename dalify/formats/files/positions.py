@@ -1,7 +1,7 @@
 """Opens files and reads at an offset, on every system.
 
 Without ``preadv``, threads share the position of a descriptor. If the process has too many open files, those that are
-only kept for the next read are closed.
+only kept for the next read are closed, and a thread waits for others that are reading.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 import weakref
+from _thread import get_ident
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
@@ -17,9 +19,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
+from dalify.base.fork_hook import at_fork
 from dalify.base.fork_lock import ForkLock
 
-__all__ = ["HAS_PREAD", "OPEN_FLAGS", "closes_when_needed", "open_file", "opened", "read_at"]
+__all__ = [
+    "HAS_PREAD",
+    "OPEN_FLAGS",
+    "Holding",
+    "closes_when_needed",
+    "is_within_limit",
+    "most_idle",
+    "note_open",
+    "open_file",
+    "opened",
+    "read_at",
+]
 
 T = TypeVar("T")
 
@@ -29,6 +43,11 @@ OPEN_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_
 HAS_PREAD = hasattr(os, "preadv")
 _lock = ForkLock()
 _TOO_MANY = (errno.EMFILE, errno.ENFILE)
+_PATIENCE_S, _PAUSE_S = 10.0, 0.001
+_MAX_IDLE = 128
+# Thread -> number of files that it holds for a read, or is about to open.
+_held: dict[int, int] = {}
+at_fork(_held.clear)
 
 
 class _Closing(Protocol):
@@ -36,6 +55,7 @@ class _Closing(Protocol):
 
 
 _holders: set[weakref.ref[_Closing]] = set()
+_open: set[weakref.ref[object]] = set()
 
 
 def closes_when_needed(holder: _Closing) -> None:
@@ -43,8 +63,63 @@ def closes_when_needed(holder: _Closing) -> None:
     _holders.add(weakref.ref(holder, _holders.discard))
 
 
+class Holding:
+    """Context manager of a read: this thread holds open files, for which a thread that cannot open another one waits.
+
+    Args:
+        count: number of files. With several, the thread does not wait itself: two threads would wait for each other.
+    """
+
+    __slots__ = ("_count",)
+
+    def __init__(self, count: int = 1) -> None:
+        self._count = count
+
+    def __enter__(self) -> None:
+        """Begin the read; the files are opened later."""
+        _held[get_ident()] = self._count
+
+    def __exit__(self, *_: object) -> None:
+        """End the read; the files were closed, or are idle."""
+        _held.pop(get_ident(), None)
+
+
+def _max_open() -> int:
+    limit = os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else 512  # Windows has no limit of this kind
+    return limit if limit > 0 else 1 << 20
+
+
+def most_idle() -> int:
+    """Return how many files a reader may keep open for the next read: a quarter of those of the process, or 128."""
+    return min(_MAX_IDLE, max(1, _max_open() // 4))
+
+
+def note_open(descriptor: object) -> None:
+    """Count an open file, which is closed with its object.
+
+    Idle files are closed if half of those that the process may open are open: it needs others, to import modules.
+    """
+    _open.add(weakref.ref(descriptor, _open.discard))
+    if len(_open) > _max_open() // 2:
+        _close_idle()
+
+
+def is_within_limit(count: int) -> bool:
+    """Return whether a read may hold a number of files: all threads together hold half of those of the process."""
+    return count <= 1 or (count <= _MAX_IDLE and count + sum(list(_held.values())) <= _max_open() // 2)
+
+
+def _close_idle() -> None:
+    for reference in list(_holders):
+        holder = reference()
+        if holder is not None:
+            holder.close_idle()
+
+
 def opened(open_once: Callable[[], T]) -> T:
-    """Return what a function opens. If there are too many open files, idle ones are closed, and it is called again.
+    """Return what a function opens.
+
+    If there are too many open files, idle ones are closed, and it is called again while other threads hold files.
 
     Raises:
         OSError: the file cannot be opened.
@@ -54,11 +129,22 @@ def opened(open_once: Callable[[], T]) -> T:
     except OSError as error:
         if error.errno not in _TOO_MANY:
             raise
-    for reference in list(_holders):
-        holder = reference()
-        if holder is not None:
-            holder.close_idle()
-    return open_once()
+    thread, end = get_ident(), time.monotonic() + _PATIENCE_S
+    own = _held.pop(thread, 0)  # others do not wait for this thread
+    try:
+        while True:
+            # In this order: a thread that ends its read after this line has closed its files before they are missed.
+            are_busy = bool(_held) and own <= 1 and time.monotonic() < end
+            _close_idle()
+            try:
+                return open_once()
+            except OSError as error:
+                if error.errno not in _TOO_MANY or not are_busy:
+                    raise
+            time.sleep(_PAUSE_S)
+    finally:
+        if own:
+            _held[thread] = own
 
 
 def open_file(path: str, name: str | None = None) -> tuple[int, int]:

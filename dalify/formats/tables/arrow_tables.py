@@ -74,6 +74,11 @@ class _IdleReaders:
             self._readers.append((number, reader))
             del self._readers[:-_MAX_IDLE]
 
+    def clear(self) -> None:
+        """Drop all readers."""
+        with self._lock:
+            self._readers.clear()
+
 
 class TableFiles(OpenFiles):
     """Open Parquet and Arrow files.
@@ -87,10 +92,15 @@ class TableFiles(OpenFiles):
     """
 
     def __init__(self, paths: Sequence[str], memory_map: bool = False) -> None:
-        super().__init__(paths)
         self.idle = _IdleReaders()
+        super().__init__(paths)
         self._memory_map = memory_map
         self._maps: dict[int, NDArray[np.uint8]] = {}
+
+    def close_idle(self) -> None:
+        """Close all files that no thread is reading."""
+        super().close_idle()
+        self.idle.clear()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickling, without open files."""

@@ -5,7 +5,11 @@ accelerator (torch):
 
 - a float becomes an integer by rounding half away from zero (0.5 -> 1, -0.5 -> -1, 2.5 -> 3), then saturating;
 - NaN becomes the minimum of int32 and int64, 2**63 in uint64, and 0 in other integer types, as in DALI;
-- a float becomes a boolean by rounding first: 0.3 is False, -0.5 and NaN are True.
+- a float becomes a boolean by rounding first: 0.3 is False, -0.5 and NaN are True;
+- what float16 cannot represent is rounded to nearest, and values of at least 65520 become infinite. Halves are rounded
+  away from zero on the CPU and to even on the accelerator, by DALI as well.
+
+Windows of arrays are converted by `truncate_cast`.
 """
 
 from __future__ import annotations
@@ -38,6 +42,8 @@ __all__ = [
     "saturate_cast_torch",
     "store_joined",
     "to_uint8",
+    "truncate_cast",
+    "truncate_cast_torch",
 ]
 
 # The largest float32 below 0.5. floor(v + 0.5) would turn 0.49999997 into 1, because the sum rounds up; with this
@@ -92,8 +98,8 @@ def saturate_cast(out: np.ndarray, x: np.ndarray) -> None:
         np.copyto(out, x, casting="unsafe")
     elif source == np.float32 and target == np.uint8 and is_dense:
         _float32_to_uint8(out.reshape(-1), x.reshape(-1))
-    elif source == np.float32 and target == np.float16 and is_dense:
-        float16_bits(out.view(np.uint16), x)
+    elif target == np.float16:
+        _to_float16(out, x)
     elif source == np.float16 and target == np.float32 and is_dense:
         float32_of_float16(out, x)
     elif target.kind == "b":
@@ -105,6 +111,23 @@ def saturate_cast(out: np.ndarray, x: np.ndarray) -> None:
         _float_to_integer(out, x.astype(np.float32) if source == np.float16 else x)
     else:
         _integer_to_integer(out, x)
+
+
+def truncate_cast(out: np.ndarray, x: np.ndarray) -> None:
+    """Convert `x` to the dtype of `out` as DALI's crops and slices do.
+
+    Args:
+        out: output with the shape of `x`, any numeric or boolean dtype.
+        x: array of any numeric or boolean dtype. Floats are truncated to integers. What is beyond the range of a
+            smaller float type becomes its largest number, infinity included. The rest is done by `saturate_cast`.
+    """
+    if out.dtype.kind in "iu" and x.dtype.kind == "f":
+        x = np.trunc(x)
+    elif (out.dtype == np.float16 and x.dtype != np.float16) or (out.dtype == np.float32 and x.dtype == np.float64):
+        largest = np.finfo(out.dtype).max.astype(np.float32)
+        with np.errstate(over="ignore"):
+            x = np.clip(x.astype(np.float32), -largest, largest)
+    saturate_cast(out, x)
 
 
 def fill_in_range(values: Any, dtype: np.dtype[Any]) -> np.ndarray:
@@ -182,6 +205,17 @@ def store_joined(out: Samples, values: np.ndarray) -> None:
     copy_samples(out, split(target, out.shapes))
 
 
+def _to_float16(out: np.ndarray, x: np.ndarray) -> None:
+    with np.errstate(over="ignore", under="ignore"):
+        values = np.ascontiguousarray(x, np.float32)  # DALI rounds float64 twice as well
+    if out.flags.c_contiguous:
+        float16_bits(out.view(np.uint16), values)
+    else:
+        dense = np.empty(values.shape, np.uint16)
+        float16_bits(dense, values)
+        np.copyto(out.view(np.uint16), dense)
+
+
 def nan_as_integer(bits: int, signed: bool) -> int:
     """Return what NaN becomes in an integer type: what x86 processors convert it to, as in DALI."""
     if bits < 32 or (bits == 32 and not signed):
@@ -233,6 +267,8 @@ _TORCH_INTEGER_BITS = {  # dtype -> (bits, signed); by name, so that this file d
     "torch.int64": (64, True),
 }
 
+_LARGEST = {"torch.float16": float(np.finfo(np.float16).max), "torch.float32": float(np.finfo(np.float32).max)}
+
 
 @prefer_triton("pointwise", "saturate_cast_samples")
 def saturate_cast_samples_torch(out: DeviceSamples, x: DeviceSamples) -> None:
@@ -265,6 +301,17 @@ def saturate_cast_torch(out: torch.Tensor, x: torch.Tensor) -> None:
         low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
         wide = x.long() if source != target else x
         out.copy_(wide.clamp(low, min(high, 2**63 - 1)))
+
+
+def truncate_cast_torch(out: torch.Tensor, x: torch.Tensor) -> None:
+    """`truncate_cast` for torch tensors on any device."""
+    source, target = str(x.dtype), str(out.dtype)
+    if x.is_floating_point() and target in _TORCH_INTEGER_BITS:
+        x = x.trunc()
+    elif (target == "torch.float16" and source != target) or (target, source) == ("torch.float32", "torch.float64"):
+        largest = _LARGEST[target]
+        x = x.float().clamp(-largest, largest)
+    saturate_cast_torch(out, x)
 
 
 def _round_half_away_torch(x: torch.Tensor) -> torch.Tensor:

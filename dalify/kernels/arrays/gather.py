@@ -13,12 +13,17 @@ import numpy as np
 
 from dalify.base.array_at import array_at, copy_bytes
 from dalify.base.compiling import njit
-from dalify.base.optional import torch
 from dalify.base.small_arrays import zeros
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.convert import fill_in_range, saturate_cast, saturate_cast_torch
+from dalify.kernels.arrays.convert import (
+    fill_in_range,
+    saturate_cast,
+    saturate_cast_torch,
+    truncate_cast,
+    truncate_cast_torch,
+)
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch
 
@@ -71,21 +76,11 @@ def channel_fill(fill_values: Sequence[float], layout: str, dtype: DALIDataType 
     return fill.reshape([-1 if letter == "C" else 1 for letter in layout])
 
 
-def _convert(out: np.ndarray, x: np.ndarray) -> None:
-    saturate_cast(out, np.trunc(x) if x.dtype.kind == "f" and out.dtype.kind in "iu" else x)
-
-
-def _convert_torch(out: Tensor, x: Tensor) -> None:
-    cuts = x.is_floating_point() and not out.is_floating_point() and out.dtype != torch.bool
-    saturate_cast_torch(out, x.trunc() if cuts else x)
-
-
 def copy_window(out: np.ndarray, x: np.ndarray, anchor: np.ndarray, *, fill_values: np.ndarray | float = 0) -> None:
     """Copy a window of each sample, with the extents of `out`.
 
     Args:
-        out: output [N, ...], any dtype. Floats are truncated to integers, as in DALI's slices; other conversions are
-            those of `saturate_cast`.
+        out: output [N, ...], any dtype; see `truncate_cast`.
         x: [N, ...] with the same number of dimensions.
         anchor: int [N, dimensions]: start of the windows, which may exceed `x`.
         fill_values: value outside `x`, in units of `out`: anything that broadcasts to a sample of `out`.
@@ -96,7 +91,7 @@ def copy_window(out: np.ndarray, x: np.ndarray, anchor: np.ndarray, *, fill_valu
     value: np.ndarray | None = None
     for target, source, begin in zip(out, x, begins, strict=True):
         inside, place, is_whole = _overlap(begin, target.shape, source.shape)
-        _convert(target[inside], source[place])
+        truncate_cast(target[inside], source[place])
         if not is_whole:
             value = _native(fill_values, out.dtype, out.shape[1:]) if value is None else value
             _fill_outside(target, inside, value)
@@ -293,7 +288,7 @@ def _copy_torch(out: Tensor, x: Tensor, anchor: np.ndarray, fill_values: np.ndar
     if not is_whole:
         value = uploaded(fill_values, out.device)
         saturate_cast_torch(out, value.expand(out.shape))
-    _convert_torch(out[inside], x[place])
+    truncate_cast_torch(out[inside], x[place])
 
 
 def _reflect(at: np.ndarray, extent: int) -> np.ndarray:
@@ -350,9 +345,9 @@ def copy_bordered_window(out: Any, x: Any, anchor: np.ndarray, border: str) -> N
             else:
                 part = part.index_select(axis, uploaded(places, part.device))
         if isinstance(part, np.ndarray):
-            _convert(out[n], part)
+            truncate_cast(out[n], part)
         else:
-            _convert_torch(out[n], part)
+            truncate_cast_torch(out[n], part)
 
 
 def flip_axes(out: Samples, x: Samples, flags: dict[int, np.ndarray]) -> None:

@@ -2,7 +2,7 @@
 
 NumPy converts element by element, about a hundred times as slowly, numba has no float16, and only torch has bfloat16.
 The formats are IEEE 754 binary16 (5 exponent bits, 10 fraction bits), and the upper half of binary32. Rounding is to
-nearest, ties to even.
+nearest: ties away from zero for float16, like DALI on the CPU, and to even for bfloat16, like torch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _MAX_SUBNORMAL = np.float32(1024)
 _REBIAS = np.float32(2.0**112)
 _ONE, _THIRTEEN, _SIXTEEN = np.uint32(1), np.uint32(13), np.uint32(16)
 _HALF_INFINITY, _HALF_NAN = np.uint32(0x7C00), np.uint32(0x7E00)
-_BELOW_HALF_OF_13, _BELOW_HALF_OF_16 = np.uint32(0x0FFF), np.uint32(0x7FFF)
+_HALF_OF_13, _BELOW_HALF_OF_16 = np.uint32(0x1000), np.uint32(0x7FFF)
+# The largest float32 below 0.5: with 0.5 the sum would round up for the value before a half.
+_JUST_BELOW_HALF = np.float32(0.49999997)
 _QUIET = np.uint32(0x0040)
 
 
@@ -31,9 +33,8 @@ _QUIET = np.uint32(0x0040)
 def _to_float16(out, values, bits):
     for i in range(values.size):
         magnitude = bits[i] & _MAGNITUDE
-        odd = (magnitude >> _THIRTEEN) & _ONE
-        normal = (magnitude - _EXPONENT_SHIFT + _BELOW_HALF_OF_13 + odd) >> _THIRTEEN
-        small = np.uint32(np.int32(np.rint(min(abs(values[i]) * _STEPS, _MAX_SUBNORMAL))))
+        normal = (magnitude - _EXPONENT_SHIFT + _HALF_OF_13) >> _THIRTEEN
+        small = np.uint32(np.int32(min(abs(values[i]) * _STEPS, _MAX_SUBNORMAL) + _JUST_BELOW_HALF))
         large = _HALF_NAN if magnitude > _INFINITY else _HALF_INFINITY
         found = large if magnitude >= _FIRST_ABOVE else (small if magnitude < _FIRST_NORMAL else normal)
         out[i] = np.uint16(found | ((bits[i] & _SIGN) >> _SIXTEEN))
@@ -64,7 +65,7 @@ def float16_bits(out: np.ndarray, x: np.ndarray) -> None:
     """Convert float32 to float16.
 
     Args:
-        out: output, uint16 with the size of `x`, contiguous. Values above 65504 become infinite.
+        out: output, uint16 with the size of `x`, contiguous. Values of at least 65520 become infinite.
         x: float32, contiguous.
     """
     flat = x.reshape(-1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
-from dalify.kernels.arrays.convert import saturate_cast_torch
+from dalify.kernels.arrays.convert import saturate_cast_torch, truncate_cast_torch
 from dalify.kernels.arrays.grid_torch import Grid, common_unit
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
@@ -44,7 +44,7 @@ def window_samples_torch(
         fill_values: value outside `x`: one, or one for each index of one axis, in a shape that broadcasts to samples.
     """
     if out.ndim == 0:
-        _store(out.block, x.block)
+        truncate_cast_torch(out.block, x.block.reshape(out.block.shape))
         return
     fills = np.asarray(fill_values)
     is_inside = bool(((anchor >= 0) & (anchor + out.shapes <= x.shapes)).all())
@@ -52,7 +52,7 @@ def window_samples_torch(
     grid = _grid(out, x, whole if is_inside or fills.size == 1 else np.zeros(out.ndim, bool))
     sources = [at + grid.of_sample(anchor[:, axis]) for axis, at in enumerate(grid.coordinates)]
     index = grid.sources(x, sources if is_inside else grid.limited(x, sources))
-    _store(out.block, grid.whole(grid.read(x, index)))
+    truncate_cast_torch(out.block, grid.whole(grid.read(x, index)).reshape(out.block.shape))
     if is_inside:
         return
     filling = torch.empty(fills.size, dtype=out.dtype, device=out.device)
@@ -101,7 +101,9 @@ def bordered_samples_torch(out: DeviceSamples, x: DeviceSamples, anchor: np.ndar
         place(at + grid.of_sample(anchor[:, axis]), grid.of_sample(x.shapes[:, axis]))
         for axis, at in enumerate(grid.coordinates)
     ]
-    _store(out.block, grid.whole(grid.read(x, grid.sources(x, grid.limited(x, sources)))))
+    truncate_cast_torch(
+        out.block, grid.whole(grid.read(x, grid.sources(x, grid.limited(x, sources)))).reshape(out.block.shape)
+    )
 
 
 @prefer_triton("windows", "flip_axes")
@@ -261,10 +263,3 @@ def _grid(out: DeviceSamples, x: DeviceSamples, whole: np.ndarray) -> Grid:
     if unit and unit == common_unit(x, axes):
         return Grid(out, x, axes, unit)
     return Grid(out, x, out.ndim)
-
-
-def _store(target: Tensor, values: Tensor) -> None:
-    """Convert elements as DALI's slices do: floats are truncated to integers."""
-    values = values.reshape(target.shape)
-    cuts = values.is_floating_point() and not target.is_floating_point() and target.dtype != torch.bool
-    saturate_cast_torch(target, values.trunc() if cuts else values)
