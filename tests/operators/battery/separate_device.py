@@ -64,7 +64,9 @@ class Watch(TorchDispatchMode):
         except Exception as error:
             self._note(f"{func.overloadpacket.__name__}: {type(error).__name__}")
             raise
-        given, made = ([item for item in tree_leaves(part) if isinstance(item, torch.Tensor)] for part in (args, result))
+        given, made = (
+            [item for item in tree_leaves(part) if isinstance(item, torch.Tensor)] for part in (args, result)
+        )
         kinds = {tensor.device.type for tensor in (*given, *made)}
         if len(kinds) > 1 and not _place().startswith(_COPIES):
             self._note("copies from the device" if made and made[0].device.type == "cpu" else "copies to the device")

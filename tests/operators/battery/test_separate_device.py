@@ -1,0 +1,47 @@
+"""Kernels of the accelerator mix no tensors of host and device, and let the host wait only where the documents say so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dalify.registry import catalog
+from tests.operators.battery.run_case import NAMES
+from tests.operators.battery.separate_device import is_possible
+
+PROJECT = Path(__file__).parents[3]
+COPIES_BACK = "copies from the device"
+# The table in docs/accelerators.md has the reasons. Copies to the device are tables that stay there.
+WAITS = {
+    "bbox_rotate": [f"{COPIES_BACK} @ kernels/boxes/box_rotation.py:rotate_boxes_on_device"],
+    "clahe": ["copies to the device @ kernels/images/lab_torch.py:_table"],
+    "noise.shot": ["_local_scalar_dense: DataDependentOutputException @ kernels/random/rejection.py:poisson_torch"],
+    "nonsilent_region": [f"{COPIES_BACK} @ operators/nonsilent_region.py:_"],
+    "normalize": [f"{COPIES_BACK} @ kernels/arrays/normalize.py:_sums_torch"],
+    "random_crop_generator": [f"{COPIES_BACK} @ operators/random_crop_generator.py:_"],
+    "slice": [f"{COPIES_BACK} @ operators/slice.py:_absolute_and_relative"],
+}
+
+
+@pytest.mark.skipif(not is_possible(), reason="this torch cannot register a device in Python")
+def test_kernels_keep_host_and_device_apart() -> None:
+    with_gpu = [name for name in NAMES if "gpu" in catalog.find(name).kernels]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.operators.battery.separate_device", *with_gpu],
+        cwd=PROJECT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: dict[str, dict[str, list[str]]] = json.loads(done.stdout)
+    assert len(found) > 100
+    # Errors of dalify are those of variants that no device accepts, or of the ones that are listed.
+    expected = ("float64", "error @ dalify.base.errors.")
+    others = {name: [note for note in notes if not note.startswith(expected)] for name, notes in found.items()}
+    unknown = {
+        name: notes for name, notes in others.items() if notes and not {*notes} <= {*WAITS.get(name, ())}
+    }
+    assert not unknown
+    assert {name for name, notes in others.items() if notes} == {*WAITS}
