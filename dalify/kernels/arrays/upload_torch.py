@@ -9,6 +9,7 @@ import numpy as np
 from dalify.base.optional import torch
 from dalify.data.batch import Batch
 from dalify.kernels.arrays.torch_unsigned import movable_torch
+from dalify.kernels.arrays.wide_torch import wide_dtype
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,9 +28,11 @@ def uploaded(values: Any, device: Any, dtype: Any = None) -> Tensor:
     Args:
         values: array, or what NumPy makes an array of. It may change afterwards.
         device: torch device.
-        dtype: NumPy dtype of the tensor; None: that of `values`.
+        dtype: NumPy dtype of the tensor; None: that of `values`, or float32 for float64 if the device has none.
     """
     array = np.array(values, dtype, order="C")
+    if array.dtype == np.float64 and wide_dtype(device) != torch.float64:
+        array = array.astype(np.float32)
     tensor = torch.from_numpy(array)
     if torch.device(device).type == "cuda":
         return tensor.pin_memory().to(device, non_blocking=True)

@@ -15,6 +15,7 @@ from dalify.base.optional import torch
 from dalify.data.rows import Rows, starts_of
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.arrays.upload_torch import selected_rows, uploaded
+from dalify.kernels.arrays.wide_torch import widened
 
 __all__ = ["EXPAND", "FIXED", "HALFWAY", "canvases", "rotate_boxes", "rotate_boxes_on_device"]
 
@@ -144,7 +145,7 @@ def rotate_boxes_on_device(
     table = np.stack([np.cos(radians), np.sin(radians)], axis=1)[sample]
     cosine, sine = uploaded(table, values.device).unbind(1)
     source, target = (uploaded(item[sample], values.device) for item in (image, canvas))
-    start, end = values[:, :2].double(), values[:, 2:].double()
+    start, end = widened(values[:, :2]), widened(values[:, 2:])
     end = start + end if is_extent else end
     if is_relative:
         start, end = start * source, end * source

@@ -29,6 +29,7 @@ from torch.utils._pytree import tree_leaves
 
 from dalify.executor import assembly
 from dalify.executor.engine import Engine
+from dalify.kernels.arrays import wide_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images import clahe
 from dalify.pipeline import do_not_convert
@@ -50,7 +51,7 @@ def is_possible() -> bool:
 
 
 class Watch(TorchDispatchMode):
-    """Notes copies between host and device that wait, float64 on the device, and the place of errors.
+    """Notes copies between host and device that wait, where float64 begins on the device, and the place of errors.
 
     Attributes:
         notes: what was noted, with the line of dalify.
@@ -72,7 +73,9 @@ class Watch(TorchDispatchMode):
         kinds = {tensor.device.type for tensor in (*given, *made)}
         if len(kinds) > 1 and not _place().startswith(_COPIES):
             self._note("copies from the device" if made and made[0].device.type == "cpu" else "copies to the device")
-        if any(tensor.dtype in (torch.float64, torch.complex128) and tensor.device.type == DEVICE for tensor in made):
+        wide = (torch.float64, torch.complex128)
+        has_been_wide = any(tensor.dtype in wide for tensor in given)
+        if not has_been_wide and any(tensor.dtype in wide and tensor.device.type == DEVICE for tensor in made):
             self._note("float64")
         return result
 
@@ -107,11 +110,13 @@ def watched(notes: list[str]) -> Iterator[None]:
 
     with (
         mock.patch.object(Engine, "_run_on_batch", on_device),
-        mock.patch.object(assembly, "find_device", lambda *_: DEVICE),
+        mock.patch.object(assembly, "find_device", return_value=DEVICE),
         # It fills page-locked memory of torch, which has no elements here.
         mock.patch.object(clahe, "uploaded_together", lambda device, *tables: [uploaded(t, device) for t in tables]),
         # Tensors of one element would otherwise have a value, and would be copied.
-        mock.patch.object(FakeTensorMode, "may_turn_const", lambda *_: False),
+        mock.patch.object(FakeTensorMode, "may_turn_const", return_value=False),
+        # As on Apple's devices.
+        mock.patch.object(wide_torch, "_WITHOUT_FLOAT64", {DEVICE}),
     ):
         yield
 
