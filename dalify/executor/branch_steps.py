@@ -19,7 +19,7 @@ from dalify.executor.frame import Frame
 from dalify.executor.steps import located
 from dalify.graph import Branch, Node
 from dalify.kernels.arrays.torch_unsigned import movable_torch
-from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.upload_torch import selected_samples, uploaded
 from dalify.registry import Role
 
 __all__ = ["MergeStep", "SplitStep"]
@@ -140,7 +140,7 @@ def _take_samples(value: Batch, rows: np.ndarray[Any, Any]) -> Batch:
     if is_array(value.dense) and value.dense.strides[0] == 0 and value.origins is None:
         first, last = 0, len(rows) - 1  # a constant: all samples are one
     if value.dense is None or last - first + 1 != len(rows):
-        return value.take(rows)
+        return value.take(rows) if value.device == "cpu" else selected_samples(value, rows)
     origins = None if value.origins is None else value.origins[first : last + 1]
     return Batch(value.dense[first : last + 1], None, value.layout, value.device, origins, value.dtype)
 

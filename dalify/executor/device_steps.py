@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -148,6 +148,14 @@ class PendingCopies:
             self._kept = [item for item in self._kept if not item[0].query()]
             self._kept.append((event, batches))
 
+    def wait(self) -> None:
+        """Wait for all copies, and release their sources."""
+        with self._lock:
+            kept, self._kept = self._kept, []
+        with suppress(RuntimeError):  # a device that has failed copies nothing any more
+            for event, _ in kept:
+                event.synchronize()
+
 
 class TransferStep:
     """Copies a batch to the device or back."""
@@ -159,7 +167,7 @@ class TransferStep:
         self._staging = BufferPool(pinned)
 
     def run(self, frame: Frame) -> None:
-        """Copy. Copies to the device are asynchronous."""
+        """Copy. Copies to the device are asynchronous where it has streams."""
         batch = frame.values[self.inputs[0] or 0]
         result = None
         if batch is not None:
@@ -186,8 +194,10 @@ class TransferStep:
         return result
 
     def _to_device(self, batch: Batch, frame: Frame) -> Batch:
+        # Without a stream for copies nothing keeps the host's memory until a copy has ended: the copy must not go on.
+        is_kept = frame.copy_stream is not None
         if batch.dense is not None:
-            dense = _upload(batch.dense, frame.torch_device)
+            dense = _upload(batch.dense, frame.torch_device, is_kept)
             return Batch(dense, None, batch.layout, "gpu", batch.origins, batch.dtype)
         parts = (batch,) if batch.ragged is not None else batch.parts or (self._pack(batch, frame),)
         size_bytes = sum(len(_ragged_of(part)[0]) for part in parts)
@@ -196,7 +206,7 @@ class TransferStep:
         start = 0
         for part in parts:  # one copy for each block, which a thread has decoded
             host, places, _ = _ragged_of(part)
-            block[start : start + len(host)].copy_(tensor_of(host), non_blocking=True)
+            block[start : start + len(host)].copy_(tensor_of(host), non_blocking=is_kept)
             offsets.append(places + start)
             start += len(host)
         ragged = block, np.concatenate(offsets), batch.shape_array()
@@ -247,8 +257,8 @@ def _ragged_of(batch: Batch) -> Ragged:
     return batch.ragged
 
 
-def _upload(array: Array, device: str) -> Array:
+def _upload(array: Array, device: str, is_kept: bool) -> Array:
     if not array.flags.c_contiguous or not array.flags.writeable:
         array = np.array(array, order="C")  # torch warns about read-only memory
     tensor = tensor_of(array)
-    return tensor.clone() if device == "cpu" else tensor.to(device, non_blocking=True)
+    return tensor.clone() if device == "cpu" else tensor.to(device, non_blocking=is_kept)

@@ -314,6 +314,7 @@ class Engine:
             self._remote.close()
         if self._owner.is_this_process:
             self._threads.close(wait=wait)
+            self._copies.wait()  # outputs that the user has may still be copied from memory that is free afterwards
         if self._workers is not None:
             self._workers.close()
         for cache in (*self.plan.caches, *self.plan.device_caches):

@@ -10,6 +10,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.data.dtypes import DALIDataType
 from dalify.data.rows import Rows
+from dalify.kernels.arrays.upload_torch import selected_rows
 from dalify.kernels.boxes.box_rotation import EXPAND, FIXED, HALFWAY, canvases, rotate_boxes, rotate_boxes_on_device
 from dalify.registry import PerSample, Spec, Vectors, operator
 
@@ -128,4 +129,8 @@ def _(
         mode=_MODES[mode],
         threshold=remove_threshold,
     )
-    return result if labels is None else (result, Rows(labels.values[kept], result.starts))
+    if labels is None:
+        return result
+    values = labels.values
+    of_kept = values[kept] if isinstance(values, np.ndarray) else selected_rows(values, kept)
+    return result, Rows(of_kept, result.starts)

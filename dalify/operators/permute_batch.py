@@ -8,6 +8,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError
 from dalify.data import Batch
+from dalify.kernels.arrays.upload_torch import selected_samples
 from dalify.registry import PerSample, Spec, Vectors, operator
 
 
@@ -53,4 +54,4 @@ def _(x: Batch, *, indices: Vectors) -> Any:
 
 @permute_batch.gpu
 def _(x: Batch, *, indices: Vectors) -> Any:
-    return x.take(_sources(x, indices))
+    return selected_samples(x, _sources(x, indices))

@@ -6,6 +6,7 @@ import numpy as np
 
 from dalify.base.errors import IndexingError, ShapeError
 from dalify.base.optional import torch
+from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import VARIES, Shaping, Spec, operator
 
@@ -48,4 +49,5 @@ def _(out: np.ndarray, x: np.ndarray, *, new_order: np.ndarray) -> None:
 
 @sequence_rearrange.gpu
 def _(out: torch.Tensor, x: torch.Tensor, *, new_order: np.ndarray) -> None:
-    out.copy_(x.index_select(1, uploaded(new_order[0], x.device, np.int64)))
+    order = uploaded(new_order[0], x.device, np.int64)
+    movable_torch(out).copy_(movable_torch(x).index_select(1, order))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 from dalify import fn, pipeline_def, types
 from dalify.base import optional
@@ -16,6 +17,7 @@ from dalify.data import Batch, array_dtype
 from dalify.data.batch import block_offsets
 from dalify.executor.device_steps import PendingCopies, TransferStep, device_stream, share_fed, synchronize_consumer
 from dalify.executor.frame import Frame
+from dalify.pipeline.pipeline import parts_of
 
 
 class Stream:
@@ -38,6 +40,9 @@ class Event:
 
     def query(self) -> bool:
         return self.done
+
+    def synchronize(self) -> None:
+        self.done = True
 
 
 class Tensor:
@@ -100,6 +105,51 @@ def test_what_a_copy_reads_is_kept_until_it_is_done() -> None:
     first.done = True
     copies.keep([], Event())
     assert [batches for _, batches in copies._kept] == [[other], []]
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+def test_a_closed_pipeline_waits_for_its_copies() -> None:
+    """Its memory is free afterwards, and outputs that the user still has may be waiting for their copy."""
+    pipe = sent()
+    pipe.build()
+    engine, event = parts_of(pipe).builder.engine(), Event()
+    engine._copies.keep([Batch(torch.zeros(1).numpy())], event)
+    pipe.close()
+    assert event.done
+    assert not engine._copies._kept
+
+
+@pytest.mark.parametrize("form", ["list", "dense"])
+@pytest.mark.parametrize("has_stream", [True, False])
+def test_copies_wait_where_nothing_keeps_what_they_read(
+    form: str, has_stream: bool, current: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory of the host is used again when a step has ended: on devices without streams, and in eager mode."""
+    arrays = [np.ones((2, 3)), np.ones((2, 3) if form == "dense" else (4, 3))]
+    step, frame = (
+        transfer("gpu"),
+        frame_of(Batch(np.stack(arrays)) if form == "dense" else Batch(None, [*arrays], "HW")),
+    )
+    frame.torch_device = "meta"
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: stream)
+    monkeypatch.setattr(torch.Tensor, "record_stream", lambda *_: None)
+    frame.copy_stream = CopyStream() if has_stream else None
+    with Copies() as copies:
+        step.run(frame)
+    assert copies.are_asynchronous == [has_stream]
+
+
+class Copies(TorchFunctionMode):
+    """Notes which copies to the device go on after the call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.are_asynchronous: list[bool] = []
+
+    def __torch_function__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if "non_blocking" in (kwargs or {}):
+            self.are_asynchronous.append(kwargs["non_blocking"])
+        return func(*args, **(kwargs or {}))
 
 
 class CopyStream(Stream):

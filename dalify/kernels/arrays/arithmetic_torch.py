@@ -16,6 +16,7 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.wide_torch import wide_dtype, widened
 from dalify.kernels.arrays.windows_torch import moved_torch
 
 __all__ = ["compute_samples_torch", "compute_torch"]
@@ -87,7 +88,7 @@ def compute_torch(function: str, out: torch.Tensor, *operands: torch.Tensor) -> 
         return
     target = str(out.dtype)
     if function == "mod" and out.is_floating_point() and len({a.is_floating_point() for a in aligned}) == 2:
-        kind = torch.float64  # like C's fmod of an integer and a float
+        kind = wide_dtype(out.device)  # like C's fmod of an integer and a float
     else:
         kind = torch.int64 if target in _WIDE_UNSIGNED else out.dtype
     values = [operand.to(kind) for operand in aligned]
@@ -236,7 +237,7 @@ def _larger_unsigned(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def _cube_root(a: torch.Tensor) -> torch.Tensor:
     """Return the cube root, which torch does not provide: a power of the magnitude and one Newton step."""
-    wide = a.double()
+    wide = widened(a)
     root = wide.abs().pow(1.0 / 3.0)
     step = (root - wide.abs() / (root * root)) / 3.0
     return torch.where((root > 0) & root.isfinite(), root - step, root).copysign(wide).to(a.dtype)

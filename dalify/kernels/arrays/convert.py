@@ -25,6 +25,7 @@ from dalify.data.dtypes import is_bfloat16
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.half import bfloat16_bits, float16_bits, float32_of_float16
 from dalify.kernels.arrays.joined import blocks, converted, copy_samples, joined, split
+from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.dispatch import prefer_triton
 
 if TYPE_CHECKING:
@@ -323,11 +324,12 @@ def _float_to_integer_torch(x: torch.Tensor, bits: int, signed: bool) -> Any:
     if bits < 32 and x.element_size() == 4:  # every bound is a float32
         low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
         return _round_half_away_torch(x.nan_to_num(0.0, float(high), float(low))).clamp(low, high)
-    rounded = _round_half_away_torch(x.double())
+    rounded = _round_half_away_torch(widened(x))
     nan = nan_as_integer(bits, signed)
     if bits <= 32:
         low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
-        return rounded.nan_to_num(float(nan)).clamp(low, high).long()
+        # The bounds again as integers: the largest int32 is no float32.
+        return rounded.nan_to_num(float(nan)).clamp(low, high).long().clamp(low, high)
     is_nan, rounded = rounded.isnan(), rounded.nan_to_num(0.0)
     above = rounded >= 2.0**63  # 2**63 - 1 is not a float64; larger uint64 values are not supported, see the docstring
     whole = rounded.masked_fill(above, 0).clamp(-(2.0**63) if signed else 0, None).long()

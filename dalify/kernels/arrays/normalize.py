@@ -28,6 +28,7 @@ from dalify.kernels.arrays.reduce import collapse, deviations, result_counts
 from dalify.kernels.arrays.reduce_torch import deviations_torch
 from dalify.kernels.arrays.strided import transpose_samples
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.wide_torch import wide_dtype
 from dalify.kernels.arrays.windows_torch import fill_by_kind
 
 __all__ = [
@@ -358,10 +359,10 @@ def _sums_torch(batch: Batch, axes: Sequence[int], center: np.ndarray | None, ke
     if not len(filled):
         return np.zeros(kept)
     x = x if len(filled) == len(x) else x.take(filled)
-    out = DeviceSamples.empty(np.full((len(x), 1), kept, np.int64), torch.float64, x.device)
+    out = DeviceSamples.empty(np.full((len(x), 1), kept, np.int64), wide_dtype(x.device), x.device)
     repeated = None if center is None else np.repeat(center, len(x), axis=0)
     _sum_padded(out, x, axes=tuple(axes), center=repeated)
-    return out.stacked().dense.sum(0).cpu().numpy()
+    return out.stacked().dense.sum(0).cpu().numpy().astype(np.float64)
 
 
 @on_padded

@@ -17,6 +17,7 @@ from dalify.base.optional import torch
 from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.padding_torch import inside_torch
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.wide_torch import wide_dtype, widened
 
 __all__ = [
     "deviations_torch",
@@ -68,8 +69,9 @@ def _average(values: torch.Tensor, axes: Sequence[int], extents: np.ndarray | No
 def _wide(x: torch.Tensor) -> torch.Tensor:
     if str(x.dtype) == "torch.uint64":  # torch interprets its upper half as negative numbers
         bits = x.to(torch.int64)
-        return torch.where(bits < 0, bits.double() + 2.0**64, bits.double())
-    return x.double()
+        values = widened(bits)
+        return torch.where(bits < 0, values + 2.0**64, values)
+    return widened(x)
 
 
 def _store(out: torch.Tensor, values: torch.Tensor) -> None:
@@ -116,7 +118,7 @@ def deviations_torch(
     elif mean.numel() == len(x) and math.prod(kept) != len(x):
         kept_center = [len(x)] + [1] * (x.dim() - 1)
         mean = mean.reshape(kept_center).expand(kept)
-    mean = mean.double().reshape(kept)
+    mean = widened(mean).reshape(kept)
     squares = _sum((wide - mean).square(), axes, extents).reshape(kept)
     return mean, squares, _count(x, axes, extents, x.dim())
 
@@ -151,7 +153,7 @@ def _variance(
     _, squares, count = deviations_torch(x, axes, mean, extents)
     divisor = count - ddof
     if isinstance(divisor, int):  # as a tensor: Python does not divide by zero
-        divisor = torch.full((), divisor, dtype=torch.float64, device=x.device)
+        divisor = torch.full((), divisor, dtype=wide_dtype(x.device), device=x.device)
     return squares / divisor
 
 

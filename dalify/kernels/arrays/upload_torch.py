@@ -1,4 +1,4 @@
-"""Tables that the host has computed, on the device."""
+"""Tables that the host has computed, on the device, and what they select there."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalify.base.optional import torch
+from dalify.data.batch import Batch
+from dalify.kernels.arrays.torch_unsigned import movable_torch
+from dalify.kernels.arrays.wide_torch import wide_dtype
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["uploaded", "uploaded_together"]
+__all__ = ["selected_rows", "selected_samples", "uploaded", "uploaded_together"]
 
 _ALIGNMENT_BYTES = 16
 
@@ -25,13 +28,33 @@ def uploaded(values: Any, device: Any, dtype: Any = None) -> Tensor:
     Args:
         values: array, or what NumPy makes an array of. It may change afterwards.
         device: torch device.
-        dtype: NumPy dtype of the tensor; None: that of `values`.
+        dtype: NumPy dtype of the tensor; None: that of `values`, or float32 for float64 if the device has none.
     """
     array = np.array(values, dtype, order="C")
+    if array.dtype == np.float64 and wide_dtype(device) != torch.float64:
+        array = array.astype(np.float32)
     tensor = torch.from_numpy(array)
     if torch.device(device).type == "cuda":
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
+
+
+def selected_rows(x: Tensor, rows: np.ndarray) -> Tensor:
+    """Return copies of rows of a tensor on the device, without waiting for the device.
+
+    Args:
+        x: tensor of any dtype with at least one axis.
+        rows: positions on the first axis, on the host.
+    """
+    return movable_torch(x).index_select(0, uploaded(rows, x.device, np.int64)).view(x.dtype)
+
+
+def selected_samples(batch: Batch, indices: np.ndarray) -> Batch:
+    """`Batch.take` on the device, without waiting for it."""
+    if batch.dense is None:
+        return batch.take(indices)
+    origins = None if batch.origins is None else [batch.origins[index] for index in indices.tolist()]
+    return Batch(selected_rows(batch.dense, indices), None, batch.layout, batch.device, origins, batch.dtype)
 
 
 def uploaded_together(device: Any, *arrays: np.ndarray) -> list[Tensor]:
@@ -45,7 +68,8 @@ def uploaded_together(device: Any, *arrays: np.ndarray) -> list[Tensor]:
         one tensor for each.
     """
     sizes = [-(-array.nbytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES for array in arrays]
-    packed = torch.empty(sum(sizes) + _ALIGNMENT_BYTES, dtype=torch.uint8, pin_memory=device.type != "cpu")
+    is_cuda = device.type == "cuda"
+    packed = torch.empty(sum(sizes) + _ALIGNMENT_BYTES, dtype=torch.uint8, pin_memory=is_cuda)
     view = packed.numpy()
     at = 0
     places: list[tuple[int, int]] = []
@@ -53,7 +77,7 @@ def uploaded_together(device: Any, *arrays: np.ndarray) -> list[Tensor]:
         view[at : at + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         places.append((at, array.nbytes))
         at += size
-    copied = packed.to(device, non_blocking=True)
+    copied = packed.to(device, non_blocking=is_cuda)
     return [
         copied[start : start + size].view(getattr(torch, str(array.dtype)))
         for array, (start, size) in zip(arrays, places, strict=True)

@@ -18,6 +18,7 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
 from dalify.kernels.arrays.grid_torch import Grid, common_unit
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.wide_torch import widened
 
 __all__ = ["lobes_of", "resample_audio", "resample_samples_torch"]
 
@@ -174,7 +175,7 @@ def resample_samples_torch(out: DeviceSamples, x: DeviceSamples, steps: np.ndarr
     table, slopes = (uploaded(values, x.device) for values in _rows(lobes_of(quality)))
     taps = table.shape[1]
     factor, offset = _input_scale(*names)
-    source = (x.block.double() * factor + offset).float().view(-1, channels)
+    source = (widened(x.block) * factor + offset).float().view(-1, channels)
     rows, weights, begins = _tables(out, x, steps, taps, channels)
     grid = Grid(out.ragged(), x, 1, channels)
     base, length = (grid.of_sample(values).long() for values in (x.offsets // channels, x.shapes[:, 0]))
@@ -191,7 +192,7 @@ def resample_samples_torch(out: DeviceSamples, x: DeviceSamples, steps: np.ndarr
         values = torch.where(inside.unsqueeze(-1), values, 0.0)
         chosen = row[part]
         filters = table.index_select(0, chosen) + weight[part, None] * slopes.index_select(0, chosen)
-        result = (values * filters.unsqueeze(-1)).sum(1).double() * _output_scale(*names)
+        result = widened((values * filters.unsqueeze(-1)).sum(1)) * _output_scale(*names)
         saturate_cast_torch(out.block[start * channels : (start + at_once) * channels], result.reshape(-1))
 
 

@@ -18,6 +18,7 @@ from dalify.base.optional import torch
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.padding_torch import inside_torch
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.audio.fourier import LANES, spectrum_of_lanes, transform_of, weighted_transpose
 
 __all__ = ["frame_count", "power_spectrum", "power_spectrum_torch", "spectrogram", "spectrogram_torch"]
@@ -411,8 +412,8 @@ def _own_spectra_torch(x: torch.Tensor, lengths: np.ndarray, bins: int) -> torch
     distance = torch.where(place < bins, place, size - place)
     periods = uploaded(lengths, x.device).reshape(-1, *[1] * (x.ndim - 1))
     # The square as a remainder, so that the angle is exact for long signals, too.
-    angles = (distance.square() % (2 * periods)).double() * math.pi / periods
+    angles = widened(distance.square() % (2 * periods)) * math.pi / periods
     chirp = torch.polar(torch.ones_like(angles), angles)
-    own = (place[:samples].square() % (2 * periods)).double() * math.pi / periods
-    products = torch.polar(x.double(), -own.expand(x.shape))
+    own = widened(place[:samples].square() % (2 * periods)) * math.pi / periods
+    products = torch.polar(widened(x), -own.expand(x.shape))
     return torch.fft.ifft(torch.fft.fft(products, size) * torch.fft.fft(chirp))[..., :bins]

@@ -14,7 +14,8 @@ from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.data.rows import Rows, starts_of
 from dalify.kernels.arrays.frozen import read_only
-from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.upload_torch import selected_rows, uploaded
+from dalify.kernels.arrays.wide_torch import widened
 
 __all__ = ["EXPAND", "FIXED", "HALFWAY", "canvases", "rotate_boxes", "rotate_boxes_on_device"]
 
@@ -138,13 +139,13 @@ def rotate_boxes_on_device(
     boxes: Rows, angles: np.ndarray, image: np.ndarray, canvas: np.ndarray, *, is_extent: bool, bbox_normalized: bool,
     mode: int, threshold: float,
 ) -> tuple[Rows, Any]:  # fmt: skip
-    """`rotate_boxes` for a tensor of boxes."""
+    """`rotate_boxes` for a tensor of boxes; returns positions of the remaining boxes instead of a mask."""
     values, sample = boxes.values, boxes.sample_of_row()
     radians = (angles * _RADIANS).astype(np.float64)
     table = np.stack([np.cos(radians), np.sin(radians)], axis=1)[sample]
     cosine, sine = uploaded(table, values.device).unbind(1)
     source, target = (uploaded(item[sample], values.device) for item in (image, canvas))
-    start, end = values[:, :2].double(), values[:, 2:].double()
+    start, end = widened(values[:, :2]), widened(values[:, 2:])
     end = start + end if is_extent else end
     if bbox_normalized:
         start, end = start * source, end * source
@@ -161,9 +162,10 @@ def rotate_boxes_on_device(
     turned = torch.stack([center - grown, center + grown], 1)
     clipped = torch.minimum(turned.clamp(min=0), target[:, None])
     areas = [(corners[:, 1] - corners[:, 0]).prod(1) for corners in (clipped, turned)]
-    kept = areas[0] / areas[1] >= threshold  # false for boxes with area 0
-    result = (clipped / target[:, None] if bbox_normalized else clipped)[kept]
+    # The host has to know how many boxes are left. A box with area 0 is not.
+    kept = np.flatnonzero((areas[0] / areas[1] >= threshold).cpu().numpy())
+    result = selected_rows(clipped / target[:, None] if bbox_normalized else clipped, kept)
     start, end = result.unbind(1)
     flat = torch.cat([start, end - start if is_extent else end], 1).float()
-    lengths = np.bincount(sample[kept.cpu().numpy()], minlength=len(boxes))
+    lengths = np.bincount(sample[kept], minlength=len(boxes))
     return Rows(flat, starts_of(lengths.tolist())), kept

@@ -17,7 +17,8 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, ShapeError
-from dalify.base.optional import torch
+from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.wide_torch import widened
 
 __all__ = [
     "compose",
@@ -347,11 +348,11 @@ def fill_transforms(out: Any, x: Any, reverse_order: bool, fill: Callable[..., N
         return
     host = np.empty(tuple(out.shape), np.float32)
     fill(host, None, False, *arguments)
-    made = torch.from_numpy(host).to(out.device)
+    made = uploaded(host, out.device)
     if x is None:
         out.copy_(made)
         return
-    made, given = made.double(), x.double()
+    made, given = widened(made), widened(x)
     if given.ndim < made.ndim:
         given = given[:, None]
     out.copy_(compose(given, made) if reverse_order else compose(made, given))

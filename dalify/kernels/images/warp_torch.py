@@ -18,6 +18,7 @@ from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.grid_torch import Grid, common_unit
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch
 from dalify.kernels.dispatch import prefer_triton
 from dalify.kernels.images.frames import per_frame_of_samples
@@ -282,10 +283,10 @@ def inverted_torch(maps: Tensor) -> Tensor:
     0.
     """
     if maps.shape[1] == maps.shape[2]:
-        inverse = torch.linalg.inv_ex(maps.double()).inverse
+        inverse = torch.linalg.inv_ex(widened(maps)).inverse
     else:
-        linear = torch.linalg.inv_ex(maps[:, :, :-1].double()).inverse
-        inverse = torch.cat([linear, -linear @ maps[:, :, -1:].double()], 2)
+        linear = torch.linalg.inv_ex(widened(maps[:, :, :-1])).inverse
+        inverse = torch.cat([linear, -linear @ widened(maps[:, :, -1:])], 2)
     return inverse.nan_to_num(0.0, 0.0, 0.0).clamp(-1e9, 1e9).float()
 
 

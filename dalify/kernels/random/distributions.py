@@ -19,6 +19,7 @@ from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.wide_torch import wide_dtype
 from dalify.kernels.random.philox import FEW, SampleDraws, fill_uniform_float32, philox4x32
 
 __all__ = [
@@ -138,7 +139,9 @@ def standard_normal_torch(draws: SampleDraws, count: int, device: torch.device |
     """Return the numbers of `standard_normal` on `device`."""
     words = draws.bits_torch(count, device)
     magnitude = words & 0x7FFFFFFF
-    shift = (torch.frexp(magnitude.double()).exponent.long() - 6).clamp_(min=0)
+    # The first 23 bits decide on the exponent, and are a float32; rounding could change it.
+    leading = torch.where(magnitude < 1 << 24, magnitude, magnitude & ~0xFF).float()
+    shift = (torch.frexp(leading).exponent.long() - 6).clamp_(min=0)
     piece = torch.where(magnitude < _EXACT, magnitude, _EXACT + (shift - 1) * 32 + ((magnitude >> shift) & 31))
     scale = 1.0 / (1 << shift).float()
     t = (magnitude & ((1 << shift) - 1)).float() * scale + (0.5 * scale - 0.5)
@@ -207,7 +210,7 @@ def uniform_torch(
 ) -> torch.Tensor:
     """Return the numbers of `uniform` on `device`."""
     first, end = column(low, dtype), column(high, dtype)
-    kind = torch.float64 if dtype is np.float64 else torch.float32
+    kind = wide_dtype(device) if dtype is np.float64 else torch.float32
     values = draws.uniform_torch(count, device, kind)
     values = values * uploaded(end - first, device) + uploaded(first, device)
     return torch.minimum(values, uploaded(np.nextafter(end, first), device))

@@ -20,6 +20,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.wide_torch import wide_dtype
 
 __all__ = ["FEW", "Draws", "SampleDraws", "fill_uniform", "fill_uniform_float32", "fill_words", "philox4x32", "seed_of"]
 
@@ -308,6 +309,6 @@ class SampleDraws:
     def uniform_torch(
         self, count: int, device: torch.device | str, dtype: torch.dtype | None = None, *, first_block: int = 0
     ) -> torch.Tensor:
-        """Return the numbers of `uniform` on `device`: float64, or float32 where `dtype` says so."""
-        dtype = torch.float64 if dtype is None else dtype
+        """Return the numbers of `uniform` on `device`: as `wide_dtype`, or float32 where `dtype` says so."""
+        dtype = wide_dtype(device) if dtype is None else dtype
         return self.draws.uniform_torch(self.samples, count, device, dtype, first_block=first_block)

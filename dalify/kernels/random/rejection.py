@@ -12,6 +12,7 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
+from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.random.distributions import NORMAL_TABLE, normal_of
 from dalify.kernels.random.philox import SampleDraws, philox4x32
 
@@ -121,8 +122,8 @@ def poisson_torch(draws: SampleDraws, means: torch.Tensor, lengths: np.ndarray |
     """
     count, device = means.shape[1], means.device
     lengths = np.full(len(means), count) if lengths is None else lengths
-    mean = means.double()
-    u = (draws.bits_torch(count, device).double() + 0.5) * _INVERSE_2_32
+    mean = widened(means)
+    u = (widened(draws.bits_torch(count, device)) + 0.5) * _INVERSE_2_32
     is_small = mean < _SMALL
     probability = torch.exp(-torch.where(is_small, mean, 0.0))
     total, counts = probability.clone(), torch.zeros_like(mean)
@@ -139,7 +140,7 @@ def poisson_torch(draws: SampleDraws, means: torch.Tensor, lengths: np.ndarray |
         if not bool(((large < 0) & (mean >= _SMALL)).any()):
             break
         words = draws.bits_torch(4 * count, device, first_block=(lengths + 3) // 4 + attempt * lengths)
-        w = (words.view(-1, count, 4)[:, :, :2].double() + 0.5) * _INVERSE_2_32
+        w = (widened(words.view(-1, count, 4)[:, :, :2]) + 0.5) * _INVERSE_2_32
         u, v = w[:, :, 0], w[:, :, 1]
         us = 0.5 - (u - 0.5).abs()
         k = torch.floor((2.0 * a / us + b) * (u - 0.5) + base + 0.43)

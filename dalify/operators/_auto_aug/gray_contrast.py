@@ -14,6 +14,7 @@ from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.pointwise import scale_shift
 from dalify.kernels.arrays.reduce_torch import mean_torch
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.wide_torch import wide_dtype
 from dalify.kernels.images.channels import channel_means
 from dalify.kernels.images.frames import flat_frames, folded_frames, frame_count, per_frame_of_samples, visual_layout
 from dalify.registry import PerSample, Spec, operator
@@ -68,7 +69,7 @@ def _(out: DeviceSamples, x: DeviceSamples, *, contrast: np.ndarray, spec: Spec)
 
 @on_padded
 def _change(out: torch.Tensor, x: torch.Tensor, *, contrast: np.ndarray, extents: np.ndarray) -> None:
-    means = torch.empty((len(x), x.shape[-1]), dtype=torch.float64, device=x.device)
+    means = torch.empty((len(x), x.shape[-1]), dtype=wide_dtype(x.device), device=x.device)
     mean_torch(means, x, (0, 1), extents)
     # Not a matrix product, which may use reduced precision on an accelerator.
     gray = sum(means[:, channel] * weight for channel, weight in enumerate(_WEIGHTS[x.shape[-1]]))

@@ -10,6 +10,7 @@ from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import store_joined
 from dalify.kernels.arrays.joined import blocks, joined, per_element
 from dalify.kernels.arrays.padding_torch import on_padded
+from dalify.kernels.arrays.wide_torch import wide_dtype
 from dalify.kernels.random.distributions import column_torch, standard_normal, standard_normal_torch
 from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import store_torch, values_per_sample
@@ -58,4 +59,4 @@ def _add_noise(out: torch.Tensor, x: torch.Tensor, *, mean: np.ndarray, stddev: 
     noise = standard_normal_torch(draws, values_per_sample(x), x.device)
     noise = noise * column_torch(stddev, x.device) + column_torch(mean, x.device)
     is_wide = x.element_size() > 2 and x.dtype != torch.float32
-    store_torch(out, noise + x.reshape(noise.shape).to(torch.float64 if is_wide else torch.float32))
+    store_torch(out, noise + x.reshape(noise.shape).to(wide_dtype(x.device) if is_wide else torch.float32))

@@ -13,6 +13,7 @@ from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.random.philox import SampleDraws
 from dalify.registry import PerSample, Spec, operator
 
@@ -157,7 +158,7 @@ def _(
     chosen = (uniforms[:, 0] * size).long().clamp(max=size - 1)
     if foreground.any():
         is_integer = not x.dtype.is_floating_point
-        wide = flat.long() if is_integer else flat.double()
+        wide = flat.long() if is_integer else widened(flat)
         minimum, maximum = (
             uploaded(limit, x.device).to(wide.dtype)[:, None] for limit in _limits(threshold, value, is_integer)
         )

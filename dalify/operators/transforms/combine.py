@@ -6,6 +6,7 @@ import numpy as np
 
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
+from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.images.affine import compose, fill_joined
 from dalify.kernels.images.affine_rules import matrix_spec
 from dalify.registry import Spec, operator
@@ -50,7 +51,7 @@ def _(out: np.ndarray, *inputs: np.ndarray, reverse_order: bool) -> None:
 def _(out: torch.Tensor, *inputs: torch.Tensor, reverse_order: bool) -> None:
     result: torch.Tensor | None = None
     for x in inputs[::-1] if reverse_order else inputs:
-        maps = x.double()
+        maps = widened(x)
         if maps.ndim < out.ndim:
             maps = maps[:, None]
         result = maps if result is None else compose(maps, result)

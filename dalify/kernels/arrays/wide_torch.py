@@ -1,0 +1,25 @@
+"""Floating-point numbers of torch for sums, products and rounding that float32 does not hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dalify.base.optional import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["wide_dtype", "widened"]
+
+# Apple's devices do not support float64: results are those of float32 there.
+_WITHOUT_FLOAT64 = frozenset(["mps"])
+
+
+def wide_dtype(device: Any) -> Any:
+    """Return float64, or the widest type that a torch device supports."""
+    return torch.float32 if torch.device(device).type in _WITHOUT_FLOAT64 else torch.float64
+
+
+def widened(x: Tensor) -> Tensor:
+    """Convert a tensor to `wide_dtype`."""
+    return x.to(wide_dtype(x.device))

@@ -1,0 +1,155 @@
+"""Run kernels of the accelerator on a device whose memory the host cannot read, and print what they should not do.
+
+In emulation, host and device are the same to torch: a kernel that mixes their tensors, or that reads a value of the
+device, works. Here tensors of the device have a device of their own and no elements (torch's `FakeTensorMode`), so
+torch raises where they are mixed with others and where a value is needed. `Watch` notes copies between the two.
+
+In a process of its own, because torch cannot forget a device::
+
+    python -m tests.operators.battery.separate_device OPERATOR... > findings.json
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils import backend_registration
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from dalify.executor import assembly
+from dalify.executor.engine import Engine
+from dalify.kernels.arrays import wide_torch
+from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.images import clahe
+from dalify.pipeline import do_not_convert
+from tests.operators.battery.run_case import built, nodes_of
+from tests.operators.battery.variants import EVERYTHING, Variant, variants_of
+
+__all__ = ["DEVICE", "is_possible"]
+
+DEVICE = "remote"
+PROJECT = Path(__file__).parents[3]
+# Copies by these do not wait, or are meant.
+_COPIES = ("executor/device_steps.py", "kernels/arrays/upload_torch.py")
+_REGISTER = "_setup_privateuseone_for_python_backend"
+
+
+def is_possible() -> bool:
+    """Return whether this torch can register a device in Python."""
+    return hasattr(backend_registration, _REGISTER)
+
+
+class Watch(TorchDispatchMode):
+    """Notes copies between host and device that wait, where float64 begins on the device, and the place of errors.
+
+    Attributes:
+        notes: what was noted, with the line of dalify.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notes: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        try:
+            result = func(*args, **(kwargs or {}))
+        except Exception as error:
+            self._note(f"{func.overloadpacket.__name__}: {type(error).__name__}")
+            raise
+        given, made = (
+            [item for item in tree_leaves(part) if isinstance(item, torch.Tensor)] for part in (args, result)
+        )
+        kinds = {tensor.device.type for tensor in (*given, *made)}
+        if len(kinds) > 1 and not _place().startswith(_COPIES):
+            self._note("copies from the device" if made and made[0].device.type == "cpu" else "copies to the device")
+        wide = (torch.float64, torch.complex128)
+        has_been_wide = any(tensor.dtype in wide for tensor in given)
+        if not has_been_wide and any(tensor.dtype in wide and tensor.device.type == DEVICE for tensor in made):
+            self._note("float64")
+        return result
+
+    def _note(self, text: str) -> None:
+        self.notes.append(f"{text} @ {_place()}")
+
+
+def _place() -> str:
+    """Return file and function of dalify that called torch."""
+    root = f"{PROJECT / 'dalify'}/"
+    for frame in reversed(traceback.extract_stack()):
+        if frame.filename.startswith(root):
+            return f"{frame.filename.removeprefix(root)}:{frame.name}"
+    return ""
+
+
+@contextmanager
+def watched(notes: list[str]) -> Iterator[None]:
+    """Compute the stages of the device on the separate device, and note what they do."""
+    compute: Callable[..., None] = Engine._run_on_batch
+
+    def on_device(engine: Engine, iteration: Any, stage: Any) -> None:
+        if stage.kind != "device":
+            compute(engine, iteration, stage)
+            return
+        watch = Watch()
+        try:
+            with FakeTensorMode(allow_non_fake_inputs=True), watch:
+                compute(engine, iteration, stage)
+        finally:
+            notes.extend(watch.notes)
+
+    with (
+        mock.patch.object(Engine, "_run_on_batch", on_device),
+        mock.patch.object(assembly, "find_device", return_value=DEVICE),
+        # It fills page-locked memory of torch, which has no elements here.
+        mock.patch.object(clahe, "uploaded_together", lambda device, *tables: [uploaded(t, device) for t in tables]),
+        # Tensors of one element would otherwise have a value, and would be copied.
+        mock.patch.object(FakeTensorMode, "may_turn_const", return_value=False),
+        # As on Apple's devices.
+        mock.patch.object(wide_torch, "_WITHOUT_FLOAT64", {DEVICE}),
+    ):
+        yield
+
+
+def findings(variant: Variant, folder: Path) -> list[str]:
+    """Return what was noted for one use of an operator, and the error if there is one."""
+    notes: list[str] = []
+
+    def graph() -> Any:
+        return tuple(nodes_of(variant.operator, variant.case, variant.samples, folder, "gpu"))
+
+    with watched(notes):
+        try:
+            with built(do_not_convert(graph), count=len(variant.samples), device="gpu") as pipe:
+                pipe.run()
+        except Exception as error:
+            notes.append(f"error @ {type(error).__module__}.{type(error).__qualname__}")
+    return list(dict.fromkeys(notes))
+
+
+def main(names: list[str]) -> None:
+    """Print the findings of operators as JSON: what was noted, and the variants with it, by operator."""
+    getattr(backend_registration, _REGISTER)(DEVICE)
+    found: dict[str, dict[str, list[str]]] = {}
+    with tempfile.TemporaryDirectory() as folder, mock.patch.dict("os.environ", DALIFY_DEVICE=DEVICE):
+        for name in names:
+            notes = found[name] = {}
+            for variant in variants_of(name, everything=EVERYTHING):
+                if EVERYTHING or not variant.is_general or variant.label in ("typical", "of int32"):
+                    for note in findings(variant, Path(folder)):
+                        notes.setdefault(note, []).append(variant.label)
+    json.dump(found, sys.stdout, indent=1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,46 @@
+"""Kernels of the accelerator mix no tensors of host and device, and wait only where the documentation says so."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dalify.registry import catalog
+from tests.operators.battery.run_case import NAMES
+from tests.operators.battery.separate_device import is_possible
+
+PROJECT = Path(__file__).parents[3]
+FAILED = "error @ dalify.base.errors.OperatorError"
+COPIES_BACK = "copies from the device"
+# The table in docs/accelerators.md has the reasons. Copies to the device are tables that stay there.
+WAITS = {
+    "bbox_rotate": [f"{COPIES_BACK} @ kernels/boxes/box_rotation.py:rotate_boxes_on_device"],
+    "clahe": ["copies to the device @ kernels/images/lab_torch.py:_table"],
+    "noise.shot": ["_local_scalar_dense: DataDependentOutputException @ kernels/random/rejection.py:poisson_torch"],
+    "nonsilent_region": [f"{COPIES_BACK} @ operators/nonsilent_region.py:_"],
+    "normalize": [f"{COPIES_BACK} @ kernels/arrays/normalize.py:_sums_torch"],
+    "random_crop_generator": [f"{COPIES_BACK} @ operators/random_crop_generator.py:_"],
+    "slice": [f"{COPIES_BACK} @ operators/slice.py:_absolute_and_relative"],
+}
+
+
+@pytest.mark.skipif(not is_possible(), reason="this torch cannot register a device in Python")
+def test_kernels_keep_host_and_device_apart() -> None:
+    with_gpu = [name for name in NAMES if "gpu" in catalog.find(name).kernels]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.operators.battery.separate_device", *with_gpu],
+        cwd=PROJECT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: dict[str, dict[str, list[str]]] = json.loads(done.stdout)
+    assert len(found) > 100
+    # No device accepts some variants. A kernel that needs a value of the device fails. The user may want float64.
+    refused = re.compile(r"float64 @ (data|executor)/|error @ dalify\.base\.errors\.(?!OperatorError)")
+    waits = {name: {note for note in notes if not refused.match(note)} for name, notes in found.items()}
+    waits = {name: notes - {FAILED} if name in WAITS else notes for name, notes in waits.items()}
+    assert {name: sorted(notes) for name, notes in waits.items() if notes} == WAITS
