@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dalify.base.small_arrays import columns_at, counting, flat_indices, rows_at
+from dalify.base.small_arrays import columns_at, counting, flat_indices, rows_at, zeros
 
 
 @pytest.mark.parametrize("count", [0, 1, 31, 4096, 4097, 10_000])
@@ -13,6 +13,16 @@ def test_counting_is_arange(count: int) -> None:
     found = counting(count)
     assert found.dtype == np.int64
     np.testing.assert_array_equal(found, np.arange(count))
+
+
+@pytest.mark.parametrize("shape", [0, 5, 1000, (0, 3), (7, 0), (2, 3), (64, 40), (2, 3, 4)])
+@pytest.mark.parametrize("dtype", [np.float64, np.int64, np.float32, np.uint8, np.bool_])
+def test_zeros_are_those_of_numpy(shape: int | tuple[int, ...], dtype: type) -> None:
+    found = zeros(shape, dtype)
+    np.testing.assert_array_equal(found, np.zeros(shape, dtype), strict=True)
+    assert found.flags.writeable
+    assert found.flags.aligned
+    assert found.flags.c_contiguous
 
 
 def test_the_cached_numbers_cannot_be_changed() -> None:

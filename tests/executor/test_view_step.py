@@ -39,8 +39,8 @@ def pipeline_of(view: Callable[[Any], Any]) -> Pipeline:
     @pipeline_def(batch_size=len(SAMPLES), num_threads=1, prefetch_queue_depth=1)
     def pipeline() -> Any:
         x = fn.external_source(source=lambda: SAMPLES, ndim=3, dtype=np.uint8)
-        # Adjacent samples, and another element-wise operator that may write over its input.
-        return view(x + 1), (view(x + 1) + 1) * 2
+        # A list of arrays, adjacent samples, and another element-wise operator that may write over its input.
+        return view(x), view(x + 1), (view(x + 1) + 1) * 2
 
     return pipeline()
 
@@ -59,12 +59,26 @@ def test_results_are_those_of_numpy(name: str, monkeypatch: pytest.MonkeyPatch) 
     with pipeline_of(view) as pipe:
         for _ in range(3):  # the first batch is divided into chunks of one sample
             calls.clear()
-            plain, more = pipe.run()
-    for sample, found, added in zip(SAMPLES, plain, more, strict=True):
+            listed, plain, more = pipe.run()
+    for sample, same, found, added in zip(SAMPLES, listed, plain, more, strict=True):
+        np.testing.assert_array_equal(same, expected(sample))
         wanted = expected(sample.astype(np.int32) + 1)
         np.testing.assert_array_equal(found, wanted)
         np.testing.assert_array_equal(added, (wanted + 1) * 2)
     assert bool(set(calls) - {"arithmetic"}) == (name in OTHERS)
+
+
+def test_arrays_that_are_not_contiguous() -> None:
+    @pipeline_def(batch_size=len(SAMPLES), num_threads=1)
+    def pipeline() -> Any:
+        x = fn.external_source(source=lambda: [sample.transpose(2, 0, 1) for sample in SAMPLES], ndim=3)
+        return fn.reshape(x, layout="CHW"), fn.reshape(x, shape=[-1])
+
+    with pipeline() as pipe:
+        same, flat = pipe.run()
+    for sample, found, row in zip(SAMPLES, same, flat, strict=True):
+        np.testing.assert_array_equal(found, sample.transpose(2, 0, 1))
+        np.testing.assert_array_equal(row, sample.transpose(2, 0, 1).reshape(-1))
 
 
 def test_a_wrong_sample_is_named() -> None:
