@@ -133,9 +133,9 @@ def assemble(
         workers,
         limits=options.limits,
         remote=remote,
+        remote_plan=None if parts is None else parts.remote,
+        meter=meter,
     )
-    engine.remote_plan = None if parts is None else parts.remote
-    engine.meter = meter
     engine.next_number = 0 if state is None else state["number"]
     return engine
 

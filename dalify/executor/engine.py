@@ -101,10 +101,8 @@ class Engine:
         threads: threads shared by the engines of one owner, who ends them; None: the engine creates its own.
         limits: limits for all work of this engine; None: those of the process.
         remote: computes a batch before the stages of the plan; None: the plan contains all stages.
-
-    Attributes:
-        meter: sizes of the outputs of operators; None if not requested.
         remote_plan: the part of the plan that ``remote`` computes; None without it.
+        meter: measures the sizes of the outputs of operators; None if not requested.
     """
 
     def __init__(
@@ -121,6 +119,8 @@ class Engine:
         threads: ThreadPool | None = None,
         limits: Limits | None = None,
         remote: RemoteStages | None = None,
+        remote_plan: Plan | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self.plan = plan
         self._workers = workers
@@ -129,8 +129,8 @@ class Engine:
         self._num_threads = num_threads
         self._batch_size = batch_size
         self.feeds = feeds
-        self.meter: Meter | None = None
-        self.remote_plan: Plan | None = None
+        self.meter = meter
+        self.remote_plan = remote_plan
         self.recovery = recovery
         self.valid = valid_samples(0, 0, ())
         self.torch_device = torch_device
@@ -176,7 +176,7 @@ class Engine:
         It is larger only where that cannot be noticed except by the memory: on the CPU, in this process and without
         external sources, which would be called earlier.
         """
-        is_here = self._remote is None and self.remote_plan is None and not self.feeds.externals
+        is_here = self._remote is None and not self.feeds.externals
         if self._num_threads == 1 or not is_here or any(stage.kind == "device" for stage in self.plan.stages):
             return depth
         seconds = sum(stage.cpu_seconds_per_sample or 0.0 for stage in self.plan.stages)

@@ -104,11 +104,11 @@ _REJECTED: dict[str, tuple[str, str]] = {
 }
 
 
-def reject(construct: str, line: SourceLine | None = None) -> NoReturn:
+def reject(construct: str) -> NoReturn:
     """Raise the error for a construct that does not support graph values."""
     message, hint = _REJECTED[construct]
     kind = ConditionError if construct in ("while", "assert", "case", "comprehension") else UnsupportedSyntaxError
-    raise kind(message, line=line or SourceLine.capture(), hint=hint)
+    raise kind(message, line=SourceLine.capture(), hint=hint)
 
 
 def reject_jump(jump: str, line: SourceLine | None, condition_line: SourceLine | None) -> NoReturn:

@@ -14,7 +14,7 @@ from PIL import Image
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
-from dalify.plugin.pytorch.dropin.plan import Plan
+from dalify.plugin.pytorch.dropin.plan import TransformPlan
 from dalify.plugin.pytorch.dropin.torchvision_steps import TorchvisionStep
 from tests.helpers.torchvision_import import import_torchvision
 
@@ -46,7 +46,7 @@ def outcome(call: Any) -> Any:
         return error
 
 
-def check(transform: Any, channels: int = 3, seeds: int = 2) -> Plan:
+def check(transform: Any, channels: int = 3, seeds: int = 2) -> TransformPlan:
     plan = lower_transform(transform, channels)
     for pixels in images(channels):
         image = Image.fromarray(pixels if channels == 3 else pixels[..., 0])

@@ -24,7 +24,7 @@ from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.hints import NotedCollate, note_failed_start, note_failed_worker
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
-from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, TransformPlan
 from dalify.plugin.pytorch.dropin.torchvision_steps import Registered
 
 __all__ = ["AcceleratedDataset", "SubstituteLoader", "torch_iterator"]
@@ -35,7 +35,7 @@ _SIZE = 160, 120
 _compiled: set[tuple[str, ...]] = set()
 
 
-def _compile(plan: Plan) -> None:
+def _compile(plan: TransformPlan) -> None:
     """Compile the kernels of a plan by running it on black images, with separate random numbers."""
     draws = TorchDraws(torch.Generator(), random.Random(0))
     for _ in range(_TRIALS):

@@ -29,7 +29,7 @@ from PIL import Image
 from dalify.base.errors import ArgumentTypeError
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.lazy_image import image_of
-from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan, Reason, Table, Transform, channels_of
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Reason, Table, Transform, TransformPlan, channels_of
 from dalify.plugin.pytorch.dropin.registration import TRANSFORMS
 from dalify.plugin.pytorch.dropin.steps import (
     STEPS,
@@ -37,10 +37,10 @@ from dalify.plugin.pytorch.dropin.steps import (
     Context,
     Flip,
     Gray,
+    ImageStep,
     Pad,
     RandomResizedCrop,
     Resize,
-    Step,
 )
 from dalify.plugin.pytorch.dropin.torchvision_steps import (
     ON_PILLOW,
@@ -67,7 +67,7 @@ _TABLE_TYPES = ("float32", "float64", "uint8", "int16", "int32", "int64")
 _BYTE_VALUES = 256
 
 
-def lower_transform(transform: Any, channels: int) -> Plan:
+def lower_transform(transform: Any, channels: int) -> TransformPlan:
     """Convert a transform, or a composition of transforms, as far as they are supported.
 
     Args:
@@ -77,7 +77,7 @@ def lower_transform(transform: Any, channels: int) -> Plan:
     return _plan([] if transform is None else list(_flat(transform, "transform")), channels)
 
 
-def _plan(transforms: Sequence[tuple[str, Any]], channels: int) -> Plan:
+def _plan(transforms: Sequence[tuple[str, Any]], channels: int) -> TransformPlan:
     """Return the plan for transforms with their positions; without steps for 0 channels, which are not an image."""
     lowering = _Lowering(channels)
     reason: Reason | None = None
@@ -97,7 +97,7 @@ def _plan(transforms: Sequence[tuple[str, Any]], channels: int) -> Plan:
         reason = Reason(f"{subject}, and Pillow images cannot be collated", hint, "TF01")
     found = [transform for _, transform in transforms]
     is_random = any(not isinstance(step, CenterCrop | Gray | Pad | Resize) for step in lowering.steps)
-    return Plan(
+    return TransformPlan(
         steps=tuple(lowering.steps),
         table=table,
         tensor_transforms=tuple(tensor_transforms),
@@ -118,14 +118,14 @@ class _Lowering:
         channels: number of channels of the images; 0 if the transforms get anything else.
 
     Attributes:
-        steps: see `Plan`.
-        tensor_transforms: see `Plan`.
+        steps: see `TransformPlan`.
+        tensor_transforms: see `TransformPlan`.
         names: names of the added transforms, with a note if torchvision computes them.
     """
 
     def __init__(self, channels: int) -> None:
         self.names: list[str] = []
-        self.steps: list[Step] = []
+        self.steps: list[ImageStep] = []
         self.tensor_transforms: list[Transform] = []
         self._pointwise: list[Transform] = []
         self._channels = channels
@@ -221,7 +221,7 @@ class _Lowering:
     def _add_step(self, position: str, transform: Any, module: str) -> None:
         name = type(transform).__name__
         tensor_type = type(self._values) if isinstance(self._values, torch.Tensor) else None
-        step: Step | None = None
+        step: ImageStep | None = None
         if name in STEPS:
             with suppress(TypeError, ValueError, AttributeError):  # torchvision computes it
                 step = STEPS[name](transform, Context(module, self._channels, tensor_type))
@@ -308,7 +308,7 @@ class Lowered:
 
     def __init__(self, transform: Any) -> None:
         self.transform = transform
-        self._plans: dict[int, Plan] = {}
+        self._plans: dict[int, TransformPlan] = {}
 
     def __call__(self, image: Any) -> Any:
         """Transform an image.
@@ -324,7 +324,7 @@ class Lowered:
             return self.transform(image)
         return self._plan(channels).convert(image, TorchDraws(torch.default_generator))
 
-    def _plan(self, channels: int) -> Plan:
+    def _plan(self, channels: int) -> TransformPlan:
         if channels not in self._plans:
             self._plans[channels] = lower_transform(self.transform, channels)
         return self._plans[channels]

@@ -18,9 +18,9 @@ from dalify.plugin.pytorch.dropin.draws import BatchDraws, TorchDraws, predicts_
 from dalify.plugin.pytorch.dropin.hints import note_failed_transform
 from dalify.plugin.pytorch.dropin.kernels.pixel_table import planes_of_image
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, NoWindowError, Windows, image_of, pixels_of
-from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Gray, Pad, RandomCrop, Resize, Step
+from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Gray, ImageStep, Pad, RandomCrop, Resize
 
-__all__ = ["NotRecognizedError", "Plan", "Reason", "Table", "channels_of"]
+__all__ = ["NotRecognizedError", "Reason", "Table", "TransformPlan", "channels_of"]
 
 _Array = np.ndarray[Any, Any]
 Transform = Callable[[Any], Any]
@@ -66,7 +66,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TransformPlan:
     """The supported transforms before the first unsupported one, and what follows.
 
     Attributes:
@@ -84,7 +84,7 @@ class Plan:
         reason: why a transform is not supported, or why there are no tensors; None if the plan is complete.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ImageStep, ...]
     table: Table | None
     tensor_transforms: tuple[Transform, ...]
     is_random: bool
@@ -92,7 +92,7 @@ class Plan:
     transforms: tuple[Transform, ...]
     names: tuple[str, ...]
     unsupported: tuple[Transform, ...]
-    following: Callable[[int], Plan]
+    following: Callable[[int], TransformPlan]
     reason: Reason | None
 
     @property
@@ -105,7 +105,7 @@ class Plan:
         """Whether steps call torchvision for Pillow images, which holds the GIL."""
         return any(getattr(step, "is_python", False) for step in self.steps)
 
-    def plans(self) -> Iterator[Plan]:
+    def plans(self) -> Iterator[TransformPlan]:
         """Yield this plan and the following ones, if unsupported transforms return RGB images for images."""
         plan = self
         yield plan

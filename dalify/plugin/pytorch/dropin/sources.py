@@ -18,7 +18,7 @@ from dalify.codecs.jpeg import JpegHeader, decode_jpeg, read_jpeg_header
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, image_of, pixels_of
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
-from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Plan
+from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, TransformPlan
 from dalify.plugin.pytorch.dropin.torchvision_steps import PythonContainer
 
 __all__ = ["ArraySource", "FileSource", "Source"]
@@ -49,7 +49,7 @@ class Source(ABC):
 
     def __init__(self, dataset: Any, transforms: tuple[Any, Any], channels: int, description: str) -> None:
         self.dataset = dataset
-        self.plan: Plan = lower_transform(transforms[0], channels)
+        self.plan: TransformPlan = lower_transform(transforms[0], channels)
         self.target_transform = transforms[1]
         self.description = f"{type(dataset).__name__} of {description}"
 

@@ -33,12 +33,12 @@ __all__ = [
     "Context",
     "Flip",
     "Gray",
+    "ImageStep",
     "Pad",
     "RandomApply",
     "RandomCrop",
     "RandomResizedCrop",
     "Resize",
-    "Step",
 ]
 
 _Array = np.ndarray[Any, Any]
@@ -46,7 +46,7 @@ Target = LazyImage | Windows
 Range = tuple[float, float]
 
 
-class Step(Protocol):
+class ImageStep(Protocol):
     """One transform."""
 
     def apply(self, target: Any, draws: Any, /) -> None:
@@ -79,12 +79,12 @@ class Context:
             raise TypeError("on tensors")
 
 
-STEPS: dict[str, Callable[[Any, Context], Step]] = {}
+STEPS: dict[str, Callable[[Any, Context], ImageStep]] = {}
 """By name of the transform: the function that creates the step."""
 
 
-def _creates_step(name: str) -> Callable[[Callable[[Any, Context], Step]], Callable[[Any, Context], Step]]:
-    def register(function: Callable[[Any, Context], Step]) -> Callable[[Any, Context], Step]:
+def _creates_step(name: str) -> Callable[[Callable[[Any, Context], ImageStep]], Callable[[Any, Context], ImageStep]]:
+    def register(function: Callable[[Any, Context], ImageStep]) -> Callable[[Any, Context], ImageStep]:
         STEPS[name] = function
         return function
 
@@ -124,7 +124,7 @@ class Resize:
 
 
 @_creates_step("Resize")
-def _resize(transform: Any, context: Context) -> Step:
+def _resize(transform: Any, context: Context) -> ImageStep:
     context.require_pillow()
     size = integers(transform.size, 1, 2)
     longest = transform.max_size
@@ -155,7 +155,7 @@ class CenterCrop:
 
 
 @_creates_step("CenterCrop")
-def _center_crop(transform: Any, context: Context) -> Step:
+def _center_crop(transform: Any, context: Context) -> ImageStep:
     return CenterCrop(*_size(transform.size), Padding((0,) * context.channels, is_tensor=context.is_tensor))
 
 
@@ -172,7 +172,7 @@ class Pad:
 
 
 @_creates_step("Pad")
-def _pad(transform: Any, context: Context) -> Step:
+def _pad(transform: Any, context: Context) -> ImageStep:
     given = margins(transform.padding)
     _check_padding(transform, given, context)
     return Pad(given, _padding(transform, context))
@@ -240,7 +240,7 @@ class RandomCrop:
 
 
 @_creates_step("RandomCrop")
-def _random_crop(transform: Any, context: Context) -> Step:
+def _random_crop(transform: Any, context: Context) -> ImageStep:
     padding, given = _padding(transform, context), transform.padding
     is_version_2 = context.module == VERSION_2
     if given is not None and is_version_2:
@@ -260,7 +260,7 @@ class RandomResizedCrop:
 
     scale: Range
     ratio: Range
-    resize: Step
+    resize: ImageStep
 
     def apply(self, image: LazyImage, draws: TorchDraws) -> None:
         """Draw, crop and resize."""
@@ -269,11 +269,11 @@ class RandomResizedCrop:
 
 
 @_creates_step("RandomResizedCrop")
-def _random_resized_crop(transform: Any, context: Context) -> Step:
+def _random_resized_crop(transform: Any, context: Context) -> ImageStep:
     ratio = _range(transform.ratio)
     if ratio[0] <= 0:
         raise ValueError(f"ratio {transform.ratio!r}")
-    resize: Step = Resize(_size(transform.size), _filter(transform))
+    resize: ImageStep = Resize(_size(transform.size), _filter(transform))
     if context.is_tensor:
         version = sys.modules[VERSION_2 if context.module == VERSION_2 else VERSION_1]
         torchvision_resize = version.Resize(transform.size, transform.interpolation, antialias=transform.antialias)
@@ -295,7 +295,7 @@ class Flip:
 
 @_creates_step("RandomVerticalFlip")
 @_creates_step("RandomHorizontalFlip")
-def _flip(transform: Any, context: Context) -> Step:
+def _flip(transform: Any, context: Context) -> ImageStep:
     if not isinstance(transform.p, int | float):
         raise ValueError(f"p {transform.p!r}")
     return Flip(int(type(transform).__name__ == "RandomHorizontalFlip"), transform.p)
@@ -313,7 +313,7 @@ class Gray:
 
 
 @_creates_step("Grayscale")
-def _grayscale(transform: Any, context: Context) -> Step:
+def _grayscale(transform: Any, context: Context) -> ImageStep:
     context.require_pillow()
     if transform.num_output_channels not in (1, 3):
         raise ValueError(f"num_output_channels {transform.num_output_channels!r}")
@@ -321,7 +321,7 @@ def _grayscale(transform: Any, context: Context) -> Step:
 
 
 @_creates_step("RGB")
-def _rgb(transform: Any, context: Context) -> Step:
+def _rgb(transform: Any, context: Context) -> ImageStep:
     context.require_pillow()
     if context.channels != 1:
         raise ValueError("RGB does not change images with three channels")
@@ -332,7 +332,7 @@ def _rgb(transform: Any, context: Context) -> Step:
 class RandomApply:
     """Apply all of some steps with a probability."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ImageStep, ...]
     probability: float
 
     def apply(self, image: LazyImage, draws: TorchDraws) -> None:
@@ -343,13 +343,13 @@ class RandomApply:
 
 
 @_creates_step("RandomGrayscale")
-def _random_grayscale(transform: Any, context: Context) -> Step:
+def _random_grayscale(transform: Any, context: Context) -> ImageStep:
     context.require_pillow()
     return RandomApply((Gray(context.channels),), transform.p)
 
 
 @_creates_step("RandomApply")
-def _random_apply(transform: Any, context: Context) -> Step:
+def _random_apply(transform: Any, context: Context) -> ImageStep:
     context.require_pillow()
     steps = []
     for child in transform.transforms:
@@ -408,7 +408,7 @@ def _change(pixels: _Array, number: int, factor: float) -> None:
 
 
 @_creates_step("ColorJitter")
-def _color_jitter(transform: Any, context: Context) -> Step:
+def _color_jitter(transform: Any, context: Context) -> ImageStep:
     context.require_pillow()
     if not matches_pillow():
         raise ValueError("this version of Pillow rounds in another way")
