@@ -248,7 +248,7 @@ def test_annotations_without_categories(oracle: ModuleType, data: Path):
     without_categories = {name: table for name, table in document().items() if name != "categories"}
     (data / "annotations.json").write_text(json.dumps(without_categories))
     assert_parity(oracle, data, avoid_class_remapping=True)
-    with pytest.raises(ReaderError, match="(?s)'categories' is missing.*avoid_class_remapping"):
+    with pytest.raises(ReaderError, match=r"(?s)'categories' is missing.*avoid_class_remapping"):
         read(dalify, data)
 
 
