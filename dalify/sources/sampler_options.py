@@ -77,7 +77,7 @@ class SamplerOptions:
                 f"{self.size} samples cannot be divided into {self.num_shards} shards: one would be empty.",
                 hint=f"Use num_shards of at most {self.size}, or more data.",
             )
-        if self.initial_fill < 1:
+        if self.random_shuffle and self.initial_fill < 1:
             raise ArgumentValueError(f"initial_fill must be at least 1; got {self.initial_fill}.")
         if self.shuffle_after_epoch and self.random_shuffle and not self.by_file:
             raise ArgumentValueError(

@@ -237,7 +237,7 @@ def asked(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
     """The URL of a file, and the requests to its server."""
     (tmp_path / "served").mkdir()
     (tmp_path / "served" / "x.jpg").write_bytes(b"contents")
-    storage.configure(timeout_s=5, retries=0)
+    storage.configure(timeout_s=60, retries=0)
     with web_server(tmp_path / "served") as (url, behavior):
         yield f"{url}/x.jpg", behavior.asked
     storage.configure()

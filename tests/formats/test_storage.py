@@ -34,7 +34,7 @@ pytest.importorskip("aiohttp")
 
 @pytest.fixture(autouse=True)
 def quick_options() -> Iterator[None]:
-    storage.configure(timeout_s=5, retries=0)
+    storage.configure(timeout_s=60, retries=0)
     yield
     storage.configure()
 

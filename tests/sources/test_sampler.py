@@ -198,6 +198,12 @@ def test_start_epoch_drops_what_other_shards_have_left(epoch):
     assert sampler.next_batch(20).tolist() == list(range(20))
 
 
+@pytest.mark.parametrize("initial_fill", [0, -1])
+def test_the_size_of_the_buffer_does_not_matter_without_shuffling(initial_fill):
+    sampler = Sampler(SamplerOptions(5, initial_fill=initial_fill))
+    assert sampler.next_batch(5).tolist() == [0, 1, 2, 3, 4]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -206,7 +212,7 @@ def test_start_epoch_drops_what_other_shards_have_left(epoch):
         ({"size": 5, "num_shards": 0}, "num_shards must be at least 1"),
         ({"size": 5, "num_shards": 2, "shard_id": 2}, r"in \[0, 1\] \(num_shards - 1\); got 2"),
         ({"size": 5, "shard_id": -1}, "got -1"),
-        ({"size": 5, "initial_fill": 0}, "initial_fill must be at least 1"),
+        ({"size": 5, "random_shuffle": True, "initial_fill": 0}, "initial_fill must be at least 1"),
         ({"size": 5, "random_shuffle": True, "shuffle_after_epoch": True}, "cannot be used together"),
         ({"size": 5, "stick_to_shard": True, "shuffle_after_epoch": True}, "cannot be used together"),
     ],

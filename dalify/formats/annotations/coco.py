@@ -106,15 +106,15 @@ def read_annotations(path: str, images: Sequence[str] | None, options: BoxOption
         ReaderError: the file is absent, is not COCO JSON, or does not contain a requested image.
     """
     document = _document(path, options.has_masks)
-    listed_images, categories, annotations = (
-        _table(path, document, name) for name in ("images", "categories", "annotations")
-    )
+    listed_images, annotations = (_table(path, document, name) for name in ("images", "annotations"))
     by_id = _by_id(path, listed_images)
-    labels: dict[int, int] = {}
-    for place, item in enumerate(categories, 1):
-        number = _number_of(item, "id")
-        if number is not None:
-            labels[number] = number if options.avoid_class_remapping else place
+    labels: dict[int, int] | None = None
+    if "categories" in document or not options.avoid_class_remapping:
+        labels = {}
+        for place, item in enumerate(_table(path, document, "categories"), 1):
+            number = _number_of(item, "id")
+            if number is not None:
+                labels[number] = number if options.avoid_class_remapping else place
     objects = _by_image(path, annotations, options.include_iscrowd)
     collector = _Collector(options, labels)
     for number in _order(path, by_id, images):
@@ -126,7 +126,8 @@ def _table(path: str, document: Mapping[str, Any], name: str) -> list[Any]:
     table = document.get(name)
     if not isinstance(table, list):
         state = "is missing" if table is None else "is not a list"
-        raise ReaderError(f"{path!r} does not contain COCO annotations: {name!r} {state}.")
+        hint = "With avoid_class_remapping=True, labels are the ids." if name == "categories" and table is None else ""
+        raise ReaderError(f"{path!r} does not contain COCO annotations: {name!r} {state}.", hint=hint)
     return table
 
 
@@ -254,7 +255,7 @@ def _order(path: str, by_id: Mapping[int, Any], images: Sequence[str] | None) ->
 class _Collector:
     """Collects annotations image by image."""
 
-    def __init__(self, options: BoxOptions, labels: Mapping[int, int]) -> None:
+    def __init__(self, options: BoxOptions, labels: Mapping[int, int] | None) -> None:
         self._options = options
         self._labels = labels
         self._names: list[str] = []
@@ -306,7 +307,7 @@ class _Collector:
 
     def _add_object(self, index: int, item: Any, box: Sequence[float]) -> None:
         category = _number_of(item, "category_id")
-        label = None if category is None else self._labels.get(category)
+        label = category if category is None or self._labels is None else self._labels.get(category)
         if label is None:
             raise _ProblemError(f"{_name(item)} has an unknown 'category_id', {short_repr(item.get('category_id'))}")
         number = _number_of(item, "id")

@@ -17,9 +17,9 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ReaderError
 from dalify.formats.files.forward_file import ForwardFile
 
-__all__ = ["Member", "member_rows", "members"]
+__all__ = ["BLOCK_BYTES", "Member", "member_rows", "members"]
 
-_BLOCK = 512
+BLOCK_BYTES = 512
 _ROWS = 4096
 _NAMES_BYTES = 1 << 20
 _MAX_HEADER_BYTES = 1 << 24  # of pax headers; long names are limited to a quarter of the memory for names
@@ -73,7 +73,7 @@ def member_rows(path: str) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64
             if status == _READS_ON:
                 start = int(state[_PLACE])
                 # Only the header is needed first.
-                needed = max(int(state[_NEEDED]), min(_BLOCK, file.size - start))
+                needed = max(int(state[_NEEDED]), min(BLOCK_BYTES, file.size - start))
                 window = file.read_from(start, needed)
             else:
                 if count:

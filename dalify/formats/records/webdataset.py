@@ -26,7 +26,7 @@ from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import rows_in, samples_in
 from dalify.formats.files.storage import local_copy
 from dalify.formats.records.records import paired
-from dalify.formats.records.tar import members
+from dalify.formats.records.tar import BLOCK_BYTES, members
 from dalify.formats.records.webdataset_places import Extensions, pieces_of, places_in_archive, places_in_index
 
 __all__ = ["Sample", "Samples", "samples_of", "write_index"]
@@ -341,13 +341,15 @@ def _read_index(index: str) -> Iterator[_Components]:
                 if _is_place(offset, size)
             ]
         except ValueError:
-            names = "extension, offset, size" + (", name" if width == 4 else "")
+            names = f"extension, offset (a multiple of {BLOCK_BYTES}), size" + (", name" if width == 4 else "")
             raise ReaderError(f"{index}, line {number}: expected {names} for every file of a sample.") from None
 
 
 def _is_place(offset: bytes, size: bytes) -> bool:
-    """Check that both are 63-bit numbers."""
+    """Check that both are 63-bit numbers, and that the contents of a file of an archive begin there."""
     if not (offset.isdigit() and size.isdigit() and len(offset) < 19 and len(size) < 19):
+        raise ValueError
+    if int(offset) % BLOCK_BYTES:
         raise ValueError
     return True
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.compiling import njit
-from dalify.formats.records.tar import member_rows
+from dalify.formats.records.tar import BLOCK_BYTES, member_rows
 
 __all__ = ["Extensions", "pieces_of", "places_in_archive", "places_in_index"]
 
@@ -182,7 +182,8 @@ def _parse(data: Any, place: Any, width: Any, wanted: Any, table: Any) -> bool:
                 offset = _number(data, begin, place)
             elif column == 2:
                 size = _number(data, begin, place)
-                if offset < 0 or size < 0 or not _take(data, start, stop, offset, size, wanted, table[sample]):
+                is_place = offset >= 0 and offset % BLOCK_BYTES == 0 and size >= 0
+                if not is_place or not _take(data, start, stop, offset, size, wanted, table[sample]):
                     return False
             if place < data.size and data[place] < _BLANK and not (9 <= data[place] <= 10 or data[place] == _RETURN):
                 return False

@@ -14,7 +14,8 @@ from dalify.formats.records.webdataset import Sample, Samples, samples_of
 from dalify.registry import Spec, operator
 
 _BEHAVIORS = ("empty", "skip", "error")
-_LAST_DTYPE = DALIDataType.BOOL
+# Bytes are no booleans: what is not 0 or 1 would be neither True nor False.
+_LAST_DTYPE = DALIDataType.FLOAT64
 
 
 def _count(arguments: Mapping[str, Any]) -> int:
@@ -78,7 +79,7 @@ def _types(dtypes: Sequence[DALIDataType] | None, count: int) -> Sequence[DALIDa
         raise ArgumentValueError(f"dtypes must have one type per output; got {len(dtypes)} for {count} outputs.")
     for dtype in dtypes:
         if not 0 <= dtype <= _LAST_DTYPE:
-            raise ArgumentValueError(f"dtypes must be numeric or boolean types; got {dtype}.")
+            raise ArgumentValueError(f"dtypes must be numeric types; got {dtype}.")
     return dtypes
 
 

@@ -243,6 +243,15 @@ def test_damaged_annotations(data: Path, contents: Any, message: str):
         read(dalify, data, polygon_masks=True)
 
 
+def test_annotations_without_categories(oracle: ModuleType, data: Path):
+    """DALI's labels are all 0, unless they are the ids."""
+    without_categories = {name: table for name, table in document().items() if name != "categories"}
+    (data / "annotations.json").write_text(json.dumps(without_categories))
+    assert_parity(oracle, data, avoid_class_remapping=True)
+    with pytest.raises(ReaderError, match=r"(?s)'categories' is missing.*avoid_class_remapping"):
+        read(dalify, data)
+
+
 def one_damaged(data: Path, place: str, **changes: Any) -> str:
     """Spoil the annotations of one image; return its name."""
     damaged = document()
