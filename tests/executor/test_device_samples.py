@@ -489,7 +489,6 @@ def test_an_accelerator_runs_its_own_kernels(monkeypatch: pytest.MonkeyPatch) ->
 VIEWS: dict[str, Operation] = {
     "expand_dims": lambda x: fn.expand_dims(x, axes=[0], new_axis_names="F"),
     "squeeze": lambda x: fn.squeeze(fn.expand_dims(x, axes=[0], new_axis_names="F"), axis_names="F"),
-    "reshape": lambda x: fn.reshape(x, shape=[-1, 3]),
     "per_frame": lambda x: fn.per_frame(x, replace=True),
 }
 
