@@ -19,9 +19,11 @@ from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool, Spec, torch_dtype
 from dalify.data.batch import array_of, tensor_of
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.rows import Rows, starts_of
 from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
+from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.samples_step import SamplesStep
 from dalify.executor.shape_table import ShapeTable
 from dalify.graph import Node
@@ -31,7 +33,7 @@ from dalify.registry import Kernel, Operator
 if TYPE_CHECKING:
     from dalify.kernels.random.philox import SampleDraws
 
-__all__ = ["CompiledGroupStep", "CompiledStep", "DeviceSamplesStep", "MixedStep", "step_class"]
+__all__ = ["CompiledGroupStep", "CompiledRaggedStep", "CompiledStep", "DeviceSamplesStep", "MixedStep", "step_class"]
 
 _VARIABLE = "DALIFY_EMULATED_KERNELS"
 
@@ -57,7 +59,9 @@ def step_class(operator: Operator, device: str, is_emulated: bool) -> type[Kerne
         shared = compiled is not None and compiled.function is operator.kernels["gpu"].function
         return CompiledGroupStep if shared else None
     if not operator.kernels["gpu"].takes_samples:
-        return None
+        if not is_compiled or compiled is None or operator.is_batchwise or operator.is_listed or operator.is_view:
+            return None
+        return CompiledRaggedStep if operator.is_ragged else CompiledGroupStep
     return CompiledGroupStep if is_compiled and compiled is not None else DeviceSamplesStep
 
 
@@ -136,6 +140,18 @@ class CompiledStep(_Compiled, SamplesStep):
 
 class CompiledGroupStep(_Compiled):
     """Calls the kernel of the CPU for groups of samples or the whole batch, as on the CPU."""
+
+
+class CompiledRaggedStep(_Compiled, RaggedStep):
+    """Calls the kernel of the CPU for the rows of all samples."""
+
+    def _empty_rows(self, frame: Frame, output: int, start: int, specs: list[Spec], kept: bool) -> Rows:
+        shapes: list[Any] = [spec.shape for spec in specs]
+        if shapes.count(shapes[0]) == len(shapes):
+            return super()._empty_rows(frame, output, start, specs, kept)
+        assert specs[0].dtype is not None, "dalify bug: rows of no type"
+        starts = starts_of([shape[0] for shape in shapes])
+        return Rows(self._pool.empty((int(starts[-1]), *shapes[0][1:]), specs[0].dtype.numpy), starts)
 
 
 def _with_arrays(batch: Batch) -> Batch:

@@ -288,7 +288,7 @@ class _Planner:
             step = ElementwiseStep
         elif operator.selection is not None and node.device == "cpu":
             step = SelectionStep
-        elif operator.is_view and node.device == "cpu":
+        elif operator.is_view:
             step = ViewStep
         step = step_class(operator, node.device, emulated()) or step
         return step(node, inputs, outputs, slots, node.device, seed, stream)

@@ -17,7 +17,13 @@ from dalify.data import Batch, DALIDataType
 from dalify.data.batch import block_offsets
 from dalify.data.device_samples import DeviceSamples
 from dalify.executor.branch_steps import MergeStep
-from dalify.executor.device_samples_step import CompiledGroupStep, CompiledStep, DeviceSamplesStep, step_class
+from dalify.executor.device_samples_step import (
+    CompiledGroupStep,
+    CompiledRaggedStep,
+    CompiledStep,
+    DeviceSamplesStep,
+    step_class,
+)
 from dalify.executor.kernel_step import KernelStep
 from dalify.registry.catalog import find
 
@@ -472,9 +478,33 @@ def test_an_accelerator_runs_its_own_kernels(monkeypatch: pytest.MonkeyPatch) ->
     assert step_class(find("clahe"), "gpu", is_emulated=True) is CompiledGroupStep
     assert step_class(find("multi_paste"), "gpu", is_emulated=True) is CompiledGroupStep
     assert step_class(find("multi_paste"), "gpu", is_emulated=False) is None
+    assert step_class(find("random.uniform"), "gpu", is_emulated=True) is CompiledGroupStep
+    assert step_class(find("bbox_rotate"), "gpu", is_emulated=True) is CompiledRaggedStep
+    assert step_class(find("bbox_rotate"), "gpu", is_emulated=False) is None
     assert step_class(find("python_function"), "gpu", is_emulated=True) is None  # users' functions get tensors
     monkeypatch.setenv("DALIFY_EMULATED_KERNELS", "torch")
     assert step_class(resize, "gpu", is_emulated=True) is DeviceSamplesStep
+
+
+VIEWS: dict[str, Operation] = {
+    "expand_dims": lambda x: fn.expand_dims(x, axes=[0], new_axis_names="F"),
+    "squeeze": lambda x: fn.squeeze(fn.expand_dims(x, axes=[0], new_axis_names="F"), axis_names="F"),
+    "per_frame": lambda x: fn.per_frame(x, replace=True),
+}
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_of_samples_of_several_shapes_need_no_call_for_each(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = images(4)
+    expected = results(VIEWS[name], given, device="cpu")
+
+    def refused(*_: Any) -> Any:
+        raise AssertionError("a group of samples was computed")
+
+    monkeypatch.setattr(KernelStep, "_groupwise", refused)
+    for found, other in zip(results(VIEWS[name], given), expected, strict=True):
+        np.testing.assert_array_equal(found, other)
 
 
 @pytest.mark.usefixtures("emulated_gpu")
