@@ -38,6 +38,14 @@ _LABELS = _of(lambda n: _RANDOM.integers(0, 4, n).astype(np.int32))
 # A function of batches, and the samples of each.
 _CASES: dict[str, tuple[Callable[..., Any], list[list[np.ndarray]]]] = {
     "cast_like": (eager.cast_like, [_ROWS, _LABELS]),
+    "audio_resample": (
+        lambda x, scale: eager.audio_resample(x, scale=scale),
+        [_numbers(0, 2), _of(lambda n: np.float32(0.3 + n / 10))],
+    ),
+    "audio_resample of integers": (
+        lambda x: eager.audio_resample(x, in_rate=3.0, out_rate=2.0, dtype=types.UINT8),
+        [_numbers(0, dtype=np.int16)],
+    ),
     "coord_transform": (lambda x, mt: eager.coord_transform(x, MT=mt), [_POINTS, _MATRICES]),
     "coord_transform of vectors": (lambda x: eager.coord_transform(x, T=2.0), [_numbers(3, 0)]),
     "mfcc": (lambda x: eager.mfcc(x, n_mfcc=9), [_SPECTRA]),

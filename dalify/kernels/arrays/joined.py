@@ -28,10 +28,15 @@ def blocks(sizes: np.ndarray, limit: int = 1 << 18) -> list[np.ndarray]:
 
 
 def joined(x: Samples) -> np.ndarray:
-    """Return the elements of all samples: [N, size] if all have one shape, otherwise [total]. Do not modify them."""
+    """Return the elements of all samples: [N, size] if all have one shape, otherwise [total]. Do not modify them.
+
+    They may be those of `x`, whose memory the caller keeps alive.
+    """
     count = len(x)
     if x.dense is not None:
         return x.dense.reshape(count, -1)
+    if count == 1:
+        return next(x.arrays()).reshape(1, x.shapes.prod())
     values = np.empty(int(x.shapes.prod(1).sum()), x.dtype)
     copy_samples(split(values, x.shapes), x)
     return values.reshape(count, -1) if x.is_uniform and count else values
