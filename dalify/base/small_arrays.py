@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["columns_at", "counting", "places_in_rows", "rows_at"]
+__all__ = ["columns_at", "counting", "equal_rows", "places_in_rows", "rows_at"]
 
 _CACHED = np.arange(1 << 12, dtype=np.int64)
 _CACHED.flags.writeable = False
@@ -38,6 +38,16 @@ def columns_at(table: NDArray[Any], columns: Sequence[int]) -> NDArray[Any]:
     for place, column in enumerate(columns):
         found[:, place] = table[:, column]
     return found
+
+
+def equal_rows(table: NDArray[np.integer]) -> list[NDArray[np.int64]]:
+    """Return the numbers of equal rows of ``[N, columns]``, ascending, for each different row in order of appearance."""
+    if (table == table[0]).all():
+        return [counting(len(table))]
+    found: dict[str, list[int]] = {}
+    for number, row in enumerate(table.tolist()):
+        found.setdefault(str(row), []).append(number)
+    return [np.array(numbers, np.int64) for numbers in found.values()]
 
 
 def places_in_rows(columns: NDArray[np.integer], width: int) -> NDArray[np.int64]:

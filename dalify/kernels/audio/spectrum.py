@@ -15,6 +15,7 @@ from dalify.base.array_at import array_at, flat_at
 from dalify.base.compiling import njit
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
+from dalify.base.small_arrays import equal_rows
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.padding_torch import inside_torch
 from dalify.kernels.arrays.upload_torch import uploaded
@@ -352,8 +353,8 @@ def power_spectrum(out: Samples, x: Samples, axis: int, *, length: int | None, p
         power: 2 for squared magnitudes, 1 for magnitudes.
     """
     lengths = x.extents(axis) if length is None else np.full(len(x), length)
-    for number in dict.fromkeys(lengths.tolist()):
-        numbers = np.flatnonzero(lengths == number)
+    for numbers in equal_rows(lengths[:, None]):
+        number = int(lengths[numbers[0]])
         signals, results = _Signals.of(x.take(numbers), axis), _Signals.of(out.take(numbers), axis)
         plan = transform_of(number)
         if plan is not None:
