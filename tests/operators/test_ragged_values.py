@@ -51,6 +51,22 @@ _CASES: dict[str, tuple[Callable[..., Any], list[list[np.ndarray]]]] = {
     "mfcc": (lambda x: eager.mfcc(x, n_mfcc=9), [_SPECTRA]),
     "power_spectrum": (eager.power_spectrum, [_numbers(4, 0)]),
     "power_spectrum of one length": (lambda x: eager.power_spectrum(x, axis=0, nfft=16), [_ROWS]),
+    "random.uniform": (lambda x: eager.random.uniform(x, range=[2, 5], seed=4), [_ROWS]),
+    "random.uniform of integers": (
+        lambda x: eager.random.uniform(x, range=[2, 500], dtype=types.INT32, seed=4),
+        [_ROWS],
+    ),
+    "random.uniform of values": (lambda x: eager.random.uniform(x, values=[2, 5, 7], seed=4), [_ROWS]),
+    "random.uniform of a shape": (lambda shape: eager.random.uniform(shape=shape, seed=4), [_SHAPES]),
+    "random.normal": (lambda x, mean: eager.random.normal(x, mean=mean, seed=4), [_ROWS, _SCALARS]),
+    "random.coin_flip": (lambda x: eager.random.coin_flip(x, seed=4), [_ROWS]),
+    "random.beta": (lambda x: eager.random.beta(x, alpha=0.5, seed=4), [_ROWS]),
+    "random.choice": (lambda x: eager.random.choice(x, shape=[9], seed=4), [_ROWS]),
+    "random.choice of numbers": (lambda x: eager.random.choice(7, x, seed=4), [_ROWS]),
+    "random.choice with probabilities": (
+        lambda x, p: eager.random.choice(x, x, p=p, seed=4),
+        [_LABELS, _of(lambda n: np.arange(n) * 2 / (n * (n - 1)))],
+    ),
     "full_like": (eager.full_like, [_ROWS, _SCALARS]),
     "full_like of rows": (eager.full_like, [_ROWS, _numbers(3)]),
     "full": (lambda x, shape: eager.full(x, shape=shape), [_SCALARS, _SHAPES]),
@@ -79,7 +95,10 @@ def _in_block(samples: list[np.ndarray]) -> TensorListCPU:
 
 def _results(call: Callable[..., Any], batches: list[TensorListCPU]) -> list[list[np.ndarray]]:
     found = call(*batches)
-    return [[np.array(output.at(n)) for n in range(len(output))] for output in (found if isinstance(found, list) else [found])]
+    return [
+        [np.array(output.at(n)) for n in range(len(output))]
+        for output in (found if isinstance(found, list) else [found])
+    ]
 
 
 @pytest.mark.parametrize("name", _CASES)

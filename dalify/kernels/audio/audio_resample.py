@@ -181,7 +181,9 @@ def resample_samples(out: Samples, x: Samples, steps: np.ndarray, quality: float
             _resample_each(*target.compiled[:2], *source.compiled, steps[numbers], *tables)
         else:
             results = np.empty(int(target.shapes.prod(1).sum()), np.float32)
-            _resample_each(split(results, target.shapes).addresses, target.shapes, *source.compiled, steps[numbers], *tables)
+            _resample_each(
+                split(results, target.shapes).addresses, target.shapes, *source.compiled, steps[numbers], *tables
+            )
             store_joined(target, results.astype(np.float64) * scale)
 
 
