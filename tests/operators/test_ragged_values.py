@@ -33,6 +33,7 @@ _POINTS = _numbers(0, 2)
 _SPECTRA = _numbers(20, 0)
 _MATRICES = _numbers(2, 3)
 _SHAPES = _of(lambda n: np.int32([n, 2]))
+_MASKS = _of(lambda n: _RANDOM.integers(0, 3, (n, n + 3)).astype(np.uint8))
 _LABELS = _of(lambda n: _RANDOM.integers(0, 4, n).astype(np.int32))
 
 # A function of batches, and the samples of each.
@@ -66,6 +67,18 @@ _CASES: dict[str, tuple[Callable[..., Any], list[list[np.ndarray]]]] = {
     "random.choice with probabilities": (
         lambda x, p: eager.random.choice(x, x, p=p, seed=4),
         [_LABELS, _of(lambda n: np.arange(n) * 2 / (n * (n - 1)))],
+    ),
+    "segmentation.random_mask_pixel": (
+        lambda x, threshold: eager.segmentation.random_mask_pixel(x, foreground=1, threshold=threshold, seed=4),
+        [_ROWS, _SCALARS],
+    ),
+    "segmentation.random_object_bbox": (
+        lambda x: eager.segmentation.random_object_bbox(x, output_class=True, seed=4, k_largest=2, threshold=[1, 2]),
+        [_MASKS],
+    ),
+    "segmentation.random_object_bbox of classes": (
+        lambda x, classes: eager.segmentation.random_object_bbox(x, classes=classes, seed=4, cache_objects=True),
+        [_MASKS, _of(lambda n: np.arange(1, 2 + n % 3, dtype=np.int32))],
     ),
     "full_like": (eager.full_like, [_ROWS, _SCALARS]),
     "full_like of rows": (eager.full_like, [_ROWS, _numbers(3)]),
