@@ -41,7 +41,7 @@ def columns_at(table: NDArray[Any], columns: Sequence[int]) -> NDArray[Any]:
 
 
 def equal_rows(table: NDArray[np.integer]) -> list[NDArray[np.int64]]:
-    """Return the numbers of equal rows of ``[N, columns]``, ascending, for each different row in order of appearance."""
+    """Return the numbers of equal rows of ``[N, columns]``, ascending, for each row in order of appearance."""
     if (table == table[0]).all():
         return [counting(len(table))]
     found: dict[str, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Operators on values other than images compute samples of different shapes in one call, with the results of one shape."""
+"""Operators on values other than images: samples of different shapes take one call, and have the same results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SCALARS = _numbers()
 _POINTS = _numbers(0, 2)
 _SPECTRA = _numbers(20, 0)
 _MATRICES = _numbers(2, 3)
-_SHAPES = _of(lambda n: np.int32([n, 2]))
+_SHAPES = _of(lambda n: np.array([n, 2], np.int32))
 _MASKS = _of(lambda n: _RANDOM.integers(0, 3, (n, n + 3)).astype(np.uint8))
 _LABELS = _of(lambda n: _RANDOM.integers(0, 4, n).astype(np.int32))
 

@@ -314,8 +314,13 @@ def _move_signals(rows, at, steps, sizes, like, is_read):
 
 
 class _Signals(NamedTuple):
-    """Signals along an axis of samples: int64 arrays with the address of the first number, the step to the next one in
-    elements, and the length of each."""
+    """Signals along an axis of samples.
+
+    Attributes:
+        at: address of the first number of each, int64 [signals].
+        steps: elements from one number to the next.
+        sizes: lengths.
+    """
 
     at: np.ndarray
     steps: np.ndarray
@@ -327,6 +332,10 @@ class _Signals(NamedTuple):
         found = np.empty((3, int((parts * steps).sum())), np.int64)
         _list_signals(found, x.addresses, parts, x.extents(axis).copy(), steps)
         return _Signals(*found)
+
+    def part(self, first: int) -> _Signals:
+        """Return the next signals that NumPy transforms together."""
+        return _Signals(*(values[first : first + _OTHER_FRAMES] for values in self))
 
 
 @njit(nogil=True, cache=True)
@@ -362,12 +371,11 @@ def power_spectrum(out: Samples, x: Samples, axis: int, *, length: int | None, p
             _spectra_by_lanes(*results, *signals, x.like, power == 1, *plan, number, ones)
             continue
         for first in range(0, len(signals.at), _OTHER_FRAMES):
-            part = slice(first, first + _OTHER_FRAMES)
-            at, steps, sizes = (values[part] for values in signals)
+            at, steps, sizes = signals.part(first)
             rows = np.zeros((len(at), number), np.float32)
             _move_signals(rows, at, steps, np.minimum(sizes, number), x.like, True)
             spectra = _powers(np.fft.rfft(rows, number), power)
-            _move_signals(spectra, *(values[part] for values in results), x.like, False)
+            _move_signals(spectra, *results.part(first), x.like, False)
 
 
 def power_spectrum_torch(

@@ -4,8 +4,8 @@ Shared by operators that create random data (``random.*``) and operators that ad
 computed from words at its own position, never from the state left by another number.
 
 Every function returns ``[N, count]`` for a number of values per sample, and ``[total]``, the concatenated values of all
-samples, if `count` is int64 [N]; the caller handles shapes. The ``_torch`` versions return the same numbers on a device, bit for bit, because only integer operations and separate float32 products and sums
-are used.
+samples, if `count` is int64 [N]; the caller handles shapes. The ``_torch`` versions return the same numbers on a
+device, bit for bit, because only integer operations and separate float32 products and sums are used.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ def choice(
     draws: SampleDraws,
     count: int | np.ndarray,
     size: Any,
-    p: Sequence[np.ndarray] | None = None,
+    p: Sequence[np.ndarray] | np.ndarray | None = None,
     dtype: np.dtype[Any] | type = np.int64,
 ) -> np.ndarray:
     """Return indices [N, count] in 0..size-1.

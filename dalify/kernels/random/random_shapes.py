@@ -122,6 +122,6 @@ def check_each(is_good: Any, message: str, values: Any) -> None:
     if not np.all(is_good):
         good = np.atleast_1d(is_good)
         sample = int(np.argmin(good))
-        rows = values if is_list(values) else np.atleast_1d(np.asarray(values))
+        rows: Any = values if is_list(values) else np.atleast_1d(np.asarray(values))
         shown = rows[sample] if len(rows) == len(good) else rows
         raise ArgumentValueError(message.format(shown.tolist()), sample=sample)
