@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["columns_at", "counting", "flat_indices", "rows_at", "zeros"]
+__all__ = ["columns_at", "counting", "equal_rows", "flat_indices", "rows_at", "zeros"]
 
 _CACHED = np.arange(1 << 12, dtype=np.int64)
 _CACHED.flags.writeable = False
@@ -47,6 +47,16 @@ def columns_at(table: NDArray[Any], columns: Sequence[int]) -> NDArray[Any]:
     for number, column in enumerate(columns):
         found[:, number] = table[:, column]
     return found
+
+
+def equal_rows(table: NDArray[np.integer]) -> list[NDArray[np.int64]]:
+    """Return the numbers of equal rows of ``[N, columns]``, ascending, for each row in order of appearance."""
+    if (table == table[0]).all():
+        return [counting(len(table))]
+    found: dict[str, list[int]] = {}
+    for number, row in enumerate(table.tolist()):
+        found.setdefault(str(row), []).append(number)
+    return [np.array(numbers, np.int64) for numbers in found.values()]
 
 
 def flat_indices(columns: NDArray[np.integer], width: int) -> NDArray[np.int64]:

@@ -24,8 +24,8 @@ class Samples:
     """N arrays of one element type and number of dimensions, C-contiguous unless there are strides.
 
     Args:
-        addresses: address of the first element of each sample, int64 ``[N]``.
-        shapes: shapes, int64 ``[N, ndim]``.
+        addresses: address of the first element of each sample, int64 ``[N]``; None: those of the array `owner`.
+        shapes: shapes, int64 ``[N, ndim]``; None: those of the array `owner`, ``[N, ...]``.
         dtype: element type.
         owner: object that keeps the memory alive.
         strides: of windows of larger arrays: elements from one index of an axis to the next, int64 ``[N, ndim]``; only
@@ -41,18 +41,18 @@ class Samples:
         table: what the executor knows of the shapes, or None.
     """
 
-    __slots__ = ("_is_uniform", "_owner", "addresses", "dense", "dtype", "like", "shapes", "strides", "table")
+    __slots__ = ("_addresses", "_is_uniform", "_owner", "_shapes", "dense", "dtype", "like", "strides", "table")
 
     def __init__(
         self,
-        addresses: Integers,
-        shapes: Integers,
+        addresses: Integers | None,
+        shapes: Integers | None,
         dtype: np.dtype[Any],
         owner: Any,
         strides: Integers | None = None,
     ) -> None:
-        self.addresses = addresses
-        self.shapes = shapes
+        self._addresses = addresses
+        self._shapes = shapes
         self.dtype = dtype
         self.strides = strides
         self.like = _like(dtype)
@@ -93,15 +93,28 @@ class Samples:
     @staticmethod
     def of_dense(dense: np.ndarray[Any, Any]) -> Samples:
         """Return the samples of a C-contiguous array ``[N, ...]``."""
-        count = len(dense)
-        shapes = np.empty((count, dense.ndim - 1), np.int64)
-        shapes[:] = dense.shape[1:]
-        addresses = counting(count) * (dense.strides[0] if count else 0)
-        addresses += dense.__array_interface__["data"][0]
-        found = Samples(addresses, shapes, dense.dtype, dense)
+        # Tables are computed when a kernel needs them: many use only the array.
+        found = Samples(None, None, dense.dtype, dense)
         found._is_uniform = True
         found.dense = dense
         return found
+
+    @property
+    def addresses(self) -> Integers:
+        """See the class."""
+        if self._addresses is None:
+            dense = self._owner
+            self._addresses = counting(len(dense)) * (dense.strides[0] if len(dense) else 0)
+            self._addresses += dense.__array_interface__["data"][0]
+        return self._addresses
+
+    @property
+    def shapes(self) -> Integers:
+        """See the class."""
+        if self._shapes is None:
+            self._shapes = np.empty((len(self._owner), self._owner.ndim - 1), np.int64)
+            self._shapes[:] = self._owner.shape[1:]
+        return self._shapes
 
     @staticmethod
     def empty(shapes: Integers, dtype: np.dtype[Any]) -> Samples:
@@ -119,7 +132,7 @@ class Samples:
 
     def __len__(self) -> int:
         """Return the number of samples."""
-        return len(self.addresses)
+        return len(self._owner if self._addresses is None else self._addresses)
 
     @property
     def compiled(self) -> tuple[Integers, Integers, np.ndarray[Any, Any]]:
@@ -129,7 +142,7 @@ class Samples:
     @property
     def ndim(self) -> int:
         """Number of dimensions of one sample."""
-        return self.shapes.shape[1]
+        return self._owner.ndim - 1 if self._shapes is None else self._shapes.shape[1]
 
     @property
     def is_uniform(self) -> bool:

@@ -149,6 +149,9 @@ class SamplesStep(KernelStep):
             all_shapes = table.shape(0) if table.is_uniform else table
             return specs, [() if spec.ndim == 0 else all_shapes for spec in specs]
         wanted = Wanted(shapes, layout)
+        if not self._varying and all(batch is None or batch.dense is not None for batch in inputs):
+            specs = self._run_specs(inputs, {}, wanted, 0)[1]
+            return specs, [spec.shape for spec in specs]
         tables = [None if x is None else _table_of(x) for x in xs]
         is_uniform = all(table is None or table.is_uniform for table in tables)
         if is_uniform and not self._varying:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
+from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.audio.audio_resample import resample_audio, resample_samples_torch
+from dalify.data.samples import Samples
+from dalify.kernels.audio.audio_resample import resample_samples, resample_samples_torch
 from dalify.registry import VARIES, Shaping, Spec, operator
 
 _DTYPES = (
@@ -22,6 +24,7 @@ _DTYPES = (
     DALIDataType.UINT32,
     DALIDataType.FLOAT,
 )
+_MAX_LENGTH = 1 << 53
 
 
 @operator
@@ -119,19 +122,45 @@ def _steps(
     return lengths / results
 
 
-@audio_resample.cpu
+@audio_resample.geometry
 def _(
-    out: np.ndarray,
-    x: np.ndarray,
+    x: Batch,
+    *,
+    in_rate: np.ndarray | None,
+    out_length: np.ndarray | None,
+    out_rate: np.ndarray | None,
+    scale: np.ndarray | None,
+) -> dict[str, Any]:
+    shapes = x.shape_array().copy()
+    samples = shapes[:, 0]
+    if out_length is not None:
+        lengths, is_wrong = out_length.astype(np.float64), out_length < 0
+    elif scale is not None:
+        lengths, is_wrong = np.ceil(samples * scale.astype(np.float64)), scale < 0
+    else:
+        assert in_rate is not None, "dalify bug: neither a rate nor a scale"
+        assert out_rate is not None, "dalify bug: neither a rate nor a scale"
+        lengths = np.ceil(samples * (out_rate.astype(np.float64) / in_rate))
+        is_wrong = (in_rate <= 0) | (out_rate < 0)
+    if (is_wrong | ((samples == 0) & (lengths != 0)) | ~(lengths < _MAX_LENGTH)).any():
+        return {}  # the rule names the sample
+    shapes[:, 0] = lengths
+    return {"out_shapes": shapes}
+
+
+@audio_resample.cpu_samples
+def _(
+    out: Samples,
+    x: Samples,
     *,
     in_rate: np.ndarray | None,
     out_rate: np.ndarray | None,
     scale: np.ndarray | None,
     quality: float,
 ) -> None:
-    lengths, results = (np.full(len(x), data.shape[1]) for data in (x, out))
-    target, source = (data[..., None] if data.ndim == 2 else data for data in (out, x))
-    resample_audio(target, source, _steps(lengths, results, in_rate, out_rate, scale), quality)
+    steps = _steps(x.shapes[:, 0], out.shapes[:, 0], in_rate, out_rate, scale)
+    target, source = (samples.with_axis(1) if samples.ndim == 1 else samples for samples in (out, x))
+    resample_samples(target, source, steps, quality)
 
 
 @audio_resample.gpu_samples

@@ -9,6 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.narrow import is_array, is_list
+from dalify.base.small_arrays import equal_rows, rows_at
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
@@ -90,6 +91,10 @@ def _(x: Batch, *, M: Vectors | None, MT: Vectors | None, T: Vectors | None) -> 
     frames = None if x.layout.startswith("F") else _frames(M, MT, T)
     if frames is None and M is None and MT is None:
         return {}
+    if frames is None and x.dense is not None and all(values is None or is_array(values) for values in (M, MT)):
+        shape = x.dense.shape[1:]
+        rows = _rows(M, MT, shape[-1])
+        return {} if rows == shape[-1] else {"out_shapes": (*shape[:-1], rows)}
     shapes = x.shape_array()
     rows = _rows_of_samples(M, MT, shapes[:, -1])
     if frames is None and (rows == shapes[:, -1]).all():
@@ -198,7 +203,8 @@ def _maps(
         mt: argument MT.
         t: argument T.
     """
-    chosen, is_all = sizes[numbers], len(numbers) == len(sizes)
+    is_all = len(numbers) == len(sizes)
+    chosen = sizes if is_all else rows_at(sizes, numbers)
     if (chosen == chosen[0]).all() and not any(is_list(values) for values in (m, mt, t)):
         given = (values if values is None or is_all else values[numbers] for values in (m, mt, t))
         return _map(len(numbers), chosen[0].tolist(), *given)
@@ -240,9 +246,7 @@ def _(
     spec: Spec,
 ) -> None:
     sizes = _sizes(out, x, spec)
-    kinds = [tuple(row) for row in sizes[:, 1:].tolist()]  # samples with as many coordinates have matrices of one shape
-    for kind in dict.fromkeys(kinds):
-        numbers = np.array([n for n, other in enumerate(kinds) if other == kind])
+    for numbers in equal_rows(sizes[:, 1:]):  # samples with as many coordinates have matrices of one shape
         part = (out, x) if len(numbers) == len(x) else (out.take(numbers), x.take(numbers))
         apply_matrix(*_in_frames(*part, spec), *_maps(numbers, sizes, M, MT, T))
 

@@ -79,9 +79,7 @@ def _matrix_of(dct_type: int, lifter: float, n_mfcc: int, normalize: bool) -> Ca
 
 
 @mfcc.cpu_samples
-def _(
-    out: Samples, x: Samples, *, axis: int, dct_type: int, lifter: float, n_mfcc: int, normalize: bool
-) -> None:
+def _(out: Samples, x: Samples, *, axis: int, dct_type: int, lifter: float, n_mfcc: int, normalize: bool) -> None:
     cepstrum.transform_axis(out, x, axis, _matrix_of(dct_type, lifter, n_mfcc, normalize))
 
 

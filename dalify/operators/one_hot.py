@@ -85,7 +85,7 @@ def _with_letter(layout: str, at: int, letter: str) -> str:
 
 @one_hot.geometry
 def _(x: Batch, *, axis: int | None, axis_name: str | None, num_classes: int) -> dict[str, Any]:
-    given = x.shape_array()
+    given = np.array([x.dense.shape[1:]], np.int64) if x.dense is not None else x.shape_array()
     ndim = given.shape[1]
     if axis is None and ndim and (given == 1).all():
         return {"out_shapes": (num_classes,), "out_layout": axis_name or ""}
@@ -94,7 +94,8 @@ def _(x: Batch, *, axis: int | None, axis_name: str | None, num_classes: int) ->
     at = ndim if axis is None or axis < 0 else axis
     shapes = np.empty((len(given), ndim + 1), np.int64)
     shapes[:, :at], shapes[:, at], shapes[:, at + 1 :] = given[:, :at], num_classes, given[:, at:]
-    return {"out_shapes": shapes, "out_layout": "" if axis_name is None else _with_letter(x.layout, at, axis_name)}
+    found = shapes if x.dense is None else tuple(shapes[0].tolist())
+    return {"out_shapes": found, "out_layout": "" if axis_name is None else _with_letter(x.layout, at, axis_name)}
 
 
 def _entries(dtype, off_value, on_value):

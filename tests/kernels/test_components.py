@@ -9,7 +9,22 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import ndimage
 
-from dalify.kernels.boxes.components import object_boxes, present_labels
+from dalify.data.samples import Samples
+from dalify.kernels.boxes.components import labels_of_samples, objects_of_samples
+
+
+def object_boxes(mask: np.ndarray, label: int, *, is_excluded: bool = False) -> np.ndarray:
+    labels = np.array([7, label])
+    boxes, counts = objects_of_samples(Samples.of_dense(np.stack([mask, mask])), labels, is_excluded=is_excluded)
+    assert counts.sum() == len(boxes)
+    return boxes[counts[0] :]
+
+
+def present_labels(mask: np.ndarray) -> np.ndarray:
+    labels, counts = labels_of_samples(Samples.of_dense(np.stack([mask, mask])))
+    assert counts[0] == counts[1]
+    np.testing.assert_array_equal(labels[: counts[0]], labels[counts[0] :])
+    return labels[: counts[0]]
 
 
 def expected_boxes(mask: np.ndarray, label: int) -> list[list[list[int]]]:

@@ -112,7 +112,6 @@ def test_choice_follows_its_probabilities() -> None:
     assert stats.chisquare(np.bincount(got[0], minlength=3), [8000, 4000, 4000]).pvalue > 1e-4
     assert stats.chisquare(np.bincount(got[2], minlength=4), [2000, 2000, 4000, 8000]).pvalue > 1e-4
     np.testing.assert_array_equal(choice_torch(group(), 16_000, 4, "cpu", p).numpy(), got)
-    np.testing.assert_array_equal(choice(group(), 100, 4, p[0]), choice(group(), 100, 4, np.tile(p[0], (4, 1))))
 
 
 def test_column_lets_parameters_broadcast_against_values() -> None:

@@ -1,4 +1,4 @@
-"""Operators on values other than images compute samples of different shapes in one call, with the results of one shape."""
+"""Operators on values other than images: samples of different shapes take one call, and have the same results."""
 
 from __future__ import annotations
 
@@ -32,17 +32,54 @@ _SCALARS = _numbers()
 _POINTS = _numbers(0, 2)
 _SPECTRA = _numbers(20, 0)
 _MATRICES = _numbers(2, 3)
-_SHAPES = _of(lambda n: np.int32([n, 2]))
+_SHAPES = _of(lambda n: np.array([n, 2], np.int32))
+_MASKS = _of(lambda n: _RANDOM.integers(0, 3, (n, n + 3)).astype(np.uint8))
 _LABELS = _of(lambda n: _RANDOM.integers(0, 4, n).astype(np.int32))
 
 # A function of batches, and the samples of each.
 _CASES: dict[str, tuple[Callable[..., Any], list[list[np.ndarray]]]] = {
     "cast_like": (eager.cast_like, [_ROWS, _LABELS]),
+    "audio_resample": (
+        lambda x, scale: eager.audio_resample(x, scale=scale),
+        [_numbers(0, 2), _of(lambda n: np.float32(0.3 + n / 10))],
+    ),
+    "audio_resample of integers": (
+        lambda x: eager.audio_resample(x, in_rate=3.0, out_rate=2.0, dtype=types.UINT8),
+        [_numbers(0, dtype=np.int16)],
+    ),
     "coord_transform": (lambda x, mt: eager.coord_transform(x, MT=mt), [_POINTS, _MATRICES]),
     "coord_transform of vectors": (lambda x: eager.coord_transform(x, T=2.0), [_numbers(3, 0)]),
     "mfcc": (lambda x: eager.mfcc(x, n_mfcc=9), [_SPECTRA]),
     "power_spectrum": (eager.power_spectrum, [_numbers(4, 0)]),
     "power_spectrum of one length": (lambda x: eager.power_spectrum(x, axis=0, nfft=16), [_ROWS]),
+    "random.uniform": (lambda x: eager.random.uniform(x, range=[2, 5], seed=4), [_ROWS]),
+    "random.uniform of integers": (
+        lambda x: eager.random.uniform(x, range=[2, 500], dtype=types.INT32, seed=4),
+        [_ROWS],
+    ),
+    "random.uniform of values": (lambda x: eager.random.uniform(x, values=[2, 5, 7], seed=4), [_ROWS]),
+    "random.uniform of a shape": (lambda shape: eager.random.uniform(shape=shape, seed=4), [_SHAPES]),
+    "random.normal": (lambda x, mean: eager.random.normal(x, mean=mean, seed=4), [_ROWS, _SCALARS]),
+    "random.coin_flip": (lambda x: eager.random.coin_flip(x, seed=4), [_ROWS]),
+    "random.beta": (lambda x: eager.random.beta(x, alpha=0.5, seed=4), [_ROWS]),
+    "random.choice": (lambda x: eager.random.choice(x, shape=[9], seed=4), [_ROWS]),
+    "random.choice of numbers": (lambda x: eager.random.choice(7, x, seed=4), [_ROWS]),
+    "random.choice with probabilities": (
+        lambda x, p: eager.random.choice(x, x, p=p, seed=4),
+        [_LABELS, _of(lambda n: np.arange(n) * 2 / (n * (n - 1)))],
+    ),
+    "segmentation.random_mask_pixel": (
+        lambda x, threshold: eager.segmentation.random_mask_pixel(x, foreground=1, threshold=threshold, seed=4),
+        [_ROWS, _SCALARS],
+    ),
+    "segmentation.random_object_bbox": (
+        lambda x: eager.segmentation.random_object_bbox(x, output_class=True, seed=4, k_largest=2, threshold=[1, 2]),
+        [_MASKS],
+    ),
+    "segmentation.random_object_bbox of classes": (
+        lambda x, classes: eager.segmentation.random_object_bbox(x, classes=classes, seed=4, cache_objects=True),
+        [_MASKS, _of(lambda n: np.arange(1, 2 + n % 3, dtype=np.int32))],
+    ),
     "full_like": (eager.full_like, [_ROWS, _SCALARS]),
     "full_like of rows": (eager.full_like, [_ROWS, _numbers(3)]),
     "full": (lambda x, shape: eager.full(x, shape=shape), [_SCALARS, _SHAPES]),
@@ -71,7 +108,10 @@ def _in_block(samples: list[np.ndarray]) -> TensorListCPU:
 
 def _results(call: Callable[..., Any], batches: list[TensorListCPU]) -> list[list[np.ndarray]]:
     found = call(*batches)
-    return [[np.array(output.at(n)) for n in range(len(output))] for output in (found if isinstance(found, list) else [found])]
+    return [
+        [np.array(output.at(n)) for n in range(len(output))]
+        for output in (found if isinstance(found, list) else [found])
+    ]
 
 
 @pytest.mark.parametrize("name", _CASES)

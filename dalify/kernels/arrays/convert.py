@@ -198,8 +198,9 @@ def in_float32(out: Samples, x: Samples, fill: Callable[[Samples, Samples, np.nd
 
 def store_joined(out: Samples, values: np.ndarray) -> None:
     """Store the elements of all samples, in the form of `joined`; they are rounded and saturated for integers."""
-    if out.dense is not None:
-        saturate_cast(out.dense.reshape(values.shape), values)
+    if out.dense is not None or len(out) == 1:
+        target = next(out.arrays()) if out.dense is None else out.dense
+        saturate_cast(target.reshape(values.shape), values)
         return
     target = np.empty(values.size, out.dtype)
     saturate_cast(target, values.reshape(-1))

@@ -38,7 +38,11 @@ def repeat_samples(out: Samples, x: Samples) -> None:
     """Fill samples with others that broadcast to their shapes; elements are converted as by `saturate_cast`."""
     if x.dtype != out.dtype:
         source = x
-        x = Samples.empty(x.shapes, out.dtype) if x.dense is None else Samples.of_dense(np.empty(x.dense.shape, out.dtype))
+        x = (
+            Samples.empty(x.shapes, out.dtype)
+            if x.dense is None
+            else Samples.of_dense(np.empty(x.dense.shape, out.dtype))
+        )
         saturate_cast_samples(x, source)
     if x.dense is not None and x.ndim == 0:
         fill_samples(out, x.dense)

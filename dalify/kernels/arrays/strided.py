@@ -11,7 +11,7 @@ from dalify.base.compiling import njit
 from dalify.base.small_arrays import columns_at
 from dalify.data.samples import Samples
 
-__all__ = ["copy_strided", "join_samples", "transpose_samples"]
+__all__ = ["copy_strided", "join_samples", "take_rows", "transpose_samples"]
 
 # For fewer elements along the last axis, the inner loop runs along another axis.
 _LONG_RUN = 8
@@ -40,6 +40,33 @@ def join_samples(out: Samples, parts: Sequence[Samples], axis: int) -> None:
 def transpose_samples(out: Samples, x: Samples, order: Sequence[int]) -> None:
     """Fill `out` with samples whose axes are reordered; `order` has the axis of `x` for each axis of `out`."""
     copy_strided(out, Samples(x.addresses, out.shapes, x.dtype, x, columns_at(x.steps(), order)))
+
+
+def take_rows(out: Samples, x: Samples, indices: np.ndarray, counts: np.ndarray) -> None:
+    """Copy elements along the first axis of samples.
+
+    Args:
+        out: output: the elements of each sample, in order, whatever their shape.
+        x: samples with an axis.
+        indices: indices of all samples, int64 [total]; they exist.
+        counts: indices of each sample, int64 [N].
+    """
+    sizes = x.shapes[:, 1:].prod(1) * x.dtype.itemsize
+    _take_each(out.addresses, x.addresses, sizes, indices, counts)
+
+
+@njit(nogil=True, cache=True)
+def _take_each(out_at, x_at, sizes, indices, counts):
+    first = 0
+    for n in range(len(out_at)):
+        target, source, size = out_at[n], x_at[n], sizes[n]
+        if size == 4:
+            for i in range(counts[n]):
+                copy_bytes(target + i * 4, source + indices[first + i] * 4, 4)  # pyright: ignore[reportCallIssue]
+        else:
+            for i in range(counts[n]):
+                copy_bytes(target + i * size, source + indices[first + i] * size, size)  # pyright: ignore[reportCallIssue]
+        first += counts[n]
 
 
 @njit(nogil=True, cache=True)

@@ -12,19 +12,22 @@ import math
 
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
-from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.convert import saturate_cast_torch, store_joined
 from dalify.kernels.arrays.grid_torch import Grid, common_unit
+from dalify.kernels.arrays.joined import blocks, joined, split
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import widened
 
-__all__ = ["lobes_of", "resample_audio", "resample_samples_torch"]
+__all__ = ["lobes_of", "resample_audio", "resample_samples", "resample_samples_torch"]
 
 _BLOCK = 256
+_AT_ONCE = 64 * _BLOCK  # results, for which a part of the input is copied
 _PHASES = 32
-_MAX_RESULTS = 1 << 22  # a multiple of _BLOCK; size of intermediate results
 _TORCH_ELEMENTS = 1 << 24  # size of an intermediate result on the device
 
 
@@ -110,45 +113,84 @@ def _output_scale(source: np.dtype, target: np.dtype) -> float:
     return 1.0 if source == target or target.kind == "f" else float(np.iinfo(target).max)
 
 
-def resample_audio(out: np.ndarray, x: np.ndarray, steps: np.ndarray, quality: float) -> None:
+@njit(nogil=True, cache=True)
+def _resample_each(
+    out_at: np.ndarray,
+    out_shapes: np.ndarray,
+    x_at: np.ndarray,
+    x_shapes: np.ndarray,
+    like: np.ndarray,
+    steps: np.ndarray,
+    rows: np.ndarray,
+    slopes: np.ndarray,
+) -> None:
+    """Fill float32 samples [results, channels] from [samples, channels]."""
+    taps = rows.shape[1]
+    wholes, fractions = np.empty(_AT_ONCE, np.int64), np.empty(_AT_ONCE, np.float32)
+    row = np.empty(_AT_ONCE, np.float32)
+    padded = np.empty(0, np.float32)
+    for n in range(len(x_at)):
+        samples, channels, results = x_shapes[n, 0], x_shapes[n, 1], out_shapes[n, 0]
+        x, out = array_at(x_at[n], (samples, channels), like), array_at(out_at[n], (results, channels), like)
+        last = samples + taps  # start of the last window in a zero-padded channel
+        for start in range(0, results, _AT_ONCE):
+            count = min(_AT_ONCE, results - start)
+            _places(wholes[:count], fractions[:count], start, steps[n])
+            # The part of the padded channel that these results need, and the part of the channel that is in it.
+            begin = min(max(wholes[0] + taps // 2, 0), last)
+            end = min(max(wholes[count - 1] + taps // 2, 0), last) + taps
+            wholes[:count] -= begin
+            first = min(max(begin - (taps - 1), 0), samples)
+            size = max(min(end - (taps - 1), samples) - first, 0)
+            skipped = max(taps - 1 - begin, 0) if size else end - begin
+            is_copied = channels > 1 or size < end - begin
+            if not is_copied:
+                part = array_at(x_at[n] + 4 * first, (size,), like)
+            else:
+                if padded.size < end - begin:
+                    padded = np.empty(2 * (end - begin), np.float32)
+                part = padded[: end - begin]
+                part[:skipped] = 0
+                part[skipped + size :] = 0
+            for channel in range(channels):
+                if is_copied:
+                    part[skipped : skipped + size] = x[first : first + size, channel]
+                target = array_at(out_at[n] + 4 * start, (count,), like) if channels == 1 else row[:count]
+                _resample(target, part, wholes[:count], fractions[:count], rows, slopes)
+                if channels > 1:
+                    out[start : start + count, channel] = row[:count]
+
+
+def resample_samples(out: Samples, x: Samples, steps: np.ndarray, quality: float) -> None:
     """Resample audio with any number of channels.
 
     Args:
-        out: [N, results, channels] of an integer type up to 32 bits or float32, output.
-        x: [N, samples, channels], same dtypes. If the dtypes differ, full ranges are mapped to each other and floats
-            are from -1 to 1; values out of range are saturated.
+        out: N samples [results, channels] of an integer type up to 32 bits or float32, output, none of them empty.
+        x: N samples [samples, channels], same dtypes. If the dtypes differ, full ranges are mapped to each other and
+            floats are from -1 to 1; values out of range are saturated.
         steps: float64 [N], samples of ``x`` from one result to the next.
         quality: 0 to 100.
     """
-    rows, slopes = _rows(lobes_of(quality))
-    taps = rows.shape[1]
-    samples, results = x.shape[1], out.shape[1]
-    last = samples + taps  # start of the last window in a zero-padded channel
-    for n, step in enumerate(steps.tolist()):
-        for start in range(0, results, _MAX_RESULTS):
-            count = min(_MAX_RESULTS, results - start)
-            wholes, fractions = np.empty(count, np.int64), np.empty(count, np.float32)
-            _places(wholes, fractions, start, step)
-            begin, end = 0, last + taps
-            if samples > _MAX_RESULTS:  # use only the part of a long input that these results need
-                begin = min(max(int(wholes.min()) + taps // 2, 0), last)
-                end = min(max(int(wholes.max()) + taps // 2, 0), last) + taps
-                wholes -= begin
-            padded = np.zeros(end - begin, np.float32)
-            own = slice(max(begin - (taps - 1), 0), max(min(end - (taps - 1), samples), 0))
-            skipped = max(taps - 1 - begin, 0)
-            for channel in range(x.shape[2]):
-                part = x[n, own, channel]
-                padded[skipped : skipped + len(part)] = _as_float(part, out.dtype)
-                target = out[n, start : start + count, channel]
-                if out.dtype == np.float32 and target.flags.c_contiguous:
-                    _resample(target, padded, wholes, fractions, rows, slopes)
-                    continue
-                result = np.empty(count, np.float32)
-                _resample(result, padded, wholes, fractions, rows, slopes)
-                converted = np.empty(count, out.dtype)
-                saturate_cast(converted, result.astype(np.float64) * _output_scale(x.dtype, out.dtype))
-                target[...] = converted
+    tables = _rows(lobes_of(quality))
+    scale = _output_scale(x.dtype, out.dtype)
+    for numbers in blocks(np.maximum(x.shapes.prod(1), out.shapes.prod(1))):
+        target, source = (out, x) if len(numbers) == len(x) else (out.take(numbers), x.take(numbers))
+        if x.dtype != np.float32 or _input_scale(x.dtype, out.dtype) != (1.0, 0.0):
+            values = _as_float(joined(source).reshape(-1), out.dtype).astype(np.float32)
+            source = split(values, source.shapes)
+        if out.dtype == np.float32:
+            _resample_each(*target.compiled[:2], *source.compiled, steps[numbers], *tables)
+        else:
+            results = np.empty(int(target.shapes.prod(1).sum()), np.float32)
+            _resample_each(
+                split(results, target.shapes).addresses, target.shapes, *source.compiled, steps[numbers], *tables
+            )
+            store_joined(target, results.astype(np.float64) * scale)
+
+
+def resample_audio(out: np.ndarray, x: np.ndarray, steps: np.ndarray, quality: float) -> None:
+    """Apply `resample_samples` to arrays [N, samples, channels]."""
+    resample_samples(Samples.of_dense(out), Samples.of_dense(np.ascontiguousarray(x)), steps, quality)
 
 
 def _as_float(x: np.ndarray, target: np.dtype) -> np.ndarray:
@@ -157,7 +199,7 @@ def _as_float(x: np.ndarray, target: np.dtype) -> np.ndarray:
 
 
 def resample_samples_torch(out: DeviceSamples, x: DeviceSamples, steps: np.ndarray, quality: float) -> None:
-    """`resample_audio` for samples on the device, whatever their lengths.
+    """`resample_samples` for samples on the device, whatever their lengths.
 
     Args:
         out: N samples [results, channels], output, none of them empty.

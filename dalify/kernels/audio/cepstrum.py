@@ -14,7 +14,7 @@ import numpy as np
 
 from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
-from dalify.base.small_arrays import rows_at
+from dalify.base.small_arrays import equal_rows, rows_at
 from dalify.data.samples import Samples
 
 __all__ = ["cepstral_matrix", "transform_axis"]
@@ -117,9 +117,16 @@ def transform_axis(out: Samples, x: Samples, axis: int, matrix_of: Callable[[int
         axis: the axis.
         matrix_of: returns the matrix for an extent of `x` along the axis, float32 [extent of out, extent of x].
     """
+    if x.dense is not None and out.dense is not None:
+        shape = x.dense.shape
+        size = np.array([[math.prod(shape[: axis + 1]), math.prod(shape[axis + 2 :])]])
+        _multiply(out.addresses[:1], x.addresses[:1], size, matrix_of(shape[axis + 1]))
+        return
     sizes = np.stack([x.shapes[:, :axis].prod(1), x.shapes[:, axis + 1 :].prod(1)], 1)
-    kinds = list(zip(x.extents(axis).tolist(), (sizes[:, 1] == 1).tolist(), strict=True))
-    for kind in dict.fromkeys(kinds):
-        numbers = np.array([n for n, other in enumerate(kinds) if other == kind])
-        transform = _dots_of_samples if kind[1] else _rows_of_samples
-        transform(out.addresses[numbers], x.addresses[numbers], rows_at(sizes, numbers), matrix_of(kind[0]))
+    for numbers in equal_rows(np.stack([x.extents(axis), sizes[:, 1] == 1], 1)):
+        matrix = matrix_of(int(x.shapes[numbers[0], axis]))
+        _multiply(out.addresses[numbers], x.addresses[numbers], rows_at(sizes, numbers), matrix)
+
+
+def _multiply(out_at: np.ndarray, x_at: np.ndarray, sizes: np.ndarray, matrix: np.ndarray) -> None:
+    (_dots_of_samples if sizes[0, 1] == 1 else _rows_of_samples)(out_at, x_at, sizes, matrix)

@@ -15,6 +15,7 @@ from dalify.base.array_at import array_at, flat_at
 from dalify.base.compiling import njit
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
+from dalify.base.small_arrays import equal_rows
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.padding_torch import inside_torch
 from dalify.kernels.arrays.upload_torch import uploaded
@@ -314,8 +315,13 @@ def _move_signals(rows, at, steps, sizes, like, is_read):
 
 
 class _Signals(NamedTuple):
-    """Signals along an axis of samples: int64 arrays with the address of the first number, the step to the next one in
-    elements, and the length of each."""
+    """Signals along an axis of samples.
+
+    Attributes:
+        at: address of the first number of each, int64 [signals].
+        steps: elements from one number to the next.
+        sizes: lengths.
+    """
 
     at: np.ndarray
     steps: np.ndarray
@@ -327,6 +333,10 @@ class _Signals(NamedTuple):
         found = np.empty((3, int((parts * steps).sum())), np.int64)
         _list_signals(found, x.addresses, parts, x.extents(axis).copy(), steps)
         return _Signals(*found)
+
+    def part(self, first: int) -> _Signals:
+        """Return the next signals that NumPy transforms together."""
+        return _Signals(*(values[first : first + _OTHER_FRAMES] for values in self))
 
 
 @njit(nogil=True, cache=True)
@@ -353,8 +363,8 @@ def power_spectrum(out: Samples, x: Samples, axis: int, *, length: int | None, p
         power: 2 for squared magnitudes, 1 for magnitudes.
     """
     lengths = x.extents(axis) if length is None else np.full(len(x), length)
-    for number in dict.fromkeys(lengths.tolist()):
-        numbers = np.flatnonzero(lengths == number)
+    for numbers in equal_rows(lengths[:, None]):
+        number = int(lengths[numbers[0]])
         signals, results = _Signals.of(x.take(numbers), axis), _Signals.of(out.take(numbers), axis)
         plan = transform_of(number)
         if plan is not None:
@@ -362,12 +372,11 @@ def power_spectrum(out: Samples, x: Samples, axis: int, *, length: int | None, p
             _spectra_by_lanes(*results, *signals, x.like, power == 1, *plan, number, ones)
             continue
         for first in range(0, len(signals.at), _OTHER_FRAMES):
-            part = slice(first, first + _OTHER_FRAMES)
-            at, steps, sizes = (values[part] for values in signals)
+            at, steps, sizes = signals.part(first)
             rows = np.zeros((len(at), number), np.float32)
             _move_signals(rows, at, steps, np.minimum(sizes, number), x.like, True)
             spectra = _powers(np.fft.rfft(rows, number), power)
-            _move_signals(spectra, *(values[part] for values in results), x.like, False)
+            _move_signals(spectra, *results.part(first), x.like, False)
 
 
 def power_spectrum_torch(

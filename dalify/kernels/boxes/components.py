@@ -9,56 +9,107 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalify.base.array_at import array_at, flat_at
 from dalify.base.compiling import njit
-from dalify.kernels.arrays.frozen import read_only
+from dalify.data.samples import Samples
 
-__all__ = ["object_boxes", "present_labels"]
+__all__ = ["labels_of_samples", "objects_of_samples"]
 
 _MAX_TABLE_SIZE = 1 << 16
 
 
-def present_labels(mask: np.ndarray) -> np.ndarray:
-    """Return the sorted labels of a mask, int64.
+def labels_of_samples(x: Samples) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels of masks: those of each, ascending, int64 [total], and their numbers, int64 [N].
 
     Args:
-        mask: integers of at most 32 bits, any shape, not empty.
+        x: masks: integers of at most 32 bits or booleans, not empty.
     """
-    flat = read_only(mask).reshape(-1)
-    low, high = int(flat.min()), int(flat.max())
-    if high - low >= _MAX_TABLE_SIZE:
-        return np.unique(flat).astype(np.int64)
-    is_present = np.zeros(high - low + 1, np.bool_)
-    _mark(flat, low, is_present)
-    return np.flatnonzero(is_present) + low
+    counts = np.empty(len(x), np.int64)
+    labels = _labels_of_samples(x.addresses, x.shapes, _like(x), counts)
+    if (counts >= 0).all():
+        return labels, counts
+    parts = [np.unique(mask).astype(np.int64) for mask in x.arrays()]
+    return np.concatenate(parts), np.array([len(part) for part in parts], np.int64)
 
 
-@njit(nogil=True, cache=True)
-def _mark(flat, low, is_present):
-    for i in range(flat.size):
-        is_present[np.int64(flat[i]) - low] = True
-
-
-def object_boxes(mask: np.ndarray, label: int, *, is_excluded: bool = False) -> np.ndarray:
-    """Return the bounding boxes of the objects of one label, or of all others.
+def objects_of_samples(x: Samples, labels: np.ndarray, *, is_excluded: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bounding boxes of the objects of one label of each mask, or of all others.
 
     Args:
-        mask: integers of at most 32 bits, at least one axis, not empty.
-        label: label of the objects.
+        x: masks: integers of at most 32 bits or booleans, at least one axis, not empty.
+        labels: label of the objects of each mask, int64 [N].
         is_excluded: use the objects of all other labels instead; objects of different labels are never joined.
 
     Returns:
-        int32 [objects, 2, axes]: start and end of each, in the order of their first pixels.
+        int32 [objects, 2, axes]: start and end of each, in the order of their first pixels; and the number of objects
+        of each mask, int64 [N].
     """
-    length = mask.shape[-1]
-    rows = read_only(mask).reshape(-1, length)
-    outer = np.array(mask.shape[:-1], np.int64)
-    # A row has at most one run per pixel; runs of a single label are separated by a pixel.
-    capacity = rows.size if is_excluded else len(rows) * ((length + 1) // 2)
-    parent = np.empty(capacity, np.int32)
-    spans = np.empty((capacity, 2), np.int32)
-    first_run = np.empty(len(rows) + 1, np.int64)
-    runs = _join_runs(rows, outer, label, is_excluded, parent, spans, first_run)
-    return _boxes_of(outer, parent[:runs], spans[:runs], first_run)
+    counts = np.empty(len(x), np.int64)
+    return _objects_of_samples(x.addresses, x.shapes, _like(x), labels, is_excluded, counts), counts
+
+
+def _like(x: Samples) -> np.ndarray:
+    return x.like.view(np.uint8) if x.dtype == np.bool_ else x.like
+
+
+@njit(nogil=True, cache=True)
+def _labels_of_samples(x_at, x_shapes, like, counts):
+    """Return the labels of all masks and fill their numbers; -1 for masks of labels that are far apart."""
+    labels, total = np.empty(4 * len(x_at), np.int64), 0
+    is_present = np.zeros(_MAX_TABLE_SIZE, np.bool_)
+    for n in range(len(x_at)):
+        flat = flat_at(x_at[n], x_shapes[n], like)
+        first, size = np.int64(-128), np.int64(384)  # of all types of one byte
+        if like.itemsize > 1:
+            low, high = flat[0], flat[0]
+            for value in flat:
+                low, high = min(low, value), max(high, value)
+            first = np.int64(low)
+            size = np.int64(high) - first + 1
+        counts[n] = -1
+        if size > _MAX_TABLE_SIZE:
+            continue
+        for value in flat:
+            is_present[np.int64(value) - first] = True
+        counts[n] = 0
+        for i in range(size):
+            if is_present[i]:
+                if total == labels.size:
+                    more = np.empty(2 * total, np.int64)
+                    more[:total] = labels
+                    labels = more
+                labels[total] = first + i
+                total += 1
+                counts[n] += 1
+                is_present[i] = False
+    return labels[:total]
+
+
+@njit(nogil=True, cache=True)
+def _objects_of_samples(x_at, x_shapes, like, labels, is_excluded, counts):
+    axes, total = x_shapes.shape[1], 0
+    boxes = np.empty((len(x_at), 2, axes), np.int32)
+    for n in range(len(x_at)):
+        outer, length = x_shapes[n, : axes - 1].copy(), x_shapes[n, axes - 1]
+        height = np.int64(1)
+        for extent in outer:
+            height *= extent
+        rows = array_at(x_at[n], (height, length), like)
+        # A row has at most one run per pixel; runs of a single label are separated by a pixel.
+        capacity = rows.size if is_excluded else height * ((length + 1) // 2)
+        parent, spans = np.empty(capacity, np.int32), np.empty((capacity, 2), np.int32)
+        first_run = np.empty(height + 1, np.int64)
+        runs = _join_runs(rows, outer, labels[n], is_excluded, parent, spans, first_run)
+        found = _boxes_of(outer, parent[:runs], spans[:runs], first_run)
+        end = total + len(found)
+        if end > len(boxes):
+            more = np.empty((2 * end, 2, axes), np.int32)
+            more[:total] = boxes[:total]
+            boxes = more
+        boxes[total:end] = found
+        counts[n] = len(found)
+        total = end
+    return boxes[:total]
 
 
 @njit(nogil=True, cache=True)

@@ -3,13 +3,14 @@
 Shared by operators that create random data (``random.*``) and operators that add noise (``noise.*``). Each number is
 computed from words at its own position, never from the state left by another number.
 
-Every function returns ``[N, count]`` for the samples of a group; the caller handles shapes. The ``_torch`` versions
-return the same numbers on a device, bit for bit, because only integer operations and separate float32 products and sums
-are used.
+Every function returns ``[N, count]`` for a number of values per sample, and ``[total]``, the concatenated values of all
+samples, if `count` is int64 [N]; the caller handles shapes. The ``_torch`` versions return the same numbers on a
+device, bit for bit, because only integer operations and separate float32 products and sums are used.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -112,10 +113,12 @@ def _fill_normal(
         start += count
 
 
-def column(parameter: Any, dtype: Any = np.float32) -> np.ndarray:
-    """Return per-sample values [N] (or one value) as a column [N, 1] that broadcasts against [N, count]."""
+def column(parameter: Any, dtype: Any = np.float32, count: int | np.ndarray = 1) -> np.ndarray:
+    """Return per-sample values [N] (or one value) as a column [N, 1] that broadcasts against [N, count] or [total]."""
     values = np.asarray(parameter, dtype)
-    return values[:, None] if values.ndim else values
+    if not values.ndim:
+        return values
+    return values[:, None] if isinstance(count, int) else np.repeat(values, count)
 
 
 def column_torch(parameter: Any, device: torch.device | str, dtype: Any = np.float32) -> torch.Tensor:
@@ -152,17 +155,17 @@ def standard_normal_torch(draws: SampleDraws, count: int, device: torch.device |
     return torch.where(words >> 31 == 1, -value, value)
 
 
-def uniform(draws: SampleDraws, count: int, low: Any, high: Any, dtype: Any = np.float32) -> np.ndarray:
+def uniform(draws: SampleDraws, count: int | np.ndarray, low: Any, high: Any, dtype: Any = np.float32) -> np.ndarray:
     """Return uniformly distributed numbers in [low, high).
 
     Args:
         draws: random numbers of the group.
-        count: numbers per sample.
+        count: numbers per sample: a number, or int64 [N].
         low: start of the range, [N] or one number.
         high: end of the range, above `low`, [N] or one number.
         dtype: float32 (24 random bits) or float64 (53).
     """
-    first, end = column(low, dtype), column(high, dtype)
+    first, end = column(low, dtype, count), column(high, dtype, count)
     values = draws.uniform(count, dtype)
     values *= end - first
     values += first
@@ -216,9 +219,9 @@ def uniform_torch(
     return torch.minimum(values, uploaded(np.nextafter(end, first), device))
 
 
-def coin_flip(draws: SampleDraws, count: int, probability: Any) -> np.ndarray:
+def coin_flip(draws: SampleDraws, count: int | np.ndarray, probability: Any) -> np.ndarray:
     """Return booleans [N, count] that are True with `probability`, [N] or one number (from 1 on always)."""
-    return draws.uniform(count, np.float32) < column(probability)
+    return draws.uniform(count, np.float32) < column(probability, np.float32, count)
 
 
 def flip_few(out: np.ndarray, draws: SampleDraws, probability: np.ndarray) -> bool:
@@ -256,21 +259,52 @@ def coin_flip_torch(draws: SampleDraws, count: int, probability: Any, device: to
     return draws.uniform_torch(count, device, torch.float32) < column_torch(probability, device)
 
 
-def choice(draws: SampleDraws, count: int, size: Any, p: np.ndarray | None = None) -> np.ndarray:
-    """Return indices int64 [N, count] in 0..size-1.
+def choice(
+    draws: SampleDraws,
+    count: int | np.ndarray,
+    size: Any,
+    p: Sequence[np.ndarray] | np.ndarray | None = None,
+    dtype: np.dtype[Any] | type = np.int64,
+) -> np.ndarray:
+    """Return indices [N, count] in 0..size-1.
 
     Args:
         draws: random numbers of the group.
-        count: indices per sample.
+        count: indices per sample: a number, or int64 [N].
         size: number of choices, at least 1, below 2**31; [N] or one number.
-        p: probability of each choice, non-negative, [N, size] or [size], scaled to a sum of 1; None for equal ones.
+        p: probability of each choice, non-negative, [size] for each sample, scaled to a sum of 1; None for equal ones.
+        dtype: an integer type that can represent all indices.
     """
     if p is None:
         # The high half of word * size: exact integers, the same everywhere.
-        return ((draws.bits(count).astype(np.uint64) * column(size, np.uint64)) >> np.uint64(32)).astype(np.int64)
-    limits = _cumulative(p)
+        words = draws.bits(count).astype(np.uint64)
+        return ((words * column(size, np.uint64, count)) >> np.uint64(32)).astype(dtype)
     u = draws.uniform(count, np.float64)
-    return (u[:, :, None] >= limits[:, None, :]).sum(axis=2)
+    found = np.empty(u.shape, np.int64)
+    counts = np.full(len(draws), count, np.int64) if isinstance(count, int) else count
+    sizes = np.array([len(row) for row in p], np.int64)
+    _pick_each(found.reshape(-1), u.reshape(-1), counts, np.concatenate(list(p)).astype(np.float64), sizes)
+    return found.astype(dtype, copy=False)
+
+
+@njit(nogil=True, cache=True)
+def _pick_each(out, uniforms, counts, weights, sizes):
+    """Fill the index of the choice in whose part of the sum of weights each uniform number is."""
+    limits = np.empty(sizes.max(), np.float64)
+    first, start = 0, 0
+    for n in range(len(counts)):
+        size, total = sizes[n], 0.0
+        for k in range(size):
+            total += weights[start + k]
+            limits[k] = total
+        limits[:size] /= total
+        for i in range(first, first + counts[n]):
+            u, chosen = uniforms[i], 0
+            for k in range(size - 1):
+                chosen += u >= limits[k]
+            out[i] = chosen
+        first += counts[n]
+        start += size
 
 
 def choice_torch(

@@ -130,6 +130,15 @@ def _fill_uniform_doubles_briefly(out, samples, first_block, k0, k1, step):
     fill_uniform(out, samples, first_block, k0, k1, step)
 
 
+@njit(nogil=True, cache=True)
+def _fill_words_each(out, counts, samples, first_block, k0, k1, step):
+    start = 0
+    for n in range(len(samples)):
+        row = out[start : start + counts[n]].reshape((1, counts[n]))
+        fill_words(row, samples[n : n + 1], first_block, k0, k1, step)
+        start += counts[n]
+
+
 def _mix(value: int) -> int:
     """Mix 64 bits (the finalizer of SplitMix64), so that similar seeds give unrelated keys."""
     value = (value + 0x9E3779B97F4A7C15) & _MASK_64
@@ -179,35 +188,49 @@ class Draws:
         positions = np.asarray(samples, np.int64)
         return positions, np.uint64(first_block), np.uint64(k0), np.uint64(k1), np.uint64(self.step)
 
-    def bits(self, samples: np.ndarray, count: int, *, first_block: int = 0) -> np.ndarray:
+    def bits(self, samples: np.ndarray, count: int | np.ndarray, *, first_block: int = 0) -> np.ndarray:
         """Return random words.
 
         Args:
             samples: position of each sample, integer array [N]; the low 32 bits are used.
-            count: words per sample, below 2**34.
+            count: words per sample, below 2**34: a number, or int64 [N].
             first_block: first block of four words: skips ``4 * first_block`` words.
 
         Returns:
-            uint32 array [N, count].
+            uint32 array [N, count]; those of all samples, concatenated, if `count` is an array.
         """
+        if not isinstance(count, int):
+            words = np.empty(int(count.sum()), np.uint32)
+            _fill_words_each(words, count, *self.numba_arguments(samples, first_block))
+            return words
         out = np.empty((len(samples), count), np.uint32)
         fill_words(out, *self.numba_arguments(samples, first_block))
         return out
 
     def uniform(
-        self, samples: np.ndarray, count: int, dtype: type[np.floating] = np.float32, *, first_block: int = 0
+        self,
+        samples: np.ndarray,
+        count: int | np.ndarray,
+        dtype: type[np.floating] = np.float32,
+        *,
+        first_block: int = 0,
     ) -> np.ndarray:
         """Return numbers uniform in [0, 1): multiples of 2**-24 in float32 (one word each), of 2**-53 in float64 (two).
 
         Args:
             samples: position of each sample, integer array [N].
-            count: numbers per sample.
+            count: numbers per sample: a number, or int64 [N].
             dtype: float32 or float64.
             first_block: as in `bits`.
 
         Returns:
-            Array [N, count] of `dtype`.
+            Array [N, count] of `dtype`; [total] if `count` is an array.
         """
+        if not isinstance(count, int):
+            words = self.bits(samples, count * (2 if dtype is np.float64 else 1), first_block=first_block)
+            if dtype is np.float64:
+                return ((words[::2] >> _SHIFT_5) * 2.0**26 + (words[1::2] >> _SHIFT_6)) * 2.0**-53
+            return (words >> _SHIFT_8).astype(np.float32) * _INVERSE_2_24
         if dtype is np.float64:
             doubles = np.empty((len(samples), count), np.float64)
             fill = _fill_uniform_doubles_briefly if doubles.size <= FEW else fill_uniform
@@ -294,12 +317,14 @@ class SampleDraws:
         """Return the numbers of some of the samples."""
         return SampleDraws(self.draws, self.samples[indices])
 
-    def bits(self, count: int, *, first_block: int = 0) -> np.ndarray:
-        """Return random words, uint32 [N, count]; see `Draws.bits`."""
+    def bits(self, count: int | np.ndarray, *, first_block: int = 0) -> np.ndarray:
+        """Return random words, uint32 [N, count] or [total]; see `Draws.bits`."""
         return self.draws.bits(self.samples, count, first_block=first_block)
 
-    def uniform(self, count: int, dtype: type[np.floating] = np.float64, *, first_block: int = 0) -> np.ndarray:
-        """Return numbers in [0, 1), [N, count] of `dtype` (float64 or float32); see `Draws.uniform`."""
+    def uniform(
+        self, count: int | np.ndarray, dtype: type[np.floating] = np.float64, *, first_block: int = 0
+    ) -> np.ndarray:
+        """Return numbers in [0, 1), [N, count] or [total], of `dtype` (float64 or float32); see `Draws.uniform`."""
         return self.draws.uniform(self.samples, count, dtype, first_block=first_block)
 
     def bits_torch(self, count: int, device: torch.device | str, *, first_block: int | np.ndarray = 0) -> torch.Tensor:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.base.narrow import is_list
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.data.spec import Spec
-from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch, store_joined
+from dalify.kernels.arrays.joined import blocks
+from dalify.kernels.random.philox import SampleDraws
 
 __all__ = [
     "check_each",
@@ -20,10 +25,12 @@ __all__ = [
     "precision",
     "random_spec",
     "requested_shape",
-    "store",
+    "store_drawn",
     "store_torch",
     "values_per_sample",
 ]
+
+_JOINED_VALUES = 1 << 15  # larger samples are drawn alone
 
 
 def requested_shape(shape: Any, is_known: bool) -> tuple[int, ...] | None:
@@ -73,9 +80,25 @@ def precision(dtype: Any) -> type[np.floating]:
     return np.float64 if name in ("float64", "int32", "uint32", "int64", "uint64") else np.float32
 
 
-def store(out: np.ndarray, values: np.ndarray) -> None:
-    """Write numbers [N, count] into ``out[N, ...]``, rounded and saturated for integers."""
-    saturate_cast(out, values.reshape(out.shape))
+def store_drawn(
+    out: Samples, draws: SampleDraws, draw: Callable[[SampleDraws, int | np.ndarray, Any], np.ndarray]
+) -> None:
+    """Fill samples with random numbers, rounded and saturated for integers.
+
+    Args:
+        out: output.
+        draws: random numbers of the samples.
+        draw: is called with the random numbers of some samples, the number of values of each (an int, or int64 [N]),
+            and the index of the samples; returns the values, [N, count] or concatenated.
+    """
+    if out.dense is not None:
+        values = draw(draws, values_per_sample(out.dense), slice(None))
+        saturate_cast(out.dense, values.reshape(out.dense.shape))
+        return
+    sizes = out.shapes.prod(1)
+    for numbers in blocks(sizes, _JOINED_VALUES):
+        count = sizes[numbers] if len(numbers) > 1 else int(sizes[numbers[0]])
+        store_joined(out.take(numbers), draw(draws.take(numbers), count, numbers))
 
 
 def store_torch(out: torch.Tensor, values: torch.Tensor) -> None:
@@ -94,11 +117,11 @@ def check_each(is_good: Any, message: str, values: Any) -> None:
     Args:
         is_good: booleans [N] or one.
         message: with ``{}`` for the value.
-        values: per-sample values, for the message.
+        values: per-sample values, an array or a list of them, for the message.
     """
     if not np.all(is_good):
         good = np.atleast_1d(is_good)
         sample = int(np.argmin(good))
-        rows = np.atleast_1d(np.asarray(values))
+        rows: Any = values if is_list(values) else np.atleast_1d(np.asarray(values))
         shown = rows[sample] if len(rows) == len(good) else rows
         raise ArgumentValueError(message.format(shown.tolist()), sample=sample)

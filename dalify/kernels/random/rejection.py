@@ -197,6 +197,7 @@ def _gamma_variate(
 @njit(nogil=True, cache=True)
 def _fill_beta(
     out: np.ndarray,
+    counts: np.ndarray,
     table: np.ndarray,
     alphas: np.ndarray,
     betas: np.ndarray,
@@ -206,9 +207,11 @@ def _fill_beta(
     k1: np.uint64,
     step: np.uint64,
 ) -> None:
-    count = out.shape[1]
-    stride = np.uint64(2 * count)
-    for n in range(out.shape[0]):
+    start = 0
+    for n in range(len(samples)):
+        count = counts[n]
+        row, stride = out[start : start + count], np.uint64(2 * count)
+        start += count
         sample = np.uint64(samples[n]) & _LOW_32
         alpha, beta = alphas[n], betas[n]
         x_center, y_center = _gamma_center(alpha), _gamma_center(beta)
@@ -219,7 +222,7 @@ def _fill_beta(
             y, y_boost = _gamma_variate(y_center, table, block + np.uint64(1), stride, sample, step, k0, k1)
             ratio = scale * y / x
             if alpha >= 1.0 and beta >= 1.0:
-                out[n, i] = 1.0 / (1.0 + ratio)
+                row[i] = 1.0 / (1.0 + ratio)
                 continue
             # In logarithms, because both numbers of a beta with tiny parameters would underflow to 0.
             difference = math.log(ratio)
@@ -231,23 +234,24 @@ def _fill_beta(
                 if alpha < 1.0:
                     difference -= math.log(x_boost) / alpha
             if difference > 700.0:
-                out[n, i] = math.exp(-difference)
+                row[i] = math.exp(-difference)
             else:
-                out[n, i] = 1.0 / (1.0 + math.exp(difference))
+                row[i] = 1.0 / (1.0 + math.exp(difference))
 
 
-def beta(draws: SampleDraws, count: int, alpha: np.ndarray, beta: np.ndarray) -> np.ndarray:
+def beta(draws: SampleDraws, count: int | np.ndarray, alpha: np.ndarray, beta: np.ndarray) -> np.ndarray:
     """Return beta-distributed numbers in [0, 1], float64 [N, count]: x / (x + y) of two gamma-distributed numbers.
 
     Args:
         draws: random numbers of the group.
-        count: numbers per sample.
+        count: numbers per sample; int64 [N]: those of all samples are concatenated.
         alpha: positive, [N].
         beta: positive, [N].
     """
-    out = np.empty((len(draws), count), np.float64)
     size = len(draws)
+    counts = np.full(size, count, np.int64) if isinstance(count, int) else count
+    out = np.empty(int(counts.sum()), np.float64)
     first = np.ascontiguousarray(np.broadcast_to(np.asarray(alpha, np.float64), (size,)))
     second = np.ascontiguousarray(np.broadcast_to(np.asarray(beta, np.float64), (size,)))
-    _fill_beta(out, NORMAL_TABLE, first, second, *draws.draws.numba_arguments(draws.samples))
-    return out
+    _fill_beta(out, counts, NORMAL_TABLE, first, second, *draws.draws.numba_arguments(draws.samples))
+    return out.reshape(size, count) if isinstance(count, int) else out

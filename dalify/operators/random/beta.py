@@ -7,10 +7,11 @@ import numpy as np
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.random import rejection
 from dalify.kernels.random.philox import SampleDraws
-from dalify.kernels.random.random_shapes import check_each, random_spec, store, values_per_sample
+from dalify.kernels.random.random_shapes import check_each, random_spec, store_drawn, values_per_sample
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 
 
@@ -48,15 +49,15 @@ def beta(
     return random_spec(shape_like, shape, DALIDataType.FLOAT if dtype is None else dtype, is_known=shape is not VARIES)
 
 
-def _draw(count: int, alpha: np.ndarray, beta: np.ndarray, draws) -> np.ndarray:
+def _check(alpha: np.ndarray, beta: np.ndarray) -> None:
     check_each((alpha > 0) & np.isfinite(alpha), "alpha must be positive and finite; got {}.", alpha)
     check_each((beta > 0) & np.isfinite(beta), "beta must be positive and finite; got {}.", beta)
-    return rejection.beta(draws, count, alpha, beta)
 
 
-@beta.cpu
-def _(out: np.ndarray, _like: np.ndarray | None, *, alpha: np.ndarray, beta: np.ndarray, draws: SampleDraws) -> None:
-    store(out, _draw(values_per_sample(out), alpha, beta, draws))
+@beta.cpu_samples
+def _(out: Samples, _like: Samples | None, *, alpha: np.ndarray, beta: np.ndarray, draws: SampleDraws) -> None:
+    _check(alpha, beta)
+    store_drawn(out, draws, lambda draws, count, n: rejection.beta(draws, count, alpha[n], beta[n]))
 
 
 @beta.gpu
@@ -64,5 +65,6 @@ def _(
     out: torch.Tensor, _like: torch.Tensor | None, *, alpha: np.ndarray, beta: np.ndarray, draws: SampleDraws
 ) -> None:
     # Drawn by rejection sampling on the CPU: few numbers, and the same results on both devices.
-    values = _draw(values_per_sample(out), alpha, beta, draws)
+    _check(alpha, beta)
+    values = rejection.beta(draws, values_per_sample(out), alpha, beta)
     out.copy_(uploaded(values, out.device).reshape(out.shape))

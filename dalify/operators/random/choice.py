@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError
+from dalify.base.narrow import is_array
 from dalify.base.optional import torch
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.joined import blocks, joined
+from dalify.kernels.arrays.strided import take_rows
 from dalify.kernels.random import distributions
 from dalify.kernels.random.philox import SampleDraws
-from dalify.kernels.random.random_shapes import check_each, random_spec
-from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
+from dalify.kernels.random.random_shapes import check_each, random_spec, store_drawn
+from dalify.registry import VARIES, PerSample, Shaping, Spec, Vectors, operator
 
 _MAX_SIZE = 2**31 - 1
 
@@ -57,30 +63,42 @@ def choice(
     return chosen.replace(shape=None, ndim=ndim, layout=layout)
 
 
-def _sizes(a: np.ndarray, p: np.ndarray | None) -> np.ndarray:
-    """Return the number of elements per sample, after checking it and `p`."""
-    sizes = a.astype(np.int64) if a.ndim == 1 else np.full(len(a), a.shape[1], np.int64)
+def _check(sizes: np.ndarray, p: Vectors | None) -> None:
+    """Check the number of elements of each sample, int64 [N], and the probabilities."""
     check_each((sizes > 0) & (sizes <= _MAX_SIZE), "the number of elements must be positive; got {}.", sizes)
-    if p is not None:
-        if not (sizes == p.shape[-1]).all():
-            raise ArgumentValueError(f"p must have one probability for each of {sizes[0]} elements; got {p.shape[-1]}.")
-        check_each((p >= 0).all(axis=1), "probabilities must not be negative; got {}.", p)
-        sums = p.sum(axis=1, dtype=np.float64)
-        check_each(np.abs(sums - 1) < 1e-4, "probabilities must sum to 1; the sum is {}.", sums)
-    return sizes
+    if p is None:
+        return
+    lengths = np.array([len(row) for row in p])
+    wrong = np.flatnonzero(lengths != sizes)
+    if len(wrong):
+        first = int(wrong[0])
+        text = f"p must have one probability for each of {sizes[first]} elements; got {lengths[first]}."
+        raise ArgumentValueError(text, sample=first)
+    rows = [p] if is_array(p) else [row[None] for row in p]
+    is_good = np.concatenate([(row >= 0).all(axis=1) for row in rows])
+    check_each(is_good, "probabilities must not be negative; got {}.", p)
+    sums = np.concatenate([row.sum(axis=1, dtype=np.float64) for row in rows])
+    check_each(np.abs(sums - 1) < 1e-4, "probabilities must sum to 1; the sum is {}.", sums)
 
 
-@choice.cpu
-def _(out: np.ndarray, a: np.ndarray, _like: np.ndarray | None, *, p: np.ndarray | None, draws: SampleDraws) -> None:
-    p = None if p is None else np.asarray(p)
-    sizes = _sizes(a, p)
-    extra = a.shape[2:]
-    count = int(np.prod(out.shape[1 : out.ndim - len(extra)], dtype=np.int64))
-    index = distributions.choice(draws, count, sizes, p)
-    if a.ndim == 1:
-        np.copyto(out, index.reshape(out.shape), casting="unsafe")
-    else:
-        np.copyto(out, a[np.arange(len(a))[:, None], index].reshape(out.shape))
+@choice.cpu_samples
+def _(out: Samples, a: Samples, _like: Samples | None, *, p: Vectors | None, draws: SampleDraws) -> None:
+    sizes = a.extents(0).copy() if a.ndim else joined(a).reshape(-1).astype(np.int64)
+    _check(sizes, p)
+
+    def draw(draws: SampleDraws, count: int | np.ndarray, numbers: Any) -> np.ndarray:
+        given = [p[n] for n in numbers.tolist()] if isinstance(p, list) and is_array(numbers) else p
+        given = given[numbers] if is_array(given) else given
+        return distributions.choice(draws, count, sizes[numbers], given, np.int64 if a.ndim else out.dtype)
+
+    if a.ndim == 0:
+        store_drawn(out, draws, draw)
+        return
+    counts = out.shapes[:, : out.ndim - a.ndim + 1].prod(1)
+    for numbers in blocks(counts):
+        count = int(counts[0]) if out.is_uniform else counts[numbers]
+        index = draw(draws.take(numbers), count, numbers)
+        take_rows(out.take(numbers), a.take(numbers), index.reshape(-1), counts[numbers])
 
 
 @choice.gpu
@@ -88,8 +106,8 @@ def _(
     out: torch.Tensor, a: torch.Tensor, _like: torch.Tensor | None, *, p: np.ndarray | None, draws: SampleDraws
 ) -> None:
     p = None if p is None else np.asarray(p)
-    shape = a.cpu().numpy() if a.dim() == 1 else np.empty(tuple(a.shape[:2]), np.uint8)
-    sizes = _sizes(shape, p)
+    sizes = a.cpu().numpy().astype(np.int64) if a.dim() == 1 else np.full(len(a), a.shape[1], np.int64)
+    _check(sizes, p)
     count = int(np.prod(tuple(out.shape[1 : out.dim() - len(a.shape[2:])]), dtype=np.int64))
     index = distributions.choice_torch(draws, count, sizes, out.device, p)
     if a.dim() == 1:

@@ -6,9 +6,10 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.random import distributions
 from dalify.kernels.random.philox import SampleDraws
-from dalify.kernels.random.random_shapes import check_each, random_spec, store, store_torch, values_per_sample
+from dalify.kernels.random.random_shapes import check_each, random_spec, store_drawn, store_torch, values_per_sample
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 
 
@@ -45,12 +46,12 @@ def _check(probability: np.ndarray) -> None:
     check_each(~np.isnan(probability), "probability must be a number from 0 to 1; got {}.", probability)
 
 
-@coin_flip.cpu
-def _(out: np.ndarray, _like: np.ndarray | None, *, probability: np.ndarray, draws: SampleDraws) -> None:
-    if distributions.flip_few(out, draws, probability):
+@coin_flip.cpu_samples
+def _(out: Samples, _like: Samples | None, *, probability: np.ndarray, draws: SampleDraws) -> None:
+    if out.dense is not None and distributions.flip_few(out.dense, draws, probability):
         return
     _check(probability)
-    store(out, distributions.coin_flip(draws, values_per_sample(out), probability))
+    store_drawn(out, draws, lambda draws, count, n: distributions.coin_flip(draws, count, probability[n]))
 
 
 @coin_flip.gpu

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.random.distributions import column, column_torch, standard_normal, standard_normal_torch
 from dalify.kernels.random.philox import SampleDraws
-from dalify.kernels.random.random_shapes import random_spec, store, store_torch, values_per_sample
+from dalify.kernels.random.random_shapes import random_spec, store_drawn, store_torch, values_per_sample
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 
 
@@ -40,12 +43,15 @@ def normal(
     return random_spec(shape_like, shape, DALIDataType.FLOAT if dtype is None else dtype, is_known=shape is not VARIES)
 
 
-@normal.cpu
-def _(out: np.ndarray, _like: np.ndarray | None, *, mean: np.ndarray, stddev: np.ndarray, draws: SampleDraws) -> None:
-    values = standard_normal(draws, values_per_sample(out))
-    values *= column(stddev)
-    values += column(mean)
-    store(out, values)
+@normal.cpu_samples
+def _(out: Samples, _like: Samples | None, *, mean: np.ndarray, stddev: np.ndarray, draws: SampleDraws) -> None:
+    def draw(draws: SampleDraws, count: int | np.ndarray, numbers: Any) -> np.ndarray:
+        values = standard_normal(draws, count)
+        values *= column(stddev[numbers], np.float32, count)
+        values += column(mean[numbers], np.float32, count)
+        return values
+
+    store_drawn(out, draws, draw)
 
 
 @normal.gpu

@@ -8,7 +8,9 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
+from dalify.base.small_arrays import counting
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.random import distributions
 from dalify.kernels.random.philox import SampleDraws
@@ -16,7 +18,7 @@ from dalify.kernels.random.random_shapes import (
     check_each,
     precision,
     random_spec,
-    store,
+    store_drawn,
     store_torch,
     values_per_sample,
 )
@@ -76,20 +78,21 @@ def _choices(values: Any) -> np.ndarray:
     return np.asarray(values)
 
 
-@uniform.cpu
-def _(
-    out: np.ndarray, _like: np.ndarray | None, *, range: np.ndarray, values: np.ndarray | None, draws: SampleDraws
-) -> None:
-    count = values_per_sample(out)
-    if values is None:
-        if distributions.uniform_few(out, draws, range):
-            return
+@uniform.cpu_samples
+def _(out: Samples, _like: Samples | None, *, range: np.ndarray, values: np.ndarray | None, draws: SampleDraws) -> None:
+    if values is not None:
+        rows = _choices(values)
+
+        def chosen(draws: SampleDraws, count: int | np.ndarray, numbers: Any) -> np.ndarray:
+            index = distributions.choice(draws, count, rows.shape[1])
+            index += distributions.column(counting(len(draws)) * rows.shape[1], np.int64, count)
+            return rows[numbers].reshape(-1)[index]
+
+        store_drawn(out, draws, chosen)
+    elif out.dense is None or not distributions.uniform_few(out.dense, draws, range):
         low, high = _limits(range)
-        store(out, distributions.uniform(draws, count, low, high, precision(out.dtype)))
-    else:
-        values = _choices(values)
-        index = distributions.choice(draws, count, values.shape[-1])
-        store(out, np.take_along_axis(values, index, axis=1))
+        dtype = precision(out.dtype)
+        store_drawn(out, draws, lambda draws, count, n: distributions.uniform(draws, count, low[n], high[n], dtype))
 
 
 @uniform.gpu

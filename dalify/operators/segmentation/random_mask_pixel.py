@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.array_at import flat_at
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.base.optional import torch
+from dalify.base.small_arrays import rows_at
+from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.arrays.frozen import read_only
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.joined import converted
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.random.philox import SampleDraws
@@ -102,10 +106,29 @@ def _choose(flat, minimum, maximum, uniform, counts):
         i += 1
 
 
-@random_mask_pixel.cpu
+@njit(nogil=True, cache=True)
+def _choose_each(chosen, x_at, x_shapes, like, minimum, maximum, uniforms):
+    counts = np.empty(0, np.int64)
+    for n in range(len(x_at)):
+        flat = flat_at(x_at[n], x_shapes[n], like)
+        blocks = (flat.size + _BLOCK - 1) // _BLOCK
+        if blocks > counts.size:
+            counts = np.empty(blocks, np.int64)
+        chosen[n] = _choose(flat, minimum[n], maximum[n], uniforms[n], counts[:blocks])
+
+
+@random_mask_pixel.geometry
+def _(x: Batch) -> dict[str, Any]:
+    shapes = x.shape_array()
+    if not x.ndim or not shapes.all():
+        return {}  # the rule names the sample
+    return {"out_shapes": np.full((len(x), 1), x.ndim, np.int64)}
+
+
+@random_mask_pixel.cpu_samples
 def _(
-    out: np.ndarray,
-    x: np.ndarray,
+    out: Samples,
+    x: Samples,
     *,
     foreground: np.ndarray,
     threshold: np.ndarray,
@@ -113,22 +136,35 @@ def _(
     draws: SampleDraws,
 ) -> None:
     uniforms = draws.uniform(1)[:, 0]
-    flat = x.reshape(len(x), -1)
-    size = flat.shape[1]
-    chosen = np.minimum((uniforms * size).astype(np.int64), size - 1)
+    sizes = x.shapes.prod(1)
+    chosen = np.minimum((uniforms * sizes).astype(np.int64), sizes - 1)
     if foreground.any():
-        is_integer = x.dtype.kind != "f"
-        values = read_only(flat.view(np.uint8) if x.dtype == np.bool_ else flat)
-        dtype = values.dtype.type if values.dtype != np.float16 else np.float32
-        values = values if values.dtype != np.float16 else read_only(values.astype(np.float32))
-        counts = np.empty(-(-size // _BLOCK), np.int64)
-        bounds = zip(*_limits(threshold, value, is_integer), strict=True)
-        for n, (minimum, maximum) in enumerate(bounds):
-            if foreground[n]:
-                low, high = _in_mask_type(minimum, maximum, dtype)
-                place = -1 if low > high else _choose(values[n], low, high, uniforms[n], counts)
-                chosen[n] = chosen[n] if place < 0 else place
-    out[:] = np.stack(np.unravel_index(chosen, x.shape[1:]), axis=1)
+        values = converted(x, np.float32) if x.dtype == np.float16 else x
+        like = values.like.view(np.uint8) if x.dtype == np.bool_ else values.like
+        minimum, maximum = _limits_in_mask_type(threshold, value, like.dtype)
+        at = np.flatnonzero((foreground != 0) & (minimum <= maximum))
+        places = np.empty(len(at), np.int64)
+        _choose_each(
+            places, values.addresses[at], rows_at(values.shapes, at), like, minimum[at], maximum[at], uniforms[at]
+        )
+        chosen[at] = np.where(places < 0, chosen[at], places)
+    assert out.dense is not None, "dalify bug: coordinates of different numbers of axes"
+    for axis in range(x.ndim - 1, -1, -1):
+        extents = x.extents(axis)
+        out.dense[:, axis] = chosen % extents
+        chosen //= extents
+
+
+def _limits_in_mask_type(
+    threshold: np.ndarray, value: np.ndarray | None, dtype: np.dtype[Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the limits of each sample in the type of the mask, [N]; no values: minimum > maximum."""
+    given = threshold if value is None else value
+    unique, places = np.unique(given, return_inverse=True)
+    limits = _limits(unique, None if value is None else unique, dtype.kind != "f")
+    found = [_in_mask_type(*pair, dtype.type) for pair in zip(*limits, strict=True)]
+    minimum, maximum = (np.array(side, dtype)[places] for side in zip(*found, strict=True))
+    return minimum, maximum
 
 
 def _in_mask_type(minimum: Any, maximum: Any, dtype: Any) -> tuple[Any, Any]:

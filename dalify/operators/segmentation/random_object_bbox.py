@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
+from dalify.base.narrow import is_array
 from dalify.base.recent import Recent
+from dalify.base.small_arrays import rows_at
+from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.boxes.components import object_boxes, present_labels
+from dalify.data.samples import Samples
+from dalify.kernels.boxes.components import labels_of_samples, objects_of_samples
+from dalify.kernels.boxes.object_draws import Options, draw_boxes, draw_options, options_of
 from dalify.kernels.random.philox import SampleDraws
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 _FORMATS = ("anchor_shape", "start_end", "box")
 _MAX_CACHED_MASKS = 10_000
 _DIGEST_BYTES = 32
+_NO_LIMIT = 2**62
 
 
 def _output_count(arguments: Mapping[str, Any]) -> int:
@@ -92,14 +99,60 @@ def random_object_bbox(
 _TOO_WIDE = (DALIDataType.INT64, DALIDataType.UINT64)
 
 
-# Boxes depend only on the mask, so caching does not change results.
-_known_boxes: Recent[np.ndarray] = Recent(_MAX_CACHED_MASKS)
+# Labels and boxes depend only on the mask, so caching does not change results.
+_known: Recent[np.ndarray] = Recent(_MAX_CACHED_MASKS)
 
 
-def _boxes_of(mask: np.ndarray, digest: bytes, label: int, is_excluded: bool) -> np.ndarray:
-    """Return `object_boxes` of a mask, cached."""
-    key = (digest, mask.shape, mask.dtype.str, label, is_excluded)
-    return _known_boxes.get_or_make(key, lambda: object_boxes(mask, label, is_excluded=is_excluded))[0]
+class _Masks:
+    """Masks, and what is known of them.
+
+    Args:
+        x: the masks.
+        is_cached: whether to keep what was found for calls with the same masks.
+    """
+
+    def __init__(self, x: Samples, is_cached: bool) -> None:
+        self._x = x
+        self._keys: list[Any] = []
+        if is_cached:
+            for mask in x.arrays():
+                digest = hashlib.blake2b(mask.data, digest_size=_DIGEST_BYTES).digest()
+                self._keys.append((digest, mask.shape, mask.dtype.str))
+
+    def labels(self) -> Options:
+        """Return the labels of the masks."""
+        if not self._keys:
+            labels, counts = labels_of_samples(self._x)
+        else:
+            labels, counts = self._from_cache(np.arange(len(self._x)), (), lambda x, _: labels_of_samples(x)[0])
+        return Options(labels, np.ones(len(labels)), counts)
+
+    def boxes(self, numbers: np.ndarray, labels: np.ndarray, is_excluded: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the result of `objects_of_samples` for some of the masks."""
+        if not self._keys:
+            return objects_of_samples(self._x.take(numbers), labels, is_excluded=is_excluded)
+
+        def find(x: Samples, n: int) -> np.ndarray:
+            return objects_of_samples(x, labels[n : n + 1], is_excluded=is_excluded)[0]
+
+        return self._from_cache(numbers, [(label, is_excluded) for label in labels.tolist()], find)
+
+    def _from_cache(
+        self, numbers: np.ndarray, details: Sequence[Any], find: Callable[[Samples, int], np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what is found in masks, concatenated, and the length of each part.
+
+        Args:
+            numbers: numbers of the masks.
+            details: what else the result depends on, for each mask; empty: nothing.
+            find: is called with a mask and its index in `numbers`.
+        """
+        parts: list[np.ndarray] = []
+        for n, number in enumerate(numbers.tolist()):
+            mask = self._x.take(numbers[n : n + 1])
+            key = (self._keys[number], details[n] if details else None)
+            parts.append(_known.get_or_make(key, partial(find, mask, n))[0])
+        return np.concatenate(parts), np.array([len(part) for part in parts], np.int64)
 
 
 def _classes_of(
@@ -126,92 +179,92 @@ def _classes_of(
     return int(background[sample]), chosen, weights
 
 
-def _pick(weights: list[float], uniform: float) -> int:
-    """Return an index drawn by weights, from a number in [0, 1)."""
-    ends = np.cumsum(weights)
-    return min(int(np.searchsorted(ends, uniform * ends[-1], side="right")), len(weights) - 1)
+def _classes_of_samples(
+    count: int, background: np.ndarray | None, classes: Vectors | None, class_weights: Vectors | None
+) -> tuple[np.ndarray, Options | None]:
+    """Return the background of each sample, int64 [N], and the classes; None for all labels."""
+    given = [values for values in (background, classes, class_weights) if values is not None]
+    is_one = all(is_array(values) and (values == values[0]).all() for values in given)
+    each = [_classes_of(n, background, classes, class_weights) for n in range(1 if is_one else count)]
+    each *= count if is_one else 1
+    backgrounds = np.array([none for none, *_ in each], np.int64)
+    if each[0][1] is None:
+        return backgrounds, None
+    rows = [(labels or [], [1.0] * len(labels or []) if weights is None else weights) for _, labels, weights in each]
+    labels, weights = (np.array([value for row in side for value in row]) for side in zip(*rows, strict=True))
+    sizes = np.array([len(row) for row, _ in rows], np.int64)
+    return backgrounds, Options(labels.astype(np.int64), weights.astype(np.float64), sizes)
 
 
-def _qualified_boxes(boxes: np.ndarray, threshold: np.ndarray | None, k_largest: int | None) -> np.ndarray:
-    if threshold is not None:
-        boxes = boxes[(boxes[:, 1] - boxes[:, 0] >= threshold).all(axis=1)]
-    if k_largest is not None and len(boxes) > k_largest:
-        volumes = (boxes[:, 1] - boxes[:, 0]).astype(np.float64).prod(axis=1)
-        boxes = boxes[np.argsort(-volumes, kind="stable")[:k_largest]]
-    return boxes
+def _minima(threshold: Vectors | None, count: int, axes: int) -> np.ndarray:
+    """Return the minimum extents of boxes, int64 [N, axes]."""
+    found = np.zeros((count, axes), np.int64)
+    if threshold is None:
+        return found
+    for n in range(1 if is_array(threshold) else count):
+        if len(threshold[n]) not in (1, axes):
+            text = f"threshold must have one number or {axes}, one per axis; got {len(threshold[n])}."
+            raise ShapeError(text, sample=n)
+    if is_array(threshold):
+        found[:] = threshold
+    else:
+        for n, row in enumerate(threshold):
+            found[n] = row
+    return found
 
 
-@random_object_bbox.cpu
+@random_object_bbox.geometry
+def _(x: Batch, *, format: str) -> dict[str, Any]:
+    if not x.ndim or not x.shape_array().all():
+        return {}  # the rule names the sample
+    return {"out_shapes": np.full((len(x), 1), x.ndim * (2 if format == "box" else 1), np.int64)}
+
+
+@random_object_bbox.cpu_samples
 def _(
-    *outputs_and_input: np.ndarray,
+    *outputs_and_input: Samples,
     background: np.ndarray | None,
     cache_objects: bool,
-    class_weights: np.ndarray | None,
-    classes: np.ndarray | None,
+    class_weights: Vectors | None,
+    classes: Vectors | None,
     foreground_prob: np.ndarray,
     format: str,
     ignore_class: bool,
     k_largest: int | None,
     output_class: bool,
-    threshold: np.ndarray | None,
+    threshold: Vectors | None,
     draws: SampleDraws,
 ) -> None:
     *outputs, x = outputs_and_input
-    masks = x.view(np.uint8) if x.dtype == np.bool_ else x
-    axes = x.ndim - 1
-    if threshold is not None and any(len(row) not in (1, axes) for row in threshold):
-        raise ShapeError(f"threshold must have one number or {axes}, one per axis; got {len(threshold[0])}.")
-    is_object = draws.uniform(1)[:, 0] < foreground_prob
-    attempts: list[np.ndarray] = []
-    for n, mask in enumerate(masks):
-        none, requested, weights = _classes_of(n, background, classes, class_weights)
-        begin, end, label = np.zeros(axes, np.int32), np.array(mask.shape, np.int32), none
-        if is_object[n]:
-            digest = hashlib.blake2b(mask.data, digest_size=_DIGEST_BYTES).digest() if cache_objects else None
-
-            def boxes_of(
-                label: int, is_excluded: bool, n: int = n, mask: Any = mask, digest: Any = digest
-            ) -> np.ndarray:
-                if digest is None:
-                    found = object_boxes(mask, label, is_excluded=is_excluded)
-                else:
-                    found = _boxes_of(mask, digest, label, is_excluded)
-                return _qualified_boxes(found, None if threshold is None else threshold[n], k_largest)
-
-            if ignore_class:
-                candidates = {none: 1.0}
-            else:
-                candidates = _candidates(present_labels(mask).tolist(), none, requested, weights)
-            attempt = 0
-            while candidates:
-                if len(attempts) == attempt:  # for all samples at once; most need only the first
-                    attempts.append(draws.uniform(2, first_block=1 + attempt))
-                uniforms = attempts[attempt][n]
-                chosen = list(candidates)[_pick(list(candidates.values()), uniforms[0])]
-                boxes = boxes_of(chosen, ignore_class)
-                if len(boxes):
-                    begin, end = boxes[min(int(uniforms[1] * len(boxes)), len(boxes) - 1)]
-                    label = chosen
-                    break
-                del candidates[chosen]
-                attempt += 1
-        if format == "box":
-            outputs[0][n, :axes], outputs[0][n, axes:] = begin, end
+    minima = _minima(threshold, len(x), x.ndim)
+    backgrounds, chosen = _classes_of_samples(len(x), background, classes, class_weights)
+    begin, end, labels = np.zeros_like(x.shapes), x.shapes.copy(), backgrounds.copy()
+    at = np.flatnonzero(draws.uniform(1)[:, 0] < foreground_prob)
+    if len(at):
+        masks = _Masks(x.take(at), cache_objects)
+        if ignore_class:
+            options = Options(backgrounds[at], np.ones(len(at)), np.ones(len(at), np.int64))
         else:
-            outputs[0][n], outputs[1][n] = begin, end - begin if format == "anchor_shape" else end
-        if output_class:
-            outputs[-1][n] = label
-
-
-def _candidates(
-    present: list[int], background: int, classes: list[int] | None, weights: list[float] | None
-) -> dict[int, float]:
-    """Return the weights of the classes in the mask."""
-    if classes is None:
-        return {label: 1.0 for label in present if label != background}
-    there = set(present)
-    found: dict[int, float] = {}
-    for place, label in enumerate(classes):
-        if label in there:
-            found[label] = found.get(label, 0.0) + (1.0 if weights is None else weights[place])
-    return {label: weight for label, weight in found.items() if weight > 0}
+            options = options_of(masks.labels(), backgrounds[at], None if chosen is None else chosen.take(at))
+        left, attempt = np.flatnonzero(options.counts), 0
+        options = options.take(left)
+        while len(left):  # a class without an object that qualifies is not drawn: another one is
+            attempt += 1
+            samples = at[left]
+            uniforms = draws.take(samples).uniform(2, first_block=attempt)
+            drawn, options = draw_options(options, uniforms[:, 0])
+            boxes, counts = masks.boxes(left, drawn, ignore_class)
+            limit = _NO_LIMIT if k_largest is None else k_largest
+            places = draw_boxes(boxes, counts, uniforms[:, 1], rows_at(minima, samples), limit)
+            is_found = places >= 0
+            found, places = samples[is_found], places[is_found]
+            begin[found], end[found], labels[found] = boxes[places, 0], boxes[places, 1], drawn[is_found]
+            again = np.flatnonzero(~is_found & (options.counts > 0))
+            options, left = options.take(again), left[again]
+    if format == "box":
+        results = [np.concatenate([begin, end], axis=1)]
+    else:
+        results = [begin, end - begin if format == "anchor_shape" else end]
+    for out, values in zip(outputs, [*results, labels][: len(outputs)], strict=True):
+        assert out.dense is not None, "dalify bug: boxes of different numbers of axes"
+        out.dense[...] = values.astype(np.int32)
