@@ -12,7 +12,7 @@ from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast
 
-__all__ = ["blocks", "converted", "in_float32", "joined", "per_element", "split", "store_joined"]
+__all__ = ["blocks", "converted", "copy_each", "in_float32", "joined", "per_element", "split", "store_joined"]
 
 
 def blocks(sizes: np.ndarray, limit: int = 1 << 18) -> list[np.ndarray]:
@@ -38,7 +38,7 @@ def joined(x: Samples) -> np.ndarray:
         return next(x.arrays()).reshape(1, -1)
     sizes = x.shapes.prod(1)
     values = np.empty(int(sizes.sum()), x.dtype)
-    _copy_each(split(values, x.shapes).addresses, x.addresses, sizes * x.dtype.itemsize)
+    copy_each(split(values, x.shapes).addresses, x.addresses, sizes * x.dtype.itemsize)
     return values.reshape(count, -1) if x.is_uniform and count else values
 
 
@@ -88,10 +88,11 @@ def store_joined(out: Samples, values: np.ndarray) -> None:
         return
     target = np.empty(values.size, out.dtype)
     saturate_cast(target, values.reshape(-1))
-    _copy_each(out.addresses, split(target, out.shapes).addresses, out.shapes.prod(1) * out.dtype.itemsize)
+    copy_each(out.addresses, split(target, out.shapes).addresses, out.shapes.prod(1) * out.dtype.itemsize)
 
 
 @njit(nogil=True, cache=True)
-def _copy_each(target_at, source_at, sizes):
+def copy_each(target_at, source_at, sizes):
+    """Copy memory between addresses, int64 [N]; sizes are in bytes."""
     for n in range(len(target_at)):
         copy_bytes(target_at[n], source_at[n], sizes[n])  # pyright: ignore[reportCallIssue] -- numba gives the context
