@@ -22,6 +22,11 @@ def _integer(low: int, high: int) -> Any:
     return fn.random.uniform(range=[low, high], dtype=types.INT32)
 
 
+def _mosaic(x: Any) -> Any:
+    """Return one channel, repeated so that extents are even."""
+    return fn.cat(*[fn.cat(x, x, axis=0)[..., :1]] * 2, axis=1)
+
+
 def _warped(x: Any, **options: Any) -> Any:
     return fn.experimental.warp_perspective(x, matrix=[1, 0.1, 2, -0.1, 1, -3, 0.01, 0, 1], **options)
 
@@ -60,6 +65,13 @@ _CASES: dict[str, Callable[[Any], Any]] = {
         lambda x: fn.color_space_conversion(x[..., :1], image_type=types.GRAY, output_type=types.YCbCr)
     ),
     "RGB of RGB": _of_bytes(lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.RGB)),
+    "clahe": _of_bytes(lambda x: fn.clahe(x, tiles_x=2, tiles_y=3, clip_limit=2.0)),
+    "clahe of channels": _of_bytes(lambda x: fn.clahe(x, tiles_x=2, tiles_y=3, clip_limit=2.0, luma_only=False)),
+    "clahe of gray": _of_bytes(lambda x: fn.clahe(x[..., :1], tiles_x=2, tiles_y=3, clip_limit=2.0)),
+    "debayer": _of_bytes(lambda x: fn.debayer(_mosaic(x), blue_position=_integer(0, 1))),
+    "debayer along gradients": _of_bytes(
+        lambda x: fn.debayer(_mosaic(x), blue_position=_integer(0, 1), algorithm="default_npp")
+    ),
     "erase": lambda x: fn.erase(
         x,
         anchor=_between(-3, 9, shape=[4]),
