@@ -125,7 +125,7 @@ def _equalize(out_at, x_at, shapes, like, tiles_x, tiles_y, clip_limit, bins):
         _blend(out, x, tables, shift, up, down, weights_y, left, right, weights_x)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, inline="always")
 def _fill_tables(tables, x, rows, columns, shift, limit, scale):
     tiles_y, tiles_x, bins = tables.shape
     tile_height, tile_width = len(rows) // tiles_y, len(columns) // tiles_x
@@ -159,7 +159,7 @@ def _fill_tables(tables, x, rows, columns, shift, limit, scale):
                 tables[i, j, level] = np.uint8(np.int32(np.float32(counts[0, level]) * scale + _WHOLE - _WHOLE))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, inline="always")
 def _blend(out, x, tables, shift, up, down, weights_y, left, right, weights_x):
     one, byte = np.float32(1), np.uint32(255)
     # The four values of a level are looked up together, and interpolated in a separate loop, which is vectorized.
