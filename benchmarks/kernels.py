@@ -19,7 +19,7 @@ from benchmarks.common import Contender, Options, compare
 from dalify.base.optional import LazyModule
 from dalify.data.samples import Samples
 from dalify.kernels.audio.spectrum import spectrogram
-from dalify.kernels.images.clahe import equalize_plane
+from dalify.kernels.images.clahe import equalize_planes
 from dalify.plugin.pytorch.dropin.kernels.pillow_resample import Window, resample
 
 __all__ = ["main"]
@@ -96,8 +96,10 @@ def _equalization(options: Options) -> None:
         out, theirs = np.empty_like(plane), np.empty_like(plane)
         library = cv2.createCLAHE(CLIP_LIMIT, (TILES, TILES))
 
-        def ours(out=out, plane=plane) -> Any:
-            equalize_plane(out, plane, tiles_x=TILES, tiles_y=TILES, clip_limit=CLIP_LIMIT, bins=256)
+        samples = Samples.of_dense(out[None]), Samples.of_dense(plane[None])
+
+        def ours(samples=samples) -> Any:
+            equalize_planes(*samples, tiles_x=TILES, tiles_y=TILES, clip_limit=CLIP_LIMIT, bins=256)
 
         def opencv(out=theirs, plane=plane, library=library) -> Any:
             library.apply(plane, out)

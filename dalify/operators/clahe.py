@@ -9,11 +9,14 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.optional import torch
+from dalify.base.small_arrays import columns_at
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.joined import blocks
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.windows_torch import fill_by_kind
-from dalify.kernels.images.clahe import equalize_plane, equalize_planes_torch
+from dalify.kernels.images.clahe import equalize_planes, equalize_planes_torch
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.lab_torch import lab_to_rgb, rgb_to_lab
 from dalify.registry import Spec, operator
@@ -75,24 +78,45 @@ def clahe(
     return x
 
 
-@clahe.cpu
-def _(
-    out: np.ndarray, x: np.ndarray, *, bins: int, clip_limit: float, luma_only: bool, tiles_x: int, tiles_y: int
-) -> None:
+@clahe.cpu_samples
+def _(out: Samples, x: Samples, *, bins: int, clip_limit: float, luma_only: bool, tiles_x: int, tiles_y: int) -> None:
     options = {"tiles_x": tiles_x, "tiles_y": tiles_y, "clip_limit": clip_limit, "bins": min(bins, _LEVELS)}
-    plane, equalized = np.empty(x.shape[1:3], np.uint8), np.empty(x.shape[1:3], np.uint8)
-    for source, target in zip(x, out, strict=True):
-        if source.shape[2] == 1:
-            equalize_plane(target[..., 0], source[..., 0], **options)
-        elif luma_only:
-            lab = cv2.cvtColor(source, cv2.COLOR_RGB2LAB)
-            equalize_plane(equalized, cv2.extractChannel(lab, 0, plane), **options)
-            cv2.insertChannel(equalized, lab, 0)
-            cv2.cvtColor(lab, cv2.COLOR_LAB2RGB, dst=target)
-        else:
-            for channel in range(source.shape[2]):
-                equalize_plane(equalized, cv2.extractChannel(source, channel, plane), **options)
-                cv2.insertChannel(equalized, target, channel)
+    is_gray = x.extents(2) == 1
+    gray, colored = np.flatnonzero(is_gray), np.flatnonzero(~is_gray)
+    equalize_planes(_planes(out.take(gray)), _planes(x.take(gray)), **options)
+    equalize = _equalize_lightness if luma_only else _equalize_channels
+    for numbers in blocks(x.shapes[colored].prod(1)):
+        equalize(out.take(colored[numbers]), x.take(colored[numbers]), options)
+
+
+def _planes(x: Samples) -> Samples:
+    """Return images as planes [H, W]."""
+    return x.reshaped(columns_at(x.shapes, (0, 1)))
+
+
+def _equalize_lightness(out: Samples, x: Samples, options: dict[str, Any]) -> None:
+    """Equalize the lightness of color images."""
+    planes = Samples.empty(columns_at(x.shapes, (0, 1)), x.dtype)
+    images = [cv2.cvtColor(image, cv2.COLOR_RGB2LAB) for image in x.arrays()]
+    for image, plane in zip(images, planes.arrays(), strict=True):
+        cv2.extractChannel(image, 0, dst=plane)
+    equalize_planes(planes, planes, **options)
+    for target, image, plane in zip(out.arrays(), images, planes.arrays(), strict=True):
+        cv2.insertChannel(plane, image, 0)
+        cv2.cvtColor(image, cv2.COLOR_LAB2RGB, dst=target)
+
+
+def _equalize_channels(out: Samples, x: Samples, options: dict[str, Any]) -> None:
+    """Equalize each channel of color images."""
+    shapes = columns_at(x.shapes, (2, 0, 1))
+    images = Samples.empty(shapes, x.dtype)
+    for image, planes in zip(x.arrays(), images.arrays(), strict=True):
+        for channel, plane in enumerate(planes):
+            cv2.extractChannel(image, channel, dst=plane)
+    planes, _ = images.folded(1)
+    equalize_planes(planes, planes, **options)
+    for target, planes in zip(out.arrays(), images.arrays(), strict=True):
+        cv2.merge([*planes], dst=target)
 
 
 @clahe.gpu_samples

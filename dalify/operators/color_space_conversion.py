@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import cv2
 import numpy as np
 
@@ -11,6 +9,7 @@ from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.samples import Samples
+from dalify.kernels.arrays.joined import copy_samples
 from dalify.kernels.images.color_matrix import apply_matrix, apply_matrix_torch
 from dalify.kernels.images.frames import visual_layout
 from dalify.registry import Spec, operator
@@ -28,12 +27,14 @@ _BLACK_LEVEL = np.array([16.0, 128.0, 128.0])
 _IDENTITY = (np.eye(3), np.zeros(3))
 _SWAP = (np.eye(3)[::-1], np.zeros(3))
 
-# Conversions that OpenCV implements in integers, somewhat faster than a matrix. It does not support studio range.
+# Conversions that OpenCV implements with integers, faster than a matrix. It does not support studio range.
 _OPENCV_CODES = {
     (DALIImageType.RGB, DALIImageType.BGR): cv2.COLOR_RGB2BGR,
     (DALIImageType.BGR, DALIImageType.RGB): cv2.COLOR_BGR2RGB,
     (DALIImageType.RGB, DALIImageType.GRAY): cv2.COLOR_RGB2GRAY,
     (DALIImageType.BGR, DALIImageType.GRAY): cv2.COLOR_BGR2GRAY,
+    (DALIImageType.GRAY, DALIImageType.RGB): cv2.COLOR_GRAY2RGB,
+    (DALIImageType.GRAY, DALIImageType.BGR): cv2.COLOR_GRAY2BGR,
 }
 
 _Step = tuple[np.ndarray, np.ndarray]
@@ -102,21 +103,26 @@ def color_space_conversion(x: Spec, /, *, image_type: DALIImageType, output_type
     return x.replace(shape=(*x.shape[:-1], _CHANNELS[output_type]))
 
 
-@color_space_conversion.cpu
-def _(out: np.ndarray, x: np.ndarray, *, image_type: DALIImageType, output_type: DALIImageType) -> None:
+@color_space_conversion.cpu_samples
+def _(out: Samples, x: Samples, *, image_type: DALIImageType, output_type: DALIImageType) -> None:
     if image_type == output_type:
-        np.copyto(out, x)
+        copy_samples(out, x)
         return
-    matrix, offset = _CONVERSIONS[image_type, output_type]
     code = _OPENCV_CODES.get((image_type, output_type))
-    if code is not None and x.size:
-        rows = math.prod(x.shape[:-2])
-        cv2.cvtColor(x.reshape(rows, *x.shape[-2:]), code, dst=out.reshape(rows, out.shape[-2], -1))
-    elif image_type == DALIImageType.GRAY and output_type != DALIImageType.YCbCr:
-        out[...] = x
-    else:
-        samples = Samples.of_dense(out), Samples.of_dense(x)
-        apply_matrix(*samples, np.repeat(matrix[None], len(x), 0), np.repeat(offset[None], len(x), 0))
+    if code is None:
+        matrix, offset = _CONVERSIONS[image_type, output_type]
+        apply_matrix(out, x, np.repeat(matrix[None], len(x), 0), np.repeat(offset[None], len(x), 0))
+        return
+    for target, source in zip(_images(out).arrays(), _images(x).arrays(), strict=True):
+        cv2.cvtColor(source, code, dst=target)
+
+
+def _images(x: Samples) -> Samples:
+    """Return the frames and slices of each sample below each other, as one image [H, W, C]."""
+    if x.ndim == 3:
+        return x
+    rows = x.shapes[:, :-2].prod(1)
+    return x.reshaped(np.stack([rows, x.extents(-2), x.extents(-1)], axis=1))
 
 
 @color_space_conversion.gpu_samples

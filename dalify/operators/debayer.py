@@ -148,7 +148,7 @@ def _codes(ending: str) -> list[list[int]]:
     return [[getattr(cv2, f"COLOR_Bayer{tile}{ending}") for tile in tiles] for tiles in _TILES]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, inline="always")
 def _mirrored(at, size):
     """Return the index of a pixel at most two before or behind an axis; edges are mirrored, the edge pixel is not."""
     if size == 2:
@@ -164,15 +164,15 @@ def _interpolate(out_at, x_at, shapes, like, blue):
         mosaic = array_at(x_at[n], (height, width), like)
         padded = np.empty((height + 4, width + 4), like.dtype)
         for y in range(height + 4):
-            row = mosaic[_mirrored(y - 2, height)]
-            padded[y, 2 : width + 2] = row
-            for side in range(2):
-                padded[y, side] = row[_mirrored(side - 2, width)]
-                padded[y, width + 2 + side] = row[_mirrored(width + side, width)]
+            row = _mirrored(y - 2, height)
+            for x in range(width):
+                padded[y, x + 2] = mosaic[row, x]
+            for side in (-2, -1, width, width + 1):
+                padded[y, side + 2] = mosaic[row, _mirrored(side, width)]
         _interpolate_image(array_at(out_at[n], (height, width, 3), like), padded, blue[n, 0], blue[n, 1])
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, inline="always")
 def _interpolate_image(out, padded, blue_row, blue_column):
     for y in range(out.shape[0]):
         for x in range(out.shape[1]):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
 import cv2
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.padding_torch import inside_torch, on_padded
 from dalify.kernels.images.frames import visual_layout
 from dalify.registry import Spec, operator
@@ -63,17 +63,17 @@ def _fill_table(table: np.ndarray, counts: np.ndarray, pixels: int) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _equalize_rgb(out: np.ndarray, x: np.ndarray) -> None:
-    """Equalize three interleaved channels of ``[images, pixels, 3]`` without splitting them."""
+def _equalize_rgb(out_at, x_at, sizes, like):
+    """Equalize three interleaved channels of images without splitting them; `sizes` are the numbers of pixels."""
     # Two histograms per channel, for the two halves of the image: increments depend less on the previous store.
     counts = np.empty((6, 256), np.int64)
     table = np.empty((3, 256), np.uint8)
     red, green, blue = table[0], table[1], table[2]
     a, b, c, d, e, f = counts[0], counts[1], counts[2], counts[3], counts[4], counts[5]
-    pixels = x.shape[1]
-    half = pixels // 2
-    for n in range(x.shape[0]):
-        source, target = x[n], out[n]
+    for n in range(len(x_at)):
+        pixels = sizes[n]
+        half = pixels // 2
+        source, target = array_at(x_at[n], (pixels, 3), like), array_at(out_at[n], (pixels, 3), like)
         counts[:] = 0
         for i in range(half):
             a[source[i, 0]] += 1
@@ -96,23 +96,25 @@ def _equalize_rgb(out: np.ndarray, x: np.ndarray) -> None:
             target[i, 2] = blue[source[i, 2]]
 
 
-@equalize.cpu
-def _(out: np.ndarray, x: np.ndarray, *, spec: Spec) -> None:
-    layout = visual_layout(spec, _LAYOUTS)
-    planes = math.prod(x.shape[:-2]) if layout[-1] != "C" else math.prod(x.shape[:-3])
-    height, width, channels = (*x.shape[-2:], 1) if layout[-1] != "C" else x.shape[-3:]
-    if channels == 3:
-        _equalize_rgb(out.reshape(planes, -1, 3), x.reshape(planes, -1, 3))
-        return
-    source, target = (array.reshape(planes, height, width, channels) for array in (x, out))
-    for one, result in zip(source, target, strict=True):
+@equalize.cpu_samples
+def _(out: Samples, x: Samples, *, spec: Spec) -> None:
+    leading = visual_layout(spec, _LAYOUTS).index("H")
+    target, source = out.folded(leading)[0], x.folded(leading)[0]
+    if source.ndim == 3:
+        is_rgb = source.extents(2) == 3
+        three, others = np.flatnonzero(is_rgb), np.flatnonzero(~is_rgb)
+        sizes = source.shapes[:, :2].prod(1)
+        _equalize_rgb(target.addresses[three], source.addresses[three], sizes[three], x.like)
+        target, source = target.take(others), source.take(others)
+    for image, result in zip(source.arrays(), target.arrays(), strict=True):
+        channels = 1 if image.ndim == 2 else image.shape[2]
         if channels == 1:
-            cv2.equalizeHist(one[..., 0], dst=result[..., 0])
+            cv2.equalizeHist(image, dst=result)
         elif channels <= _MAX_CHANNELS:
-            cv2.merge([cv2.equalizeHist(channel) for channel in cv2.split(one)], dst=result)
+            cv2.merge([cv2.equalizeHist(channel) for channel in cv2.split(image)], dst=result)
         else:
             for channel in range(channels):
-                result[..., channel] = cv2.equalizeHist(np.ascontiguousarray(one[..., channel]))
+                result[..., channel] = cv2.equalizeHist(np.ascontiguousarray(image[..., channel]))
 
 
 @equalize.gpu_samples

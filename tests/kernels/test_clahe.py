@@ -7,7 +7,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dalify.kernels.images.clahe import equalize_plane
+from dalify.data.samples import Samples
+from dalify.kernels.images.clahe import equalize_planes
 
 EXTENTS, TILES = st.integers(1, 80), st.integers(1, 12)
 
@@ -17,5 +18,6 @@ def test_planes(height, width, tiles_x, tiles_y, clip_limit, coarseness, seed):
     values = np.random.default_rng(seed).integers(0, 256, (height, width)) // coarseness
     plane = values.astype(np.uint8)
     out = np.empty_like(plane)
-    equalize_plane(out, plane, tiles_x=tiles_x, tiles_y=tiles_y, clip_limit=clip_limit, bins=256)
+    samples = Samples.of_dense(out[None]), Samples.of_dense(plane[None])
+    equalize_planes(*samples, tiles_x=tiles_x, tiles_y=tiles_y, clip_limit=clip_limit, bins=256)
     np.testing.assert_array_equal(out, cv2.createCLAHE(clip_limit, (tiles_x, tiles_y)).apply(plane))

@@ -22,8 +22,18 @@ def _integer(low: int, high: int) -> Any:
     return fn.random.uniform(range=[low, high], dtype=types.INT32)
 
 
+def _mosaic(x: Any) -> Any:
+    """Return one channel, repeated so that extents are even."""
+    return fn.cat(*[fn.cat(x, x, axis=0)[..., :1]] * 2, axis=1)
+
+
 def _warped(x: Any, **options: Any) -> Any:
     return fn.experimental.warp_perspective(x, matrix=[1, 0.1, 2, -0.1, 1, -3, 0.01, 0, 1], **options)
+
+
+def _of_bytes(operator: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return an operator that supports uint8 only as one that casts its input first."""
+    return lambda x: operator(fn.cast(x, dtype=types.UINT8))
 
 
 _CASES: dict[str, Callable[[Any], Any]] = {
@@ -46,6 +56,22 @@ _CASES: dict[str, Callable[[Any], Any]] = {
     "filter with our own sums": lambda x: fn.filter(x, _between(-1, 1, shape=[5, 6]), border="wrap"),
     "filter with fill values": lambda x: fn.filter(x, _between(0, 1, shape=[3, 2]), _between(0, 9), border="constant"),
     "filter of volumes": lambda x: fn.filter(fn.reinterpret(x, layout="DHW"), _between(-1, 1, shape=[3, 3, 2])),
+    "equalize": _of_bytes(fn.equalize),
+    "equalize gray": _of_bytes(lambda x: fn.equalize(x[..., :1])),
+    "equalize planes": _of_bytes(lambda x: fn.equalize(fn.transpose(x, perm=[2, 0, 1]))),
+    "gray": _of_bytes(lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.GRAY)),
+    "YCbCr": _of_bytes(lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.YCbCr)),
+    "YCbCr of gray": _of_bytes(
+        lambda x: fn.color_space_conversion(x[..., :1], image_type=types.GRAY, output_type=types.YCbCr)
+    ),
+    "RGB of RGB": _of_bytes(lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.RGB)),
+    "clahe": _of_bytes(lambda x: fn.clahe(x, tiles_x=2, tiles_y=3, clip_limit=2.0)),
+    "clahe of channels": _of_bytes(lambda x: fn.clahe(x, tiles_x=2, tiles_y=3, clip_limit=2.0, luma_only=False)),
+    "clahe of gray": _of_bytes(lambda x: fn.clahe(x[..., :1], tiles_x=2, tiles_y=3, clip_limit=2.0)),
+    "debayer": _of_bytes(lambda x: fn.debayer(_mosaic(x), blue_position=_integer(0, 1))),
+    "debayer along gradients": _of_bytes(
+        lambda x: fn.debayer(_mosaic(x), blue_position=_integer(0, 1), algorithm="default_npp")
+    ),
     "erase": lambda x: fn.erase(
         x,
         anchor=_between(-3, 9, shape=[4]),

@@ -13,22 +13,23 @@ four tiles whose centers surround it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
-from dalify.kernels.arrays.frozen import read_only
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.upload_torch import uploaded_together
-from dalify.kernels.images.convolve import bordered_indices
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["equalize_plane", "equalize_planes_torch"]
+__all__ = ["equalize_planes", "equalize_planes_torch"]
 
 _LEVELS = 256
 _BRIGHTEST = 255
@@ -46,7 +47,6 @@ class _Axis(NamedTuple):
         before: for each pixel of the plane, the tile whose center is before it, int64.
         behind: the tile with the next center; at the ends of the axis, the same tile.
         weights: weights of the latter, float32.
-        bounds: starts of the ranges with the same two tiles, and the extent of the plane, int64.
     """
 
     tile: int
@@ -54,52 +54,78 @@ class _Axis(NamedTuple):
     before: np.ndarray
     behind: np.ndarray
     weights: np.ndarray
-    bounds: np.ndarray
 
 
 @lru_cache(maxsize=256)
 def _axis(extent: int, tiles: int, tile: int) -> _Axis:
-    mirrored, _ = bordered_indices(extent, 0, tile * tiles - extent, "reflect_101")
-    at = np.arange(extent, dtype=np.float32) * np.float32(1.0 / tile) - np.float32(0.5)
-    first = np.floor(at).astype(np.int64)
-    weights = at - first.astype(np.float32)
-    bounds = np.concatenate([np.flatnonzero(np.diff(first, prepend=first[:1] - 1)), [extent]])
-    return _Axis(tile, mirrored, np.maximum(first, 0), np.minimum(first + 1, tiles - 1), weights, bounds)
+    return _Axis(tile, *_axis_tables(extent, tiles, tile))
 
 
-def _axes(height: int, width: int, tiles_x: int, tiles_y: int) -> tuple[_Axis, _Axis]:
-    """Return the axes y and x."""
-    more = int(height % tiles_y != 0 or width % tiles_x != 0)
-    return _axis(height, tiles_y, height // tiles_y + more), _axis(width, tiles_x, width // tiles_x + more)
+@njit(cache=True)
+def _axis_tables(extent: int, tiles: int, tile: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the tables of `_Axis`."""
+    mirrored = np.empty(tiles * tile, np.int64)
+    period = max(2 * (extent - 1), 1)
+    for i in range(mirrored.size):
+        at = i % period
+        mirrored[i] = i if i < extent else min(at, period - at) if extent > 1 else 0
+    before, behind = np.empty(extent, np.int64), np.empty(extent, np.int64)
+    weights = np.empty(extent, np.float32)
+    per_pixel, half = np.float32(1.0 / tile), np.float32(0.5)
+    for i in range(extent):
+        place = np.float32(i) * per_pixel - half
+        first = np.int64(math.floor(place))
+        weights[i] = place - np.float32(first)
+        before[i], behind[i] = max(first, 0), min(first + 1, tiles - 1)
+    return mirrored, before, behind, weights
 
 
+@njit(cache=True)
+def _tile_sizes(height: int, width: int, tiles_x: int, tiles_y: int) -> tuple[int, int]:
+    """Return the height and width of a tile."""
+    more = np.int64(height % tiles_y != 0 or width % tiles_x != 0)
+    return height // tiles_y + more, width // tiles_x + more
+
+
+@njit(cache=True)
 def _clip(clip_limit: float, area: int, bins: int) -> int:
     """Return the maximum count of a level in a tile."""
-    return max(int(min(clip_limit * area / bins, area)), 1)
+    return max(np.int64(min(clip_limit * area / bins, np.float64(area))), 1)
 
 
-def equalize_plane(out: np.ndarray, x: np.ndarray, *, tiles_x: int, tiles_y: int, clip_limit: float, bins: int) -> None:
-    """Equalize one plane on the CPU.
+def equalize_planes(out: Samples, x: Samples, *, tiles_x: int, tiles_y: int, clip_limit: float, bins: int) -> None:
+    """Equalize planes on the CPU.
 
     Args:
-        out: uint8 [H, W], output, C-contiguous.
+        out: uint8 [H, W], output.
         x: uint8 [H, W].
         tiles_x: number of tiles along the width.
         tiles_y: number of tiles along the height.
         clip_limit: maximum count of a level as a multiple of the mean count, > 0.
         bins: number of histogram bins, a power of two up to 256.
     """
-    rows, columns = _axes(x.shape[0], x.shape[1], tiles_x, tiles_y)
-    area = rows.tile * columns.tile
-    tables = np.empty((tiles_y, tiles_x, bins), np.uint8)
-    shift = (_LEVELS // bins).bit_length() - 1
-    scale = np.float32(_BRIGHTEST) / np.float32(area)
-    plane = read_only(x)
-    _fill_tables(tables, plane, rows.mirrored, columns.mirrored, shift, _clip(clip_limit, area, bins), scale)
-    _blend(out, plane, tables, shift, *rows[2:], *columns[2:])
+    _equalize(out.addresses, x.addresses, x.shapes, x.like, tiles_x, tiles_y, float(clip_limit), bins)
 
 
 @njit(nogil=True, cache=True)
+def _equalize(out_at, x_at, shapes, like, tiles_x, tiles_y, clip_limit, bins):
+    tables = np.empty((tiles_y, tiles_x, bins), np.uint8)
+    shift = 0
+    while bins << shift < _LEVELS:
+        shift += 1
+    for n in range(len(x_at)):
+        height, width = shapes[n]
+        x, out = array_at(x_at[n], (height, width), like), array_at(out_at[n], (height, width), like)
+        tile_y, tile_x = _tile_sizes(height, width, tiles_x, tiles_y)
+        rows, up, down, weights_y = _axis_tables(height, tiles_y, tile_y)
+        columns, left, right, weights_x = _axis_tables(width, tiles_x, tile_x)
+        area = tile_y * tile_x
+        scale = np.float32(_BRIGHTEST) / np.float32(area)
+        _fill_tables(tables, x, rows, columns, shift, _clip(clip_limit, area, bins), scale)
+        _blend(out, x, tables, shift, up, down, weights_y, left, right, weights_x)
+
+
+@njit(nogil=True, inline="always")
 def _fill_tables(tables, x, rows, columns, shift, limit, scale):
     tiles_y, tiles_x, bins = tables.shape
     tile_height, tile_width = len(rows) // tiles_y, len(columns) // tiles_x
@@ -133,23 +159,30 @@ def _fill_tables(tables, x, rows, columns, shift, limit, scale):
                 tables[i, j, level] = np.uint8(np.int32(np.float32(counts[0, level]) * scale + _WHOLE - _WHOLE))
 
 
-@njit(nogil=True, cache=True)
-def _blend(out, x, tables, shift, up, down, weights_y, bounds_y, left, right, weights_x, bounds_x):
+@njit(nogil=True, inline="always")
+def _blend(out, x, tables, shift, up, down, weights_y, left, right, weights_x):
     one, byte = np.float32(1), np.uint32(255)
     # The four values of a level are looked up together, and interpolated in a separate loop, which is vectorized.
     fours = np.empty(tables.shape[2], np.uint32)
     found = np.empty(x.shape[1], np.uint32)
-    for i in range(len(bounds_y) - 1):
-        above, below = tables[up[bounds_y[i]]], tables[down[bounds_y[i]]]
-        for j in range(len(bounds_x) - 1):
-            start, stop = bounds_x[j], bounds_x[j + 1]
+    bottom = 0
+    while bottom < x.shape[0]:
+        top = bottom  # rows and columns with the same two tiles
+        while bottom < x.shape[0] and up[bottom] == up[top] and down[bottom] == down[top]:
+            bottom += 1
+        above, below = tables[up[top]], tables[down[top]]
+        stop = 0
+        while stop < x.shape[1]:
+            start = stop
+            while stop < x.shape[1] and left[stop] == left[start] and right[stop] == right[start]:
+                stop += 1
             first, second = left[start], right[start]
             for level in range(tables.shape[2]):
                 upper = np.uint32(above[first, level]) | np.uint32(above[second, level]) << np.uint32(8)
                 lower = np.uint32(below[first, level]) | np.uint32(below[second, level]) << np.uint32(8)
                 fours[level] = upper | lower << np.uint32(16)
             weights = weights_x[start:stop]
-            for y in range(bounds_y[i], bounds_y[i + 1]):
+            for y in range(top, bottom):
                 weight_y = weights_y[y]
                 source, target = x[y, start:stop], out[y, start:stop]
                 for k in range(stop - start):
@@ -193,21 +226,24 @@ def _joined(axes: Sequence[_Axis], tiles: int, extent: int) -> list[np.ndarray]:
 def equalize_planes_torch(
     x: Tensor, extents: np.ndarray, *, tiles_x: int, tiles_y: int, clip_limit: float, bins: int
 ) -> Tensor:
-    """Equalize planes that are padded to one shape; see `equalize_plane`.
+    """Equalize planes that are padded to one shape; see `equalize_planes`.
 
     Args:
         x: uint8 [N, H, W].
         extents: height and width without padding, int64 [N, 2].
-        tiles_x: as in `equalize_plane`.
-        tiles_y: as in `equalize_plane`.
-        clip_limit: as in `equalize_plane`.
-        bins: as in `equalize_plane`.
+        tiles_x: as in `equalize_planes`.
+        tiles_y: as in `equalize_planes`.
+        clip_limit: as in `equalize_planes`.
+        bins: as in `equalize_planes`.
 
     Returns:
         uint8 [N, H, W].
     """
     count, height, width = x.shape
-    axes = [_axes(height, width, tiles_x, tiles_y) for height, width in extents.tolist()]
+    axes: list[tuple[_Axis, _Axis]] = []
+    for rows, columns in extents.tolist():
+        tile_y, tile_x = _tile_sizes(rows, columns, tiles_x, tiles_y)
+        axes.append((_axis(rows, tiles_y, tile_y), _axis(columns, tiles_x, tile_x)))
     areas = np.array([rows.tile * columns.tile for rows, columns in axes])
     limits = np.array([_clip(clip_limit, area, bins) for area in areas.tolist()])
     tables = uploaded_together(

@@ -150,6 +150,17 @@ def _three_to_one(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, 
 
 
 @njit(nogil=True, cache=True)
+def _one_to_three(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, offset):
+    """Mix three channels of uint8 from one."""
+    for n in range(len(x_at)):
+        source, target = flat_at(x_at[n], x_shapes[n], x_like), flat_at(out_at[n], out_shapes[n], out_like)
+        for i in range(source.size):
+            value = np.float32(source[i])
+            for k in range(3):
+                target[3 * i + k] = to_uint8(matrix[n, k, 0] * value + offset[n, k])
+
+
+@njit(nogil=True, cache=True)
 def _two_to_two(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, offset):
     one, two = np.uint64(1), np.uint64(2)
     for n in range(len(x_at)):
@@ -177,6 +188,8 @@ def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarra
     outputs, inputs = matrix.shape[1:]
     if inputs == outputs == 2 and x.dtype == out.dtype == np.float32:  # points
         _two_to_two(*out.compiled, *x.compiled, matrix, offset)
+    elif inputs == 1 and outputs == 3 and x.dtype == out.dtype == np.uint8:
+        _one_to_three(*out.compiled, *x.compiled, matrix, offset)
     elif inputs == 3 and outputs in (1, 3):
         if x.dtype == np.uint8 and out.dtype == np.uint8:
             if outputs == 3:

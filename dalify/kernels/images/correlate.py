@@ -208,11 +208,14 @@ def correlate_images(
 
 
 @njit(nogil=True, cache=True)
-def _fill_table(index, outside, size, before, border):
-    """Fill the source indices of positions from -before, and which of them are padding; see `bordered_indices`."""
-    for i in range(index.size):
+def _source_indices(count, size, before, border):
+    """Return the source indices of positions from -before, -1 for padding; see `bordered_indices`."""
+    found = np.empty(count, np.int64)
+    for i in range(count):
         at = i - before
-        outside[i] = border == _CONSTANT and (at < 0 or at >= size)
+        if border == _CONSTANT:
+            found[i] = at if 0 <= at < size else -1
+            continue
         if border == _WRAP:
             at %= size
         elif border == _REFLECT:
@@ -222,7 +225,8 @@ def _fill_table(index, outside, size, before, border):
             period = max(2 * (size - 1), 1)
             at %= period
             at = min(at, period - at)
-        index[i] = min(max(at, 0), size - 1)
+        found[i] = min(max(at, 0), size - 1)
+    return found
 
 
 @njit(nogil=True, cache=True)
@@ -230,30 +234,23 @@ def _fill_images(
     out_at, out_shapes, out_like, x_at, x_shapes, x_like, filters_at, filters_shapes, anchors, border, fills
 ):
     for n in range(len(out_at)):
-        rows, columns, channels = out_shapes[n]
-        height, width, _ = x_shapes[n]
-        taps_y, taps_x = filters_shapes[n]
-        tall, wide = rows + taps_y - 1, columns + taps_x - 1
-        row_index, no_row = np.empty(tall, np.int64), np.empty(tall, np.bool_)
-        column_index, no_column = np.empty(wide, np.int64), np.empty(wide, np.bool_)
-        _fill_table(row_index, no_row, height, anchors[n, 0], border)
-        _fill_table(column_index, no_column, width, anchors[n, 1], border)
-        _correlate_image(
-            array_at(out_at[n], (rows, columns * channels), out_like),
-            array_at(x_at[n], (height, width * channels), x_like),
-            array_at(filters_at[n], (taps_y, taps_x), fills),
-            row_index, no_row, column_index, no_column, anchors[n, 1], channels, fills[n],
-        )  # fmt: skip
+        height, width, channels = x_shapes[n]
+        weights = array_at(filters_at[n], (filters_shapes[n, 0], filters_shapes[n, 1]), fills)
+        out = array_at(out_at[n], (out_shapes[n, 0], out_shapes[n, 1] * channels), out_like)
+        x = array_at(x_at[n], (height, width * channels), x_like)
+        rows = _source_indices(out.shape[0] + weights.shape[0] - 1, height, anchors[n, 0], border)
+        columns = _source_indices(out_shapes[n, 1] + weights.shape[1] - 1, width, anchors[n, 1], border)
+        _correlate_image(out, x, weights, rows, columns, anchors[n, 1], channels, fills[n])
 
 
 @njit(nogil=True, cache=True)
-def _complete(row, source, columns, no_column, left, channels, fill):
+def _complete(row, source, columns, left, channels, fill):
     """Fill a row with a source row and its padding."""
     width = source.size // channels
     for side in range(columns.size - width):
         i = side if side < left else side + width
         for c in range(channels):
-            row[i * channels + c] = fill if no_column[i] else np.float32(source[columns[i] * channels + c])
+            row[i * channels + c] = np.float32(source[columns[i] * channels + c]) if columns[i] >= 0 else fill
     middle = row[left * channels : left * channels + source.size]
     for k in range(source.size):
         middle[k] = np.float32(source[k])
@@ -308,8 +305,8 @@ def _add_one(sums, row, a, u):
         sums[k] += row[a + k] * u
 
 
-@njit(nogil=True, cache=True)
-def _correlate_image(out, x, weights, rows, no_row, columns, no_column, left, channels, fill):
+@njit(nogil=True, inline="always")
+def _correlate_image(out, x, weights, rows, columns, left, channels, fill):
     taps_y, taps_x = weights.shape
     step = np.uintp(channels)
     ring = np.empty((taps_y, columns.size * channels), np.float32)
@@ -317,12 +314,14 @@ def _correlate_image(out, x, weights, rows, no_row, columns, no_column, left, ch
     ready = 0
     for y in range(out.shape[0]):
         while ready < y + taps_y:
-            if no_row[ready]:
-                ring[ready % taps_y, :] = fill
+            if rows[ready] < 0:
+                for k in range(ring.shape[1]):
+                    ring[ready % taps_y, k] = fill
             else:
-                _complete(ring[ready % taps_y], x[rows[ready]], columns, no_column, left, channels, fill)
+                _complete(ring[ready % taps_y], x[rows[ready]], columns, left, channels, fill)
             ready += 1
-        sums[:] = 0
+        for k in range(sums.size):
+            sums[k] = 0
         for i in range(taps_y):
             row, w = ring[(y + i) % taps_y], weights[i]
             j = 0
