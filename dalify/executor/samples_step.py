@@ -51,10 +51,15 @@ class SamplesStep(KernelStep):
     def _groupwise(
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
-        extra = self._add_cache(self._prepare_cached(inputs, arguments, draws, count), frame, inputs, count)
         xs = [None if batch is None else self._samples(batch) for batch in inputs]
         like = xs[0] if xs else None
-        specs, shapes = self._result_specs(inputs, xs, arguments, extra, count)
+        known, planned = self._last_plan
+        if known != count:
+            extra = self._add_cache(self._prepare_cached(inputs, arguments, draws, count), frame, inputs, count)
+            planned = extra, *self._result_specs(inputs, xs, arguments, extra, count)
+            if self._is_constant:
+                self._last_plan = (count, planned)
+        extra, specs, shapes = planned
         origins = origins_of(inputs)
         batches: list[Batch] = []
         outs: list[Any] = []
