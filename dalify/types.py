@@ -150,7 +150,7 @@ class CUDAStream:
         return self._ptr
 
 
-class ScalarConstant(Expression):
+class ScalarConstant(Expression[DataNode]):
     """A number with an element type, for arithmetic with graph values.
 
     Args:

@@ -17,7 +17,8 @@ from dalify.base.errors import of_sample
 from dalify.base.optional import torch
 from dalify.base.processors import available_processors
 from dalify.codecs.decode_batch import decode_group
-from dalify.codecs.device_jpeg import DeviceOptions, open_decoder
+from dalify.codecs.device_jpeg import open_decoder
+from dalify.codecs.device_options import DeviceOptions
 from dalify.codecs.image_format import as_bytes_array
 from dalify.codecs.jpeg_check import is_complete
 from dalify.codecs.jpeg_headers import JpegHeaders

@@ -19,37 +19,17 @@ import simplejpeg
 from dalify.base.errors import ArgumentValueError, MissingPackageError, suggestion
 from dalify.base.processors import default_device
 from dalify.codecs import nvimagecodec, torchvision_jpeg
+from dalify.codecs.device_options import DeviceOptions
 from dalify.codecs.image_format import Bytes
 from dalify.data.dtypes import DALIDataType, DALIImageType
 
-__all__ = ["COLORS", "DeviceJpegDecoder", "DeviceOptions", "chosen_decoder", "open_decoder", "reason_against"]
+__all__ = ["COLORS", "DeviceJpegDecoder", "chosen_decoder", "open_decoder", "reason_against"]
 
 COLORS = (DALIImageType.RGB, DALIImageType.BGR, DALIImageType.GRAY)
 """The output types that decoders on the device support."""
 
 _VARIABLE = "DALIFY_DEVICE_DECODER"
 _HOST = "host"
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceOptions:
-    """Options of decoders on the device, as in DALI; torchvision ignores them.
-
-    Attributes:
-        hw_decoder_load: fraction of a chunk that the hardware engine decodes, if the device has one; 0 to 1.
-        hybrid_huffman_threshold: images with more pixels are decoded with the Huffman decoder of the host.
-        preallocate_width_hint: width in pixels for which the hardware engine allocates memory; 0: on demand.
-        preallocate_height_hint: the same for the height.
-        device_memory_padding: minimum size in bytes of a decoder's memory on the device.
-        host_memory_padding: minimum size in bytes of a decoder's page-locked memory.
-    """
-
-    hw_decoder_load: float = 0.65
-    hybrid_huffman_threshold: int = 1000000
-    preallocate_width_hint: int = 0
-    preallocate_height_hint: int = 0
-    device_memory_padding: int = 16777216
-    host_memory_padding: int = 8388608
 
 
 class DeviceJpegDecoder(Protocol):

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import DeviceError
 from dalify.base.optional import LazyModule, require, torch
+from dalify.codecs.device_options import DeviceOptions
 from dalify.codecs.image_format import Bytes
 from dalify.data.dtypes import DALIImageType
-
-if TYPE_CHECKING:
-    from dalify.codecs.device_jpeg import DeviceOptions
 
 __all__ = ["NvImageCodecDecoder"]
 

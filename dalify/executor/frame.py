@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from dalify.data.agreement import check_agreement
 from dalify.executor.agreement import Agreement
 from dalify.executor.arena import Arena
 from dalify.executor.origins import joined_origins
-
-if TYPE_CHECKING:
-    from dalify.graph import Branch, Node
+from dalify.graph import Branch, Node
 
 __all__ = ["Collector", "Frame"]
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dalify.data import Batch
 from dalify.executor.frame import Frame
+from dalify.executor.plan import Plan
 from dalify.executor.steps import Step, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from dalify.executor.plan import Plan
-    from dalify.graph import Node
+from dalify.graph import Node
 
 __all__ = ["Meter"]
 

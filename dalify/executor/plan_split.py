@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from dalify.executor.plan import Plan, Stage
+from dalify.executor.reader_step import ReaderStep
 from dalify.executor.steps import walk
 from dalify.graph import Branch
 from dalify.registry import Role
-
-if TYPE_CHECKING:
-    from dalify.executor.reader_step import ReaderStep
 
 __all__ = ["SplitPlan", "split_plan"]
 

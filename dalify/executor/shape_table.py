@@ -62,7 +62,7 @@ class ShapeTable:
         return tuple(self.shapes[index].tolist())
 
     def block_offsets(self, item_bytes: int) -> tuple[NDArray[np.int64], int]:
-        """Return the offsets of the samples in a block, and its size, both in bytes; see ``block_offsets``."""
+        """Return the offsets of the samples in a block and its size, in bytes, like `block_offsets` of ``data``."""
         if item_bytes not in self._offsets:
             self._describe(item_bytes)
         return self._offsets[item_bytes]

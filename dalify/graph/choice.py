@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 from dalify.base.errors import ConditionError
 from dalify.base.source_line import SourceLine
-from dalify.graph.branch import Branch, current_branch, entered
+from dalify.graph.branch import current_branch, entered
 from dalify.graph.datanode import DataNode
-from dalify.graph.node import Edge, new_edge
+from dalify.graph.node import Branch, Edge, new_edge
 from dalify.graph.trace import on_one_device
 
 __all__ = ["choose"]

@@ -9,10 +9,10 @@ from dalify.base.errors import ArgumentTypeError, ConditionError, PipelineStateE
 from dalify.base.not_iterable import NotIterable
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType
-from dalify.graph.branch import Branch, entered
+from dalify.graph.branch import entered
 from dalify.graph.evaluator import current_evaluator
 from dalify.graph.expression import Expression, TracedValue
-from dalify.graph.node import Edge, new_edge
+from dalify.graph.node import Branch, Edge, new_edge
 from dalify.graph.specs import edge_spec
 from dalify.graph.subscript import index_entries
 from dalify.graph.trace import (
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-class DataNode(TracedValue, metaclass=NotIterable):
+class DataNode(TracedValue["DataNode"], metaclass=NotIterable):
     """One output of an operator in a pipeline's graph.
 
     It has no value while the pipeline is defined. It supports arithmetic, indexing and, inside functions decorated with

@@ -13,9 +13,9 @@ from pathlib import PurePath
 from typing import Any
 
 from dalify.base.narrow import is_list_or_tuple
-from dalify.graph.branch import Branch, is_within
+from dalify.graph.branch import is_within
 from dalify.graph.graph import Graph
-from dalify.graph.node import Edge, Node
+from dalify.graph.node import Branch, Edge, Node
 
 __all__ = ["to_dot", "to_svg"]
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from dalify.graph.node import Edge, Node
-    from dalify.registry import Operator
+from dalify.graph.node import Edge, Node
+from dalify.registry import Operator
 
 __all__ = ["Compute", "Evaluator", "Immediate", "Tracing", "current_evaluator", "evaluating", "recording"]
 
-Compute = Callable[["Operator", Sequence[Any], Mapping[str, Any]], Any]
+Compute = Callable[[Operator, Sequence[Any], Mapping[str, Any]], Any]
 
 
 class Evaluator:

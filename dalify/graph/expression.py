@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-if TYPE_CHECKING:
-    from dalify.graph.datanode import DataNode as Result
-    from dalify.graph.node import Edge
-else:
-    Result = Any
+from dalify.graph.node import Edge
 
 __all__ = ["ArithmeticMixin", "Expression", "NewAxis", "TracedValue", "new_axis"]
 
@@ -151,7 +147,7 @@ class ArithmeticMixin(Generic[_T]):
         return self._apply("abs", self)
 
 
-class Expression(ArithmeticMixin[Result]):
+class Expression(ArithmeticMixin[_T]):
     """Base class of graph values and typed constants with arithmetic.
 
     A subclass provides ``_apply(function, *operands)`` and ``node()``.
@@ -164,7 +160,7 @@ class Expression(ArithmeticMixin[Result]):
 
     if TYPE_CHECKING:  # subclasses define it
 
-        def node(self) -> TracedValue:
+        def node(self) -> TracedValue[_T]:
             """Return the expression as a graph value."""
             ...
 
@@ -173,7 +169,7 @@ class Expression(ArithmeticMixin[Result]):
         return self
 
 
-class TracedValue(Expression):
+class TracedValue(Expression[_T]):
     """An edge of a graph as an operand: the base class of `DataNode`, which adds what creates further nodes.
 
     Args:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from dalify.graph.branch import Branch
-from dalify.graph.node import Edge, Node
+from dalify.graph.node import Branch, Edge, Node
 
 __all__ = ["Graph", "branch_mapping", "rewrite", "unique"]
 

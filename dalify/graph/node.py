@@ -1,4 +1,4 @@
-"""``Node``, one use of an operator in a graph, and ``Edge``, one output of a node. Both are frozen."""
+"""``Node``: one use of an operator in a graph; ``Edge``: an output of a node; ``Branch``: one side of a condition."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 
 from dalify.base.errors import DalifyError
 from dalify.base.source_line import SourceLine
-from dalify.graph.branch import Branch
 from dalify.registry import Operator, Role, catalog
 
-__all__ = ["DEVICES", "Edge", "Facts", "JoinedCall", "Node", "fresh_numbers", "new_edge", "new_node"]
+__all__ = ["DEVICES", "Branch", "Edge", "Facts", "JoinedCall", "Node", "fresh_numbers", "new_edge", "new_node"]
 
 DEVICES = ("cpu", "gpu", "mixed")
 """The devices of nodes; ``mixed``: CPU inputs, GPU outputs."""
@@ -29,6 +28,41 @@ class Edge(NamedTuple):
     def device(self) -> str:
         """Device of the data: ``cpu`` or ``gpu``."""
         return self.node.output_device
+
+
+class Branch:
+    """One side of a condition, or one branch of a choice among many (``choice.py``).
+
+    Args:
+        condition: the condition, one boolean per sample; of a choice, one integer per sample.
+        taken: whether this is the side for true samples; of a choice, the number of the branch, not a bool.
+        parent: the branch that contains the condition; None for the whole batch.
+        line: the user's line of the condition.
+        is_open: created by `split`, not by an ``if``: nodes that read its values belong to it, wherever they are
+            created.
+    """
+
+    __slots__ = ("condition", "depth", "is_open", "line", "parent", "taken")
+
+    def __init__(
+        self,
+        condition: Edge,
+        taken: bool | int,
+        parent: Branch | None,
+        line: SourceLine | None,
+        is_open: bool = False,
+    ) -> None:
+        self.condition = condition
+        self.taken = taken
+        self.parent = parent
+        self.line = line
+        self.is_open = is_open
+        self.depth: int = 1 if parent is None else parent.depth + 1
+
+    def __repr__(self) -> str:
+        """Return the side and the line of the condition."""
+        side = f"{'true' if self.taken else 'false'}" if isinstance(self.taken, bool) else f"number {self.taken}"
+        return f"<{side} branch of {self.line}>"
 
 
 def fresh_numbers(count: int) -> list[int]:

@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dalify.base.source_line import SourceLine
-from dalify.graph.branch import Branch
 from dalify.graph.graph import Graph
-from dalify.graph.node import Edge, Node
+from dalify.graph.node import Branch, Edge, Node
 
 __all__ = ["PackedEdge", "PackedGraph", "PackedNode", "branches_of", "pack", "unpack"]
 

@@ -17,9 +17,8 @@ from dalify.base.errors import DalifyError, SerializationError
 from dalify.base.narrow import is_array, is_dictionary, is_list_or_tuple
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
-from dalify.graph.branch import Branch
 from dalify.graph.graph import Graph
-from dalify.graph.node import DEVICES, Edge, Node, fresh_numbers, new_node
+from dalify.graph.node import DEVICES, Branch, Edge, Node, fresh_numbers, new_node
 from dalify.graph.packing import PackedEdge, PackedNode, pack
 from dalify.registry import Operator, Role, catalog
 

@@ -26,11 +26,11 @@ from dalify.base.errors import (
 from dalify.base.narrow import is_list_or_tuple
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType
-from dalify.graph.branch import Branch, current_branch, entered, is_within
+from dalify.graph.branch import current_branch, entered, is_within
 from dalify.graph.constants import constant_array
 from dalify.graph.evaluator import current_evaluator
 from dalify.graph.expression import Expression, TracedValue
-from dalify.graph.node import DEVICES, Edge, JoinedCall, Node, new_edge, new_node
+from dalify.graph.node import DEVICES, Branch, Edge, JoinedCall, Node, new_edge, new_node
 from dalify.registry import RANDOM_STATE, SEED, Operator
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 
@@ -253,7 +253,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
         if isinstance(value, Expression):
             value = value.as_argument()
         if name == RANDOM_STATE.name and isinstance(value, np.ndarray):
-            value = TracedValue(constant_edge(value))
+            value = TracedValue[Any](constant_edge(value))
         if name not in operator.parameters:
             modern = operator.old_arguments.get(name)
             if modern is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.codecs.decode_batch import decode_group, decoded_shapes
 from dalify.codecs.decode_on_device import decode_on_device
-from dalify.codecs.device_jpeg import DeviceOptions
+from dalify.codecs.device_options import DeviceOptions
 from dalify.data import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType

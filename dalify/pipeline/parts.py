@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from dalify.base.fork_lock import ForkLock
 from dalify.base.source_line import SourceLine
@@ -13,12 +13,9 @@ from dalify.pipeline.checkpoints import Checkpoints
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.graph_definition import GraphDefinition
 from dalify.pipeline.inspection import Inspection
-from dalify.pipeline.reference import PipelineReference
+from dalify.pipeline.reference import OwningPipeline, PipelineReference
 from dalify.pipeline.run import Run
 from dalify.pipeline.taps import Taps
-
-if TYPE_CHECKING:
-    from dalify.pipeline.pipeline import Pipeline
 
 __all__ = ["Parts"]
 
@@ -58,7 +55,7 @@ class Parts:
     @classmethod
     def of(
         cls,
-        pipeline: Pipeline,
+        pipeline: OwningPipeline,
         options: PipelineOptions,
         line: SourceLine | None,
         make_builder: MakeBuilder = EngineBuilder,

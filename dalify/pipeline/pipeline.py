@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 import numpy as np
 
@@ -174,7 +174,7 @@ class Pipeline:
     @staticmethod
     def current() -> Pipeline | None:
         """Return the pipeline that is being defined in this thread, or None."""
-        return top()
+        return cast("Pipeline | None", top())
 
     @staticmethod
     def push_current(pipeline: Pipeline) -> None:

@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from dalify.pipeline.pipeline import Pipeline
+__all__ = ["OwningPipeline", "PipelineReference"]
 
-__all__ = ["PipelineReference"]
+
+class OwningPipeline(Protocol):
+    """The methods of a pipeline that its parts call, because a subclass of the user may override them."""
+
+    def build(self) -> None:
+        """See ``Pipeline``, like the other methods."""
+        ...
+
+    def __enter__(self) -> Any: ...
+
+    def __exit__(self, exception_type: Any, exception_value: Any, traceback: Any) -> None: ...
+
+    def define_graph(self) -> Any: ...  # noqa: D102
+
+    def feed_input(self, data_node: str, data: Any, /) -> None: ...  # noqa: D102
+
+    def iter_setup(self) -> None: ...  # noqa: D102
 
 
 class PipelineReference:
     """A weak reference to the pipeline that owns some parts.
 
-    The parts need it to call methods that a subclass of the user may override, such as ``define_graph``. A strong
-    reference would be a cycle: a pipeline is freed, and its threads end, as soon as the user drops it.
+    A strong reference would be a cycle: a pipeline is freed, and its threads end, as soon as the user drops it.
 
     Args:
         pipeline: the owner of the parts.
     """
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: OwningPipeline) -> None:
         self.point_to(pipeline)
 
-    def __call__(self) -> Pipeline:
+    def __call__(self) -> OwningPipeline:
         """Return the pipeline."""
         pipeline = self._pipeline()
         assert pipeline is not None, "dalify bug: the pipeline of this part was freed"
         return pipeline
 
-    def point_to(self, pipeline: Pipeline) -> None:
+    def point_to(self, pipeline: OwningPipeline) -> None:
         """Refer to another pipeline, which takes over the parts."""
         self._pipeline = weakref.ref(pipeline)

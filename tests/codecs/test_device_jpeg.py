@@ -12,7 +12,8 @@ import torch
 
 from dalify.base.errors import MissingPackageError
 from dalify.codecs import device_jpeg, nvimagecodec, torchvision_jpeg
-from dalify.codecs.device_jpeg import DeviceOptions, chosen_decoder, open_decoder
+from dalify.codecs.device_jpeg import chosen_decoder, open_decoder
+from dalify.codecs.device_options import DeviceOptions
 from dalify.data.dtypes import DALIImageType
 
 FILES = [np.arange(10, dtype=np.uint8), np.arange(12, dtype=np.uint8)]

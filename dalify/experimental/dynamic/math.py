@@ -14,37 +14,8 @@ from typing import Any, ParamSpec
 from dalify import math
 from dalify.experimental.dynamic.arithmetic import function_of
 
-__all__ = [
-    "abs",
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "cbrt",
-    "ceil",
-    "clamp",
-    "cos",
-    "cosh",
-    "exp",
-    "fabs",
-    "floor",
-    "fpow",
-    "log",
-    "log2",
-    "log10",
-    "max",
-    "min",
-    "pow",
-    "rsqrt",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-]
+__all__: list[str] = []
+__all__ += math.__all__
 
 
 _P = ParamSpec("_P")

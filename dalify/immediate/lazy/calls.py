@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from weakref import ref
 
 import numpy as np
@@ -22,10 +22,7 @@ from dalify.immediate.calls import BoundCall, cache_key
 from dalify.immediate.lazy.statistics import COUNTS
 from dalify.immediate.user_data import Deferred, Kind, Value
 
-if TYPE_CHECKING:
-    from dalify.immediate.lazy.tape import Tape
-
-__all__ = ["Call", "Result", "Template", "copied", "kind_of_result"]
+__all__ = ["Call", "Recorded", "Result", "Template", "copied", "kind_of_result"]
 
 _numbers = itertools.count()
 
@@ -48,6 +45,14 @@ class Template:
 
 
 _templates: Recent[Template] = Recent(4096)
+
+
+class Recorded(Protocol):
+    """What has recorded calls, and computes them."""
+
+    def compute(self, call: Call, output: int) -> None:
+        """Compute an output of a call."""
+        ...
 
 
 class Call(BoundCall):
@@ -83,7 +88,7 @@ class Call(BoundCall):
         "template",
     )
 
-    def __init__(self, tape: Tape, line: SourceLine | None, *fields: Any) -> None:
+    def __init__(self, tape: Recorded, line: SourceLine | None, *fields: Any) -> None:
         super().__init__(*fields)
         self.template, _ = _templates.get_or_make(cache_key(self, None), lambda: Template(self.node_of_kinds()))
         self.line = line

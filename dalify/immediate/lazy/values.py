@@ -114,7 +114,7 @@ def _identity(value: Any) -> Any:
     return value
 
 
-class LazyBatch(LazyValue, Expression):
+class LazyBatch(LazyValue, Expression[Any]):
     """A lazy tensor list.
 
     Arithmetic and comparisons are recorded operators with the rules of pipelines.

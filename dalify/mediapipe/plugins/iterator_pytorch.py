@@ -72,6 +72,8 @@ class PytorchIterator:
             it with ``drop_remainder=True``.
     """
 
+    _labels = ""  # default of labels_dtype, a name in torch
+
     def __init__(
         self,
         mediapipe: MediaPipe | None = None,
@@ -88,7 +90,7 @@ class PytorchIterator:
         self.pipe = mediapipe
         self.device = device
         self.fw_type = fw_type
-        self.labels_dtype = labels_dtype
+        self.labels_dtype = getattr(torch, self._labels) if labels_dtype is None and self._labels else labels_dtype
         self.last_batch = last_batch
         self.pipe.build()
         self.proxy_device = ProxyDevice(self.pipe)
@@ -121,17 +123,7 @@ class PytorchIterator:
 class ResnetPytorchIterator(PytorchIterator):
     """Images and labels; labels are int64, as loss functions expect. See ``PytorchIterator``."""
 
-    def __init__(
-        self,
-        mediapipe: MediaPipe | None = None,
-        device: Any = None,
-        fw_type: Any = None,
-        *,
-        labels_dtype: Any = None,
-        last_batch: str = "pad",
-    ) -> None:
-        kind = torch.int64 if labels_dtype is None else labels_dtype
-        super().__init__(mediapipe, device, fw_type, labels_dtype=kind, last_batch=last_batch)
+    _labels = "int64"
 
 
 class SsdPytorchIterator(PytorchIterator):
