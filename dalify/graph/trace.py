@@ -6,7 +6,7 @@ traced records nodes only to find sinks (``preserve=True``, side effects) and to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, SupportsIndex
@@ -79,7 +79,7 @@ def make_node(
 
 
 @contextmanager
-def called_as(operator: Operator, name: str) -> Iterator[None]:
+def called_as(operator: Operator, name: str) -> Generator[None]:
     """Within it, errors call an operator by another name, which the program uses for it.
 
     Args:
