@@ -141,7 +141,7 @@ def _bandwidths(options: Options, device: str) -> dict[str, Any]:
     """Print the bandwidth of each kernel, with Triton and with torch, and that of a copy on the device."""
     count, height, width = (4, 40, 60) if options.is_smoke else (256, 375, 500)
     rounds = 1 if options.is_smoke else 20
-    images = list(torch.randint(0, 256, (count, height, width, 3), dtype=torch.uint8).to(device))
+    images = torch.randint(0, 256, (count, height, width, 3), dtype=torch.uint8).to(device)
     block = torch.empty(max(count * height * width * 3 * 4, 1 << 16), dtype=torch.uint8, device=device)
     other = torch.empty_like(block)
     copy = 2 * block.numel() / _seconds_on_device(lambda: other.copy_(block), rounds, device) / BYTES_PER_GIGABYTE
