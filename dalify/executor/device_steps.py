@@ -17,11 +17,12 @@ from dalify.base.errors import DeviceError
 from dalify.base.optional import torch
 from dalify.base.processors import default_device, emulated
 from dalify.data import Array, Batch, BufferPool
-from dalify.data.batch import Ragged, array_of, places_in_block, tensor_of
+from dalify.data.batch import Ragged, array_of, places_in_block, tensor_of, torch_dtype
 from dalify.data.pool import pinned
 from dalify.executor.frame import Frame
 from dalify.executor.steps import out_of_memory_error
 from dalify.graph import Node
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Role
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "find_device",
     "share_fed",
     "synchronize_consumer",
+    "uploaded_batch",
 ]
 
 
@@ -133,6 +135,28 @@ def _mark_use(batches: Sequence[Batch | None], stream: Any) -> None:
         if batch is not None and batch.device == "gpu":
             for tensor in batch.arrays if batch.ragged is None else [batch.ragged[0]]:
                 tensor.record_stream(stream)
+
+
+def uploaded_batch(batch: Batch, device: str) -> Batch:
+    """Copy a batch to a torch device in one transfer, on torch's current stream; the host does not wait for it."""
+    dtype = torch_dtype(batch.dtype)
+    if batch.dense is not None:
+        elements = np.ascontiguousarray(batch.dense).reshape(-1).view(np.uint8)
+        dense = _bytes_on(device, elements).view(dtype).view(batch.dense.shape)
+        return Batch(dense, None, batch.layout, "gpu", batch.origins, batch.dtype)
+    shapes = batch.shape_array()
+    offsets, size_bytes = places_in_block(shapes, batch.dtype.numpy.itemsize)
+    block = np.empty(size_bytes, np.uint8)
+    packed = Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, (block, offsets, shapes))
+    for target, sample in zip(packed.samples, batch.samples, strict=True):
+        target[...] = sample
+    ragged = _bytes_on(device, block), offsets, shapes
+    return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
+
+
+def _bytes_on(device: str, elements: np.ndarray[Any, Any]) -> Any:
+    # torch cannot view a tensor of an empty NumPy array as another type, because of its stride.
+    return uploaded(elements, device) if len(elements) else torch.empty(0, dtype=torch.uint8, device=device)
 
 
 class PendingCopies:

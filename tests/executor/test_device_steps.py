@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,8 +16,10 @@ from dalify.base import optional
 from dalify.base.errors import DeviceError
 from dalify.data import Batch, array_dtype
 from dalify.data.batch import places_in_block
+from dalify.data.dtypes import DALIDataType
 from dalify.executor.device_steps import PendingCopies, TransferStep, device_stream, share_fed, synchronize_consumer
 from dalify.executor.frame import Frame
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.pipeline.pipeline import parts_of
 
 
@@ -356,6 +359,36 @@ def test_data_go_to_the_device_and_back_anywhere() -> None:
     for ours, theirs in zip(define(True).run(), define(False).run(), strict=True):
         for found, expected in zip(ours.as_cpu(), theirs, strict=True):
             np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float16", "bool", "int64"])
+@pytest.mark.parametrize("extents", [(3, 3, 3), (3, 1, 5), (2, 0, 4), (0, 0, 0), None])
+def test_fed_arrays_are_one_copy(
+    dtype: str, extents: tuple[int, int, int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy from ordinary memory makes the host wait for all work before it."""
+    numbers = np.arange(40).reshape(-1, 2)
+    sizes = [numbers[:extent] for extent in extents] if extents else [numbers[n, 0] for n in range(3)]
+    given = [np.asarray(size).astype(DALIDataType[dtype.upper()].numpy) for size in sizes]
+    copies: list[int] = []
+    module = importlib.import_module("dalify.executor.device_steps")
+
+    def noted(values: np.ndarray[Any, Any], device: Any) -> Any:
+        copies.append(values.nbytes)
+        return uploaded(values, device)
+
+    monkeypatch.setattr(module, "uploaded", noted)
+
+    @pipeline_def(batch_size=3, num_threads=1, device_id=0, prefetch_queue_depth=1)
+    def pipeline() -> Any:
+        return fn.external_source([given], device="gpu")
+
+    (batch,) = pipeline().run()
+    assert len(copies) == any(array.size for array in given)
+    for found, array in zip(batch, given, strict=True):
+        assert found.dtype == DALIDataType[dtype.upper()]
+        np.testing.assert_array_equal(np.asarray(found.as_cpu()), array)
 
 
 @pytest.mark.usefixtures("gpu")
