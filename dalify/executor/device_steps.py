@@ -20,7 +20,7 @@ from dalify.data import Array, Batch, BufferPool
 from dalify.data.batch import Ragged, array_of, places_in_block, tensor_of, torch_dtype
 from dalify.data.pool import pinned
 from dalify.executor.frame import Frame
-from dalify.executor.steps import out_of_memory_error
+from dalify.executor.steps import device_error
 from dalify.graph import Node
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Role
@@ -52,11 +52,12 @@ def find_device(device_id: int | None, node: Node) -> str:
     hint = "Use device='cpu', or set the environment variable DALIFY_DEVICE=cpu to run GPU pipelines on the CPU."
     device = default_device()
     if device is None:
+        reason = _reason_for_no_device()
         raise DeviceError(
-            f"device='gpu' was requested, but torch finds no accelerator on this machine{_reason_for_no_device()}.",
+            f"device='gpu' was requested, but torch finds no accelerator on this machine{reason}.",
             line=node.line,
             operator=operator,
-            hint=hint,
+            hint=f"Update the driver, or install a torch that is built for it. {hint}" if "too old" in reason else hint,
         )
     if device_id is not None and ":" not in device:
         count = torch.accelerator.device_count()
@@ -198,7 +199,7 @@ class TransferStep:
             try:
                 result = self._send(batch, frame) if self.node.output_device == "gpu" else self._to_host(batch)
             except Exception as error:
-                refusal = out_of_memory_error(error, self.node)
+                refusal = device_error(error, self.node)
                 if refusal is None:
                     raise
                 raise refusal from error

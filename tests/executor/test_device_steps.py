@@ -280,6 +280,7 @@ def test_error_says_why_there_is_no_device(
     assert f"torch finds no accelerator on this machine ({reason})." in text
     assert "test_device_steps.py" in text
     assert "DALIFY_DEVICE=cpu" in text
+    assert ("Update the driver, or install a torch that is built for it." in text) == ("too old" in reason)
 
 
 def test_device_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,12 +326,47 @@ def test_out_of_memory(failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(DeviceError) as caught:
             pipe.run()
     text = str(caught.value)
-    assert "no memory left for this batch (CUDA out of memory. Tried to allocate 2.00 GiB.)" in text
+    assert "no memory left for this batch (CUDA out of memory. Tried to allocate 2.00 GiB)" in text
     assert "and more" not in text
     assert "test_device_steps.py" in text
     assert "batch_size" in text
     (images,) = pipe.run()
     assert [np.asarray(image.as_cpu()).max() for image in images] == [2, 2]
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.parametrize(
+    ("failure", "message", "hint"),
+    [
+        (
+            "CUDA error: out of memory\nCompile with TORCH_USE_CUDA_DSA",
+            "the device has no memory left, or the host no page-locked memory, for this batch "
+            "(CUDA error: out of memory).",
+            "Use a smaller batch_size",
+        ),
+        (
+            "Triton Error [CUDA]: an illegal memory access was encountered",
+            "the device failed (Triton Error [CUDA]: an illegal memory access was encountered).",
+            "CUDA_LAUNCH_BLOCKING=1",
+        ),
+    ],
+)
+def test_failures_of_the_driver(failure: str, message: str, hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are no failures of a sample, and the operator that reports them is not always the cause."""
+
+    def failing(*_: Any, **__: Any) -> Any:
+        raise RuntimeError(failure)
+
+    pipe = sent()
+    pipe.build()
+    monkeypatch.setattr(optional.torch, "empty", failing)
+    with pytest.raises(DeviceError) as caught:
+        pipe.run()
+    text = str(caught.value)
+    assert message in text
+    assert hint in text
+    assert "test_device_steps.py" in text
+    assert "sample" not in text
 
 
 @pytest.mark.usefixtures("gpu")
