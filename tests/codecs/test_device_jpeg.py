@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from dalify.base.errors import MissingPackageError
+from dalify import fn, pipeline_def
+from dalify.base.errors import DeviceError, MissingPackageError
 from dalify.codecs import device_jpeg, nvimagecodec, torchvision_jpeg
 from dalify.codecs.device_jpeg import DeviceOptions, chosen_decoder, open_decoder
 from dalify.data.dtypes import DALIImageType
@@ -285,3 +286,30 @@ def test_first_decoder_that_works_is_used(
         assert chosen_decoder(device) == (None, "no CUDA device")
     monkeypatch.setenv("DALIFY_DEVICE_DECODER", "torchvision")
     assert chosen_decoder("cuda")[0] == (None if second is Useless else "torchvision")
+
+
+@pytest.mark.parametrize(("number", "device"), [(1, "cuda:1"), (0, "cuda:0"), (None, "cuda"), (7, "cuda")])
+def test_the_decoder_is_tried_out_on_the_device_of_the_pipeline(
+    number: int | None, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each process of a training with several GPUs would otherwise take memory of the first one."""
+    tried: list[str] = []
+
+    class Noted(Working):
+        def __init__(self, device: str, options: DeviceOptions) -> None:
+            tried.append(device)
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=number)
+    def pipeline() -> Any:
+        return fn.decoders.image(fn.external_source(lambda: FILES), device="mixed")
+
+    monkeypatch.delenv("DALIFY_DEVICE_DECODER", raising=False)
+    monkeypatch.setenv("DALIFY_DEVICE", "cuda")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(device_jpeg, "_KINDS", {"nvimgcodec": device_jpeg._Kind("nvImageCodec", Noted)})
+    pipe = pipeline()
+    if torch.cuda.is_available():
+        pytest.skip("the pipeline is not meant to run")
+    with pytest.raises(DeviceError, match=r"cannot be used|does not exist"):
+        pipe.build()
+    assert tried == [device]
