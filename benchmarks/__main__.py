@@ -61,7 +61,10 @@ def main() -> None:
     parser.add_argument(
         "--threads", type=_numbers, default=(), help="scaling: real numbers of threads; default: 1, 2, 4, … all cores"
     )
-    parser.add_argument("--json", type=Path, help="scaling: also write the figures to this file")
+    parser.add_argument("--json", type=Path, help="scaling, gpu: also write the figures to this file")
+    parser.add_argument(
+        "--resume", action="store_true", help="gpu: leave out what was begun according to the file of --json"
+    )
     parser.add_argument("--smoke", action="store_true", help="only check that everything runs")
     arguments = parser.parse_args()
     if unknown := sorted(set(arguments.names) - set(BENCHMARKS)):
@@ -74,6 +77,7 @@ def main() -> None:
         only=arguments.only,
         threads=arguments.threads,
         json=arguments.json,
+        resumes=arguments.resume,
     )
     if not options.is_smoke:  # otherwise it happens during a measurement, when many images have been decoded
         jpeg_decoder.compile()

@@ -58,7 +58,8 @@ class Options:
     is_smoke: bool = False  # only check that the benchmark runs
     only: tuple[str, ...] = ()  # names for the benchmarks operators and scaling; empty: all
     threads: tuple[int, ...] = ()  # real numbers of threads for the benchmark scaling; empty: 1, 2, 4, … all cores
-    json: Path | None = None  # file for the figures of the benchmark scaling
+    json: Path | None = None  # file for the figures of the benchmarks scaling and gpu
+    resumes: bool = False  # the benchmark gpu: leave out what the file of figures says was begun
 
 
 @dataclass(frozen=True)

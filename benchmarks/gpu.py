@@ -1,7 +1,8 @@
 """Measure an accelerator: pipelines compared with torchvision, cost during training, bandwidth of kernels, and copies.
 
 Figures with targets are measured first. If a measurement fails, the others run. If the benchmark is interrupted, it
-prints and saves the figures measured so far.
+prints and saves the figures measured so far. After a failure that leaves the device unusable it ends, and ``--resume``
+continues with the next measurement, in a new process.
 
 Without an accelerator everything runs emulated on the CPU. Then the figures show only that it works.
 """
@@ -56,6 +57,18 @@ def _accelerator() -> str | None:
 def _synchronize() -> None:
     if torch.accelerator.is_available():
         torch.accelerator.synchronize()
+
+
+_UNUSABLE = 3  # exit status
+
+
+def _is_usable() -> bool:
+    """Return whether the device still works: some failures end all further use by the process."""
+    try:
+        _synchronize()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _seconds(run: Callable[[], Any], rounds: int) -> float:
@@ -141,7 +154,7 @@ def _bandwidths(options: Options, device: str) -> dict[str, Any]:
     """Print the bandwidth of each kernel, with Triton and with torch, and that of a copy on the device."""
     count, height, width = (4, 40, 60) if options.is_smoke else (256, 375, 500)
     rounds = 1 if options.is_smoke else 20
-    images = list(torch.randint(0, 256, (count, height, width, 3), dtype=torch.uint8).to(device))
+    images = torch.randint(0, 256, (count, height, width, 3), dtype=torch.uint8).to(device)
     block = torch.empty(max(count * height * width * 3 * 4, 1 << 16), dtype=torch.uint8, device=device)
     other = torch.empty_like(block)
     copy = 2 * block.numel() / _seconds_on_device(lambda: other.copy_(block), rounds, device) / BYTES_PER_GIGABYTE
@@ -471,7 +484,7 @@ def main(options: Options) -> None:
     """Print the device, and run all measurements.
 
     Raises:
-        SystemExit: measurements have failed.
+        SystemExit: measurements have failed, or the device is not usable any more.
     """
     kind = _accelerator()
     device = kind or "cpu"
@@ -481,8 +494,17 @@ def main(options: Options) -> None:
         name = torch.cuda.get_device_name() if kind == "cuda" else kind
         print(f"device: {name}; torch {torch.__version__}; {os.cpu_count()} cores; {platform.platform()}")
     size, threads = (4, 2) if options.is_smoke else (256, min(os.cpu_count() or 1, 16))
-    figures: dict[str, Any] = {"device": kind}
+    figures: dict[str, Any] = {}
+    if options.resumes and options.json is not None and options.json.exists():
+        figures = json.loads(options.json.read_text())
+    figures["device"] = kind
+    begun: list[str] = figures.setdefault("begun", [])
     failed: list[str] = []
+
+    def save() -> None:
+        if options.json is not None:
+            options.json.write_text(json.dumps(figures, indent=2))
+
     with mock.patch.dict(os.environ, {} if kind else {"DALIFY_DEVICE": "cpu"}):
         decoder, reason = chosen_decoder()
         print(f"mixed decoding: on the {'host' if decoder is None else 'device'} ({reason})")
@@ -512,15 +534,21 @@ def main(options: Options) -> None:
         }
         try:
             for name, measure in measurements.items():
+                if name in begun:
+                    continue
+                begun.append(name)
+                save()  # the process may end here
                 try:
                     figures[name] = measure()
-                except Exception:  # the others may work; time on the device is short
+                except Exception as error:  # the others may work; time on the device is short
                     failed.append(name)
                     print(f"{name}: failed")
                     traceback.print_exc()
+                    if not _is_usable():
+                        print(f"the device is not usable any more after {name}")
+                        raise SystemExit(_UNUSABLE) from error
         finally:
             print_targets(figures)
-            if options.json is not None:
-                options.json.write_text(json.dumps(figures, indent=2))
+            save()
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}")

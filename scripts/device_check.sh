@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests and measures dalify on the accelerator of this machine, and writes one report: scripts/device_check.sh [REPORT]
 # Takes a few minutes. Needs no network: it uses the Python that PYTHON names (default: python3) with the packages that it
-# has, and with those of the wheels in the folder that WHEELS names, which pip installs next to the report. The report
+# has, and with those of the wheels in the folder that WHEELS names, which pip installs in a temporary folder. The report
 # begins with the packages that are missing. SMOKE=1 runs everything briefly. LIMIT_S=590 ends what has not finished by
 # then, so that a call that is cut off after ten minutes still has every part in its report. Without an accelerator,
 # everything runs on the CPU in emulation, and the report says so.
@@ -21,6 +21,7 @@ step() { # PERCENT of the remaining time, COMMAND...
     timeout --foreground --signal=INT --kill-after=30 "$((seconds > 1 ? seconds : 1))" env --default-signal=INT "$@" || status=$?
     if ((status == 124 || status == 137)); then printf '== ended after its %d s\n' "$seconds"; fi
     if ((status)); then failed=1 && printf '== failed: exit status %d\n' "$status"; fi
+    return "$status"
 }
 
 main() {
@@ -28,7 +29,7 @@ main() {
     git log -1 --format='commit %h of %cs' 2>/dev/null
     if [[ -n "${WHEELS:-}" ]]; then
         local site
-        site="$(cd "$(dirname "$report")" && pwd)/packages"
+        site="$(mktemp -d)"
         step 15 "$python" -m pip install --quiet --no-index --no-deps --no-compile --upgrade --target "$site" "$WHEELS"/*.whl
         PYTHONPATH="$PYTHONPATH:$site"
     fi
@@ -68,7 +69,16 @@ if missing:
     step 50 "${tests[@]}" ${workers[@]+"${workers[@]}"} "--ignore=$alone" "${selection[@]}"
     local smoke=()
     if [[ -n "${SMOKE:-}" ]]; then smoke=(--smoke); fi
-    step 75 "$python" -m benchmarks gpu --rounds 3 --seconds 1 ${smoke[@]+"${smoke[@]}"} --json "${report%.txt}.json"
+    local benchmark=("$python" -m benchmarks gpu --rounds 3 --seconds 1 ${smoke[@]+"${smoke[@]}"} --json "${report%.txt}.json")
+    rm -f "${report%.txt}.json"
+    step 75 "${benchmark[@]}"
+    local status=$?
+    # A measurement that leaves the device unusable (3), or ends the process, does not prevent the ones after it.
+    for _ in 1 2; do
+        case "$status" in 0 | 1 | 124 | 137) break ;; esac
+        step 60 "${benchmark[@]}" --resume
+        status=$?
+    done
     # The thread curve: on few cores only to see that it runs.
     if [[ -n "${SMOKE:-}" ]] || ((cores >= 8)); then
         step 100 "$python" -m benchmarks scaling ${smoke[@]+"${smoke[@]}"} --only training --json "${report%.txt}-scaling.json"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from dalify.base.optional import torch
 
-__all__ = ["available_processors", "default_device", "emulated", "has_accelerator"]
+__all__ = ["available_processors", "building_for", "default_device", "device_of_build", "emulated", "has_accelerator"]
 
 _VARIABLE = "DALIFY_DEVICE"
+_device_id: ContextVar[int | None] = ContextVar("_device_id", default=None)
 
 
 def available_processors() -> int:
@@ -37,6 +41,31 @@ def default_device() -> str | None:
         return device
     found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     return None if found is None else found.type
+
+
+@contextmanager
+def building_for(device_id: int | None) -> Generator[None, None, None]:
+    """Let `device_of_build` return the device of a pipeline in a ``with`` block.
+
+    Args:
+        device_id: index of the accelerator; None for the current one.
+    """
+    token = _device_id.set(device_id)
+    try:
+        yield
+    finally:
+        _device_id.reset(token)
+
+
+def device_of_build() -> str | None:
+    """Return `default_device` with the index of the pipeline that is being built.
+
+    What tries the device out must not use another one, where it would take memory.
+    """
+    device, number = default_device(), _device_id.get()
+    if device != "cuda" or number is None or number >= torch.cuda.device_count():
+        return device
+    return f"{device}:{number}"
 
 
 def _device_of_variable() -> str:

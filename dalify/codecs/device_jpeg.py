@@ -17,7 +17,7 @@ import numpy as np
 import simplejpeg
 
 from dalify.base.errors import ArgumentValueError, MissingPackageError, suggestion
-from dalify.base.processors import default_device
+from dalify.base.processors import device_of_build
 from dalify.codecs import nvimagecodec, torchvision_jpeg
 from dalify.codecs.device_options import DeviceOptions
 from dalify.codecs.image_format import Bytes
@@ -80,7 +80,7 @@ def chosen_decoder(device: str | None = None) -> tuple[str | None, str]:
     """Return the key of the decoder for a device, None for the host, and the reasons, for ``explain()``.
 
     Args:
-        device: torch device; None for the one that torch finds.
+        device: torch device; None for that of the pipeline that is being built, or the one that torch finds.
 
     Raises:
         ArgumentValueError: the environment variable ``DALIFY_DEVICE_DECODER`` has an unknown value.
@@ -92,7 +92,7 @@ def chosen_decoder(device: str | None = None) -> tuple[str | None, str]:
             f"the environment variable {_VARIABLE} is {wanted!r}.{suggestion(wanted, known)}",
             hint=f"Use one of {', '.join(known)}, or unset it.",
         )
-    device = device or default_device()
+    device = device or device_of_build()
     if wanted == _HOST:
         return None, f"{_VARIABLE} selects the host"
     if device is None or not (device.startswith("cuda") or (device == "cpu" and wanted)):

@@ -36,6 +36,9 @@ class TorchvisionDecoder:
     def __init__(self, device: str, options: DeviceOptions) -> None:
         self._io = require(torchvision_io)
         self._device = device
+        # torchvision writes on a stream of its own, which does not wait for the current one. The memory of a pipeline's
+        # stream may still be in use there when torch allocates it again; that of this stream is not.
+        self._stream = torch.cuda.Stream(device) if device.startswith("cuda") else None
 
     def decode(
         self,
@@ -49,7 +52,7 @@ class TorchvisionDecoder:
         mode = self._io.ImageReadMode.GRAY if color == DALIImageType.GRAY else self._io.ImageReadMode.RGB
         sources = [torch.from_numpy(np.array(data)) for data in files]  # torch warns about read-only memory
         try:
-            planes = self._io.decode_jpeg(sources, mode=mode, device=self._device)
+            planes = self._planes(sources, mode)
         except RuntimeError as error:
             if isinstance(error, torch.OutOfMemoryError):
                 raise
@@ -63,3 +66,14 @@ class TorchvisionDecoder:
             image[y : y + height, x : x + width]
             for image, (y, x, height, width) in zip(found, windows.tolist(), strict=True)
         ]
+
+    def _planes(self, sources: list[Any], mode: Any) -> list[Any]:
+        if self._stream is None:
+            return self._io.decode_jpeg(sources, mode=mode, device=self._device)
+        with torch.cuda.stream(self._stream):
+            planes = self._io.decode_jpeg(sources, mode=mode, device=self._device)
+        current = torch.cuda.current_stream(self._device)
+        current.wait_stream(self._stream)
+        for image in planes:
+            image.record_stream(current)
+        return planes

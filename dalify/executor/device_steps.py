@@ -17,11 +17,12 @@ from dalify.base.errors import DeviceError
 from dalify.base.optional import torch
 from dalify.base.processors import default_device, emulated
 from dalify.data import Array, Batch, BufferPool
-from dalify.data.batch import Ragged, array_of, block_offsets, tensor_of
+from dalify.data.batch import Ragged, array_of, block_offsets, tensor_of, torch_dtype
 from dalify.data.pool import pinned
 from dalify.executor.frame import Frame
-from dalify.executor.steps import out_of_memory_error
+from dalify.executor.steps import device_error
 from dalify.graph import Node
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Role
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "find_device",
     "share_fed",
     "synchronize_consumer",
+    "uploaded_batch",
 ]
 
 
@@ -50,11 +52,12 @@ def find_device(device_id: int | None, node: Node) -> str:
     hint = "Use device='cpu', or set the environment variable DALIFY_DEVICE=cpu to run GPU pipelines on the CPU."
     device = default_device()
     if device is None:
+        reason = _reason_for_no_device()
         raise DeviceError(
-            f"device='gpu' was requested, but torch finds no accelerator on this machine{_reason_for_no_device()}.",
+            f"device='gpu' was requested, but torch finds no accelerator on this machine{reason}.",
             line=node.line,
             operator=operator,
-            hint=hint,
+            hint=f"Update the driver, or install a torch that is built for it. {hint}" if "too old" in reason else hint,
         )
     if device_id is not None and ":" not in device:
         count = torch.accelerator.device_count()
@@ -135,6 +138,28 @@ def _mark_use(batches: Sequence[Batch | None], stream: Any) -> None:
                 tensor.record_stream(stream)
 
 
+def uploaded_batch(batch: Batch, device: str) -> Batch:
+    """Copy a batch to a torch device in one transfer, on torch's current stream; the host does not wait for it."""
+    dtype = torch_dtype(batch.dtype)
+    if batch.dense is not None:
+        elements = np.ascontiguousarray(batch.dense).reshape(-1).view(np.uint8)
+        dense = _bytes_on(device, elements).view(dtype).view(batch.dense.shape)
+        return Batch(dense, None, batch.layout, "gpu", batch.origins, batch.dtype)
+    shapes = batch.shape_array()
+    offsets, size_bytes = block_offsets(shapes, batch.dtype.numpy.itemsize)
+    block = np.empty(size_bytes, np.uint8)
+    packed = Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, (block, offsets, shapes))
+    for target, sample in zip(packed.samples, batch.samples, strict=True):
+        target[...] = sample
+    ragged = _bytes_on(device, block), offsets, shapes
+    return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
+
+
+def _bytes_on(device: str, elements: np.ndarray[Any, Any]) -> Any:
+    # torch cannot view a tensor of an empty NumPy array as another type, because of its stride.
+    return uploaded(elements, device) if len(elements) else torch.empty(0, dtype=torch.uint8, device=device)
+
+
 class PendingCopies:
     """Keeps the sources of asynchronous copies to the device alive until the copies are done."""
 
@@ -174,7 +199,7 @@ class TransferStep:
             try:
                 result = self._send(batch, frame) if self.node.output_device == "gpu" else self._to_host(batch)
             except Exception as error:
-                refusal = out_of_memory_error(error, self.node)
+                refusal = device_error(error, self.node)
                 if refusal is None:
                     raise
                 raise refusal from error

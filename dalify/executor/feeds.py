@@ -23,8 +23,8 @@ from dalify.base.errors import (
 )
 from dalify.base.first_error import FirstError
 from dalify.base.narrow import is_list
-from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
+from dalify.executor.device_steps import uploaded_batch
 from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.steps import cause, located
 from dalify.graph import Node, rule_arguments
@@ -164,7 +164,8 @@ class ExternalFeed:
             return batch
         if wanted == "cpu":
             return batch.map(lambda tensor: tensor.cpu().numpy(), device=wanted)
-        return batch.map(lambda array: torch.as_tensor(array, device=self._torch_device), device=wanted)
+        assert self._torch_device is not None, "dalify bug: data for a device without a device"
+        return uploaded_batch(batch, self._torch_device)
 
     def _next_fed(self) -> list[Batch]:
         if self._fed:

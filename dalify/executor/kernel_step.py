@@ -23,7 +23,7 @@ from dalify.executor.frame import Frame
 from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
-from dalify.executor.steps import cause, is_foreign, located, out_of_memory_error, with_substitutes
+from dalify.executor.steps import cause, device_error, is_foreign, located, with_substitutes
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
 from dalify.registry import RANDOM_STATE, Kernel, Operator
@@ -130,7 +130,7 @@ class KernelStep:
         except Exception as error:
             if isinstance(error, DalifyError) and failure_context(error).failure is None:
                 _note_sample(error, 0, None)  # of an argument: counted from the start of the chunk
-            refusal = out_of_memory_error(error, self.node) if self.device == "gpu" else None
+            refusal = device_error(error, self.node) if self.device == "gpu" else None
             if refusal is not None:
                 raise refusal from error
             if is_foreign(error, self.node):

@@ -28,9 +28,9 @@ __all__ = [
     "Step",
     "cause",
     "described",
+    "device_error",
     "is_foreign",
     "located",
-    "out_of_memory_error",
     "run_steps",
     "walk",
     "with_substitutes",
@@ -107,17 +107,33 @@ def is_foreign(error: Exception, node: Node) -> bool:
     )
 
 
-def out_of_memory_error(error: Exception, node: Node) -> Exception | None:
-    """Return the error to raise where the device had no memory left for a step; None for other errors."""
-    if not is_loaded("torch") or not isinstance(error, torch.OutOfMemoryError):
+# What torch and Triton say if a function of the driver fails.
+_DRIVER_ERRORS = ("CUDA error", "HIP error", "Triton Error")
+
+
+def device_error(error: Exception, node: Node) -> Exception | None:
+    """Return the error to raise where the device had no memory left for a step, or failed; None for other errors."""
+    if not is_loaded("torch"):
+        return None
+    text = str(error).strip().split("\n", 1)[0].rstrip(".")
+    has_no_memory = isinstance(error, torch.OutOfMemoryError)
+    if not has_no_memory and not (isinstance(error, RuntimeError) and text.startswith(_DRIVER_ERRORS)):
         return None
     error.__traceback__ = None  # its frames would keep the tensors of the step
-    text = str(error).strip().split("\n", 1)[0]
-    refusal = DeviceError(
-        f"the device has no memory left for this batch ({text}).",
-        hint="Use a smaller batch_size or prefetch_queue_depth, or leave more of the device's memory to the pipeline. "
-        "The next batch is computed as usual.",
-    )
+    if has_no_memory or "out of memory" in text:
+        # The driver does not say which memory; torch does.
+        other = "" if has_no_memory else ", or the host no page-locked memory,"
+        refusal = DeviceError(
+            f"the device has no memory left{other} for this batch ({text}).",
+            hint="Use a smaller batch_size or prefetch_queue_depth, or leave more of the device's memory to the "
+            "pipeline. The next batch is computed as usual.",
+        )
+    else:
+        refusal = DeviceError(
+            f"the device failed ({text}).",
+            hint="An operator before this one may be the cause: with the environment variable CUDA_LAUNCH_BLOCKING=1 "
+            "the error names it. This process cannot use the device any more; start it again.",
+        )
     return located(refusal, node)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalify.base.limits import applied
+from dalify.base.processors import building_for
 from dalify.executor.assembly import assemble, node_seeds
 from dalify.executor.engine import Engine
 from dalify.executor.options import PRECISIONS, PipelineOptions
@@ -58,7 +59,10 @@ def build(
     gpu_node = next((node for node in graph.nodes() if node.output_device == "gpu"), None)
     # Before the passes, so that the nodes that they insert, replace or remove do not change random numbers.
     seeds = {node.number: value for node, value in node_seeds(graph, seed).items()}
-    graph, report = optimize(graph, PRECISIONS[options.precision], outputs, with_caches=True, on_error=options.on_error)
+    with building_for(options.device_id):
+        graph, report = optimize(
+            graph, PRECISIONS[options.precision], outputs, with_caches=True, on_error=options.on_error
+        )
     with applied(options.limits):  # readers build their indices here
         engine = assemble(graph, seeds, options, seed, name, service, gpu_node, state)
     return Built(graph, report, engine)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
 import pytest
 
@@ -14,6 +13,8 @@ from dalify.base.errors import DalifyError, DecodeError, IndexingError, LimitErr
 from dalify.base.limits import Limits, applied
 from dalify.codecs.video import Video
 from tests.helpers.videos import FORMS, write_video
+
+av = pytest.importorskip("av", reason="videos need PyAV")
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
 
-from dalify.base.errors import MissingPackageError
+from dalify import fn, pipeline_def
+from dalify.base.errors import DeviceError, MissingPackageError
 from dalify.codecs import device_jpeg, nvimagecodec, torchvision_jpeg
 from dalify.codecs.device_jpeg import chosen_decoder, open_decoder
 from dalify.codecs.device_options import DeviceOptions
@@ -129,11 +130,35 @@ def test_a_chunk_is_one_call_on_the_current_stream(color: DALIImageType, adjust_
     assert [int(image.max()) for image in (found[0], found[2]) if image is not None] == [0, 1]
 
 
-def fake_torchvision(monkeypatch: pytest.MonkeyPatch, decode: Any) -> None:
-    """Replace torchvision, whose decoder for GPUs needs one."""
+class Stream:
+    """A stream of a GPU; notes what it waits for."""
+
+    entered: ClassVar[list[Stream]] = []
+
+    def __init__(self, _device: str) -> None:
+        self.waits: list[Any] = []
+
+    def wait_stream(self, other: Stream) -> None:
+        self.waits.append(other)
+
+    def __enter__(self) -> None:
+        Stream.entered.append(self)
+
+    def __exit__(self, *_: object) -> None:
+        Stream.entered.pop()
+
+
+def fake_torchvision(monkeypatch: pytest.MonkeyPatch, decode: Any) -> tuple[Stream, list[Any]]:
+    """Replace torchvision, whose decoder needs a GPU; return the pipeline's stream, and the streams of the images."""
+    current, marked = Stream("cuda"), list[Any]()
+    monkeypatch.setattr(torch.cuda, "Stream", Stream)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: stream)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _device: current)
+    monkeypatch.setattr(torch.Tensor, "record_stream", lambda _image, stream: marked.append(stream))
     modes = SimpleNamespace(RGB="RGB", GRAY="GRAY", UNCHANGED="UNCHANGED")
     fake = SimpleNamespace(decode_jpeg=decode, ImageReadMode=modes)
     monkeypatch.setattr(torchvision_jpeg, "require", lambda _package: fake)
+    return current, marked
 
 
 def test_torchvision_returns_planes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,6 +191,23 @@ def test_torchvision_returns_planes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(calls) == 6
     assert calls[0] == ([data.tolist() for data in FILES], "RGB", "cuda:1")
     assert not decoder.rotates
+
+
+def test_torchvision_decodes_on_a_stream_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It writes without waiting for the pipeline's stream, whose memory may be in use when torch allocates it again."""
+    seen: list[Stream] = []
+
+    def decode_jpeg(input: Any, **_options: Any) -> list[Any]:
+        seen.extend(Stream.entered)
+        return [torch.zeros(3, 8, 9, dtype=torch.uint8) for _ in input]
+
+    current, marked = fake_torchvision(monkeypatch, decode_jpeg)
+    decoder = torchvision_jpeg.TorchvisionDecoder("cuda", DeviceOptions())
+    decoder.decode(FILES, DALIImageType.RGB, None, adjust_orientation=True)
+    (own,) = seen
+    assert own is not current
+    assert current.waits == [own]
+    assert marked == [current] * len(FILES)
 
 
 def test_host_decodes_what_torchvision_fails_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,3 +287,30 @@ def test_first_decoder_that_works_is_used(
         assert chosen_decoder(device) == (None, "no CUDA device")
     monkeypatch.setenv("DALIFY_DEVICE_DECODER", "torchvision")
     assert chosen_decoder("cuda")[0] == (None if second is Useless else "torchvision")
+
+
+@pytest.mark.parametrize(("number", "device"), [(1, "cuda:1"), (0, "cuda:0"), (None, "cuda"), (7, "cuda")])
+def test_the_decoder_is_tried_out_on_the_device_of_the_pipeline(
+    number: int | None, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each process of a training with several GPUs would otherwise take memory of the first one."""
+    tried: list[str] = []
+
+    class Noted(Working):
+        def __init__(self, device: str, options: DeviceOptions) -> None:
+            tried.append(device)
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=number)
+    def pipeline() -> Any:
+        return fn.decoders.image(fn.external_source(lambda: FILES), device="mixed")
+
+    monkeypatch.delenv("DALIFY_DEVICE_DECODER", raising=False)
+    monkeypatch.setenv("DALIFY_DEVICE", "cuda")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(device_jpeg, "_KINDS", {"nvimgcodec": device_jpeg._Kind("nvImageCodec", Noted)})
+    pipe = pipeline()
+    if torch.cuda.is_available():
+        pytest.skip("the pipeline is not meant to run")
+    with pytest.raises(DeviceError, match=r"cannot be used|does not exist"):
+        pipe.build()
+    assert tried == [device]

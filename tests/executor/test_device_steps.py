@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,8 +16,10 @@ from dalify.base import optional
 from dalify.base.errors import DeviceError
 from dalify.data import Batch, array_dtype
 from dalify.data.batch import block_offsets
+from dalify.data.dtypes import DALIDataType
 from dalify.executor.device_steps import PendingCopies, TransferStep, device_stream, share_fed, synchronize_consumer
 from dalify.executor.frame import Frame
+from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.pipeline.pipeline import parts_of
 
 
@@ -277,6 +280,7 @@ def test_error_says_why_there_is_no_device(
     assert f"torch finds no accelerator on this machine ({reason})." in text
     assert "test_device_steps.py" in text
     assert "DALIFY_DEVICE=cpu" in text
+    assert ("Update the driver, or install a torch that is built for it." in text) == ("too old" in reason)
 
 
 def test_device_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,12 +326,47 @@ def test_out_of_memory(failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(DeviceError) as caught:
             pipe.run()
     text = str(caught.value)
-    assert "no memory left for this batch (CUDA out of memory. Tried to allocate 2.00 GiB.)" in text
+    assert "no memory left for this batch (CUDA out of memory. Tried to allocate 2.00 GiB)" in text
     assert "and more" not in text
     assert "test_device_steps.py" in text
     assert "batch_size" in text
     (images,) = pipe.run()
     assert [np.asarray(image.as_cpu()).max() for image in images] == [2, 2]
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.parametrize(
+    ("failure", "message", "hint"),
+    [
+        (
+            "CUDA error: out of memory\nCompile with TORCH_USE_CUDA_DSA",
+            "the device has no memory left, or the host no page-locked memory, for this batch "
+            "(CUDA error: out of memory).",
+            "Use a smaller batch_size",
+        ),
+        (
+            "Triton Error [CUDA]: an illegal memory access was encountered",
+            "the device failed (Triton Error [CUDA]: an illegal memory access was encountered).",
+            "CUDA_LAUNCH_BLOCKING=1",
+        ),
+    ],
+)
+def test_failures_of_the_driver(failure: str, message: str, hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are no failures of a sample, and the operator that reports them is not always the cause."""
+
+    def failing(*_: Any, **__: Any) -> Any:
+        raise RuntimeError(failure)
+
+    pipe = sent()
+    pipe.build()
+    monkeypatch.setattr(optional.torch, "empty", failing)
+    with pytest.raises(DeviceError) as caught:
+        pipe.run()
+    text = str(caught.value)
+    assert message in text
+    assert hint in text
+    assert "test_device_steps.py" in text
+    assert "sample" not in text
 
 
 @pytest.mark.usefixtures("gpu")
@@ -356,6 +395,36 @@ def test_data_go_to_the_device_and_back_anywhere() -> None:
     for ours, theirs in zip(define(True).run(), define(False).run(), strict=True):
         for found, expected in zip(ours.as_cpu(), theirs, strict=True):
             np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float16", "bool", "int64"])
+@pytest.mark.parametrize("extents", [(3, 3, 3), (3, 1, 5), (2, 0, 4), (0, 0, 0), None])
+def test_fed_arrays_are_one_copy(
+    dtype: str, extents: tuple[int, int, int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy from ordinary memory makes the host wait for all work before it."""
+    numbers = np.arange(40).reshape(-1, 2)
+    sizes = [numbers[:extent] for extent in extents] if extents else [numbers[n, 0] for n in range(3)]
+    given = [np.asarray(size).astype(DALIDataType[dtype.upper()].numpy) for size in sizes]
+    copies: list[int] = []
+    module = importlib.import_module("dalify.executor.device_steps")
+
+    def noted(values: np.ndarray[Any, Any], device: Any) -> Any:
+        copies.append(values.nbytes)
+        return uploaded(values, device)
+
+    monkeypatch.setattr(module, "uploaded", noted)
+
+    @pipeline_def(batch_size=3, num_threads=1, device_id=0, prefetch_queue_depth=1)
+    def pipeline() -> Any:
+        return fn.external_source([given], device="gpu")
+
+    (batch,) = pipeline().run()
+    assert len(copies) == any(array.size for array in given)
+    for found, array in zip(batch, given, strict=True):
+        assert found.dtype == DALIDataType[dtype.upper()]
+        np.testing.assert_array_equal(np.asarray(found.as_cpu()), array)
 
 
 @pytest.mark.usefixtures("gpu")

@@ -9,13 +9,14 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-import lmdb
 import numpy as np
 import pytest
 
 from dalify.base import limits
 from dalify.base.errors import LimitError, ReaderError
 from dalify.formats.records.lmdb_records import LmdbRecords
+
+lmdb = pytest.importorskip("lmdb", reason="the databases are written with LMDB's package")
 
 Items = list[tuple[bytes, bytes]]
 META_BYTES = 152  # of a meta page

@@ -22,7 +22,7 @@ __all__ = ["convolve_samples", "sum_convolutions"]
 _BLOCK = 1024
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["tiles"])
 def _along(
     out_at,
     x_at,

@@ -18,7 +18,7 @@ _AXES = 4
 _BLOCK = 1024
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["tiles"])
 def _erase(
     out_at,
     x_at,

@@ -17,7 +17,7 @@ from dalify.kernels.triton.package import constexpr, tl, triton
 __all__ = ["join_samples"]
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["tiles"])
 def _joined(
     out_at,
     x_at,

@@ -10,11 +10,15 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.dtypes import from_numpy
+from dalify.kernels.dispatch import UnsupportedError
 from dalify.kernels.triton.package import tl
 
 __all__ = ["blocks_of", "element_type", "launch", "numpy_type", "power_of_two"]
 
 _TILE_ELEMENTS = 1024
+# Programs of one launch. Those of ROCm have 256 threads, and a launch less than 2**32 of them.
+_MAX_PROGRAMS = 2**31 - 1
+_MAX_PROGRAMS_ROCM = 2**24 - 1
 
 # The interpreter replaces functions of Triton's modules while it runs a kernel, so pipelines must not run it at once.
 _interpreting = threading.RLock()
@@ -46,15 +50,16 @@ def power_of_two(value: int) -> int:
     return 1 << (max(value, 1) - 1).bit_length()
 
 
-def blocks_of(rows: np.ndarray, columns: np.ndarray) -> tuple[int, int, int]:
+def blocks_of(rows: np.ndarray, columns: np.ndarray, elements: int = _TILE_ELEMENTS) -> tuple[int, int, int]:
     """Return the rows and columns of a tile, and the largest number of tiles of a sample.
 
     Args:
         rows: int64 [N], rows of each sample.
         columns: int64 [N], elements of a row, which are next to each other in memory.
+        elements: most elements of a tile, a power of two.
     """
-    width = min(power_of_two(int(columns.max(initial=1))), _TILE_ELEMENTS)
-    height = min(power_of_two(int(rows.max(initial=1))), _TILE_ELEMENTS // width)
+    width = min(power_of_two(int(columns.max(initial=1))), elements)
+    height = min(power_of_two(int(rows.max(initial=1))), elements // width)
     tiles = -(-rows // height) * -(-columns // width)
     return height, width, int(tiles.max(initial=1))
 
@@ -67,10 +72,15 @@ def launch(kernel: Any, device: Any, programs: int, *arguments: Any, **constants
         device: torch device.
         programs: size of the grid.
         arguments: tensors and numbers.
-        constants: numbers and types that the kernel is compiled for.
+        constants: numbers and types that the kernel is compiled for, and Triton's options, such as ``num_warps``.
+
+    Raises:
+        UnsupportedError: the grid is larger than the device supports.
     """
     if not programs:
         return
+    if programs > (_MAX_PROGRAMS_ROCM if torch.version.hip else _MAX_PROGRAMS):
+        raise UnsupportedError
     place: AbstractContextManager[Any] = _interpreting if device.type == "cpu" else torch.cuda.device(device)
     with place:
         # Products and sums are rounded as on the CPU, so that the same pixels are selected.

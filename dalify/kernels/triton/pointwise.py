@@ -18,7 +18,7 @@ _BLOCK = 2048
 _PIXELS = 512
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["tiles"])
 def _line(
     out_at,
     x_at,
@@ -68,7 +68,7 @@ def scale_shift(out: DeviceSamples, x: DeviceSamples, factor: np.ndarray, summan
     _launch_line(out, x, factor, summand)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["tiles"])
 def _matrix(
     out_at,
     x_at,

@@ -2,7 +2,7 @@
 
 The same launch mirrors and normalizes them, if wanted: `dalify.kernels.images.resample_normalized`.
 
-A program computes a tile of an output image. It sums over the rows of the vertical filter what the horizontal filter
+A program computes a tile of an output image. It sums over the columns of the horizontal filter what the vertical filter
 gives for each of them, so that there is no intermediate image in memory: rows that tiles share are in the cache.
 Weights are computed from the formulas of `dalify.kernels.images.resample_filters`, not stored.
 """
@@ -32,8 +32,12 @@ __all__ = ["resample", "resample_normalized"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
+# Small tiles leave few threads without a column: images for networks have 224 pixels. A thread has eight elements,
+# which share the weights of rows.
+_TILE_ELEMENTS = 256
+_WARPS = 1
 _INTEGERS = 6  # of an axis: source extent, extent, taps, start in the table of positions or -1, curve and its points
-_FLOATS = 4  # of an axis: scale, origin, radius, points of the curve per pixel
+_FLOATS = 4  # of an axis: scale, origin, inverse of the radius, points of the curve per pixel
 
 _CURVES = curve_tables()
 _CURVE = np.concatenate(list(_CURVES.values()))
@@ -53,23 +57,24 @@ def _left(i, integers, floats, positions):
 
 
 @triton.jit
-def _weight(from_left, integers, floats, curve):
-    """Return the weight of a pixel at a distance from the left end of the filter."""
-    points = tl.load(integers + 5)
-    if points > 0:
-        table = curve + tl.load(integers + 4)
-        place = from_left * tl.load(floats + 3)
-        is_under = (place >= 0) & (place < points - 2)
-        whole = tl.where(is_under, place, 0.0).to(tl.int32)
-        first = tl.load(table + whole)
-        slope = tl.load(table + whole + 1) - first
-        weight = tl.where(is_under, first + slope * (place - whole.to(tl.float32)), 0.0)
-    else:
-        weight = tl.maximum(1.0 - tl.abs(from_left / tl.load(floats + 2) - 1.0), 0.0)
+def _weight(from_left, inverse_radius, table, points, points_per_pixel, CURVES: constexpr):  # noqa: N803
+    """Return the weight of a pixel at a distance from the left end of the filter.
+
+    It is in the inner loop, so it reads nothing but curves, and does not divide.
+    """
+    weight = tl.maximum(1.0 - tl.abs(from_left * inverse_radius - 1.0), 0.0)
+    if CURVES:  # noqa: SIM102 -- known to the compiler, unlike the number of points
+        if points > 0:
+            place = from_left * points_per_pixel
+            is_under = (place >= 0) & (place < points - 2)
+            whole = tl.where(is_under, place, 0.0).to(tl.int32)
+            first = tl.load(table + whole)
+            slope = tl.load(table + whole + 1) - first
+            weight = tl.where(is_under, first + slope * (place - whole.to(tl.float32)), 0.0)
     return weight
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["tiles"])
 def _resample(
     out_at,
     x_at,
@@ -83,6 +88,7 @@ def _resample(
     X: constexpr,  # noqa: N803 -- constants of a kernel are upper-case in Triton
     OUT: constexpr,  # noqa: N803
     CHANNELS: constexpr,  # noqa: N803
+    CURVES: constexpr,  # noqa: N803
     NORMALIZE: constexpr,  # noqa: N803
     PLANAR: constexpr,  # noqa: N803
     ROWS: constexpr,  # noqa: N803
@@ -109,22 +115,27 @@ def _resample(
     channel = place % CHANNELS
     low_x, offset_x = _left(place // CHANNELS, int_x, float_x, positions)
     x = tl.load(x_at + n).to(tl.pointer_type(X))
-    taps_x = tl.load(int_x + 2)
+    taps_y = tl.load(int_y + 2)
+    inverse_y, per_pixel_y = tl.load(float_y + 2), tl.load(float_y + 3)
+    inverse_x, per_pixel_x = tl.load(float_x + 2), tl.load(float_x + 3)
+    table_y, points_y = curve + tl.load(int_y + 4), tl.load(int_y + 5)
+    table_x, points_x = curve + tl.load(int_x + 4), tl.load(int_x + 5)
+    total_y = tl.full([ROWS, 1], 0.0, tl.float32)
+    for j in range(0, taps_y):
+        total_y += _weight(offset_y + j, inverse_y, table_y, points_y, per_pixel_y, CURVES)
     total = tl.full([ROWS, COLUMNS], 0.0, tl.float32)
     total_x = tl.full([1, COLUMNS], 0.0, tl.float32)
-    for k in range(0, taps_x):
-        total_x += _weight(offset_x + k, int_x, float_x, curve)
-    total_y = tl.full([ROWS, 1], 0.0, tl.float32)
-    for j in range(0, tl.load(int_y + 2)):
-        weight_y = _weight(offset_y + j, int_y, float_y, curve)
-        total_y += weight_y
-        line = tl.minimum(tl.maximum(low_y + j, 0), height - 1) * width
+    # The weights of rows are in the inner loop, because a program has few rows: its columns share them.
+    for k in range(0, tl.load(int_x + 2)):
+        weight_x = _weight(offset_x + k, inverse_x, table_x, points_x, per_pixel_x, CURVES)
+        total_x += weight_x
+        place_x = tl.minimum(tl.maximum(low_x + k, 0), width - 1) * CHANNELS + channel
         blended = tl.full([ROWS, COLUMNS], 0.0, tl.float32)
-        for k in range(0, taps_x):
-            weight_x = _weight(offset_x + k, int_x, float_x, curve)
-            pixel = line + tl.minimum(tl.maximum(low_x + k, 0), width - 1)
-            blended += weight_x * tl.load(x + pixel * CHANNELS + channel, mask=is_there, other=0).to(tl.float32)
-        total += weight_y * blended
+        for j in range(0, taps_y):
+            weight_y = _weight(offset_y + j, inverse_y, table_y, points_y, per_pixel_y, CURVES)
+            line = x + tl.minimum(tl.maximum(low_y + j, 0), height - 1) * width * CHANNELS
+            blended += weight_y * tl.load(line + place_x).to(tl.float32)
+        total += weight_x * blended
     total = total / (total_x * total_y)
     out = tl.load(out_at + n).to(tl.pointer_type(OUT))
     if NORMALIZE:
@@ -158,7 +169,7 @@ def _describe(x_shapes, out_shapes, start, end, minify, magnify, antialias, inte
             integers[n, axis, 4] = kind
             floats[n, axis, 0] = scale
             floats[n, axis, 1] = np.float32(begin + np.float32(np.float32(half * scale) - half - radius))
-            floats[n, axis, 2] = radius if kind != _NEAREST else np.float32(1)
+            floats[n, axis, 2] = np.float32(1) / radius if kind != _NEAREST else np.float32(1)
 
 
 def _nearest_positions(size: int, extent: int, start: np.float32, end: np.float32, is_last: bool) -> np.ndarray:
@@ -295,8 +306,8 @@ def _launch(
     integers[:, :, 4] = 0
     for kind, curve in _CURVES.items():
         integers[kinds == kind, 4:] = _CURVE_STARTS[kind], len(curve)
-        floats[kinds == kind, 3] = np.float32(len(curve) - 3) / (np.float32(2) * floats[kinds == kind, 2])
-    rows, columns, tiles = blocks_of(sizes[:, 0], sizes[:, 1] * sizes[:, 2])
+        floats[kinds == kind, 3] = np.float32(len(curve) - 3) / np.float32(2) * floats[kinds == kind, 2]
+    rows, columns, tiles = blocks_of(sizes[:, 0], sizes[:, 1] * sizes[:, 2], _TILE_ELEMENTS)
     count = int(channels[0])
     table = np.zeros((1, 1), np.float32) if normalization is None else normalization.table(samples, count)
     targets, sources, *described = uploaded_together(
@@ -305,8 +316,8 @@ def _launch(
     shift = 0.0 if normalization is None else normalization.shift
     launch(
         _resample, x.device, samples * tiles, targets, sources, *described, shift, tiles, X=element_type(x.dtype),
-        OUT=element_type(out.dtype), CHANNELS=count, NORMALIZE=normalization is not None, PLANAR=is_planar,
-        ROWS=rows, COLUMNS=columns,
+        OUT=element_type(out.dtype), CHANNELS=count, CURVES=bool(integers[:, :, 5].any()),
+        NORMALIZE=normalization is not None, PLANAR=is_planar, ROWS=rows, COLUMNS=columns, num_warps=_WARPS,
     )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ def _pixel(x, row, column, channel, height, width, outside, is_there, BORDER: co
     return value
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["tiles"])
 def _warp(
     out_at,
     x_at,

@@ -24,10 +24,11 @@ __all__ = ["copy_windows", "flip_axes", "normalize_samples", "transpose_axes"]
 
 _AXES = 5
 _MAX_CHANNELS = 16
+_PIXELS = 512  # of a tile of planes
 _FIELDS = 5  # extent, source extent, source stride, start, step
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["tiles"])
 def _windows(
     out_at,
     x_at,
@@ -105,6 +106,72 @@ def _windows(
     value = tl.where(inside, value, saturated(outside, OUT))
     out = tl.load(out_at + n).to(tl.pointer_type(OUT))
     tl.store(out + row * columns + column, value, mask=is_there)
+
+
+@triton.jit(do_not_specialize=["tiles"])
+def _planes(
+    out_at,
+    x_at,
+    geometry,
+    mean,
+    factor,
+    shift,
+    tiles,
+    X: constexpr,  # noqa: N803
+    OUT: constexpr,  # noqa: N803
+    CHANNELS: constexpr,  # noqa: N803
+    ROWS: constexpr,  # noqa: N803
+    COLUMNS: constexpr,  # noqa: N803
+):
+    program = tl.program_id(0)
+    n = program // tiles
+    tile = program % tiles
+    g = geometry + n.to(tl.int64) * 5
+    height, width = tl.load(g), tl.load(g + 1)
+    across = (width + COLUMNS - 1) // COLUMNS
+    row = (tile // across) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = (tile % across) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    is_there = (row < height) & (column < width)
+    x = tl.load(x_at + n).to(tl.pointer_type(X)) + (tl.load(g + 2) + row * tl.load(g + 3) + column * tl.load(g + 4))
+    out = tl.load(out_at + n).to(tl.pointer_type(OUT)) + (row * width + column)
+    for c in tl.static_range(CHANNELS):
+        value = tl.load(x + c, mask=is_there, other=0).to(tl.float32)
+        value = (value - tl.load(mean + n * CHANNELS + c)) * tl.load(factor + n * CHANNELS + c) + shift
+        tl.store(out + c * height * width, saturated(value, OUT), mask=is_there)
+
+
+def _normalize_planes(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    start: np.ndarray,
+    step: np.ndarray,
+    mean: np.ndarray,
+    factor: np.ndarray,
+    shift: float,
+) -> None:
+    """Normalize windows of HWC images to CHW: the usual case in a fraction of the instructions of `_copy`.
+
+    A thread computes all channels of a pixel, and nothing is outside of the images.
+
+    Args:
+        out: N samples, output.
+        x: N samples.
+        start: int64 [N, 2]: row and column in `x` of the first pixel.
+        step: int64 [N]: 1 or -1 for mirrored images.
+        mean: float32 [N, C], subtracted.
+        factor: float32 [N, C], multiplied with the difference.
+        shift: added at the end.
+    """
+    channels = mean.shape[1]
+    line = x.extents(1) * channels
+    first = start[:, 0] * line + start[:, 1] * channels
+    geometry = np.stack([out.extents(1), out.extents(2), first, line, step * channels], 1).astype(np.int32)
+    rows, columns, tiles = blocks_of(out.extents(1), out.extents(2), _PIXELS)
+    arrays = uploaded_together(x.device, out.addresses, x.addresses, geometry, mean, factor)
+    launch(
+        _planes, x.device, len(x) * tiles, *arrays, float(shift), tiles, X=element_type(x.dtype),
+        OUT=element_type(out.dtype), CHANNELS=channels, ROWS=rows, COLUMNS=columns,
+    )  # fmt: skip
 
 
 def _copy(
@@ -265,4 +332,10 @@ def normalize_samples(
             start[:, axis] += np.where(flags, out.extents(axis) - 1, 0)
             step[:, axis] = np.where(flags, -1, 1)
     order = [layout.index(letter) for letter in output_layout]
+    if (layout, output_layout) == ("HWC", "CHW") and out_channels == known <= _MAX_CHANNELS and out.shapes.any():
+        ends = start + step * (out.shapes - 1)
+        extents = x.shapes[:, order]
+        if ((start >= 0) & (start < extents) & (ends >= 0) & (ends < extents) | (out.shapes == 0)).all():
+            _normalize_planes(out, x, start[:, 1:], step[:, 2], means, factors, options["shift"])
+            return
     _copy(out, x, order, start, step, channel_axis, fill, means, factors, options["shift"])

@@ -20,6 +20,7 @@ from dalify import types
 from dalify.data.device_samples import DeviceSamples
 
 TARGETS = {"cubin": GPUTarget("cuda", 90, 32), "hsaco": GPUTarget("hip", "gfx942", 64)}
+OPTIONS = ("num_warps",)
 POINTERS = {torch.int64: "*i64", torch.int32: "*i32", torch.float32: "*fp32"}
 
 
@@ -29,10 +30,11 @@ def compile_launch(kernel: Any, device: Any, programs: int, *arguments: Any, **c
     for name, value in zip(kernel.arg_names, arguments, strict=False):
         is_number = isinstance(value, (int, float))
         signature[name] = ("fp32" if isinstance(value, float) else "i32") if is_number else POINTERS[value.dtype]
+    options = {"enable_fp_fusion": False} | {name: constants.pop(name) for name in OPTIONS if name in constants}
     signature |= dict.fromkeys(constants, "constexpr")
     for result, target in TARGETS.items():
         source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
-        compiled = triton.compile(source, target=target, options={"enable_fp_fusion": False})
+        compiled = triton.compile(source, target=target, options=options)
         print(kernel.__name__, result, len(compiled.asm[result]) > 0)
 
 
@@ -54,11 +56,16 @@ def main() -> None:
         samples("float32", (3, 8, 6)), samples("uint8"), "HWC", "CHW", {}, zeros[0], zeros[:, :1], ones[:, :1],
         {"scale": 1.0, "shift": 0.0, "fill_values": [0.0]},
     )  # fmt: skip
+    modules["windows"].normalize_samples(
+        samples("float16"), samples("uint8"), "HWC", "HWC", {}, zeros[0], zeros[:, :1], ones[:, :1],
+        {"scale": 1.0, "shift": 0.0, "fill_values": [0.0]},
+    )  # fmt: skip
     modules["windows"].copy_windows(samples("int32"), samples("int32"), np.zeros((2, 3), np.int64))
     modules["windows"].transpose_axes(samples("uint8", (3, 8, 6)), samples("uint8"), (2, 0, 1))
     modules["joining"].join_samples(samples("bfloat16", (8, 12, 3)), [samples("bfloat16"), samples("bfloat16")], 1)
     modules["resampling"].resample(samples("uint8", (4, 5, 3)), samples("uint8"), zeros, size, **filters)
     modules["resampling"].resample(samples("float16", (4, 5, 3)), samples("bfloat16"), zeros, size, **filters)
+    modules["resampling"].resample(samples("uint8", (4, 5, 3)), samples("uint8"), zeros, size)
     modules["resampling"].resample_normalized(
         samples("float32", (3, 4, 5)), samples("uint8"), "CHW", zeros, size,
         {"interp_type": None, "min_filter": None, "mag_filter": None, "antialias": True},

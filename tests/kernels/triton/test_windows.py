@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from dalify import fn, types
+from dalify.kernels.dispatch import UnsupportedError
 from tests.kernels.triton.running import DTYPES, compare, images
 
 pytestmark = pytest.mark.gpu
@@ -33,6 +36,32 @@ def test_crop_mirror_normalize(dtype: str, layout: str, channels: int) -> None:
     compare(graph, images(dtype, channels, layout), layout, tolerance=1e-5, arguments=[mirror], launches=3)
 
 
+@pytest.mark.parametrize(("position", "size", "kernel"), [
+    (0.0, (12, 20), "_planes"), (0.5, (13, 21), "_planes"), (1.0, (12, 20), "_planes"), (0.5, (14, 21), "_windows"),
+])  # fmt: skip
+def test_windows_inside_of_images_have_a_kernel_of_their_own(
+    position: float, size: tuple[int, int], kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def graph(x: Any, mirror: Any) -> Any:
+        return fn.crop_mirror_normalize(
+            x, mirror=mirror, crop=size, crop_pos_x=position, crop_pos_y=position, mean=MEAN[:3], std=STD[:3],
+            out_of_bounds_policy="pad", fill_values=[7.0],
+        )  # fmt: skip
+
+    module, launched = importlib.import_module("dalify.kernels.triton.windows"), list[str]()
+    launch = module.launch
+
+    def noted(function: Any, *others: Any, **constants: Any) -> None:
+        launched.append(function.__name__)
+        launch(function, *others, **constants)
+
+    monkeypatch.setattr(module, "launch", noted)
+    mirror = [np.array(n % 2, np.int32) for n in range(3)]
+    data = images("uint8", 3, sizes=[(13, 37), (40, 21), (13, 21)])
+    compare(graph, data, "HWC", tolerance=1e-5, arguments=[mirror])
+    assert launched == [kernel]
+
+
 @pytest.mark.parametrize("out", [types.INT8, types.INT16, types.UINT16, types.INT32])
 def test_rounding_and_saturation(out: types.DALIDataType) -> None:
     data = [np.array([-70000.5, -129.5, -128.5, -1.5, -0.5, 0.49999997, 0.5, 2.5, 127.5, 65535.5, 3e9, np.nan])]
@@ -49,3 +78,21 @@ def test_sequences_take_a_launch_for_all_frames() -> None:
 def test_samples_with_different_numbers_of_channels_are_left_to_torch() -> None:
     data = [np.ones((4, 5, channels), np.uint8) for channels in (1, 3)]
     compare(lambda x: fn.crop_mirror_normalize(x, mean=[0.5]), data, "HWC", tolerance=1e-5, launches=None)
+
+
+@pytest.mark.parametrize(("platform", "largest"), [(None, 2**31 - 1), ("6.2", 2**24 - 1)])
+def test_grids_that_a_device_does_not_support_are_left_to_torch(
+    platform: str | None, largest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("dalify.kernels.triton.launching")
+    launched: list[int] = []
+
+    class Kernel:
+        def __getitem__(self, grid: tuple[int]) -> Any:
+            return lambda **_: launched.append(grid[0])
+
+    monkeypatch.setattr(torch.version, "hip", platform)
+    module.launch(Kernel(), torch.device("cpu"), largest)
+    with pytest.raises(UnsupportedError):
+        module.launch(Kernel(), torch.device("cpu"), largest + 1)
+    assert launched == [largest]

@@ -21,12 +21,14 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import backend_registration
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from dalify import fn
 from dalify.executor import assembly
 from dalify.executor.engine import Engine
 from dalify.kernels.arrays import wide_torch
@@ -121,16 +123,41 @@ def watched(notes: list[str]) -> Iterator[None]:
         yield
 
 
-def findings(variant: Variant, folder: Path) -> list[str]:
+def findings_of_use(variant: Variant, folder: Path) -> list[str]:
     """Return what was noted for one use of an operator, and the error if there is one."""
-    notes: list[str] = []
 
     def graph() -> Any:
         return tuple(nodes_of(variant.operator, variant.case, variant.samples, folder, "gpu"))
 
+    return findings(do_not_convert(graph), len(variant.samples))
+
+
+def condition(shapes: list[tuple[int, ...]]) -> Any:
+    """Return a graph whose samples take one of three branches, which it merges."""
+    kinds = [np.array(number % 3) for number in range(len(shapes))]
+
+    def graph() -> Any:
+        data = fn.external_source(lambda: [np.ones(shape, np.uint8) for shape in shapes], layout="HWC").gpu()
+        kind = fn.external_source(lambda: kinds)
+        if kind == 0:
+            data = fn.flip(data)
+        elif kind == 1:
+            data = fn.copy(data)
+        return data
+
+    return graph
+
+
+# Samples of one shape, and of several.
+CONDITIONS = {"conditions, uniform": [(4, 5, 3)] * 7, "conditions, ragged": [(4 + n, 5, 3) for n in range(7)]}
+
+
+def findings(graph: Callable[[], Any], count: int) -> list[str]:
+    """Return what was noted for a graph, and the error if there is one."""
+    notes: list[str] = []
     with watched(notes):
         try:
-            with built(do_not_convert(graph), count=len(variant.samples), device="gpu") as pipe:
+            with built(graph, count=count, device="gpu") as pipe:
                 pipe.run()
         except Exception as error:
             notes.append(f"error @ {type(error).__module__}.{type(error).__qualname__}")
@@ -138,7 +165,7 @@ def findings(variant: Variant, folder: Path) -> list[str]:
 
 
 def main(names: list[str]) -> None:
-    """Print the findings of operators as JSON: what was noted, and the variants with it, by operator."""
+    """Print the findings of operators and conditions as JSON: what was noted, and the variants with it, by name."""
     getattr(backend_registration, _REGISTER)(DEVICE)
     found: dict[str, dict[str, list[str]]] = {}
     with tempfile.TemporaryDirectory() as folder, mock.patch.dict("os.environ", DALIFY_DEVICE=DEVICE):
@@ -146,8 +173,10 @@ def main(names: list[str]) -> None:
             notes = found[name] = {}
             for variant in variants_of(name, everything=EVERYTHING):
                 if EVERYTHING or not variant.is_general or variant.label in ("typical", "of int32"):
-                    for note in findings(variant, Path(folder)):
+                    for note in findings_of_use(variant, Path(folder)):
                         notes.setdefault(note, []).append(variant.label)
+        for name, shapes in CONDITIONS.items():
+            found[name] = {note: [] for note in findings(condition(shapes), len(shapes))}
     json.dump(found, sys.stdout, indent=1)
 
 
