@@ -80,6 +80,7 @@ _CASES: dict[str, tuple[Callable[..., Any], list[list[np.ndarray]]]] = {
         lambda x, classes: eager.segmentation.random_object_bbox(x, classes=classes, seed=4, cache_objects=True),
         [_MASKS, _of(lambda n: np.arange(1, 2 + n % 3, dtype=np.int32))],
     ),
+    "pad": (lambda x, fill: eager.pad(x, axes=[0], align=4, shape=9, fill_value=fill), [_ROWS, _SCALARS]),
     "full_like": (eager.full_like, [_ROWS, _SCALARS]),
     "full_like of rows": (eager.full_like, [_ROWS, _numbers(3)]),
     "full": (lambda x, shape: eager.full(x, shape=shape), [_SCALARS, _SHAPES]),
