@@ -168,7 +168,9 @@ class SamplesStep(KernelStep):
             return traced_specs, found_shapes
         varying = {name: arguments[name] for name in self._varying}
         columns = [table.shapes.tolist() for table in tables if table is not None and not table.is_uniform]
-        columns += [values if isinstance(values, list) else values.tolist() for values in varying.values()]
+        columns += [
+            [value.tolist() for value in values] if is_list(values) else values.tolist() for values in varying.values()
+        ]
         kinds = tuple(None if batch is None else (batch.dtype, batch.layout) for batch in inputs)
         uniform = tuple(table.extents for table in tables if table is not None and table.is_uniform)
         found: list[tuple[Spec, ...]] = []

@@ -81,6 +81,11 @@ _CASES: dict[str, tuple[Callable[..., Any], list[list[np.ndarray]]]] = {
         [_MASKS, _of(lambda n: np.arange(1, 2 + n % 3, dtype=np.int32))],
     ),
     "pad": (lambda x, fill: eager.pad(x, axes=[0], align=4, shape=9, fill_value=fill), [_ROWS, _SCALARS]),
+    "sequence_rearrange": (
+        lambda x, order: eager.sequence_rearrange(x, new_order=order),
+        [_ROWS, _of(lambda n: np.arange(n - 1, 0, -1, dtype=np.int32))],
+    ),
+    "shapes": (eager.shapes, [_ROWS]),
     "full_like": (eager.full_like, [_ROWS, _SCALARS]),
     "full_like of rows": (eager.full_like, [_ROWS, _numbers(3)]),
     "full": (lambda x, shape: eager.full(x, shape=shape), [_SCALARS, _SHAPES]),
