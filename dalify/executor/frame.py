@@ -12,6 +12,7 @@ from dalify.base.errors import DalifyError
 from dalify.base.small_arrays import counting
 from dalify.data import Batch, BufferPool, stack_samples
 from dalify.data.agreement import check_agreement
+from dalify.data.batch import ALIGNMENT_BYTES
 from dalify.executor.agreement import Agreement
 from dalify.executor.arena import Arena
 from dalify.executor.origins import joined_origins
@@ -89,10 +90,10 @@ class Collector:
                 self._uniform = False
             else:
                 dense = self._kept(start, dense)
-        elif batch.is_lasting:
+        elif (lasting := batch if batch.is_lasting else self._copied(batch)) is not None:
             with self._lock:
                 self._uniform = False
-                self._parts[start] = batch
+                self._parts[start] = lasting
             return
         else:
             dense = self._gathered(start, batch.samples)
@@ -100,6 +101,22 @@ class Collector:
                 samples = [self._kept(start + row, sample[None])[0, ...] for row, sample in enumerate(batch.samples)]
         with self._lock:
             self._parts[start] = Batch(dense, samples, batch.layout, batch.device, batch.origins, batch.dtype)
+
+    def _copied(self, batch: Batch) -> Batch | None:
+        """Return samples of different shapes in permanent memory by one copy; None if they are not adjacent."""
+        if batch.ragged is None or batch.is_uniform:
+            return None
+        block, offsets, shapes = batch.ragged
+        sizes = shapes.prod(1) * batch.dtype.numpy.itemsize
+        ends = offsets + sizes
+        first, size_bytes = int(offsets[0]), int(ends[-1] - offsets[0])
+        gaps = offsets[1:] - ends[:-1]
+        if (gaps < 0).any() or size_bytes > 2 * sizes.sum() + ALIGNMENT_BYTES * len(sizes):
+            return None
+        memory = self._pool.empty((size_bytes,), np.dtype(np.uint8))
+        memory[...] = block[first : first + size_bytes]
+        ragged = memory, offsets - first, shapes
+        return Batch(None, None, batch.layout, batch.device, batch.origins, batch.dtype, ragged)
 
     def _gathered(self, start: int, samples: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any] | None:
         """Copy samples to their rows of the dense buffer; None if they do not fit, or some are already there."""

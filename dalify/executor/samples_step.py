@@ -157,6 +157,10 @@ class SamplesStep(KernelStep):
         if not self._varying and all(batch is None or batch.dense is not None for batch in inputs):
             specs = self._run_specs(inputs, {}, wanted, 0)[1]
             return specs, [spec.shape for spec in specs]
+        if is_tuple(shapes) and not self._varying:
+            specs = self._open_specs(inputs, layout)
+            self._check_size(shapes, specs[0], 0)
+            return specs, [() if spec.ndim == 0 else shapes for spec in specs]
         tables = [None if x is None else _table_of(x) for x in xs]
         is_uniform = all(table is None or table.is_uniform for table in tables)
         if is_uniform and not self._varying:
@@ -173,7 +177,9 @@ class SamplesStep(KernelStep):
             return traced_specs, found_shapes
         varying = {name: arguments[name] for name in self._varying}
         columns = [table.shapes.tolist() for table in tables if table is not None and not table.is_uniform]
-        columns += [values if isinstance(values, list) else values.tolist() for values in varying.values()]
+        columns += [
+            [value.tolist() for value in values] if is_list(values) else values.tolist() for values in varying.values()
+        ]
         kinds = tuple(None if batch is None else (batch.dtype, batch.layout) for batch in inputs)
         uniform = tuple(table.extents for table in tables if table is not None and table.is_uniform)
         found: list[tuple[Spec, ...]] = []

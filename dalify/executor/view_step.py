@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dalify.base.narrow import is_array
 from dalify.data import Batch, Spec
 from dalify.executor.frame import Frame
+from dalify.executor.grouping import NOTHING_WANTED
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.shape_trace import ShapeTrace
@@ -36,20 +37,22 @@ class ViewStep(KernelStep):
         draws: SampleDraws | None,
         count: int,
     ) -> list[Batch]:
-        x, *others = inputs
-        if x is not None and x.dense is None and not any(others) and len(self.outputs) == 1:
+        x = inputs[0]
+        if x is not None and x.dense is None and len(self.outputs) == 1:
             found = self._shapes(inputs, x, arguments, draws, count)
             if found is not None:
                 shapes, spec = found
                 layout = spec.layout or ""
                 if x.ragged is not None:
                     block, offsets, _ = x.ragged
-                    return [Batch(None, None, layout, self.device, x.origins, x.dtype, (block, offsets, shapes))]
-                samples = [
-                    sample if sample.shape == (new := tuple(shape)) else sample.reshape(new)
-                    for sample, shape in zip(x.samples, shapes.tolist(), strict=True)
-                ]
-                return [Batch(None, samples, layout, self.device, x.origins, x.dtype)]
+                    ragged = block, offsets, shapes
+                    return [Batch(None, None, layout, self.device, x.origins, spec.dtype, ragged)]
+                if spec.dtype == x.dtype:
+                    samples = [
+                        sample if sample.shape == (new := tuple(shape)) else sample.reshape(new)
+                        for sample, shape in zip(x.samples, shapes.tolist(), strict=True)
+                    ]
+                    return [Batch(None, samples, layout, self.device, x.origins, x.dtype)]
         return super()._groupwise(frame, inputs, arguments, draws, count)
 
     def _shapes(
@@ -64,9 +67,11 @@ class ViewStep(KernelStep):
         old = x.shape_array()
         shapes = self._prepare(inputs, arguments, draws, count).get("out_shapes")
         if is_array(shapes):
-            is_ragged = bool((shapes != shapes[0]).any())
-            return (shapes, self._open_specs(inputs)[0]) if is_ragged else None
-        if self._varying:
+            if (shapes == shapes[0]).all():
+                return None
+            varying = {name: arguments[name] for name in self._varying}
+            return shapes, self._run_specs(inputs, varying, NOTHING_WANTED, 0)[1][0]
+        if self._varying or any(inputs[1:]):
             return None
         table = ShapeTable(old)
         traced = self._trace.of(inputs, [table, *(None for _ in inputs[1:])])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dalify.data import DALIDataType
+from dalify.data.samples import Samples
 from dalify.registry import Spec, operator
 
 
@@ -22,6 +21,7 @@ def _shape(x: Spec, /, *, dtype: DALIDataType = DALIDataType.INT64) -> Spec:
     return Spec(dtype, 1, "", None if x.shape is None else (len(x.shape),))
 
 
-@_shape.cpu
-def _(out: np.ndarray, x: np.ndarray, *, spec: Spec) -> None:
-    out[...] = np.asarray(spec.shape, out.dtype)
+@_shape.cpu_samples
+def _(out: Samples, x: Samples) -> None:
+    assert out.dense is not None, "dalify bug: shapes of different numbers of axes"
+    out.dense[...] = x.shapes.astype(out.dtype)

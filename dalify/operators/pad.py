@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
-from dalify.base.limits import check_shape
-from dalify.base.optional import torch
+from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, LayoutError
+from dalify.base.narrow import is_array
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import fill_in_range, saturate_cast
-from dalify.kernels.arrays.gather import copy_window, copy_window_torch
+from dalify.kernels.arrays.gather import copy_window_torch, pad_samples
 from dalify.kernels.arrays.windows_torch import pad_samples_torch, window_samples_torch
-from dalify.registry import Memory, PerSample, Spec, Vectors, operator
+from dalify.kernels.random.random_shapes import check_each
+from dalify.registry import PerSample, Spec, Vectors, operator
 
-_SMALL_BYTES = 1 << 15
 
-
-@operator(batchwise=True)
+@operator(whole_batch=lambda arguments: _needs_batch(arguments))
 def pad(
     x: Spec,
     /,
@@ -67,102 +67,80 @@ def _axes_of(ndim: int, layout: str, axes: Any, axis_names: str | None) -> list[
     return [axis % ndim for axis in chosen]
 
 
-def _per_axis(name: str, values: Any, axes: list[int], default: int) -> list[int]:
-    numbers = [default] if values is None or not len(values) else [int(value) for value in values]
-    if len(numbers) not in (1, len(axes)):
-        raise ArgumentValueError(f"{name} must be one number or {len(axes)}, one for each axis; got {len(numbers)}.")
-    return numbers * len(axes) if len(numbers) == 1 else numbers
+def _per_axis(name: str, values: Any, axes: list[int], count: int, default: int) -> np.ndarray:
+    """Return one number for each sample and axis, int64 [N, axes], of an argument [N, k]."""
+    numbers = np.full((count, 1), default, np.int64) if values is None or not values.shape[1] else values
+    if numbers.shape[1] not in (1, len(axes)):
+        raise ArgumentValueError(
+            f"{name} must be one number or {len(axes)}, one for each axis; got {numbers.shape[1]}."
+        )
+    return np.broadcast_to(numbers, (count, len(axes))).astype(np.int64)
 
 
-def _padded_shapes(x: Batch, axes: Any, axis_names: str | None, shape: Any, align: Any) -> list[tuple[int, ...]]:
-    shapes = [list(extents) for extents in x.shapes()]
-    given = [values for values in (axes, shape, align) if values is not None]
-    is_uniform = x.dense is not None and all(
-        isinstance(rows, np.ndarray) and (rows == rows[:1]).all() for rows in given
-    )
-    count = len(shapes)
-    shapes = shapes[:1] if is_uniform else shapes
-    largest = np.max(shapes, axis=0) if shapes and shapes[0] else []
-    results = []
-    for n, extents in enumerate(shapes):
-        chosen = _axes_of(len(extents), x.layout, None if axes is None else axes[n], axis_names)
-        minima = _per_axis("shape", None if shape is None else shape[n], chosen, -1)
-        multiples = _per_axis("align", None if align is None else align[n], chosen, 1)
-        for axis, extent, multiple in zip(chosen, minima, multiples, strict=True):
-            if multiple < 1:
-                raise ArgumentValueError(f"align must be positive; got {multiple}.")
-            required = max(int(largest[axis]) if extent < 0 else extent, extents[axis])
-            extents[axis] = -(-required // multiple) * multiple
-        check_shape(extents, x.dtype.numpy.itemsize if x.dtype is not None else 1, "a result")
-        results.append(tuple(extents))
-    return results * count if is_uniform else results
+def _pad_shapes(
+    shapes: np.ndarray, largest: np.ndarray, axes: list[int], shape: np.ndarray | None, align: np.ndarray | None
+) -> None:
+    """Replace the shapes of some samples, int64 [N, ndim], by those of their results."""
+    minima = _per_axis("shape", shape, axes, len(shapes), -1)
+    multiples = _per_axis("align", align, axes, len(shapes), 1)
+    check_each((multiples >= 1).all(axis=1), "align must be positive; got {}.", multiples)
+    for place, axis in enumerate(axes):
+        required = np.where(minima[:, place] < 0, largest[axis], minima[:, place])
+        steps = multiples[:, place]
+        shapes[:, axis] = -(-np.maximum(required, shapes[:, axis]) // steps) * steps
 
 
-@pad.cpu
-@pad.gpu
+def _needs_batch(arguments: Mapping[str, Any]) -> bool:
+    """Return whether results may depend on the largest extents of the batch."""
+    shape = arguments.get("shape")
+    return not (isinstance(shape, tuple) and all(isinstance(extent, int) and extent >= 0 for extent in shape))
+
+
+@pad.prepare
 def _(
-    x: Batch,
-    *,
-    axes: Vectors | None,
-    axis_names: str | None,
-    shape: Vectors | None,
-    align: Vectors | None,
-    fill_value: np.ndarray,
-    memory: Memory,
-) -> Any:
-    shapes = _padded_shapes(x, axes, axis_names, shape, align)
-    count = len(shapes)
-    assert x.ndim is not None, "dalify bug: a batch without a number of dimensions"
-    fills = fill_in_range(fill_value, x.dtype.numpy)
-    if x.device == "gpu":
-        return _padded_torch(x, shapes, fills, memory)
-    results = memory(0, count, shapes[0]) if len(set(shapes)) == 1 else None
-    if results is not None and x.dense is not None and (fills == fills[0]).all():
-        copy_window(results, x.dense, np.zeros((count, x.ndim), np.int64), fill_values=fills[0])
-        return results
-    if results is None:
-        results = [memory(n, 1, extents)[0, ...] for n, extents in enumerate(shapes)]
-    begin = np.zeros((1, x.ndim), np.int64)
-    values = _converted(fills, x)
-    for n, (sample, result) in enumerate(zip(x.samples, results, strict=True)):
-        if result.nbytes < _SMALL_BYTES:  # filling everything is faster than computing the border
-            result[...] = values[n]
-            result[tuple(slice(extent) for extent in sample.shape)] = sample
-        else:
-            copy_window(result[None], sample[None], begin, fill_values=fills[n])
-    return results
+    x: Batch, *, axes: Vectors | None, axis_names: str | None, shape: Vectors | None, align: Vectors | None
+) -> dict[str, Any]:
+    shapes = x.shape_array().copy()
+    if not x.ndim:
+        return {"out_shapes": ()}
+    largest = shapes.max(0)
+    given = [values for values in (axes, shape, align) if values is not None]
+    is_alike = all(map(is_array, given)) and (axes is None or bool((axes == axes[:1]).all()))
+    for part in [slice(None)] if is_alike else [slice(n, n + 1) for n in range(len(shapes))]:
+        first = part.start or 0
+        of_part = (
+            None if values is None else np.atleast_2d(values[part if is_alike else first]) for values in (shape, align)
+        )
+        try:
+            chosen = _axes_of(x.ndim, x.layout, None if axes is None else axes[first], axis_names)
+            _pad_shapes(shapes[part], largest, chosen, *of_part)
+        except DalifyError as error:
+            if not is_alike:
+                error.sample = first
+            raise
+    return {"out_shapes": shapes}
 
 
-def _converted(fills: np.ndarray, x: Batch) -> np.ndarray:
+@pad.cpu_samples
+def _(out: Samples, x: Samples, *, fill_value: np.ndarray) -> None:
+    pad_samples(out, x, _converted(fill_in_range(fill_value, x.dtype), x.dtype))
+
+
+def _converted(fills: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     """Return fill values in the element type of the data."""
-    values = np.empty(len(fills), x.dtype.numpy)
+    values = np.empty(len(fills), dtype)
     saturate_cast(values, fills)
     return values
 
 
-def _padded_torch(x: Batch, shapes: list[tuple[int, ...]], fills: np.ndarray, memory: Memory) -> Any:
-    """Return the results on the device, computed together."""
-    count = len(shapes)
-    is_one_fill = bool((fills == fills[0]).all())
-    results: Any = memory(0, count, shapes[0]) if len(set(shapes)) == 1 else None
-    if results is not None and x.dense is not None and is_one_fill:
-        copy_window_torch(results, x.dense, np.zeros((count, len(shapes[0])), np.int64), fill_values=fills[0])
-        return results
-    source = DeviceSamples.of_batch(x)
-    if results is None:
-        target = DeviceSamples.empty(np.array(shapes, np.int64), source.dtype, source.device)
+@pad.gpu_samples
+def _(out: DeviceSamples, x: DeviceSamples, *, fill_value: np.ndarray, spec: Spec) -> None:
+    assert spec.dtype is not None, "dalify bug: a kernel without the type of its input"
+    fills = fill_in_range(fill_value, spec.dtype.numpy)
+    begin = np.zeros_like(out.shapes)
+    if out.ndim and (fills != fills[0]).any():
+        pad_samples_torch(out, x, _converted(fills, spec.dtype.numpy))
+    elif out.dense is not None and x.dense is not None:
+        copy_window_torch(out.dense, x.dense, begin, fill_values=fills[0])
     else:
-        target = DeviceSamples.of_dense(results)
-    filled = np.flatnonzero(target.shapes.all(1))
-    if len(filled) < count:
-        kept, given, fills = target.take(filled), source.take(filled), fills[filled]
-    else:
-        kept, given = target, source
-    if len(filled) and (is_one_fill or target.ndim == 0):
-        window_samples_torch(kept, given, np.zeros_like(kept.shapes), fill_values=fills[0])
-    elif len(filled):
-        pad_samples_torch(kept, given, _converted(fills, x))
-    if results is not None:
-        return results
-    ragged = target.block.view(torch.uint8), target.offsets * x.dtype.numpy.itemsize, target.shapes
-    return Batch(None, None, x.layout, "gpu", x.origins, x.dtype, ragged)
+        window_samples_torch(out, x, begin, fill_values=fills[0])

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ShapeError
+from dalify.base.narrow import is_array
 from dalify.base.optional import torch
+from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.arrays.reshaping import filled_shape, reshaped, reshaped_spec
+from dalify.kernels.arrays.reshaping import filled_shape, ragged_shapes, reshaped, reshaped_spec
 from dalify.registry import VARIES, Shaping, Spec, operator
 
 
@@ -77,21 +79,37 @@ def _innermost(data: Spec, item: int) -> int:
     return row // item
 
 
-@reinterpret.cpu
-def _(data: np.ndarray, shape_input: np.ndarray | None, *, out_spec: Spec) -> Any:
-    assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its output"
-    flat = np.ascontiguousarray(data).reshape(len(data), -1).view(out_spec.dtype.numpy)
-    return reshaped(flat, None if shape_input is not None else out_spec.shape, shape_input)
+@reinterpret.prepare
+def _(
+    data: Batch, shape_input: Batch | None, *, dtype: DALIDataType | None, rel_shape: Any, shape: Any, src_dims: Any
+) -> dict[str, Any]:
+    if data.ragged is None or data.device == "gpu":
+        return {}
+    item, old = (data.dtype if dtype is None else dtype).numpy.itemsize, data.shape_array()
+    # Rows of bytes of any length may start at any address.
+    size_bytes = old.prod(1) * data.dtype.numpy.itemsize
+    if (size_bytes % item).any() or (data.ragged[1] % item).any():
+        return {}
+    if shape_input is shape is rel_shape is src_dims is None:
+        rows = old[:, -1:] * data.dtype.numpy.itemsize
+        if not rows.size or (rows % item).any():
+            return {}
+        return {"out_shapes": np.concatenate([old[:, :-1], rows // item], axis=1)}
+    return ragged_shapes(data, shape_input, shape, rel_shape, src_dims, size_bytes // item)
 
 
-@reinterpret.gpu
-def _(data: torch.Tensor, shape_input: torch.Tensor | None, *, out_spec: Spec) -> Any:
+@reinterpret.view
+def _(data: np.ndarray | torch.Tensor, shape_input: np.ndarray | torch.Tensor | None, *, out_spec: Spec) -> Any:
     assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its output"
+    shape = None if shape_input is not None else out_spec.shape
+    if is_array(data):
+        flat = np.ascontiguousarray(data).reshape(len(data), -1).view(out_spec.dtype.numpy)
+        return reshaped(flat, shape, shape_input)
     dtype = torch.from_numpy(np.empty(0, out_spec.dtype.numpy)).dtype
     # torch rejects the strides of empty views.
-    flat = (
+    rows = (
         data.contiguous().reshape(len(data), -1).view(dtype)
         if data.numel()
         else data.new_empty((len(data), 0), dtype=dtype)
     )
-    return reshaped(flat, None if shape_input is not None else out_spec.shape, shape_input)
+    return reshaped(rows, shape, shape_input)

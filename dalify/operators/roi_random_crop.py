@@ -7,16 +7,21 @@ from typing import Any
 import numpy as np
 
 from dalify.base.compiling import njit
-from dalify.base.errors import ArgumentValueError, IndexingError, ShapeError
+from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, ShapeError
+from dalify.base.narrow import is_array
+from dalify.base.small_arrays import counting, equal_rows, rows_at
+from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.convert import store_joined
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.random.philox import SampleDraws, fill_uniform
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, Vectors, operator
 
 _GOOD, _NEGATIVE, _REVERSED, _TOO_LARGE, _OUTSIDE = range(5)
 
 
-@operator(random=True, allocating=True)
+@operator(random=True)
 def roi_random_crop(
     x: Spec | None = None,
     /,
@@ -103,43 +108,84 @@ def _number(values: np.ndarray, sample: int, axis: int) -> int:
     return int(values[sample, axis % values.shape[1]])
 
 
-@roi_random_crop.cpu
-def _(
-    x: np.ndarray | None,
-    *,
-    crop_shape: np.ndarray,
-    in_shape: np.ndarray | None,
-    roi_end: np.ndarray | None,
-    roi_shape: np.ndarray | None,
-    roi_start: np.ndarray,
-    draws: SampleDraws,
-) -> Any:
-    count, axes = crop_shape.shape
-    arguments = {"in_shape": in_shape, "roi_end": roi_end, "roi_shape": roi_shape, "roi_start": roi_start}
-    for name, values in arguments.items():
-        if values is not None and values.shape[1] not in (1, axes):
-            raise ShapeError(f"{name} must have {axes} numbers, as many as crop_shape; got {values.shape[1]}.")
-    if x is not None:
-        if x.ndim - 1 < axes:
-            raise ShapeError(f"crop_shape has {axes} numbers; the data has {x.ndim - 1} dimensions.")
-        shape = np.tile(np.array(x.shape[1 : 1 + axes], np.int32), (count, 1))
+@roi_random_crop.geometry
+def _(x: Batch | None, *, crop_shape: Vectors) -> dict[str, Any]:
+    if is_array(crop_shape):
+        return {"out_shapes": crop_shape.shape[1:]}
+    return {"out_shapes": np.array([[len(row)] for row in crop_shape], np.int64)}
+
+
+def _rows(name: str, values: Vectors, numbers: np.ndarray, axes: int) -> np.ndarray:
+    """Return an argument of some of the samples, int32 [N, axes] or [N, 1]."""
+    if is_array(values):
+        rows = values if len(numbers) == len(values) else rows_at(values, numbers)
     else:
-        shape = np.empty((count, 0), np.int32) if in_shape is None else in_shape
-    other = roi_shape if roi_end is None else roi_end
-    assert other is not None, "dalify bug: neither roi_end nor roi_shape"
-    out = np.empty((count, axes), np.int64)
-    window, start, other, shape = map(read_only, (crop_shape, roi_start, other, shape))
-    state = draws.draws.numba_arguments(draws.samples)
-    problem, n, axis = _place(out, window, start, other, roi_end is None, shape, state)
-    if problem != _GOOD:
-        begin, extent = _number(start, n, axis), _number(window, n, axis)
-        end = _number(other, n, axis) + (begin if roi_end is None else 0)
-        whole = _number(shape, n, axis) if shape.shape[1] else 0
-        kind, text = {
-            _NEGATIVE: (ArgumentValueError, f"crop_shape must not be negative; got {extent}"),
-            _REVERSED: (ArgumentValueError, f"the region ends before it starts: [{begin}, {end})"),
-            _TOO_LARGE: (IndexingError, f"the window of {extent} elements is larger than the data, {whole} elements"),
-            _OUTSIDE: (IndexingError, f"the region [{begin}, {end}) extends outside the data, {whole} elements"),
-        }[problem]
-        raise kind(f"{text}, axis {axis}.", sample=n)
-    return out
+        chosen = [values[n] for n in numbers.tolist()]
+        wrong = next((n for n, row in enumerate(chosen) if len(row) not in (1, axes)), None)
+        if wrong is not None:
+            text = f"{name} must have {axes} numbers, as many as crop_shape; got {len(chosen[wrong])}."
+            raise ShapeError(text, sample=int(numbers[wrong]))
+        rows = np.stack([np.broadcast_to(row, (axes,)) for row in chosen])
+    if rows.shape[1] not in (1, axes):
+        raise ShapeError(f"{name} must have {axes} numbers, as many as crop_shape; got {rows.shape[1]}.")
+    return read_only(rows)
+
+
+@roi_random_crop.cpu_samples
+def _(
+    out: Samples,
+    x: Samples | None,
+    *,
+    crop_shape: Vectors,
+    in_shape: Vectors | None,
+    roi_end: Vectors | None,
+    roi_shape: Vectors | None,
+    roi_start: Vectors,
+    draws: SampleDraws,
+) -> None:
+    given = roi_shape if roi_end is None else roi_end
+    assert given is not None, "dalify bug: neither roi_end nor roi_shape"
+    groups = [counting(len(out))] if is_array(crop_shape) else equal_rows(out.shapes)
+    for numbers in groups:
+        axes = int(out.shapes[numbers[0], 0])
+        window = _rows("crop_shape", crop_shape, numbers, axes)
+        if x is not None and x.ndim < axes:
+            raise ShapeError(f"crop_shape has {axes} numbers; the data has {x.ndim} dimensions.")
+        if x is not None:
+            shape = read_only(x.shapes[numbers, :axes].astype(np.int32))
+        else:
+            unknown = np.empty((len(numbers), 0), np.int32)
+            shape = read_only(unknown) if in_shape is None else _rows("in_shape", in_shape, numbers, axes)
+        other = _rows("roi_shape" if roi_end is None else "roi_end", given, numbers, axes)
+        start = _rows("roi_start", roi_start, numbers, axes)
+        found = np.empty((len(numbers), axes), np.int64)
+        own = draws if len(numbers) == len(out) else draws.take(numbers)
+        state = own.draws.numba_arguments(own.samples)
+        problem, n, axis = _place(found, window, start, other, roi_end is None, shape, state)
+        if problem != _GOOD:
+            error = _error(problem, n, axis, window, start, other, roi_end is None, shape)
+            error.sample = int(numbers[n])
+            raise error
+        store_joined(out if len(numbers) == len(out) else out.take(numbers), found)
+
+
+def _error(
+    problem: int,
+    n: int,
+    axis: int,
+    window: np.ndarray,
+    start: np.ndarray,
+    other: np.ndarray,
+    is_shape: bool,
+    shape: np.ndarray,
+) -> DalifyError:
+    begin, extent = _number(start, n, axis), _number(window, n, axis)
+    end = _number(other, n, axis) + (begin if is_shape else 0)
+    whole = _number(shape, n, axis) if shape.shape[1] else 0
+    kind, text = {
+        _NEGATIVE: (ArgumentValueError, f"crop_shape must not be negative; got {extent}"),
+        _REVERSED: (ArgumentValueError, f"the region ends before it starts: [{begin}, {end})"),
+        _TOO_LARGE: (IndexingError, f"the window of {extent} elements is larger than the data, {whole} elements"),
+        _OUTSIDE: (IndexingError, f"the region [{begin}, {end}) extends outside the data, {whole} elements"),
+    }[problem]
+    return kind(f"{text}, axis {axis}.")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.errors import IndexingError, ShapeError
+from dalify.base.narrow import is_array
 from dalify.base.optional import torch
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.strided import take_rows
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
-from dalify.registry import VARIES, Shaping, Spec, operator
+from dalify.registry import VARIES, Shaping, Spec, Vectors, operator
 
 
 @operator
@@ -41,12 +44,13 @@ def sequence_rearrange(x: Spec, /, *, new_order: Shaping[list[int]]) -> Spec:
     return x.replace(shape=(len(new_order), *x.shape[1:]))
 
 
+@sequence_rearrange.cpu_samples
+def _(out: Samples, x: Samples, *, new_order: Vectors) -> None:
+    indices = new_order.reshape(-1) if is_array(new_order) else np.concatenate(new_order)
+    take_rows(out, x, indices.astype(np.int64), out.extents(0))
+
+
 # The executor groups samples by new_order, so that the first row applies to the whole group.
-@sequence_rearrange.cpu
-def _(out: np.ndarray, x: np.ndarray, *, new_order: np.ndarray) -> None:
-    np.take(x, new_order[0], axis=1, out=out, mode="clip")
-
-
 @sequence_rearrange.gpu
 def _(out: torch.Tensor, x: torch.Tensor, *, new_order: np.ndarray) -> None:
     order = uploaded(new_order[0], x.device, np.int64)

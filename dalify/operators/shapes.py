@@ -7,6 +7,7 @@ import numpy as np
 from dalify.base.errors import IntegerRangeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator
 
@@ -31,13 +32,16 @@ def shapes(x: Spec, /, *, dtype: DALIDataType = DALIDataType.INT64) -> Spec:
     return Spec(dtype, 1, "", None if x.shape is None else (len(x.shape),))
 
 
-@shapes.cpu
-def _(out: np.ndarray, _x: np.ndarray, *, spec: Spec) -> None:
-    if out.dtype.kind in "iu" and max(spec.shape or (), default=0) > np.iinfo(out.dtype).max:
-        raise IntegerRangeError(
-            f"the extents {spec.shape} are out of the range of {out.dtype}.", hint="dtype=types.INT64"
-        )
-    out[...] = np.asarray(spec.shape, out.dtype)
+@shapes.cpu_samples
+def _(out: Samples, x: Samples) -> None:
+    assert out.dense is not None, "dalify bug: shapes of different numbers of axes"
+    if out.dtype.kind in "iu":
+        too_large = np.flatnonzero((x.shapes > np.iinfo(out.dtype).max).any(axis=1))
+        if len(too_large):
+            first = int(too_large[0])
+            text = f"the extents {tuple(x.shapes[first].tolist())} are out of the range of {out.dtype}."
+            raise IntegerRangeError(text, sample=first, hint="dtype=types.INT64")
+    out.dense[...] = x.shapes.astype(out.dtype)
 
 
 @shapes.gpu

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dalify import Pipeline, fn, pipeline_def
+from dalify import Pipeline, eager, fn, pipeline_def, types
 from dalify.base.errors import DalifyError
 from dalify.executor.kernel_step import KernelStep
 
@@ -23,15 +23,19 @@ VIEWS: dict[str, tuple[Callable[[Any], Any], Callable[[np.ndarray], np.ndarray]]
     "per_frame": (lambda x: fn.per_frame(x, replace=True), lambda x: x),
     "element": (lambda x: fn.element_extract(fn.reshape(x, layout="FHC"), element_map=[0]), lambda x: x[0]),
     "inferred extent": (lambda x: fn.reshape(x, shape=[-1]), lambda x: x.reshape(-1)),
+    "per sample": (
+        lambda x: fn.reshape(x, fn.external_source(source=lambda: [np.int32([1, x.size]) for x in SAMPLES])),
+        lambda x: x.reshape(1, -1),
+    ),
+    "bytes": (
+        lambda x: fn.reinterpret(x, dtype=types.INT16),
+        lambda x: x.view(np.int16),
+    ),
     "source dimensions": (lambda x: fn.reshape(x, src_dims=[0, 2, 1]), lambda x: x.reshape(x.shape[0], -1, 1)),
 }
 # Rules that compute with extents.
 OTHERS: dict[str, tuple[Callable[[Any], Any], Callable[[np.ndarray], np.ndarray]]] = {
     "factor": (lambda x: fn.reshape(x, rel_shape=[1, 1, 1]), lambda x: x),
-    "per sample": (
-        lambda x: fn.reshape(x, fn.external_source(source=lambda: [np.int32([1, x.size]) for x in SAMPLES])),
-        lambda x: x.reshape(1, -1),
-    ),
 }
 
 
@@ -86,3 +90,10 @@ def test_a_wrong_sample_is_named() -> None:
         pipe.run()
     assert caught.value.sample == 2  # the first one with several channels
     assert caught.value.operator == "fn.squeeze"
+
+
+def test_the_layout_does_not_depend_on_the_other_samples() -> None:
+    for count in (1, 3):
+        x = eager.copy(eager.batch([np.zeros((2, 3 * n + 3), np.float32) for n in range(count)], "HW"))
+        shape = eager.batch([np.array([3, 2 * n + 2], np.int32) for n in range(count)])
+        assert eager.reshape(x, shape=shape).layout() == "HW"

@@ -80,6 +80,24 @@ _CASES: dict[str, tuple[Callable[..., Any], list[list[np.ndarray]]]] = {
         lambda x, classes: eager.segmentation.random_object_bbox(x, classes=classes, seed=4, cache_objects=True),
         [_MASKS, _of(lambda n: np.arange(1, 2 + n % 3, dtype=np.int32))],
     ),
+    "pad": (lambda x, fill: eager.pad(x, axes=[0], align=4, shape=9, fill_value=fill), [_ROWS, _SCALARS]),
+    "sequence_rearrange": (
+        lambda x, order: eager.sequence_rearrange(x, new_order=order),
+        [_ROWS, _of(lambda n: np.arange(n - 1, 0, -1, dtype=np.int32))],
+    ),
+    "shapes": (eager.shapes, [_ROWS]),
+    "roi_random_crop": (
+        lambda x, crop: eager.roi_random_crop(x, crop_shape=crop, roi_start=0, roi_shape=1, seed=4),
+        [_ROWS, _of(lambda n: np.arange(1, 2 + n % 2, dtype=np.int32))],
+    ),
+    "segmentation.select_masks": (
+        lambda masks, polygons, vertices: eager.segmentation.select_masks(masks, polygons, vertices),
+        [
+            _of(lambda n: np.arange(n - 1, 0, -2, dtype=np.int32)),
+            _of(lambda n: np.array([[i, 2 * i, 2 * i + 2] for i in range(n)], np.int32)),
+            _of(lambda n: _RANDOM.normal(0, 9, (2 * n, 2)).astype(np.float32)),
+        ],
+    ),
     "full_like": (eager.full_like, [_ROWS, _SCALARS]),
     "full_like of rows": (eager.full_like, [_ROWS, _numbers(3)]),
     "full": (lambda x, shape: eager.full(x, shape=shape), [_SCALARS, _SHAPES]),

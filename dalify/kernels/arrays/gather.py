@@ -39,6 +39,7 @@ __all__ = [
     "copy_windows",
     "fill_run",
     "flip_axes",
+    "pad_samples",
 ]
 
 # Elements are copied as integers of their size.
@@ -128,6 +129,58 @@ def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill_values: n
         return
     for target, source, n in zip(out.take(others).arrays(), x.take(others).arrays(), others, strict=True):
         copy_window(target[None], source[None], anchor[n : n + 1], fill_values=fill_values)
+
+
+def pad_samples(out: Samples, x: Samples, fills: np.ndarray) -> None:
+    """Copy samples to the front of larger ones.
+
+    Args:
+        out: output.
+        x: with the same number of dimensions and the same element type.
+        fills: value behind each sample, [N], of the element type.
+    """
+    if out.ndim == 0:
+        out, x = out.with_axis(0), x.with_axis(0)
+    values = fills.view(_UNITS[fills.itemsize].dtype)
+    _pad_each(out.addresses, out.shapes, x.addresses, x.shapes, values)
+
+
+@njit(nogil=True, cache=True)
+def _pad_each(out_at, out_shapes, x_at, x_shapes, fills):
+    axes = out_shapes.shape[1]
+    index = np.zeros(axes, np.int64)
+    for n in range(len(out_at)):
+        # Axes behind the last padded one form a run with it.
+        last = axes - 1
+        run, own = out_shapes[n, last], x_shapes[n, last]
+        while last > 0 and run == own:
+            last -= 1
+            run, own = run * out_shapes[n, last], own * x_shapes[n, last]
+        rows = np.int64(1)
+        for axis in range(last):
+            rows *= out_shapes[n, axis]
+            index[axis] = 0
+        out, value = array_at(out_at[n], (rows * run,), fills), fills[n]
+        at, source = np.int64(0), x_at[n]
+        for _ in range(rows):
+            end, is_inside = at + run, True
+            for axis in range(last):
+                is_inside &= index[axis] < x_shapes[n, axis]
+            if is_inside:
+                copy_bytes(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
+                    out_at[n] + at * fills.itemsize, source, own * fills.itemsize
+                )
+                source += own * fills.itemsize
+                at += own
+            out[at:end] = value
+            at = end
+            axis = last - 1
+            while axis >= 0:
+                index[axis] += 1
+                if index[axis] < out_shapes[n, axis]:
+                    break
+                index[axis] = 0
+                axis -= 1
 
 
 def _fill_of_axis(fill: np.ndarray, out: Samples) -> tuple[np.ndarray, int] | None:

@@ -16,6 +16,8 @@ from dalify.kernels.arrays.axes import check_layout
 
 __all__ = ["filled_shape", "ragged_shapes", "reshaped", "reshaped_spec", "wanted_extents"]
 
+_MAX_EXTENT = 2.0**53
+
 
 def wanted_extents(
     old: Sequence[int], shape: Sequence[int] | None, rel_shape: Sequence[float] | None, src_dims: Sequence[int] | None
@@ -84,31 +86,45 @@ def filled_shape(extents: Sequence[int], size: int, old: Sequence[int]) -> tuple
     return tuple(extents)
 
 
-def ragged_shapes(data: Batch, shape_input: Any, shape: Any, rel_shape: Any, src_dims: Any) -> dict[str, Any]:
+def ragged_shapes(
+    data: Batch,
+    shape_input: Batch | None,
+    shape: Any,
+    rel_shape: Any,
+    src_dims: Any,
+    sizes: np.ndarray | None = None,
+) -> dict[str, Any]:
     """Return the new shapes of samples of different shapes as ``out_shapes``; nothing if each sample needs the rule.
 
     Args:
         data: the samples.
-        shape_input: as in `reshaped_spec`.
+        shape_input: new shapes as data, or None.
         shape: extents of each sample, integers [N, ndim], or None.
         rel_shape: see `shape`.
         src_dims: see `shape`.
+        sizes: number of elements of each result, int64 [N]; None: that of the data.
     """
-    wanted = src_dims if shape is None else shape
-    if data.dense is not None or data.device == "gpu" or shape_input is not None or rel_shape is not None:
-        return {}
-    if not is_array(wanted):
+    if data.dense is not None or data.device == "gpu" or rel_shape is not None:
         return {}
     old = data.shape_array()
+    sizes = old.prod(1) if sizes is None else sizes
+    wanted = src_dims if shape is None else shape
+    if shape_input is not None:
+        given = shape_input.dense
+        if not is_array(given) or given.ndim != 2 or not (np.abs(given) < _MAX_EXTENT).all():
+            return {}
+        shape = wanted = given.astype(np.int64)
+    if not is_array(wanted):
+        return {}
     if shape is None:
         if (wanted < -1).any() or (wanted >= old.shape[1]).any():
             return {}
         wanted = np.take_along_axis(np.pad(old, ((0, 0), (0, 1)), constant_values=1), wanted.astype(np.int64), axis=1)
     is_free = wanted < 0
     known = np.where(is_free, 1, wanted).prod(1)
-    inferred = old.prod(1) // np.maximum(known, 1)
+    inferred = sizes // np.maximum(known, 1)
     found = np.where(is_free, inferred[:, None], wanted)
-    is_right = (is_free.sum(1) <= (known > 0)) & (found.prod(1) == old.prod(1))
+    is_right = (is_free.sum(1) <= (known > 0)) & (found.prod(1) == sizes)
     return {"out_shapes": found} if is_right.all() else {}
 
 

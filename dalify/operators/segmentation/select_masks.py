@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from dalify.base.array_at import copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.arrays.frozen import read_only
+from dalify.data.rows import Rows, starts_of
 from dalify.registry import Spec, operator
 
 _GOOD, _REPEATED, _UNKNOWN, _REVERSED, _OUTSIDE = range(5)
 
 
-@operator(allocating=True, outputs=2)
+@operator(allocating=True, outputs=2, ragged=True)
 def select_masks(
     mask_ids: Spec, polygons: Spec, vertices: Spec, /, *, reindex_masks: bool = False
 ) -> tuple[Spec, Spec]:
@@ -55,37 +54,41 @@ def select_masks(
 
 
 @njit(nogil=True, cache=True)
-def _choose(masks, polygons, vertices, chosen, places, totals):
+def _choose(masks, mask_starts, polygons, polygon_starts, vertex_starts, chosen, places, totals):
     """Select the polygons of each sample.
 
     Args:
-        masks: int64 [N, k].
-        polygons: int64 [N, p, 3].
-        vertices: number of vertices.
-        chosen: output, int64 [N, p]: polygons in the order of the result.
-        places: output, int64 [N, p]: positions of their masks in `masks`.
+        masks: int64 [k]: masks of all samples.
+        mask_starts: the first one of each sample, int64 [N + 1]; likewise for the others.
+        polygons: int64 [p, 3].
+        polygon_starts: see `mask_starts`.
+        vertex_starts: see `mask_starts`.
+        chosen: output, int64 [p]: polygons in the order of the result; those of a sample begin at its start.
+        places: output, int64 [p]: positions of their masks among those of the sample.
         totals: output, int64 [N, 2]: numbers of selected polygons and vertices.
 
     Returns:
         an error code, the sample, and the mask or polygon.
     """
-    for n in range(masks.shape[0]):
+    for n in range(len(totals)):
         kept, points = 0, 0
-        for place in range(masks.shape[1]):
-            mask = masks[n, place]
+        begin, stop, vertices = polygon_starts[n], polygon_starts[n + 1], vertex_starts[n + 1] - vertex_starts[n]
+        own, own_masks = polygons[begin:stop], masks[mask_starts[n] : mask_starts[n + 1]]
+        for place in range(own_masks.size):
+            mask = own_masks[place]
             for other in range(place):
-                if masks[n, other] == mask:
+                if own_masks[other] == mask:
                     return _REPEATED, n, mask
             before = kept
-            for p in range(polygons.shape[1]):
-                if polygons[n, p, 0] == mask:
-                    first, end = polygons[n, p, 1], polygons[n, p, 2]
+            for p in range(own.shape[0]):
+                if own[p, 0] == mask:
+                    first, end = own[p, 1], own[p, 2]
                     if first > end:
                         return _REVERSED, n, p
                     if first < 0 or end > vertices:
                         return _OUTSIDE, n, p
-                    chosen[n, kept] = p
-                    places[n, kept] = place
+                    chosen[begin + kept] = begin + p
+                    places[begin + kept] = place
                     points += end - first
                     kept += 1
             if kept == before:
@@ -96,56 +99,61 @@ def _choose(masks, polygons, vertices, chosen, places, totals):
 
 
 @njit(nogil=True, cache=True)
-def _gather(out_polygons, out_vertices, polygons, vertices, chosen, places, totals, reindex_masks):
-    """Write the results of all samples, concatenated; vertices are rows of bytes."""
+def _gather(
+    out_polygons, out_vertices_at, polygons, polygon_starts, vertices_at, vertex_starts, row_bytes, chosen, places,
+    totals, reindex_masks,
+):  # fmt: skip
+    """Write the results of all samples, concatenated; vertices are given by the address of the first one."""
     row, point = 0, 0
     for n in range(totals.shape[0]):
         begin = point
-        for k in range(totals[n, 0]):
-            p = chosen[n, k]
-            first, end = polygons[n, p, 1], polygons[n, p, 2]
-            out_polygons[row, 0] = places[n, k] if reindex_masks else polygons[n, p, 0]
+        for k in range(polygon_starts[n], polygon_starts[n] + totals[n, 0]):
+            p = chosen[k]
+            first, end = polygons[p, 1], polygons[p, 2]
+            out_polygons[row, 0] = places[k] if reindex_masks else polygons[p, 0]
             out_polygons[row, 1] = point - begin
             out_polygons[row, 2] = point - begin + end - first
             row += 1
-            for v in range(first, end):
-                for b in range(vertices.shape[2]):
-                    out_vertices[point, b] = vertices[n, v, b]
-                point += 1
+            source = vertices_at + (vertex_starts[n] + first) * row_bytes
+            copy_bytes(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
+                out_vertices_at + point * row_bytes, source, (end - first) * row_bytes
+            )
+            point += end - first
 
 
 @select_masks.cpu
-def _(mask_ids: np.ndarray, polygons: np.ndarray, vertices: np.ndarray, *, reindex_masks: bool) -> Any:
-    count, number = len(mask_ids), polygons.shape[1]
-    masks, rows = mask_ids.astype(np.int64), polygons.astype(np.int64)
-    chosen, places = np.empty((2, count, number), np.int64)
-    totals = np.empty((count, 2), np.int64)
-    problem, sample, what = _choose(masks, rows, vertices.shape[1], chosen, places, totals)
+def _(mask_ids: Rows, polygons: Rows, vertices: Rows, *, reindex_masks: bool) -> tuple[Rows, Rows]:
+    masks, rows = mask_ids.values.astype(np.int64), polygons.values.astype(np.int64)
+    chosen, places = np.empty((2, len(rows)), np.int64)
+    totals = np.empty((len(mask_ids), 2), np.int64)
+    problem, sample, what = _choose(
+        masks, mask_ids.starts, rows, polygons.starts, vertices.starts, chosen, places, totals
+    )
     if problem != _GOOD:
-        raise _error(problem, sample, what, rows, vertices.shape[1])
-    ends = totals.cumsum(axis=0)
-    coordinates = vertices.shape[2]
-    kept_polygons = np.empty((ends[-1, 0], 3), np.int32)
-    kept_vertices = np.empty((ends[-1, 1], coordinates), vertices.dtype)
-    if coordinates:
-        source, target = vertices.view(np.uint8), kept_vertices.view(np.uint8)
-    else:
-        source, target = np.empty((count, vertices.shape[1], 0), np.uint8), np.empty((len(kept_vertices), 0), np.uint8)
-    _gather(kept_polygons, target, rows, read_only(source), chosen, places, totals, reindex_masks)
-    if (totals == totals[0]).all():
-        return kept_polygons.reshape(count, totals[0, 0], 3), kept_vertices.reshape(count, totals[0, 1], coordinates)
-    return np.split(kept_polygons, ends[:-1, 0]), np.split(kept_vertices, ends[:-1, 1])
+        first, end = polygons.starts[sample : sample + 2]
+        raise _error(problem, sample, what, rows[first:end], int(vertices.lengths[sample]))
+    starts = [starts_of(totals[:, k]) for k in range(2)]
+    kept_polygons = np.empty((int(starts[0][-1]), 3), np.int32)
+    kept_vertices = np.empty((int(starts[1][-1]), vertices.values.shape[1]), vertices.values.dtype)
+    source, target = (array.__array_interface__["data"][0] for array in (vertices.values, kept_vertices))
+    row_bytes = kept_vertices.itemsize * kept_vertices.shape[1]
+    _gather(
+        kept_polygons, target, rows, polygons.starts, source, vertices.starts, row_bytes, chosen, places, totals,
+        reindex_masks,
+    )  # fmt: skip
+    return Rows(kept_polygons, starts[0]), Rows(kept_vertices, starts[1])
 
 
 def _error(problem: int, sample: int, what: int, polygons: np.ndarray, vertices: int) -> Exception:
+    """Return the error of a sample, from its polygons and the number of its vertices."""
     if problem == _REPEATED:
         return ArgumentValueError(f"mask_ids contains the mask {what} twice.", sample=sample)
     if problem == _UNKNOWN:
-        known = np.unique(polygons[sample, :, 0]).tolist()
+        known = np.unique(polygons[:, 0]).tolist()
         listing = ", ".join(map(str, known[:10])) + (", …" if len(known) > 10 else "")
         message = f"the mask {what} of mask_ids has no polygon; known masks: {listing or 'none'}."
         return ArgumentValueError(message, sample=sample)
-    mask, first, end = polygons[sample, what].tolist()
+    mask, first, end = polygons[what].tolist()
     reason = ", which end before they start" if problem == _REVERSED else f"; there are {vertices} vertices"
     message = f"polygon {what}, of the mask {mask}, has the vertices [{first}, {end}){reason}."
     return IndexingError(message, sample=sample)
