@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.images.convolve import (
@@ -17,7 +17,7 @@ from dalify.kernels.images.convolve import (
     gaussian_sigma,
     gaussian_window,
 )
-from dalify.kernels.images.frames import folded_frames
+from dalify.kernels.images.frames import folded_frames, per_axis_of_samples
 from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 
@@ -60,19 +60,6 @@ def gaussian_blur(
     return x.replace(dtype=x.dtype if dtype is None else dtype)
 
 
-def _rows(values: Any, frames: int, axes: int, name: str) -> np.ndarray:
-    """Return the argument as [N * frames, axes]."""
-    array = np.stack(values) if isinstance(values, list) else values
-    given = array.shape[-1]
-    if given not in (1, axes) or (array.ndim == 3 and array.shape[1] != frames):
-        what = f"{array.shape[1]} frames of {given}" if array.ndim == 3 else str(given)
-        raise ShapeError(f"{name} must have one value or one for each of the {axes} data axes; got {what}.")
-    rows = array.reshape(-1, given)
-    if array.ndim != 3 and frames != 1:
-        rows = np.repeat(rows, frames, axis=0)
-    return rows if given == axes else np.repeat(rows, axes, axis=1)
-
-
 _MAX_SIGMA = 1000
 
 
@@ -93,10 +80,18 @@ def _completed(sigma: float, window_size: int) -> tuple[float, int]:
     return sigma or gaussian_sigma(window_size), window_size or gaussian_window(sigma)
 
 
-def _kernels(sigmas: np.ndarray, windows: np.ndarray) -> list[list[np.ndarray]]:
-    """Return the weights of each frame and axis: [frames, axes] each."""
+def _kernels(sigmas: np.ndarray, windows: np.ndarray, owners: np.ndarray | None) -> list[list[np.ndarray]]:
+    """Return the weights of each frame and axis: [frames, axes] each; `owners` is the sample of each frame."""
     rows = [list(zip(*row, strict=True)) for row in zip(sigmas.tolist(), windows.tolist(), strict=True)]
-    pairs = {pair: _completed(*pair) for row in rows for pair in row}
+    pairs: dict[tuple[float, int], tuple[float, int]] = {}
+    for n, row in enumerate(rows):
+        for pair in row:
+            if pair not in pairs:
+                try:
+                    pairs[pair] = _completed(*pair)
+                except ArgumentValueError as error:
+                    error.sample = n if owners is None else int(owners[n])
+                    raise
     found = dict(zip(pairs, gaussian_kernels([*pairs.values()]), strict=True))
     return [[found[pair] for pair in row] for row in rows]
 
@@ -106,19 +101,9 @@ def _kernels(sigmas: np.ndarray, windows: np.ndarray) -> list[list[np.ndarray]]:
 def _(out: AnySamples, x: AnySamples, *, sigma: Vectors, window_size: Vectors, spec: Spec) -> None:
     layout = spec.layout or ""
     first, axes = data_axes(layout, spec.ndim or 0)
-    is_sequence = layout.startswith("F")
-    rows: list[np.ndarray] = []
-    for name, values in (("sigma", sigma), ("window_size", window_size)):
-        if not is_sequence and not isinstance(values, list):
-            rows.append(_rows(values, 1, axes, name))
-            continue
-        parts = []
-        for n, shape in enumerate(x.shapes.tolist()):
-            try:
-                parts.append(_rows(values[n][None], shape[0] if is_sequence else 1, axes, name))
-            except ShapeError as error:
-                error.sample = n
-                raise
-        rows.append(np.concatenate(parts))
+    sigmas = per_axis_of_samples(sigma, x, layout, "sigma", axes)
+    windows = per_axis_of_samples(window_size, x, layout, "window_size", axes)
+    source, owners = x.folded(int(layout.startswith("F")))
     convolve: Any = convolve_samples if isinstance(x, Samples) else convolve_samples_torch
-    convolve(folded_frames(out, layout), folded_frames(x, layout), _kernels(rows[0], rows[1]), first - is_sequence)
+    kernels = _kernels(sigmas, windows, owners)
+    convolve(folded_frames(out, layout), source, kernels, first - layout.startswith("F"))

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.kernels.images.convolve import data_axes, sum_convolutions, sum_convolutions_torch
-from dalify.kernels.images.frames import folded_frames, frame_count
+from dalify.kernels.images.frames import folded_frames, per_axis_of_samples
 from dalify.registry import AnySamples, PerSample, Vectors, operator
 
 _MAX_WINDOW = 31
@@ -85,47 +85,25 @@ def _check_size(size: int, minimum: int, name: str) -> int:
     return size
 
 
-def _rows(values: Any, frames: Sequence[int], axes: int, name: str) -> list[list[Any]]:
-    """Return an argument as one list per frame of all samples, a value for each axis."""
-    rows: list[np.ndarray] = []
-    for n, (given, count) in enumerate(zip(values, frames, strict=True)):
-        if given.shape[-1] not in (1, axes) or (given.ndim > 1 and len(given) != count):
-            error = ShapeError(
-                f"{name} must have one value or one for each of the {axes} data axes; got {given.shape[-1]}."
-            )
-            error.sample = n
-            raise error
-        rows.append(np.broadcast_to(given, (count, axes)))
-    return np.concatenate(rows).tolist()
-
-
-def _terms(
-    frames: Sequence[int], axes: int, scale: Any, smoothing_size: Any, window_size: Any, normalized_kernel: bool
-) -> list[list[list[np.ndarray]]]:
-    """Return, for each derivative, the kernels of all frames.
+def _kernels(
+    windows: Sequence[int], smoothing: Sequence[int], factors: Sequence[float], normalized_kernel: bool
+) -> list[list[np.ndarray]]:
+    """Return, for each derivative, the kernels of a frame.
 
     Args:
-        frames: number of frames of each sample.
-        axes: number of data axes.
-        scale: argument of the operator, as the others.
-        smoothing_size: argument.
-        window_size: argument.
-        normalized_kernel: argument.
+        windows: size of each derivative.
+        smoothing: sizes across the derivatives; empty for those of the derivatives.
+        factors: factor of each derivative.
+        normalized_kernel: argument of the operator.
     """
-    windows = _rows(window_size, frames, axes, "window_size")
-    given = smoothing_size is not None
-    smooth = _rows(smoothing_size, frames, axes, "smoothing_size") if given else windows
-    factors = _rows(np.ones((len(frames), 1)) if scale is None else scale, frames, axes, "scale")
-    terms: list[list[list[np.ndarray]]] = []
-    for axis in range(axes):
-        term: list[list[np.ndarray]] = []
-        for window, smoothing, factor in zip(windows, smooth, factors, strict=True):
-            size = _check_size(window[axis], 3, "window_size")
-            sizes = [_check_size(smoothing[other], 1, "smoothing_size") if given else size for other in range(axes)]
-            sizes[axis] = size
-            amount = 2.0 ** (axes + 2 - sum(sizes)) if normalized_kernel else factor[axis]
-            term.append([_kernel(length, n == axis, amount if n == axis else 1.0) for n, length in enumerate(sizes)])
-        terms.append(term)
+    axes = len(windows)
+    terms: list[list[np.ndarray]] = []
+    for axis, window in enumerate(windows):
+        size = _check_size(window, 3, "window_size")
+        sizes = [_check_size(other, 1, "smoothing_size") for other in smoothing] or [size] * axes
+        sizes[axis] = size
+        amount = 2.0 ** (axes + 2 - sum(sizes)) if normalized_kernel else factors[axis]
+        terms.append([_kernel(length, n == axis, amount if n == axis else 1.0) for n, length in enumerate(sizes)])
     return terms
 
 
@@ -143,8 +121,22 @@ def _(
 ) -> None:
     layout = spec.layout or ""
     first, axes = data_axes(layout, x.ndim)
-    frames = [frame_count(layout, shape) for shape in x.shapes.tolist()]
-    terms = _terms(frames, axes, scale, smoothing_size, window_size, normalized_kernel)
-    source, target = folded_frames(x, layout), folded_frames(out, layout)
+    source, owners = x.folded(int(layout.startswith("F")))
+    windows = per_axis_of_samples(window_size, x, layout, "window_size", axes).tolist()
+    factors, sizes = [[1.0] * axes] * len(source), [[]] * len(source)
+    if scale is not None:
+        factors = per_axis_of_samples(scale, x, layout, "scale", axes).tolist()
+    if smoothing_size is not None:
+        sizes = per_axis_of_samples(smoothing_size, x, layout, "smoothing_size", axes).tolist()
+    rows: list[Any] = [tuple(map(tuple, row)) for row in zip(windows, sizes, factors, strict=True)]
+    found: dict[Any, list[list[np.ndarray]]] = {}
+    for n, row in enumerate(rows):
+        if row not in found:
+            try:
+                found[row] = _kernels(*row, normalized_kernel)
+            except ArgumentValueError as error:
+                error.sample = n if owners is None else int(owners[n])
+                raise
+    terms = list(zip(*(found[row] for row in rows), strict=True))
     fill: Any = sum_convolutions if isinstance(x, Samples) else sum_convolutions_torch
-    fill(target, source, terms, first - layout.startswith("F"))
+    fill(folded_frames(out, layout), source, terms, first - layout.startswith("F"))

@@ -72,6 +72,10 @@ _CASES: dict[str, Callable[[Any], Any]] = {
     "debayer along gradients": _of_bytes(
         lambda x: fn.debayer(_mosaic(x), blue_position=_integer(0, 1), algorithm="default_npp")
     ),
+    "laplacian": lambda x: fn.laplacian(x, window_size=2 * _integer(1, 4) + 1, scale=_between(0, 1)),
+    "laplacian of planes": lambda x: fn.laplacian(fn.transpose(x, perm=[2, 0, 1], output_layout="CHW")),
+    "gaussian_blur": lambda x: fn.gaussian_blur(x, sigma=_between(0.5, 2)),
+    "gaussian_blur of volumes": lambda x: fn.gaussian_blur(fn.reinterpret(x, layout="DHW"), sigma=_between(0.5, 2)),
     "erase": lambda x: fn.erase(
         x,
         anchor=_between(-3, 9, shape=[4]),

@@ -12,9 +12,13 @@ from dalify import fn, pipeline_def, types
 from dalify.base.errors import ArgumentValueError
 
 BAD = 3
-OPERATORS: dict[str, tuple[Callable[..., Any], list[int], list[int], tuple[int, ...]]] = {
-    "window_size": (fn.experimental.median_blur, [3, 3], [3, 4], (3,)),
-    "blue_position": (fn.debayer, [0, 1], [0, 2], ()),
+# Operator, argument, good and bad values, what the error says, shape of a pixel.
+OPERATORS: dict[str, tuple[Callable[..., Any], str, list[int], list[int], str, tuple[int, ...]]] = {
+    "median_blur": (fn.experimental.median_blur, "window_size", [3, 3], [3, 4], r"\[3, 4\]", (3,)),
+    "debayer": (fn.debayer, "blue_position", [0, 1], [0, 2], r"\[0, 2\]", ()),
+    "dilate": (fn.experimental.dilate, "mask_size", [3, 3], [3, 0], r"\[3, 0\]", (3,)),
+    "laplacian": (fn.laplacian, "window_size", [3, 5], [3, 4], "4", (3,)),
+    "gaussian_blur": (fn.gaussian_blur, "window_size", [3, 5], [3, 4], "4", (3,)),
 }
 
 
@@ -23,7 +27,7 @@ OPERATORS: dict[str, tuple[Callable[..., Any], list[int], list[int], tuple[int, 
 @pytest.mark.parametrize("name", OPERATORS)
 @pytest.mark.usefixtures("gpu")
 def test_the_sample_is_named(name: str, step: int, device: str) -> None:
-    operator, good, bad, channels = OPERATORS[name]
+    operator, argument, good, bad, text, channels = OPERATORS[name]
     layout = "HWC" if channels else "HW"
 
     @pipeline_def(batch_size=5, num_threads=1, device_id=None if device == "cpu" else 0)
@@ -34,10 +38,10 @@ def test_the_sample_is_named(name: str, step: int, device: str) -> None:
             dtype=types.UINT8,
         )
         values = fn.external_source(lambda: [np.array(bad if number == BAD else good, np.int32) for number in range(5)])
-        return operator(images.gpu() if device == "gpu" else images, **{name: values})
+        return operator(images.gpu() if device == "gpu" else images, **{argument: values})
 
     pipe = pipeline()
     for _ in range(2):
-        with pytest.raises(ArgumentValueError, match=rf"{name} must be .* got \[{bad[0]}, {bad[1]}\]") as caught:
+        with pytest.raises(ArgumentValueError, match=rf"{argument} must be .* got {text}") as caught:
             pipe.run()
         assert caught.value.sample == BAD

@@ -19,10 +19,12 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import LayoutError
 from dalify.base.optional import torch
+from dalify.base.small_arrays import rows_at
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
 from dalify.kernels.arrays.grid_torch import Grid
+from dalify.kernels.arrays.joined import blocks, converted, in_float32, split, store_joined
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch, window_samples_torch
 from dalify.kernels.dispatch import prefer_triton
@@ -194,27 +196,29 @@ def convolve_samples(out: Samples, x: Samples, kernels: Sequence[Sequence[np.nda
         kernels: N lists of one kernel (odd length, float32) for each filtered axis.
         first_axis: the first filtered axis of a sample; the others follow it.
     """
-    is_direct = out.dtype == np.float32 or (out.dtype == np.uint8 and x.dtype == np.uint8)
-    if is_direct and x.dtype in _FILTERED_TYPES and first_axis == 0 and _are_images(x, len(kernels[0])):
-        for target, sample, (vertical, horizontal) in zip(out.arrays(), x.arrays(), kernels, strict=True):
-            _filter_plane(target, sample, vertical, horizontal)
+    if x.dtype in _FILTERED_TYPES and (out.dtype == np.float32 or out.dtype == x.dtype):
+        _convolve(out, x, kernels, first_axis)
         return
-    for target, sample, weights in zip(out.arrays(), x.arrays(), kernels, strict=True):
-        source = sample if sample.dtype in _FILTERED_TYPES else sample.astype(np.float32)
-        if is_direct:
-            _convolve_sample(target, source, weights, first_axis)
-            continue
-        result = np.empty(target.shape, np.float32)
-        _convolve_sample(result, source, weights, first_axis)
-        saturate_cast(target, result)
+
+    def fill(target: Samples, source: Samples, numbers: np.ndarray) -> None:
+        _convolve(target, source, [kernels[n] for n in numbers.tolist()], first_axis)
+
+    in_float32(out, x, fill)
 
 
-def _are_images(x: Samples, axes: int) -> bool:
-    """Return whether OpenCV filters each sample in one call."""
-    if axes != 2 or x.ndim != 3:
-        return axes == x.ndim == 2
-    channels = x.extents(2)
-    return bool(channels.min() >= 2 and channels.max() <= _MAX_CHANNELS)
+def _convolve(out: Samples, x: Samples, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
+    """`convolve_samples` for uint8 or float32, to the same type or to float32."""
+    if len(kernels[0]) != 2 or (x.ndim > first_axis + 2 and x.extents(-1).max() > _MAX_CHANNELS):
+        for target, sample, weights in zip(out.arrays(), x.arrays(), kernels, strict=True):
+            _convolve_sample(target, sample, weights, first_axis)
+        return
+    out, _ = out.folded(first_axis)
+    x, owners = x.folded(first_axis)
+    if owners is not None:
+        kernels = [kernels[n] for n in owners.tolist()]
+    depth = cv2.CV_32F if out.dtype == np.float32 else cv2.CV_8U
+    for target, image, (vertical, horizontal) in zip(out.arrays(), x.arrays(), kernels, strict=True):
+        cv2.sepFilter2D(image, depth, horizontal, vertical, dst=target, borderType=cv2.BORDER_REFLECT_101)
 
 
 def sum_convolutions(
@@ -228,13 +232,16 @@ def sum_convolutions(
         terms: the kernels of each term, at least one.
         first_axis: the first filtered axis of a sample; the others follow it.
     """
-    for target, sample, *kernels in zip(out.arrays(), x.arrays(), *terms, strict=True):
-        source = sample if sample.dtype in _FILTERED_TYPES else sample.astype(np.float32)
-        total, part = np.zeros(sample.shape, np.float32), np.empty(sample.shape, np.float32)
-        for weights in kernels:
-            _convolve_sample(part, source, weights, first_axis)
-            total += part
-        saturate_cast(target, total)
+    sizes = x.shapes.prod(1)
+    for numbers in blocks(sizes):
+        source, shapes = x.take(numbers), rows_at(x.shapes, numbers)
+        source = source if x.dtype in _FILTERED_TYPES else converted(source, np.dtype(np.float32))
+        parts = [np.empty(int(sizes[numbers].sum()), np.float32) for _ in terms[:2]]
+        for number, kernels in enumerate(terms):
+            part = parts[number > 0]
+            _convolve(split(part, shapes), source, [kernels[n] for n in numbers.tolist()], first_axis)
+            np.add(parts[0], part if number else 0, out=parts[0])  # 0: sums are never -0
+        store_joined(out.take(numbers), parts[0])
 
 
 def _convolve_sample(out: np.ndarray, x: np.ndarray, kernels: Sequence[np.ndarray], first_axis: int) -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "folded_frames",
     "frame_count",
     "per_axis",
+    "per_axis_of_samples",
     "per_frame",
     "per_frame_of_samples",
     "visual_layout",
@@ -89,6 +90,34 @@ def per_axis(values: Any, axes: int = 2) -> Any:
     if isinstance(values, np.ndarray):
         return np.repeat(values, axes, axis=-1) if values.shape[-1] == 1 else values
     return [np.repeat(value, axes, axis=-1) if value.shape[-1] == 1 else value for value in values]
+
+
+def per_axis_of_samples(values: Any, x: Any, layout: str, name: str, axes: int) -> np.ndarray:
+    """Return an argument with one number per axis for each frame of each sample of a chunk, [frames, axes].
+
+    Args:
+        values: [N, 1 or axes] or [N, F, 1 or axes], or a list of N vectors.
+        x: the samples, `Samples` or `DeviceSamples`.
+        layout: layout of a sample.
+        name: name of the argument, for the error.
+        axes: number of axes.
+
+    Raises:
+        ShapeError: the number of values or of frames is another one.
+    """
+    counts = x.shapes[:, 0] if layout.startswith("F") else np.ones(len(x), np.int64)
+    if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] in (1, axes):
+        return np.repeat(per_axis(values, axes), counts, axis=0)
+    rows: list[np.ndarray] = []
+    for n, (given, count) in enumerate(zip(values, counts.tolist(), strict=True)):
+        size = given.shape[-1]
+        if size not in (1, axes) or (given.ndim > 1 and len(given) != count):
+            what = f"{len(given)} frames of {size}" if given.ndim > 1 else str(size)
+            error = ShapeError(f"{name} must have one value or one for each of the {axes} data axes; got {what}.")
+            error.sample = n
+            raise error
+        rows.append(np.broadcast_to(given, (count, axes)))
+    return np.concatenate(rows)
 
 
 def per_frame_of_samples(values: Any, x: Any, layout: str, name: str, width: int | None = None) -> np.ndarray:
