@@ -8,28 +8,35 @@ import numpy as np
 from llvmlite import ir  # pyright: ignore[reportMissingTypeStubs]
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
-from dalify.base.compiling import njit
+from dalify.base.compiling import intrinsic, njit
 
-__all__ = ["array_at", "copy_bytes", "flat_at"]
+__all__ = ["array_at", "byte_at", "copy_bytes", "flat_at", "new_array", "pair_at"]
 
 # numba is not typed.
 _cgutils: Any = cgutils
+
+_BYTE, _WIDE = ir.IntType(8), ir.IntType(64)
+
+
+def _extents_and_strides(context: Any, builder: Any, kind: Any, shape: Any, shape_type: Any) -> tuple[Any, Any, Any]:
+    """Return the extents of a C-contiguous array, its strides, and the size of an element, all in LLVM."""
+    extents = [
+        context.cast(builder, value, found, types.intp)
+        for value, found in zip(_cgutils.unpack_tuple(builder, shape), shape_type, strict=True)
+    ]
+    size_bytes = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    strides = [size_bytes]
+    for extent in reversed(extents[1:]):
+        strides.insert(0, builder.mul(strides[0], extent))
+    return extents, strides, size_bytes
 
 
 def _array_at(typing_context: Any, address: Any, shape: Any, like: Any) -> tuple[Any, Any]:
     found = types.Array(like.dtype, len(shape), "C")
 
     def generate(context: Any, builder: Any, signature: Any, arguments: tuple[Any, ...]) -> Any:
-        extents = [
-            context.cast(builder, value, kind, types.intp)
-            for value, kind in zip(_cgutils.unpack_tuple(builder, arguments[1]), signature.args[1], strict=True)
-        ]
-        size_bytes = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(found.dtype)))
-        strides = [size_bytes]
-        for extent in reversed(extents[1:]):
-            strides.insert(0, builder.mul(strides[0], extent))
+        extents, strides, size_bytes = _extents_and_strides(context, builder, found, arguments[1], signature.args[1])
         array = context.make_array(found)(context, builder)
         pointer = builder.inttoptr(arguments[0], context.get_data_type(found.dtype).as_pointer())
         context.populate_array(array, data=pointer, shape=extents, strides=strides, itemsize=size_bytes, meminfo=None)
@@ -44,13 +51,58 @@ def _array_at(typing_context: Any, address: Any, shape: Any, like: Any) -> tuple
 array_at: Any = intrinsic(_array_at)
 
 
+def _new_array(typing_context: Any, shape: Any, dtype: Any) -> tuple[Any, Any]:
+    found = types.Array(dtype.dtype, len(shape), "C")
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: tuple[Any, ...]) -> Any:
+        extents, strides, size_bytes = _extents_and_strides(context, builder, found, arguments[0], signature.args[0])
+        alignment = context.get_preferred_array_alignment(found.dtype)
+        memory = context.nrt.meminfo_alloc_aligned(builder, builder.mul(strides[0], extents[0]), alignment)
+        array = context.make_array(found)(context, builder)
+        pointer = builder.bitcast(context.nrt.meminfo_data(builder, memory), array.data.type)
+        context.populate_array(array, data=pointer, shape=extents, strides=strides, itemsize=size_bytes, meminfo=memory)
+        return array._getvalue()
+
+    return found(shape, dtype), generate
+
+
+# `new_array(shape, dtype)` is ``np.empty`` for compiled functions: `shape` is a tuple of integers that are not negative
+# and whose product fits into memory. numba compiles two functions for each element type and number of dimensions that
+# ``np.empty`` is called with, which check the extents.
+new_array: Any = intrinsic(_new_array)
+
+
+@intrinsic
+def byte_at(typing_context: Any, address: Any) -> tuple[Any, Any]:
+    """Return the byte at an address, as int64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: tuple[Any, ...]) -> Any:
+        return builder.zext(builder.load(builder.inttoptr(arguments[0], _BYTE.as_pointer()), align=1), _WIDE)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def pair_at(typing_context: Any, address: Any) -> tuple[Any, Any]:
+    """Return the number that the two bytes at an address are, the higher one first, as int64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: tuple[Any, ...]) -> Any:
+        following = builder.add(arguments[0], ir.Constant(_WIDE, 1))
+        high, low = (
+            builder.zext(builder.load(builder.inttoptr(place, _BYTE.as_pointer()), align=1), _WIDE)
+            for place in (arguments[0], following)
+        )
+        return builder.or_(builder.shl(high, ir.Constant(_WIDE, 8)), low)
+
+    return types.int64(types.int64), generate
+
+
 @intrinsic
 def copy_bytes(typing_context: Any, target: Any, source: Any, size_bytes: Any) -> tuple[Any, Any]:
     """Copy memory from one address to another; with ``memcpy``, which numba does not generate for loops over slices."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: tuple[Any, ...]) -> Any:
-        byte = ir.IntType(8).as_pointer()
-        to, from_ = (builder.inttoptr(address, byte) for address in arguments[:2])
+        to, from_ = (builder.inttoptr(address, _BYTE.as_pointer()) for address in arguments[:2])
         _cgutils.raw_memcpy(builder, to, from_, arguments[2], 1)
         return context.get_dummy_value()
 

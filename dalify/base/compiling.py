@@ -17,7 +17,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
@@ -29,12 +29,14 @@ from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime.nrt import rtsys
+from numba.extending import intrinsic as _intrinsic
 
 from dalify.base.compile_progress import CompileProgress
 from dalify.base.errors import OperatorError
+from dalify.base.garbage import uncollected
 from dalify.base.whole_files import write_whole
 
-__all__ = ["KernelCache", "is_saved", "njit", "progress"]
+__all__ = ["KernelCache", "intrinsic", "is_saved", "njit", "progress"]
 
 # numba is not typed.
 _config: Any = numba_config  # its attributes are set from the environment
@@ -43,6 +45,8 @@ _event: Any = event
 _serialize: Any = serialize
 _runtime: Any = rtsys
 _result: Any = CompileResult
+# Calls in compiled code omit the typing context, which type checkers would report as missing.
+intrinsic: Callable[[Callable[..., Any]], Any] = _intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,9 +71,12 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         # C code does not call kernels, so no C wrapper is compiled.
         dispatcher = _numba.njit(**{"no_cfunc_wrapper": True, **options})(function)
+        if isinstance(dispatcher, Dispatcher):
+            compiler = cast("Any", dispatcher)._compiler
+            compiler.compile = partial(uncollected, compiler.compile)
         if cache and isinstance(dispatcher, Dispatcher):  # with NUMBA_DISABLE_JIT, it is the Python function
             with suppress(OSError):  # without a source file, saved code cannot be validated
-                cast("Any", dispatcher)._cache = KernelCache(cast("FunctionType", function))
+                cast("Any", dispatcher)._cache = KernelCache(cast("FunctionType", function), options)
         return cast("F", dispatcher)
 
     return decorate
@@ -89,13 +96,19 @@ class KernelCache(NullCache):
 
     Args:
         function: the Python function, at the top level of a module.
+        options: how it is compiled, options of ``numba.njit``.
 
     Raises:
         OSError: its source file is absent.
     """
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
         self._function = function
+        # A function may be compiled twice, once without the GIL. The order in a set differs between processes.
+        self._options: list[tuple[str, Any]] = [
+            (key, sorted(cast("set[str]", value)) if isinstance(value, set) else value)
+            for key, value in options.items()
+        ]
         self._source = Path(function.__code__.co_filename)
         name = f"{self._source.stem}.{function.__qualname__}".replace("<", "").replace(">", "")
         self._name = f"{name}.{sys.implementation.cache_tag}"
@@ -153,7 +166,7 @@ class KernelCache(NullCache):
                 path.unlink(missing_ok=True)
 
     def _file_name(self, sig: Any, codegen: Any) -> str:
-        settings = sig, codegen.magic_tuple(), numba.__version__, _config.BOUNDSCHECK, _config.OPT
+        settings = sig, codegen.magic_tuple(), numba.__version__, _config.BOUNDSCHECK, _config.OPT, self._options
         text = f"{self._function.__code__.co_firstlineno} {settings}"
         return f"{self._name_of_version}{_digest(text.encode() + self._dependencies).hex()}.nbc"
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import MissingPackageError
 from dalify.base.fork_gate import working
+from dalify.base.garbage import uncollected
 from dalify.base.interrupts import kept_interrupts
 
 __all__ = ["LazyModule", "fsspec", "is_loaded", "require", "torch"]
@@ -56,7 +57,7 @@ def require(package: LazyModule) -> ModuleType:
     name = package.__name__
     try:
         with working(), kept_interrupts():  # a partly imported module cannot be imported in a forked child
-            return importlib.import_module(name)
+            return uncollected(importlib.import_module, name)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != name.split(".")[0]:
             raise

@@ -249,7 +249,7 @@ def _decode_waves(at, shapes, like, table, out_at, out_like, is_float, downmix, 
             continue
         out = array_at(out_at[n], (row[_FRAMES] * (1 if downmix else row[_CHANNELS]),), out_like)
         if row[_KIND] == _WAVE_OF_FLOATS:
-            copy_bytes(out.ctypes.data, at[n] + row[_START], 4 * out.size)  # pyright: ignore[reportCallIssue]
+            copy_bytes(out.ctypes.data, at[n] + row[_START], 4 * out.size)
         else:
             _decode_wave(out, is_float, array_at(at[n], (shapes[n, 0],), like), row, scratch, downmix)
         is_done[n] = True
@@ -269,7 +269,7 @@ def _decode_flacs(at, shapes, like, table, out_at, out_like, is_float, downmix, 
         if row[_KIND] != _FLAC:
             continue
         out = array_at(out_at[n], (row[_FRAMES] * (1 if downmix else channels),), out_like)
-        copy_bytes(padded.ctypes.data, at[n], size)  # pyright: ignore[reportCallIssue]
+        copy_bytes(padded.ctypes.data, at[n], size)
         for i in range(size, size + PADDING_BYTES):
             padded[i] = 0
         is_done[n] = _decode_flac(out, is_float, padded, size, row, scratch[:channels], factors, downmix)

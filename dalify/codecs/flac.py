@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
-from dalify.base.compiling import njit
+from dalify.base.compiling import intrinsic, njit
 
 __all__ = ["PADDING_BYTES", "SCRATCH_BEFORE", "decode_frame", "little_word", "read_flac_header"]
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+
+from dalify.base.compiling import intrinsic
 
 __all__ = [
     "fill_block",

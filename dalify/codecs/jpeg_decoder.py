@@ -206,7 +206,7 @@ def _write_pixels(facts, window, places, out, stride, is_bgr, line):
             rgb_of_pixels(luma + x, blue + x, red + x, target + 3 * x, is_bgr)
         if full < width:
             rgb_of_pixels(luma + full, blue + full, red + full, rest, is_bgr)
-            copy_bytes(target + 3 * full, rest, 3 * (width - full))  # pyright: ignore[reportCallIssue]
+            copy_bytes(target + 3 * full, rest, 3 * (width - full))
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
@@ -222,7 +222,7 @@ def _write_gray(facts, window, places, out, stride, channels):
         )
         target = out + y * stride
         if channels == 1:
-            copy_bytes(target, source, width)  # pyright: ignore[reportCallIssue]
+            copy_bytes(target, source, width)
         else:
             for x in range(width):
                 value = load_byte(source + x)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.array_at import array_at
+from dalify.base.array_at import byte_at, pair_at
 from dalify.base.compiling import njit
 from dalify.base.limits import current
 from dalify.base.small_arrays import zeros
@@ -18,7 +18,6 @@ from dalify.data.samples import Samples
 
 __all__ = ["JpegHeaders", "read_jpeg_headers"]
 
-_BYTE = np.empty(0, np.uint8)
 # Columns of the table; those of a `JpegHeader`, in its order, come first.
 _HEIGHT, _WIDTH, _COMPONENTS, _BITS, _FRAME, _ORIENTATION, _ADOBE, _POSITION, _UNIT, _SINGLE = range(10)
 # Whether the header was read; offset of the first segment that may be EXIF, and the number of such segments.
@@ -124,7 +123,7 @@ def read_jpeg_headers(encoded: Batch) -> JpegHeaders:
     table = zeros((len(encoded), _COLUMNS), np.int64)
     if encoded.ndim == 1 and encoded.dtype.numpy.itemsize == 1:
         samples = Samples.of_batch(encoded)
-        _read_headers(samples.addresses, samples.shapes, table, _BYTE)
+        _read_headers(samples.addresses, samples.shapes, table)
         for index in np.flatnonzero(table[:, _IS_KNOWN] & (table[:, _NOTES] > 0)).tolist():
             note, notes = table[index, _NOTE], table[index, _NOTES]
             table[index, _ORIENTATION] = _orientation(as_bytes_array(encoded.samples[index]), int(note), int(notes))
@@ -141,54 +140,53 @@ def _orientation(data: Bytes, begin: int, count: int) -> int:
 
 # It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
-def _read_headers(addresses, sizes, table, byte):
+def _read_headers(addresses, sizes, table):
     """Parse the markers as `dalify.codecs.jpeg.read_jpeg_header` does; damaged data and other formats stay unknown.
 
     The table must contain zeros.
     """
-    for n in range(len(addresses)):
-        size = sizes[n, 0]
-        data = array_at(addresses[n], (size,), byte)
-        if size < 4 or data[0] != 0xFF or data[1] != 0xD8 or data[2] != 0xFF:
+    for n in range(addresses.size):
+        start, size, row = addresses[n], sizes[n, 0], table[n]
+        if size < 4 or pair_at(start) != 0xFFD8 or byte_at(start + 2) != 0xFF:
             continue
         position, has_frame = 2, False
-        while position + 4 <= size and data[position] == 0xFF:
-            marker = data[position + 1]
+        while position + 4 <= size and byte_at(start + position) == 0xFF:
+            marker, length = byte_at(start + position + 1), pair_at(start + position + 2)
             contents = position + 4
             if marker == 0xFF:
                 position += 1
                 continue
-            if marker == 0x01 or 0xD0 <= marker <= 0xD7:
+            if marker == 0x01 or marker & 0xF8 == 0xD0:
                 position += 2
                 continue
-            length = (np.int64(data[position + 2]) << 8) | np.int64(data[position + 3])
             position += 2 + length
             if length < 2 or (position > size and marker != 0xDA):
                 break
-            is_frame = 0xC0 <= marker <= 0xCF and marker != 0xC4 and marker != 0xC8 and marker != 0xCC
-            if is_frame and length >= 8:
-                table[n, _BITS] = data[contents]
-                table[n, _HEIGHT] = (np.int64(data[contents + 1]) << 8) | np.int64(data[contents + 2])
-                table[n, _WIDTH] = (np.int64(data[contents + 3]) << 8) | np.int64(data[contents + 4])
-                table[n, _COMPONENTS] = data[contents + 5]
-                table[n, _FRAME] = marker
-                table[n, _POSITION] = contents
-                table[n, _UNIT] = 8
-                for at in range(contents + 7, position, 3):
-                    unit = 8 * (np.int64(data[at]) & 15)
-                    if unit > table[n, _UNIT]:
-                        table[n, _UNIT] = unit
+            at = start + contents
+            # 0xC4, 0xC8 and 0xCC are no frames.
+            if length >= 8 and marker & 0xF0 == 0xC0 and (marker == 0xC0 or marker & 3 != 0):
+                row[_BITS] = byte_at(at)
+                row[_HEIGHT] = pair_at(at + 1)
+                row[_WIDTH] = pair_at(at + 3)
+                row[_COMPONENTS] = byte_at(at + 5)
+                row[_FRAME] = marker
+                row[_POSITION] = contents
+                largest = 1
+                for place in range(start + contents + 7, start + position, 3):
+                    factor = byte_at(place) & 15
+                    if factor > largest:
+                        largest = factor
+                row[_UNIT] = 8 * largest
                 has_frame = True
             elif marker == 0xE1:
-                if table[n, _NOTES] == 0:
-                    table[n, _NOTE] = contents
-                table[n, _NOTES] += 1
+                if row[_NOTES] == 0:
+                    row[_NOTE] = contents
+                row[_NOTES] += 1
             elif marker == 0xDA and has_frame:
-                table[n, _SINGLE] = contents < size and data[contents] == table[n, _COMPONENTS]
-                table[n, _ORIENTATION] = 1
+                row[_SINGLE] = contents < size and byte_at(at) == row[_COMPONENTS]
+                row[_ORIENTATION] = 1
                 # CMYK needs the Adobe segment: such images are parsed one by one, too.
-                is_usual = table[n, _HEIGHT] > 0 and table[n, _WIDTH] > 0 and table[n, _COMPONENTS] != 4
-                table[n, _IS_KNOWN] = is_usual
+                row[_IS_KNOWN] = row[_HEIGHT] > 0 and row[_WIDTH] > 0 and row[_COMPONENTS] != 4
                 break
             elif marker == 0xDA or marker == 0xD9:
                 break

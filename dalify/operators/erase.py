@@ -158,7 +158,7 @@ def _erase(out_at, x_at, shapes, regions, fills, channel_axis):
         shape, size = shapes[n], np.int64(1)
         for extent in shape:
             size *= extent
-        copy_bytes(out_at[n], x_at[n], size * fills.itemsize)  # pyright: ignore[reportCallIssue] -- numba's context
+        copy_bytes(out_at[n], x_at[n], size * fills.itemsize)
         out = array_at(out_at[n], (size,), fills)
         for begin, end in regions[n]:
             is_empty = False

@@ -64,9 +64,7 @@ def _black_out(out_at, x_at, shapes, like, parameters):
     for n in range(len(out_at)):
         cosine, sine, shift_x, shift_y, ratio = parameters[n]
         height, width, channels = shapes[n]
-        copy_bytes(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
-            out_at[n], x_at[n], height * width * channels * like.itemsize
-        )
+        copy_bytes(out_at[n], x_at[n], height * width * channels * like.itemsize)
         out = array_at(out_at[n], (height, width, channels), like)
         for y in range(height):
             for i in range(width):

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from dalify.kernels.random.philox import Draws, philox4x32
+from dalify.kernels.random.philox import Draws
+from dalify.kernels.random.philox_words import philox4x32
 
 
 def reference(counter: list[int], key: list[int]) -> list[int]:

@@ -26,13 +26,13 @@ close_file: Any = types.ExternalFunction("close", types.int32(types.int32))
 copy_memory: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, inline="always")
 def file_size(descriptor: int) -> int:
     """Return the size of a file in bytes; undefined for anything that is not a regular file."""
     return _lseek(descriptor, 0, _SEEK_END)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, inline="always")
 def read_part(descriptor: int, offset: int, size: int, address: int) -> bool:
     """Read a range of a file to an address; return False on an error or early end of file."""
     done = np.int64(0)

@@ -120,9 +120,9 @@ def _join(
         is_absolute = end > start and names[start] == _SLASH
         if not is_absolute:
             prefix_start, prefix_end = prefix_ends[folder], prefix_ends[folder + 1]
-            copy_bytes(text_at + place, prefixes_at + prefix_start, prefix_end - prefix_start)  # pyright: ignore[reportCallIssue]
+            copy_bytes(text_at + place, prefixes_at + prefix_start, prefix_end - prefix_start)
             place += prefix_end - prefix_start
-        copy_bytes(text_at + place, names_at + start, end - start)  # pyright: ignore[reportCallIssue]
+        copy_bytes(text_at + place, names_at + start, end - start)
         place += end - start
         text[place] = 0
         place += 1

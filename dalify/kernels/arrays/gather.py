@@ -167,9 +167,7 @@ def _pad_each(out_at, out_shapes, x_at, x_shapes, fills):
             for axis in range(last):
                 is_inside &= index[axis] < x_shapes[n, axis]
             if is_inside:
-                copy_bytes(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
-                    out_at[n] + at * fills.itemsize, source, own * fills.itemsize
-                )
+                copy_bytes(out_at[n] + at * fills.itemsize, source, own * fills.itemsize)
                 source += own * fills.itemsize
                 at += own
             out[at:end] = value
@@ -213,9 +211,7 @@ def fill_run(out, first, size, fills, channel, units):
     done, address = min(period, size), out.ctypes.data + first * out.itemsize
     while done < size:
         part = min(done, size - done)
-        copy_bytes(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
-            address + done * out.itemsize, address, part * out.itemsize
-        )
+        copy_bytes(address + done * out.itemsize, address, part * out.itemsize)
         done += part
 
 
@@ -249,9 +245,7 @@ def _copy_filled(out_at, out_shapes, x_at, x_shapes, to, begin, extents, fills, 
             for axis in range(axes):
                 target = target * out_shapes[n, axis] + to[n, axis] + index[axis]
                 source = source * x_shapes[n, axis] + begin[n, axis] + index[axis]
-            copy_bytes(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
-                out_at[n] + target * fills.itemsize, x_at[n] + source * fills.itemsize, run
-            )
+            copy_bytes(out_at[n] + target * fills.itemsize, x_at[n] + source * fills.itemsize, run)
             axis = last - 1
             while axis >= 0:
                 index[axis] += 1
@@ -284,7 +278,7 @@ def _copy_all(out_at, out_shapes, x_at, x_shapes, anchor, itemsize):
             index[axis] = 0
         target, end = out_at[n], out_at[n] + size
         while target < end:
-            copy_bytes(target, at, run)  # pyright: ignore[reportCallIssue] -- numba gives the typing context
+            copy_bytes(target, at, run)
             target += run
             axis = last - 1
             while axis >= 0:
@@ -441,9 +435,7 @@ def _flip_all(out_at, x_at, shapes, is_reversed, like):
             if is_reversed[n, last]:
                 _reverse_pixels(out[i], x[row], units)
             else:
-                copy_bytes(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
-                    out_at[n] + i * size_bytes, x_at[n] + row * size_bytes, size_bytes
-                )
+                copy_bytes(out_at[n] + i * size_bytes, x_at[n] + row * size_bytes, size_bytes)
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)

@@ -69,4 +69,4 @@ def copy_samples(out: Samples, x: Samples) -> None:
 @njit(nogil=True, cache=True)
 def _copy_each(target_at, source_at, sizes):
     for n in range(len(target_at)):
-        copy_bytes(target_at[n], source_at[n], sizes[n])  # pyright: ignore[reportCallIssue] -- numba gives the context
+        copy_bytes(target_at[n], source_at[n], sizes[n])

@@ -24,16 +24,15 @@ def describe_shapes(shapes: Any, item_bytes: int, alignment_bytes: int, offsets:
     count, ndim = shapes.shape
     for axis in range(ndim):
         found[axis] = shapes[0, axis]
-        for n in range(1, count):
-            if shapes[n, axis] != shapes[0, axis]:
-                found[axis] = -1
-                break
     largest, largest_size, is_full, end = 0, -1.0, 1, 0
     for n in range(count):
         size, size_bytes = 1.0, item_bytes  # the product of extents may exceed 64 bits
         for axis in range(ndim):
-            size *= shapes[n, axis]
-            size_bytes *= shapes[n, axis]
+            extent = shapes[n, axis]
+            size *= extent
+            size_bytes *= extent
+            if extent != shapes[0, axis]:
+                found[axis] = -1
         if size == 0:
             is_full = 0
         if size > largest_size:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+
+from dalify.base.compiling import intrinsic
 
 __all__ = [
     "blend_four_pixels",

@@ -62,10 +62,10 @@ def _take_each(out_at, x_at, sizes, indices, counts):
         target, source, size = out_at[n], x_at[n], sizes[n]
         if size == 4:
             for i in range(counts[n]):
-                copy_bytes(target + i * 4, source + indices[first + i] * 4, 4)  # pyright: ignore[reportCallIssue]
+                copy_bytes(target + i * 4, source + indices[first + i] * 4, 4)
         else:
             for i in range(counts[n]):
-                copy_bytes(target + i * size, source + indices[first + i] * size, size)  # pyright: ignore[reportCallIssue]
+                copy_bytes(target + i * size, source + indices[first + i] * size, size)
         first += counts[n]
 
 
@@ -74,16 +74,16 @@ def _copy_run(target, source, count, target_step, source_step, itemsize):
     """Copy `count` elements; the steps are in bytes. A constant size is a load and a store."""
     if itemsize == 1:
         for i in range(count):
-            copy_bytes(target + i * target_step, source + i * source_step, 1)  # pyright: ignore[reportCallIssue]
+            copy_bytes(target + i * target_step, source + i * source_step, 1)
     elif itemsize == 2:
         for i in range(count):
-            copy_bytes(target + i * target_step, source + i * source_step, 2)  # pyright: ignore[reportCallIssue]
+            copy_bytes(target + i * target_step, source + i * source_step, 2)
     elif itemsize == 4:
         for i in range(count):
-            copy_bytes(target + i * target_step, source + i * source_step, 4)  # pyright: ignore[reportCallIssue]
+            copy_bytes(target + i * target_step, source + i * source_step, 4)
     else:
         for i in range(count):
-            copy_bytes(target + i * target_step, source + i * source_step, 8)  # pyright: ignore[reportCallIssue]
+            copy_bytes(target + i * target_step, source + i * source_step, 8)
 
 
 @njit(nogil=True, cache=True)
@@ -124,7 +124,7 @@ def _copy_each(out_at, out_strides, x_at, x_strides, shapes, itemsize):
         target, source = out_at[n], x_at[n]
         for _ in range(runs):
             if is_run:
-                copy_bytes(target, source, extents[0] * itemsize)  # pyright: ignore[reportCallIssue]
+                copy_bytes(target, source, extents[0] * itemsize)
             else:
                 _copy_run(target, source, extents[inner], target_steps[inner], source_steps[inner], itemsize)
             axis = 1 if inner == 0 else 0

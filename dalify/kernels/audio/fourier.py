@@ -22,9 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
-from dalify.base.compiling import njit
+from dalify.base.compiling import intrinsic, njit
 
 __all__ = ["LANES", "Transform", "spectrum_of_lanes", "transform_of", "weighted_transpose"]
 

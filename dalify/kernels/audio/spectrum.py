@@ -92,7 +92,7 @@ def _cut_frames(
         for n in range(0, whole, LANES):
             source, weights = x.ctypes.data + 4 * (first + n), window.ctypes.data + 4 * n
             target = rows.ctypes.data + 4 * LANES * n
-            weighted_transpose(np.uintp(source), np.uintp(4 * window_step), np.uintp(weights), np.uintp(target))  # pyright: ignore[reportCallIssue]
+            weighted_transpose(np.uintp(source), np.uintp(4 * window_step), np.uintp(weights), np.uintp(target))
         for n in range(whole, size):
             for lane in range(LANES):
                 rows[n, lane] = x[first + lane * window_step + n] * window[n]
@@ -270,7 +270,7 @@ def _spectra_by_lanes(
             done = size - size % LANES
             for n in range(0, done, LANES):
                 weights, target = window.ctypes.data, rows.ctypes.data + 4 * LANES * n
-                weighted_transpose(np.uintp(at[first] + 4 * n), np.uintp(distance), np.uintp(weights), np.uintp(target))  # pyright: ignore[reportCallIssue]
+                weighted_transpose(np.uintp(at[first] + 4 * n), np.uintp(distance), np.uintp(weights), np.uintp(target))
         elif distance == 4:
             done = min(sizes[first], length)
             for n in range(done):

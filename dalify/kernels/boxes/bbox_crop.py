@@ -14,7 +14,7 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.data.rows import Rows
-from dalify.kernels.random.philox import philox4x32
+from dalify.kernels.random.philox_words import philox4x32
 
 __all__ = ["CropRules", "Found", "first_outside", "search"]
 

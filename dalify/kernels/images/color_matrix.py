@@ -105,9 +105,7 @@ def _mix_bytes(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, off
         blocks = pixels // _PIXELS
         for block in range(blocks):
             at = np.uintp(block) * np.uintp(3 * _PIXELS)
-            mix_sixteen_pixels(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
-                np.uintp(x_at[n]) + at, numbers, np.uintp(out_at[n]) + at
-            )
+            mix_sixteen_pixels(np.uintp(x_at[n]) + at, numbers, np.uintp(out_at[n]) + at)
         for i in range(blocks * _PIXELS, pixels):
             r = np.uint64(i) * three
             red, green, blue = np.float32(source[r]), np.float32(source[r + one]), np.float32(source[r + two])

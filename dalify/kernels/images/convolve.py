@@ -22,9 +22,9 @@ from dalify.base.optional import torch
 from dalify.base.small_arrays import rows_at
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.arrays.convert import in_float32, saturate_cast, saturate_cast_torch, store_joined
 from dalify.kernels.arrays.grid_torch import Grid
-from dalify.kernels.arrays.joined import blocks, converted, in_float32, split, store_joined
+from dalify.kernels.arrays.joined import blocks, converted, split
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch, window_samples_torch
 from dalify.kernels.dispatch import prefer_triton

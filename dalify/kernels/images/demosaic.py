@@ -10,10 +10,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from dalify.base.array_at import array_at, copy_bytes
-from dalify.base.compiling import njit
+from dalify.base.compiling import intrinsic, njit
 
 __all__ = ["MIN_WIDTH", "demosaic_images"]
 
@@ -105,5 +104,5 @@ def demosaic_images(out_at, out_like, x_at, shapes, blue):
                 out[y, width - 1, color] = out[y, width - 2, color]
         # An assignment to a row of the array would take ten times as long to compile as the rest.
         size, last = width * 3, out_at[n] + (height - 1) * width * 3
-        copy_bytes(out_at[n], out_at[n] + size, size)  # pyright: ignore[reportCallIssue] -- numba gives the context
-        copy_bytes(last, last - size, size)  # pyright: ignore[reportCallIssue] -- numba gives the context
+        copy_bytes(out_at[n], out_at[n] + size, size)
+        copy_bytes(last, last - size, size)

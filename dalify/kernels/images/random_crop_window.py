@@ -14,6 +14,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.base.extremes import larger_of, smaller_of
 
 __all__ = ["check_random_crop", "draws_per_sample", "random_crop_windows"]
 
@@ -97,15 +98,7 @@ def random_crop_windows(
     return windows
 
 
-@njit(cache=True, no_cpython_wrapper=True)
-def _at_least_one(extent):
-    """Return the integer part of a positive number, at least 1."""
-    whole = np.int64(extent)
-    return whole if whole > 1 else np.int64(1)
-
-
-# It holds the lock, because it takes less time than handing the lock over. `min`, `max` and `int` would each be
-# functions that numba compiles.
+# It holds the lock, because it takes less time than handing the lock over.
 @njit(cache=True, error_model="numpy")
 def _choose_windows(
     extents: Any,
@@ -121,8 +114,8 @@ def _choose_windows(
     for n in range(extents.shape[0]):
         height, width = extents[n, 0], extents[n, 1]
         area = float(height) * float(width)
-        max_width = _at_least_one(height * max_ratio)  # of a window of full height
-        max_height = _at_least_one(width / min_ratio)  # of a window of full width
+        max_width = larger_of(np.int64(height * max_ratio), 1)  # of a window of full height
+        max_height = larger_of(np.int64(width / min_ratio), 1)  # of a window of full width
         rows, columns = np.int64(0), np.int64(0)
         if height * max_width < min_area * area:
             rows, columns = height, max_width
@@ -132,8 +125,8 @@ def _choose_windows(
             for k in range(0, last, 2):
                 wanted = area * (min_area + uniforms[n, k] * (largest_area - min_area))
                 ratio = math.exp(log_least + uniforms[n, k + 1] * (log_largest - log_least))
-                columns = _at_least_one(math.sqrt(wanted * ratio) + 0.5)
-                rows = _at_least_one(math.sqrt(wanted / ratio) + 0.5)
+                columns = larger_of(np.int64(math.sqrt(wanted * ratio) + 0.5), 1)
+                rows = larger_of(np.int64(math.sqrt(wanted / ratio) + 0.5), 1)
                 rounded = columns / rows
                 if columns <= width and rows <= height and min_ratio <= rounded <= max_ratio:
                     break
@@ -146,15 +139,11 @@ def _choose_windows(
                 else:
                     rows, columns = height, width
                 fraction = largest_area * area / (rows * columns)
-                side = math.sqrt(fraction if fraction < 1.0 else 1.0)
-                rows, columns = _at_least_one(rows * side), _at_least_one(columns * side)
-        rows = rows if rows < height else height
-        columns = columns if columns < width else width
-        y, x = (
-            np.int64(uniforms[n, last] * (height - rows + 1)),
-            np.int64(uniforms[n, last + 1] * (width - columns + 1)),
-        )
-        windows[n, 0] = y if y < height - rows else height - rows
-        windows[n, 1] = x if x < width - columns else width - columns
+                side = math.sqrt(smaller_of(fraction, 1.0))
+                rows, columns = larger_of(np.int64(rows * side), 1), larger_of(np.int64(columns * side), 1)
+        rows, columns = smaller_of(rows, height), smaller_of(columns, width)
+        down, right = height - rows, width - columns  # largest y and x
+        windows[n, 0] = smaller_of(np.int64(uniforms[n, last] * (down + 1)), down)
+        windows[n, 1] = smaller_of(np.int64(uniforms[n, last + 1] * (right + 1)), right)
         windows[n, 2] = rows
         windows[n, 3] = columns

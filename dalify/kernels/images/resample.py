@@ -5,6 +5,9 @@ an output row are blended into a scratch row in the L1 cache, which is then filt
 that the window needs are read. Sums are float32; the result is rounded once.
 """
 
+# What numba omits is decided by None: names that are assigned and used under the same condition.
+# pyright: reportPossiblyUnboundVariable=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -13,9 +16,10 @@ import numpy as np
 from numba import types as numba_types
 from numba.extending import overload
 
-from dalify.base.array_at import array_at
+from dalify.base.array_at import array_at, new_array
 from dalify.base.compiling import njit
 from dalify.base.errors import ShapeError
+from dalify.base.extremes import larger_of, smaller_of
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast_samples
@@ -28,12 +32,14 @@ from dalify.kernels.arrays.simd import (
     weighted_sum_of_six_taps,
     weighted_sum_of_two_taps,
 )
-from dalify.kernels.images.resample_filters import axis_taps, filter_radius, select_filter, tap_count
+from dalify.kernels.arrays.simd_rows import WIDE, sum_of_rows, wide_sum_of_rows
+from dalify.kernels.images.resample_filters import axis_taps, new_taps
 
-__all__ = ["resample", "separable"]
+__all__ = ["has_others", "resample", "separable"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
+_TRIANGULAR = int(DALIInterpType.INTERP_TRIANGULAR)
 _LANES = 4
 _FLOAT_BYTES = 4
 _BYTE = np.empty(0, np.uint8)
@@ -118,6 +124,11 @@ def _resample_some(
         raise
 
 
+def has_others(*filters: np.ndarray) -> bool | None:
+    """Return True, or None if all filters are linear or triangular, for `axis_taps`."""
+    return True if any(set(kinds.tolist()) - {_LINEAR, _TRIANGULAR} for kinds in filters) else None
+
+
 def _resample_images(
     out: Samples,
     x: Samples,
@@ -146,6 +157,7 @@ def _resample_images(
             mag_filter[some],
             antialias,
             None if is_rgb[0 if at is None else at[0]] else True,
+            has_others(min_filter, mag_filter),
         )
 
 
@@ -170,7 +182,9 @@ def _resample_volumes(
             source = source.contiguous()
             blended = Samples.empty(np.column_stack([target.extents(0), source.shapes[:, 1:]]), np.dtype(np.float32))
             edges = np.ascontiguousarray(first[:, 0]), np.ascontiguousarray(last[:, 0])
-            _blend_slices(*blended.compiled, *source.compiled, *edges, smaller, larger, antialias)
+            _blend_slices(
+                *blended.compiled, *source.compiled, *edges, smaller, larger, antialias, has_others(smaller, larger)
+            )
             source = blended
         _resample_images(*_slices(target, source, first, last, smaller, larger), antialias)
 
@@ -236,7 +250,7 @@ def _nearest(out_at, out_shapes, x_at, x_shapes, itemsize, start, end, byte):
             first = slices if axis == 0 else rows if axis == 1 else columns
             weights = np.empty((first.size, 1), np.float32)
             axis_taps(
-                x_shapes[n, axis], start[n, axis], end[n, axis], _NEAREST, np.float32(0), axis < 2, first, weights
+                x_shapes[n, axis], start[n, axis], end[n, axis], _NEAREST, np.float32(0), axis < 2, first, weights, True
             )
         for i in range(depth):
             _copy_pixels(out[i], x[slices[i]], size, rows, columns)
@@ -283,58 +297,38 @@ def _store_overload(target, row):
     return store_float
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, no_cpython_wrapper=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _blend(target, x, row, weights, left):
     """Set `target` to the weighted sum of the rows of `x` from `row` on, starting at column `left`."""
-    taps, columns = weights.size, target.size
-    right = left + columns
-    k = (taps - 1) % 4 + 1
-    a = weights[0]
-    r = x[row, left:right]
-    if k == 1:
-        for j in range(columns):
-            target[j] = a * np.float32(r[j])
+    columns, pitch = target.size, np.uintp(x.shape[1] * x.itemsize)
+    source = np.uintp(x.ctypes.data) + np.uintp(row) * pitch + np.uintp(left * x.itemsize)
+    rows, weights_at, target_at = np.uintp(weights.size), np.uintp(weights.ctypes.data), np.uintp(target.ctypes.data)
+    if columns >= WIDE:
+        for block in range(0, columns, WIDE):
+            j = np.uintp(smaller_of(block, columns - WIDE))  # the last one may overlap
+            source_at = source + j * np.uintp(x.itemsize)
+            wide_sum_of_rows(source_at, pitch, weights_at, rows, target_at + j * np.uintp(_FLOAT_BYTES), x)
     else:
-        b = weights[1]
-        s = x[row + 1, left:right]
-        if k == 2:
-            for j in range(columns):
-                target[j] = a * np.float32(r[j]) + b * np.float32(s[j])
-        else:
-            c = weights[2]
-            t = x[row + 2, left:right]
-            if k == 3:
-                for j in range(columns):
-                    target[j] = a * np.float32(r[j]) + b * np.float32(s[j]) + c * np.float32(t[j])
-            else:
-                d = weights[3]
-                u = x[row + 3, left:right]
-                for j in range(columns):
-                    target[j] = (a * np.float32(r[j]) + b * np.float32(s[j])) + (
-                        c * np.float32(t[j]) + d * np.float32(u[j])
-                    )
-    while k < taps:
-        a, b, c, d = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
-        r, s = x[row + k, left:right], x[row + k + 1, left:right]
-        t, u = x[row + k + 2, left:right], x[row + k + 3, left:right]
         for j in range(columns):
-            target[j] += (a * np.float32(r[j]) + b * np.float32(s[j])) + (c * np.float32(t[j]) + d * np.float32(u[j]))
-        k += 4
+            at = np.uintp(j)
+            source_at = source + at * np.uintp(x.itemsize)
+            sum_of_rows(source_at, pitch, weights_at, rows, target_at + at * np.uintp(_FLOAT_BYTES), x)
 
 
 @njit(nogil=True, cache=True)
-def _blend_slices(out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, end, min_filter, mag_filter, antialias):
+def _blend_slices(
+    out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, end, min_filter, mag_filter, antialias, others
+):
     """Resample the first axis of volumes [D, H, W, C] into float32 [d, H, W, C]."""
     for n in range(len(out_at)):
         size, depth = out_shapes[n, 0], x_shapes[n, 0]
         pixels = x_shapes[n, 1] * x_shapes[n, 2] * x_shapes[n, 3]
         out = array_at(out_at[n], (size, pixels), out_like)
         x = array_at(x_at[n], (depth, pixels), x_like)
-        kind = select_filter(size, start[n], end[n], min_filter[n], mag_filter[n])
-        radius = filter_radius(kind, size, start[n], end[n], antialias)
-        first = np.empty(size, np.int64)
-        weights = np.empty((size, min(tap_count(radius), depth)), np.float32)
-        axis_taps(depth, start[n], end[n], kind, radius, True, first, weights)
+        is_row = np.bool_(True)  # a literal would be compiled separately
+        _, first, weights = new_taps(
+            depth, size, start[n], end[n], min_filter[n], mag_filter[n], antialias, is_row, not is_row, others
+        )
         for i in range(size):
             _blend(out[i], x, first[i], weights[i], 0)
 
@@ -359,7 +353,7 @@ def _filter_pixels(scratch_address, weights_address, row_address, first_column, 
     # numba provides the typing context that pyright reports as missing.
     if pairs == np.uintp(1):
         for j in range(first_column.size):
-            weighted_sum_of_two_taps(  # pyright: ignore[reportCallIssue]
+            weighted_sum_of_two_taps(
                 scratch_address + np.uintp(first_column[j]) * step,
                 weights_address + np.uintp(j) * weights_step,
                 step,
@@ -367,7 +361,7 @@ def _filter_pixels(scratch_address, weights_address, row_address, first_column, 
             )
     elif pairs == np.uintp(2):
         for j in range(first_column.size):
-            weighted_sum_of_four_taps(  # pyright: ignore[reportCallIssue]
+            weighted_sum_of_four_taps(
                 scratch_address + np.uintp(first_column[j]) * step,
                 weights_address + np.uintp(j) * weights_step,
                 step,
@@ -375,7 +369,7 @@ def _filter_pixels(scratch_address, weights_address, row_address, first_column, 
             )
     elif pairs == np.uintp(3):
         for j in range(first_column.size):
-            weighted_sum_of_six_taps(  # pyright: ignore[reportCallIssue]
+            weighted_sum_of_six_taps(
                 scratch_address + np.uintp(first_column[j]) * step,
                 weights_address + np.uintp(j) * weights_step,
                 step,
@@ -383,7 +377,7 @@ def _filter_pixels(scratch_address, weights_address, row_address, first_column, 
             )
     else:
         for j in range(first_column.size):
-            weighted_sum_of_four(  # pyright: ignore[reportCallIssue]
+            weighted_sum_of_four(
                 scratch_address + np.uintp(first_column[j]) * step,
                 weights_address + np.uintp(j) * weights_step,
                 pairs,
@@ -412,7 +406,7 @@ def _transpose_weights(blocks, weights):
     """Fill [blocks of four columns, taps, 4 columns] with weights [columns, taps]; the last block may overlap."""
     columns, at = weights.shape[0], 0
     for block in range(0, columns, 4):
-        first = block if block < columns - 4 else columns - 4
+        first = smaller_of(block, columns - 4)
         for k in range(weights.shape[1]):
             for p in range(4):
                 blocks[at] = weights[first + p, k]
@@ -424,7 +418,7 @@ def _repeat_weights(blocks, weights, taps):
     """Fill [blocks of four pixels, taps, 4 pixels, 4 equal] with weights [pixels, taps]; the last block may overlap."""
     pixels, at = weights.shape[0], 0
     for block in range(0, pixels, 4):
-        first = block if block < pixels - 4 else pixels - 4
+        first = smaller_of(block, pixels - 4)
         for k in range(taps):
             for p in range(4):
                 for _ in range(4):
@@ -439,7 +433,7 @@ def _filter_bytes(out, blended, offsets, blocks, taps):
     source, target = np.uintp(blended.ctypes.data), np.uintp(out.ctypes.data)
     offsets_at, weights_at = np.uintp(offsets.ctypes.data), np.uintp(blocks.ctypes.data)
     for b in range((width + 3) // 4):
-        j = np.uintp(4 * b if 4 * b < width - 4 else width - 4)
+        j = np.uintp(smaller_of(4 * b, width - 4))
         blend_four_pixels(  # pyright: ignore[reportCallIssue] -- the typing context is numba's to give
             source,
             offsets_at + j * np.uintp(offsets.itemsize),
@@ -464,18 +458,20 @@ def separable(
     mag_filter,
     antialias,
     is_general,
+    others,
 ):
     """Resample images [H, W, C] into [h, w, C].
 
     `x_pitches` contains the numbers of elements from one row of `x` to the next.
 
-    `is_general` is True, or None where `out` is RGB of uint8, at least four pixels wide. numba omits the code that None
-    excludes: a quarter of the compile time.
+    `is_general` is True, or None where `out` is RGB of uint8, at least four pixels wide; `others` is that of
+    `axis_taps`. numba omits the code that None excludes: half of the compile time.
     """
-    row_weights = column_weights = np.empty((0, 0), np.float32)
-    first_row = first_column = offsets = np.empty(0, np.int64)
-    scratch = blocks = np.empty(0, np.float32)
-    taps = left = columns = np.int64(0)  # not literals, for which numba compiles callees again
+    if is_general is not None:  # they are kept from one sample to the next
+        taps, first_row, row_weights = np.int64(0), new_array((0,), np.int64), new_array((0, 0), np.float32)
+        first_column, offsets, column_weights = first_row, first_row, row_weights
+        scratch = blocks = new_array((0,), np.float32)
+        left = columns = np.int64(0)
     for n in range(len(out_at)):
         height, width, channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2]
         out = array_at(out_at[n], (height, width * channels), out_like)
@@ -493,48 +489,44 @@ def separable(
                     )
                     is_new |= start[n, axis] != start[n - 1, axis] or end[n, axis] != end[n - 1, axis]
         if is_new:
-            first_row, first_column = np.empty(height, np.int64), np.empty(width, np.int64)
-            offsets = np.empty(width, np.int64)
-            for axis in range(2):  # one call site for both, so that the callees are compiled once
-                size, extent = (height, x_shapes[n, 0]) if axis == 0 else (width, x_shapes[n, 1])
-                kind = select_filter(size, start[n, axis], end[n, axis], min_filter[n], mag_filter[n])
-                radius = filter_radius(kind, size, start[n, axis], end[n, axis], antialias)
-                taps = tap_count(radius)
-                taps = taps if taps < extent else extent
-                weights = np.empty((size, taps if axis == 0 else taps + taps % 2), np.float32)
-                first = first_row if axis == 0 else first_column
-                axis_taps(extent, start[n, axis], end[n, axis], kind, radius, axis == 0, first, weights)
-                if axis == 0:
-                    row_weights = weights
-                else:
-                    column_weights = weights
-
+            smaller, larger, is_row = (
+                min_filter[n],
+                mag_filter[n],
+                np.bool_(True),
+            )  # a literal would be compiled separately
+            _, first_row, row_weights = new_taps(
+                x_shapes[n, 0], height, start[n, 0], end[n, 0], smaller, larger, antialias, is_row, not is_row, others
+            )
+            taps, first_column, column_weights = new_taps(
+                x_shapes[n, 1], width, start[n, 1], end[n, 1], smaller, larger, antialias, not is_row, is_row, others
+            )
             left = right = first_column[0]
             for j in range(width):
-                left = first_column[j] if first_column[j] < left else left
-                right = first_column[j] if first_column[j] > right else right
+                left = smaller_of(first_column[j], left)
+                right = larger_of(first_column[j], right)
             columns = right + taps - left
+            offsets = new_array((width,), np.int64)
             for j in range(width):
                 first_column[j] -= left
                 offsets[j] = first_column[j] * (channels * _FLOAT_BYTES)
             # Beyond the last column: one tap with weight 0 if the number of taps was odd, and the excess of the last
             # vector.
-            scratch = np.empty((columns + 1) * channels + _LANES, np.float32)
+            scratch = new_array(((columns + 1) * channels + _LANES,), np.float32)
             for j in range(columns * channels, scratch.size):
                 scratch[j] = 0
             if is_general is not None:  # noqa: SIM102 -- alone: what numba leaves out is decided by None only
                 if channels == 1 and width >= _LANES:
-                    blocks = np.empty((width + 3) // 4 * 4 * column_weights.shape[1], np.float32)
+                    blocks = new_array(((width + 3) // 4 * 4 * column_weights.shape[1],), np.float32)
                     _transpose_weights(blocks, column_weights)
         blended = scratch[: columns * channels]
         if is_general is None:
-            blocks = np.empty((width + 3) // 4 * taps * 16, np.float32)
+            blocks = new_array(((width + 3) // 4 * taps * 16,), np.float32)
             _repeat_weights(blocks, column_weights, taps)
             for i in range(height):
                 _blend(blended, x, first_row[i], row_weights[i], left * channels)
                 _filter_bytes(out[i], scratch, offsets, blocks, np.uintp(taps))
         else:
-            row = np.empty(width * channels + _LANES, np.float32)
+            row = new_array((width * channels + _LANES,), np.float32)
             step, pairs = np.uintp(channels * _FLOAT_BYTES), np.uintp(column_weights.shape[1] // 2)
             scratch_address, row_address = np.uintp(scratch.ctypes.data), np.uintp(row.ctypes.data)
             weights_address = np.uintp(column_weights.ctypes.data)

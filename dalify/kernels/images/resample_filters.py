@@ -9,16 +9,30 @@ the image, its border is repeated. The weights of an output pixel sum to 1. With
 scale of a reduction.
 """
 
+# What numba omits is decided by None: names that are assigned and used under the same condition.
+# pyright: reportPossiblyUnboundVariable=false
+
 from __future__ import annotations
 
 import math
 
 import numpy as np
 
+from dalify.base.array_at import new_array
 from dalify.base.compiling import njit
+from dalify.base.extremes import larger_of, smaller_of
 from dalify.data.dtypes import DALIInterpType
 
-__all__ = ["axis_taps", "axis_weights", "curve_tables", "filter_radius", "pixels_read", "select_filter", "tap_count"]
+__all__ = [
+    "axis_taps",
+    "axis_weights",
+    "curve_tables",
+    "filter_radius",
+    "new_taps",
+    "pixels_read",
+    "select_filter",
+    "tap_count",
+]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
@@ -63,19 +77,24 @@ def curve_tables() -> dict[int, np.ndarray]:
     return {_CUBIC: _CUBIC_TABLE, _LANCZOS: _LANCZOS_TABLE, _GAUSSIAN: _GAUSSIAN_TABLE}
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, inline="always")
 def select_filter(size, start, end, min_filter, mag_filter):
     """Return `min_filter` if the window is reduced to `size` pixels, else `mag_filter`."""
     return min_filter if size < abs(end - start) else mag_filter
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def filter_radius(kind, size, start, end, antialias):
-    """Return the radius of a filter in source pixels (float32); 0 for nearest neighbor."""
+@njit(nogil=True, inline="always")
+def filter_radius(kind, size, start, end, antialias, has_others):
+    """Return the radius of a filter in source pixels (float32); 0 for nearest neighbor.
+
+    `has_others` is that of `axis_taps`.
+    """
     grow = np.float32(1)
     if antialias:
         scale = np.float32(abs(end - start) / np.float32(size))
-        grow = scale if scale > grow else grow
+        grow = larger_of(scale, grow)
+    if has_others is None:
+        return grow
     if kind == _NEAREST:
         return np.float32(0)
     if kind == _CUBIC:
@@ -113,18 +132,17 @@ def pixels_read(extents: np.ndarray, start: np.ndarray, end: np.ndarray, sizes: 
     return found
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, inline="always")
 def tap_count(radius):
     """Return the number of taps of a filter with this radius."""
     count = math.ceil(np.float32(2) * radius)
-    return count if count > 1 else 1
+    return larger_of(count, 1)
 
 
-# Comparisons instead of `min` and `max`, and loops instead of slice assignments, in this function and others that the
-# first batch compiles: numba compiles each `min` and `max` as a separate function, and for slice assignments the
-# formatting of an error message.
-@njit(nogil=True, cache=True, error_model="numpy")
-def axis_taps(n_in, start, end, kind, radius, is_accumulated, first, weights):
+# Loops instead of slice assignments in this function and others that the first batch compiles: for slice assignments,
+# numba compiles the formatting of an error message.
+@njit(nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=True)
+def axis_taps(n_in, start, end, kind, radius, is_accumulated, first, weights, has_others):
     """Fill the taps of one axis.
 
     Args:
@@ -136,53 +154,70 @@ def axis_taps(n_in, start, end, kind, radius, is_accumulated, first, weights):
         is_accumulated: whether nearest-neighbor positions are a running sum, as in DALI for all axes except the last.
         first: output, int64 [n_out]: the first source pixel of each output pixel, so that all taps are inside.
         weights: output, float32 [n_out, taps], at least min(tap_count(radius), n_in) taps; additional ones are 0.
+        has_others: True, or None if the filter is linear or triangular: numba omits the code that None excludes.
     """
     n_out = first.size
     taps = tap_count(radius)
-    used = taps if taps < n_in else n_in
+    used = smaller_of(taps, n_in)
     scale = np.float32((end - start) / np.float32(n_out))
     # Positions are float32, computed in DALI's order: for exact ties, other rounding would select another pixel.
-    is_nearest = kind == _NEAREST
-    at = np.float32(start + np.float32(0.5) * scale)
     origin = np.float32(start + np.float32(np.float32(0.5) * scale - np.float32(0.5) - radius))
-    table = _LANCZOS_TABLE if kind == _LANCZOS else _GAUSSIAN_TABLE if kind == _GAUSSIAN else _CUBIC_TABLE
-    is_curved = kind != _NEAREST and kind != _LINEAR and kind != _TRIANGULAR
-    points_per_pixel = np.float32(table.size - 3) / (np.float32(2) * radius)
+    if has_others is not None:
+        at = np.float32(start + np.float32(0.5) * scale)
+        table = _LANCZOS_TABLE if kind == _LANCZOS else _GAUSSIAN_TABLE if kind == _GAUSSIAN else _CUBIC_TABLE
+        is_curved = kind != _NEAREST and kind != _LINEAR and kind != _TRIANGULAR
+        points_per_pixel = np.float32(table.size - 3) / (np.float32(2) * radius)
     for i in range(n_out):
         row = weights[i]
         for k in range(row.size):
             row[k] = 0
-        if is_nearest:
-            if not is_accumulated:
-                at = np.float32(start + (np.float32(i) + np.float32(0.5)) * scale)
-            low = math.floor(at)
-            first[i] = 0 if low < 0 else low if low < n_in else n_in - 1
-            row[0] = 1
-            at = np.float32(at + scale)
-            continue
+        if has_others is not None:  # noqa: SIM102 -- alone: what numba omits is decided by None only
+            if kind == _NEAREST:
+                if not is_accumulated:
+                    at = np.float32(start + (np.float32(i) + np.float32(0.5)) * scale)
+                low = math.floor(at)
+                first[i] = smaller_of(larger_of(low, 0), n_in - 1)
+                row[0] = 1
+                at = np.float32(at + scale)
+                continue
         left = np.float32(np.float32(i) * scale + origin)
         low = math.ceil(left)
         offset = np.float32(np.float32(low) - left)
-        begin = 0 if low < 0 else low
-        begin = begin if begin < n_in - used else n_in - used
+        begin = smaller_of(larger_of(low, 0), n_in - used)
         first[i] = begin
         total = np.float32(0)
         for k in range(taps):
             from_left = offset + np.float32(k)
-            if is_curved:
-                place = from_left * points_per_pixel
-                weight = np.float32(0)
-                if place >= 0 and place < table.size - 2:
-                    whole = np.int64(place)
-                    weight = table[whole] + (table[whole + 1] - table[whole]) * (place - np.float32(whole))
-            else:
-                weight = np.float32(1) - abs(from_left / radius - np.float32(1))
-                weight = weight if weight > 0 else np.float32(0)
-            pixel = 0 if low + k < 0 else low + k if low + k < n_in else n_in - 1
+            weight = np.float32(1) - abs(from_left / radius - np.float32(1))
+            weight = larger_of(weight, np.float32(0))
+            if has_others is not None:  # noqa: SIM102
+                if is_curved:
+                    place = from_left * points_per_pixel
+                    weight = np.float32(0)
+                    if place >= 0 and place < table.size - 2:
+                        whole = np.int64(place)
+                        weight = table[whole] + (table[whole + 1] - table[whole]) * (place - np.float32(whole))
+            pixel = smaller_of(larger_of(low + k, 0), n_in - 1)
             row[pixel - begin] += weight
             total += weight
         for k in range(used):
             row[k] /= total
+
+
+@njit(nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=True)
+def new_taps(n_in, n_out, start, end, min_filter, mag_filter, antialias, is_accumulated, is_even, has_others):
+    """Return the number of taps of one axis, the first source pixels, int64 [n_out], and the weights.
+
+    The weights are float32 [n_out, taps]; if `is_even`, an odd number of taps is followed by one with weight 0. For
+    other arguments, see `axis_taps`.
+    """
+    kind = select_filter(n_out, start, end, min_filter, mag_filter)
+    radius = filter_radius(kind, n_out, start, end, antialias, has_others)
+    taps = tap_count(radius)
+    taps = smaller_of(taps, n_in)
+    first, weights = new_array((n_out,), np.int64), new_array((n_out, taps + (taps & is_even)), np.float32)
+    axis_taps(n_in, start, end, kind, radius, is_accumulated, first, weights, has_others)
+    return taps, first, weights
 
 
 def axis_weights(
@@ -212,9 +247,13 @@ def axis_weights(
         first source pixel, int64 [n_out], and weights, float32 [n_out, taps].
     """
     begin, stop = np.float32(start), np.float32(end)
-    kind = select_filter(n_out, begin, stop, min_filter, mag_filter)
-    radius = filter_radius(kind, n_out, begin, stop, antialias)
-    first = np.empty(n_out, np.int64)
-    weights = np.empty((n_out, min(tap_count(radius), n_in)), np.float32)
-    axis_taps(n_in, begin, stop, kind, radius, not is_last, first, weights)
+    first, weights = _taps(n_in, n_out, begin, stop, min_filter, mag_filter, antialias, not is_last)
+    return first, weights
+
+
+@njit(cache=True)
+def _taps(n_in, n_out, start, end, min_filter, mag_filter, antialias, is_accumulated):
+    _, first, weights = new_taps(
+        n_in, n_out, start, end, min_filter, mag_filter, antialias, is_accumulated, np.bool_(False), True
+    )
     return first, weights

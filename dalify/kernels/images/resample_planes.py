@@ -15,9 +15,9 @@ from dalify.base.small_arrays import zeros
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
-from dalify.kernels.images.crop_mirror_normalize import PIXELS, normalize_planes
+from dalify.kernels.images.crop_mirror_normalize import PIXELS, normalize_rgb
 from dalify.kernels.images.normalize_axes import multiplier_of, rows_of
-from dalify.kernels.images.resample import separable
+from dalify.kernels.images.resample import has_others, separable
 
 __all__ = ["has_resampled_planes"]
 
@@ -84,24 +84,21 @@ def has_resampled_planes(
         *kinds,
         filters["antialias"],
         None,
+        has_others(*kinds),
     )
     normalizing: Any = (
-        None,
         out.addresses,
         planes,
-        out.like,
         resized_at,
         volumes,
-        x.like,
         zeros((count, 3), np.int64),
         np.array(normalization["mirror"], np.bool_),
         means,
         multiplier_of(deviations, normalization["scale"]),
         np.float32(normalization["shift"]),
-        np.zeros(_CHANNELS, np.float32),
     )
     # With nothing between them: Python code is not in the cache after a compiled call. One compiled function for both
     # would take 1.4 s longer to compile, and is not faster.
     separable(*resizing)
-    normalize_planes(*normalizing)
+    normalize_rgb(*normalizing)
     return True

@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import wide_dtype
-from dalify.kernels.random.philox import FEW, SampleDraws, fill_uniform_float32, philox4x32
+from dalify.kernels.random.philox import FEW, WORD_BYTES, SampleDraws, uniform_of
+from dalify.kernels.random.philox_words import philox4x32, store_words
 
 __all__ = [
     "NORMAL_TABLE",
@@ -186,7 +188,7 @@ def uniform_few(out: np.ndarray, draws: SampleDraws, limits: np.ndarray) -> bool
         limits: start and end of the range of each sample, ``[N, 2]``.
 
     Returns:
-        False if nothing was filled: `out` is large or not float32, or a range is invalid.
+        False if `out` is large or not float32, or a range is invalid; its values are undefined then.
     """
     if not _are_few(out, np.float32) or np.shape(limits) != (len(out), 2):
         return False
@@ -194,17 +196,21 @@ def uniform_few(out: np.ndarray, draws: SampleDraws, limits: np.ndarray) -> bool
     return _fill_ranges(numbers, read_only(limits), *draws.draws.numba_arguments(draws.samples))
 
 
+# Here and in `_fill_flips`, the words are stored in the result, where each is replaced by its number.
 @njit(cache=True)
 def _fill_ranges(out, limits, samples, first_block, k0, k1, step):
-    for n in range(out.shape[0]):
-        if not limits[n, 0] < limits[n, 1]:
-            return False
-    fill_uniform_float32(out, samples, first_block, k0, k1, step)
+    address, count = np.int64(out.ctypes.data), out.shape[1]
     for n in range(out.shape[0]):
         first, end = limits[n, 0], limits[n, 1]
+        if not first < end:
+            return False
         span, last = end - first, np.nextafter(end, first)
-        for i in range(out.shape[1]):
-            out[n, i] = np.minimum(out[n, i] * span + first, last)
+        row_at = address + n * count * WORD_BYTES
+        store_words(row_at, count, samples[n], first_block, k0, k1, step)
+        words = array_at(row_at, (count,), np.uint32)
+        for i in range(count):
+            value = uniform_of(words[i]) * span + first
+            out[n, i] = last if value > last else value
     return True
 
 
@@ -233,7 +239,7 @@ def flip_few(out: np.ndarray, draws: SampleDraws, probability: np.ndarray) -> bo
         probability: float32 ``[N]``.
 
     Returns:
-        False if nothing was filled: `out` is large or not int32, or a probability is NaN.
+        False if `out` is large or not int32, or a probability is NaN; its values are undefined then.
     """
     if not _are_few(out, np.int32):
         return False
@@ -243,14 +249,16 @@ def flip_few(out: np.ndarray, draws: SampleDraws, probability: np.ndarray) -> bo
 
 @njit(cache=True)
 def _fill_flips(out, probability, samples, first_block, k0, k1, step):
+    address, count = np.int64(out.ctypes.data), out.shape[1]
     for n in range(out.shape[0]):
-        if np.isnan(probability[n]):
+        limit = probability[n]
+        if limit != limit:  # NaN
             return False
-    numbers = np.empty(out.shape, np.float32)
-    fill_uniform_float32(numbers, samples, first_block, k0, k1, step)
-    for n in range(out.shape[0]):
-        for i in range(out.shape[1]):
-            out[n, i] = numbers[n, i] < probability[n]
+        row_at = address + n * count * WORD_BYTES
+        store_words(row_at, count, samples[n], first_block, k0, k1, step)
+        words = array_at(row_at, (count,), np.uint32)
+        for i in range(count):
+            out[n, i] = uniform_of(words[i]) < limit
     return True
 
 

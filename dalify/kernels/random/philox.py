@@ -16,20 +16,26 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import wide_dtype
+from dalify.kernels.random.philox_words import store_words
 
-__all__ = ["FEW", "Draws", "SampleDraws", "fill_uniform", "fill_uniform_float32", "fill_words", "philox4x32", "seed_of"]
+__all__ = [
+    "FEW",
+    "WORD_BYTES",
+    "Draws",
+    "SampleDraws",
+    "fill_uniform",
+    "fill_uniform_float32",
+    "fill_words",
+    "seed_of",
+    "uniform_of",
+]
 
-_MULTIPLIER_0 = np.uint64(0xD2511F53)
-_MULTIPLIER_1 = np.uint64(0xCD9E8D57)
-_WEYL_0 = np.uint64(0x9E3779B9)
-_WEYL_1 = np.uint64(0xBB67AE85)
-_LOW_32 = np.uint64(0xFFFFFFFF)
-_SHIFT_32 = np.uint64(32)
 _SHIFT_8 = np.uint32(8)
 _SHIFT_6 = np.uint32(6)
 _SHIFT_5 = np.uint32(5)
@@ -37,21 +43,8 @@ _INVERSE_2_24 = np.float32(2.0**-24)
 _ROUNDS = 10
 _MASK_64 = (1 << 64) - 1
 _STATE_WORDS = 7
+WORD_BYTES = 4
 FEW = 1 << 12  # below, compiled functions keep the GIL
-
-
-@njit(inline="always", nogil=True)
-def philox4x32(
-    c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
-) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Return the four 32-bit words (in uint64) of one counter and key (32-bit words in uint64). For numba loops."""
-    for _ in range(_ROUNDS):
-        p0 = _MULTIPLIER_0 * c0
-        p1 = _MULTIPLIER_1 * c2
-        c0, c1, c2, c3 = (p1 >> _SHIFT_32) ^ c1 ^ k0, p1 & _LOW_32, (p0 >> _SHIFT_32) ^ c3 ^ k1, p0 & _LOW_32
-        k0 = (k0 + _WEYL_0) & _LOW_32
-        k1 = (k1 + _WEYL_1) & _LOW_32
-    return c0, c1, c2, c3
 
 
 @njit(nogil=True, cache=True)
@@ -59,75 +52,50 @@ def fill_words(
     out: np.ndarray, samples: np.ndarray, first_block: np.uint64, k0: np.uint64, k1: np.uint64, step: np.uint64
 ) -> None:
     """Fill uint32 [N, count] with the words of `Draws.bits`; for compiled functions, with `numba_arguments`."""
-    count = out.shape[1]
-    step_low, step_high = step & _LOW_32, step >> _SHIFT_32
+    address, count = np.int64(out.ctypes.data), out.shape[1]
     for n in range(out.shape[0]):
-        sample = np.uint64(samples[n]) & _LOW_32
-        row = out[n]
-        block = first_block
-        whole = count - count % 4
-        for i in range(0, whole, 4):
-            w0, w1, w2, w3 = philox4x32(block, sample, step_low, step_high, k0, k1)
-            row[i] = w0
-            row[i + 1] = w1
-            row[i + 2] = w2
-            row[i + 3] = w3
-            block = (block + np.uint64(1)) & _LOW_32
-        if whole < count:
-            words = philox4x32(block, sample, step_low, step_high, k0, k1)
-            for i in range(whole, count):
-                row[i] = words[i - whole]
+        store_words(address + n * count * WORD_BYTES, count, samples[n], first_block, k0, k1, step)
 
 
-@njit(nogil=True, cache=True)
-def fill_uniform_float32(
+@njit(nogil=True, inline="always")
+def uniform_of(word: np.uint32) -> np.float32:
+    """Return the number of `Draws.uniform` for one word, in float32."""
+    return np.float32(word >> _SHIFT_8) * _INVERSE_2_24
+
+
+# Numbers are computed where their words are: float32 of one, float64 of two.
+def _fill_uniform_float32(
     out: np.ndarray, samples: np.ndarray, first_block: np.uint64, k0: np.uint64, k1: np.uint64, step: np.uint64
 ) -> None:
     """Fill float32 [N, count] with the numbers of `Draws.uniform`; for compiled functions, with `numba_arguments`."""
-    count = out.shape[1]
-    step_low, step_high = step & _LOW_32, step >> _SHIFT_32
+    address, count = np.int64(out.ctypes.data), out.shape[1]
     for n in range(out.shape[0]):
-        sample = np.uint64(samples[n]) & _LOW_32
-        row = out[n]
-        block = first_block
-        for i in range(0, count, 4):
-            words = philox4x32(block, sample, step_low, step_high, k0, k1)
-            for j in range(4 if count - i > 4 else count - i):
-                row[i + j] = np.float32(np.uint32(words[j]) >> _SHIFT_8) * _INVERSE_2_24
-            block = (block + np.uint64(1)) & _LOW_32
+        row_at = address + n * count * WORD_BYTES
+        store_words(row_at, count, samples[n], first_block, k0, k1, step)
+        words = array_at(row_at, (count,), np.uint32)
+        for i in range(count):
+            out[n, i] = uniform_of(words[i])
 
 
-@njit(nogil=True, cache=True)
-def fill_uniform(
+def _fill_uniform(
     out: np.ndarray, samples: np.ndarray, first_block: np.uint64, k0: np.uint64, k1: np.uint64, step: np.uint64
 ) -> None:
     """Fill float64 [N, count] with the numbers of `Draws.uniform`; for compiled functions, with `numba_arguments`."""
-    count = out.shape[1]
-    step_low, step_high = step & _LOW_32, step >> _SHIFT_32
+    address, count = np.int64(out.ctypes.data), 2 * out.shape[1]
     for n in range(out.shape[0]):
-        sample = np.uint64(samples[n]) & _LOW_32
-        row = out[n]
-        block = first_block
-        for i in range(0, count, 2):
-            w0, w1, w2, w3 = philox4x32(block, sample, step_low, step_high, k0, k1)
-            row[i] = (
-                np.float64(np.uint32(w0) >> _SHIFT_5) * 2.0**26 + np.float64(np.uint32(w1) >> _SHIFT_6)
-            ) * 2.0**-53
-            if i + 1 < count:
-                high, low = np.float64(np.uint32(w2) >> _SHIFT_5), np.float64(np.uint32(w3) >> _SHIFT_6)
-                row[i + 1] = (high * 2.0**26 + low) * 2.0**-53
-            block = (block + np.uint64(1)) & _LOW_32
+        row_at = address + n * count * WORD_BYTES
+        store_words(row_at, count, samples[n], first_block, k0, k1, step)
+        words = array_at(row_at, (out.shape[1], 2), np.uint32)
+        for i in range(out.shape[1]):
+            high, low = np.float64(words[i, 0] >> _SHIFT_5), np.float64(words[i, 1] >> _SHIFT_6)
+            out[n, i] = (high * 2.0**26 + low) * 2.0**-53
 
 
+fill_uniform_float32 = njit(nogil=True, cache=True)(_fill_uniform_float32)
+fill_uniform = njit(nogil=True, cache=True)(_fill_uniform)
 # For a few numbers, the lock is held, because that takes less time than handing it over.
-@njit(cache=True)
-def _fill_uniform_briefly(out, samples, first_block, k0, k1, step):
-    fill_uniform_float32(out, samples, first_block, k0, k1, step)
-
-
-@njit(cache=True)
-def _fill_uniform_doubles_briefly(out, samples, first_block, k0, k1, step):
-    fill_uniform(out, samples, first_block, k0, k1, step)
+_fill_uniform_float32_briefly = njit(cache=True)(_fill_uniform_float32)
+_fill_uniform_briefly = njit(cache=True)(_fill_uniform)
 
 
 @njit(nogil=True, cache=True)
@@ -233,11 +201,11 @@ class Draws:
             return (words >> _SHIFT_8).astype(np.float32) * _INVERSE_2_24
         if dtype is np.float64:
             doubles = np.empty((len(samples), count), np.float64)
-            fill = _fill_uniform_doubles_briefly if doubles.size <= FEW else fill_uniform
+            fill = _fill_uniform_briefly if doubles.size <= FEW else fill_uniform
             fill(doubles, *self.numba_arguments(samples, first_block))
             return doubles
         out = np.empty((len(samples), count), np.float32)
-        fill = _fill_uniform_briefly if out.size <= FEW else fill_uniform_float32
+        fill = _fill_uniform_float32_briefly if out.size <= FEW else fill_uniform_float32
         fill(out, *self.numba_arguments(samples, first_block))
         return out
 

@@ -14,7 +14,8 @@ from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.random.distributions import NORMAL_TABLE, normal_of
-from dalify.kernels.random.philox import SampleDraws, philox4x32
+from dalify.kernels.random.philox import SampleDraws
+from dalify.kernels.random.philox_words import philox4x32
 
 __all__ = ["beta", "poisson", "poisson_torch"]
 

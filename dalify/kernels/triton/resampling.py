@@ -160,7 +160,7 @@ def _describe(x_shapes, out_shapes, start, end, minify, magnify, antialias, inte
             n_out = out_shapes[n, axis]
             begin, stop = start[n, axis], end[n, axis]
             kind = select_filter(n_out, begin, stop, minify[n], magnify[n])
-            radius = filter_radius(kind, n_out, begin, stop, antialias)
+            radius = filter_radius(kind, n_out, begin, stop, antialias, True)
             scale = np.float32((stop - begin) / np.float32(n_out))
             integers[n, axis, 0] = x_shapes[n, axis]
             integers[n, axis, 1] = n_out

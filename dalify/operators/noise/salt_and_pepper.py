@@ -103,7 +103,7 @@ def _replace(out_at, x_at, forms, is_first, pepper, salt, limits, samples, first
     for n in range(len(out_at)):
         rows, columns = forms[n]
         size = rows * columns
-        copy_bytes(out_at[n], x_at[n], size * pepper.itemsize)  # pyright: ignore[reportCallIssue] -- numba's context
+        copy_bytes(out_at[n], x_at[n], size * pepper.itemsize)
         out = array_at(out_at[n], (size,), pepper)
         pixels = columns if is_first else rows
         numbers = np.empty((1, pixels), np.float32)

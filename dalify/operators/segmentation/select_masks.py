@@ -115,9 +115,7 @@ def _gather(
             out_polygons[row, 2] = point - begin + end - first
             row += 1
             source = vertices_at + (vertex_starts[n] + first) * row_bytes
-            copy_bytes(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
-                out_vertices_at + point * row_bytes, source, (end - first) * row_bytes
-            )
+            copy_bytes(out_vertices_at + point * row_bytes, source, (end - first) * row_bytes)
             point += end - first
 
 

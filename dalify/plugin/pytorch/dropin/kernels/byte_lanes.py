@@ -11,7 +11,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+
+from dalify.base.compiling import intrinsic
 
 __all__ = ["COLUMNS", "FRACTION_BITS", "weighted_columns", "weighted_pixel"]
 
