@@ -85,7 +85,7 @@ class Rows:
         return f"Rows({len(self)} samples, {tuple(self.values.shape)})"
 
 
-def starts_of(lengths: Sequence[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
+def starts_of(lengths: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Return the offsets of samples of these lengths: int64 ``[N + 1]``."""
     starts = zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])

@@ -133,7 +133,8 @@ def _(
     for n, row in enumerate(rows):
         if row not in found:
             try:
-                found[row] = _kernels(*row, normalized_kernel)
+                sizes_of_row, smoothing, scales = row
+                found[row] = _kernels(sizes_of_row, smoothing, scales, normalized_kernel)
             except ArgumentValueError as error:
                 error.sample = n if owners is None else int(owners[n])
                 raise
