@@ -102,21 +102,21 @@ class MergeStep:
 def _merged(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], frame: Frame, slot: int) -> Batch:
     first = present[0][1]
     count = len(numbers)
-    places = [(np.flatnonzero(numbers == number), side) for number, side in present]
+    sides = [(np.flatnonzero(numbers == number), side) for number, side in present]
     unknown: list[str | None] = [None] * count
-    origins = None if any(side.origins is None for _, side in places) else unknown
-    for rows, side in places:
+    origins = None if any(side.origins is None for _, side in sides) else unknown
+    for rows, side in sides:
         if side.origins is None or origins is None:
             break
         for row, origin in zip(rows.tolist(), side.origins, strict=True):
             origins[row] = origin
-    blocks = [side.dense for _, side in places if side.dense is not None]
-    if len(blocks) == len(places) and len({tuple(block.shape[1:]) for block in blocks}) == 1:
+    blocks = [side.dense for _, side in sides if side.dense is not None]
+    if len(blocks) == len(sides) and len({tuple(block.shape[1:]) for block in blocks}) == 1:
         shape = tuple(blocks[0].shape[1:])
         if first.device == "gpu":
             dense = torch.empty((count, *shape), dtype=blocks[0].dtype, device=blocks[0].device)
             # By positions: torch waits for the device to count what a mask selects.
-            for (rows, _), block in zip(places, blocks, strict=True):
+            for (rows, _), block in zip(sides, blocks, strict=True):
                 movable_torch(dense).index_copy_(0, uploaded(rows, block.device), movable_torch(block))
             return Batch(dense, None, first.layout, first.device, origins, first.dtype)
         collector = frame.collectors.get(slot)
@@ -124,11 +124,11 @@ def _merged(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], fra
         if dense is None:
             assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
             dense = frame.arena.empty((count, *shape), blocks[0].dtype)
-        for (rows, _), block in zip(places, blocks, strict=True):
+        for (rows, _), block in zip(sides, blocks, strict=True):
             dense[rows] = block
         return Batch(dense, None, first.layout, first.device, origins, first.dtype)
     samples: list[Any] = [None] * count
-    for rows, side in places:
+    for rows, side in sides:
         for row, sample in zip(rows.tolist(), side.samples, strict=True):
             samples[row] = sample
     return Batch(None, samples, first.layout, first.device, origins, first.dtype)

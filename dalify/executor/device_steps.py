@@ -230,9 +230,9 @@ class TransferStep:
         offsets: list[np.ndarray[Any, Any]] = []
         start = 0
         for part in parts:  # one copy for each block, which a thread has decoded
-            host, places, _ = _ragged_of(part)
+            host, starts, _ = _ragged_of(part)
             block[start : start + len(host)].copy_(tensor_of(host), non_blocking=is_kept)
-            offsets.append(places + start)
+            offsets.append(starts + start)
             start += len(host)
         ragged = block, np.concatenate(offsets), batch.shape_array()
         return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)

@@ -59,12 +59,12 @@ class ReadAhead:
         submit = self._submit_to_thread if self._processes is None else self._processes.submit
         self._forget(number)
         self._batches[number] = {
-            place: (entry, submit(number, place, entry))
-            for place, entry in enumerate(entries.tolist())
+            position: (entry, submit(number, position, entry))
+            for position, entry in enumerate(entries.tolist())
             if self.is_wanted is None or self.is_wanted(entry)
         }
 
-    def _submit_to_thread(self, number: int, place: int, entry: int) -> Future[Any]:
+    def _submit_to_thread(self, number: int, position: int, entry: int) -> Future[Any]:
         return _submit(lambda: self._read(self._index[entry]))
 
     def _begin_child(self) -> None:
@@ -78,7 +78,7 @@ class ReadAhead:
             for _, future in self._batches.pop(other).values():
                 future.cancel()
 
-    def take(self, number: int, place: int, entry: int) -> Any:
+    def take(self, number: int, position: int, entry: int) -> Any:
         """Return the arrays of a sample; None if reading it was not started, or another entry was read.
 
         Raises:
@@ -86,14 +86,14 @@ class ReadAhead:
         """
         self._begin_child()
         batch = self._batches.get(number, {})
-        began, future = batch.get(place, (None, None))
+        began, future = batch.get(position, (None, None))
         try:
             if self._processes is not None and (future is None or began != entry):
-                began, future = entry, self._processes.submit(number, place, entry)
-                batch[place] = began, future  # seen by release_waiting()
+                began, future = entry, self._processes.submit(number, position, entry)
+                batch[position] = began, future  # seen by release_waiting()
             return future.result() if future is not None and began == entry else None
         finally:
-            batch.pop(place, None)
+            batch.pop(position, None)
 
     def release_waiting(self) -> None:
         """Release threads that wait for storage or a process: the samples are no longer needed."""

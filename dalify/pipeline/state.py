@@ -194,8 +194,8 @@ def merged(states: Sequence[dict[str, Any]], shard: tuple[int, int] | None) -> d
         if any(_is_reader(item) and (item["shard_id"], item["num_shards"]) == shard for item in state["sources"]):
             own = state
     sources = [
-        {"shards": [state["sources"][place] for state in states]} if _is_reader(item) else item
-        for place, item in enumerate(own["sources"])
+        {"shards": [state["sources"][number] for state in states]} if _is_reader(item) else item
+        for number, item in enumerate(own["sources"])
     ]
     return {**own, "sources": sources}
 

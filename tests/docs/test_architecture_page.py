@@ -1,4 +1,4 @@
-"""Statements of ARCHITECTURE.md that a test can check: packages, files, passes, lazy imports, layers, operators."""
+"""Statements of ARCHITECTURE.md and CONTRIBUTING.md that a test can check: packages, layers, files, passes."""
 
 from __future__ import annotations
 
@@ -59,6 +59,14 @@ def test_operators_with_kernels_for_groups_on_the_device_are_listed() -> None:
         if not (operator.is_batchwise or operator.is_ragged or operator.is_random)
     }
     assert sorted(listed) == sorted(in_groups)
+
+
+def test_folders_of_tests_are_packages_or_listed() -> None:
+    rules = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    sentence = rules[rules.index("- The folders of `tests/`") : rules.index("Files are named after behavior")]
+    folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and any(path.glob("**/*.py"))}
+    packages = {path.name for path in PACKAGE.iterdir() if path.is_dir()}
+    assert folders - packages == set(re.findall(r"`(\w+)/`", sentence)) - {"tests"}
 
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`([\w/]+\.py)`", PAGE))))

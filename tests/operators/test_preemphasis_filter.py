@@ -60,7 +60,7 @@ def test_coefficient_of_each_sample(device):
     assert_equals_dali("preemphasis_filter", RECORDINGS, device=device, preemph_coeff=coefficients)
 
 
-# DALI reads behind a sound of one sample with border="reflect", and crashes on an empty one.
+# DALI reads behind audio of one sample with border="reflect", and crashes on an empty one.
 @pytest.mark.parametrize("border", ["zero", "clamp", "reflect"])
 def test_hardly_any_samples(device, border):
     (ours,) = run_dalify("preemphasis_filter", [np.array([2], np.float32)], device=device, border=border)

@@ -47,19 +47,21 @@ def normalize_samples_torch(
         fill_values: float32 [C], value of `out` outside `x`, and in channels that `x` does not have.
     """
     grid = Grid(out, x, out.ndim)
-    places = dict(zip(output_layout, grid.coordinates, strict=True))
-    channel = places["C"]
+    coordinates = dict(zip(output_layout, grid.coordinates, strict=True))
+    channel = coordinates["C"]
     is_inside = True
     if mirror.any():
         width = grid.of_sample(out.shapes[:, output_layout.index("W")])
-        places["W"] = places["W"] + grid.of_sample((mirror != 0).astype(np.int64)) * (width - 1 - 2 * places["W"])
+        coordinates["W"] = coordinates["W"] + grid.of_sample((mirror != 0).astype(np.int64)) * (
+            width - 1 - 2 * coordinates["W"]
+        )
     for axis, letter in enumerate(layout):
         window = out.shapes[:, output_layout.index(letter)]
         begin = anchors[letter] if letter != "C" else np.zeros(len(x), np.int64)
         if begin.any():
-            places[letter] = places[letter] + grid.of_sample(begin)
+            coordinates[letter] = coordinates[letter] + grid.of_sample(begin)
         is_inside = is_inside and bool(((begin >= 0) & (begin + window <= x.shapes[:, axis])).all())
-    sources = [places[letter] for letter in layout]
+    sources = [coordinates[letter] for letter in layout]
     index = grid.sources(x, sources if is_inside else grid.limited(x, sources))
     result = grid.read(x, index).to(torch.float32)
     result = (result - _by_channel(grid, mean, channel)) * _by_channel(grid, multiplier, channel) + shift

@@ -82,18 +82,18 @@ class Division:
             )
         shape = (rows // self._own * self._parts, *rest)
         try:
-            places = self.sharding.addressable_devices_indices_map(shape)
+            slices = self.sharding.addressable_devices_indices_map(shape)
         except (ValueError, IndexError) as error:
             raise ShapeError(
                 f"the output {name!r} of shape {shape} does not divide over the devices: {error}"
             ) from error
-        starts = sorted({place[0].start or 0 for place in places.values()})
+        starts = sorted({part[0].start or 0 for part in slices.values()})
         height = rows // self._own
         parts = (
             arrays if len(arrays) == self._own else [arrays[0][k * height : (k + 1) * height] for k in range(self._own)]
         )
         of_start = dict(zip(starts, parts, strict=True))
         pieces = [
-            as_jax(of_start[place[0].start or 0][(slice(None), *place[1:])], device) for device, place in places.items()
+            as_jax(of_start[part[0].start or 0][(slice(None), *part[1:])], device) for device, part in slices.items()
         ]
         return jax.make_array_from_single_device_arrays(shape, self.sharding, pieces)

@@ -282,11 +282,11 @@ def decorated(
 def _shards(sharding: Any) -> list[dict[str, int]]:
     """Return the arguments of the pipelines: one per device of this process, in the order of the samples."""
     number = sharding.num_devices
-    places = sharding.devices_indices_map((number,))
-    starts = sorted({place[0].start or 0 for place in places.values()})
+    slices = sharding.devices_indices_map((number,))
+    starts = sorted({part[0].start or 0 for part in slices.values()})
     own: dict[int, Any] = {}
     for device in sharding.addressable_devices:
-        own.setdefault(places[device][0].start or 0, device)
+        own.setdefault(slices[device][0].start or 0, device)
     return [
         {"device_id": _device_id(own[start], index), "shard_id": starts.index(start), "num_shards": len(starts)}
         for index, start in enumerate(sorted(own))
