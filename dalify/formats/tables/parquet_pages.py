@@ -174,7 +174,7 @@ def _read_header(data: Any, place: Any, header: Any) -> bool:
             if depth == 0:
                 break
             depth, number = 0, outer
-        elif depth == 0 and (number == _DATA_HEADER or number == _DICTIONARY_HEADER) and kind == STRUCT:
+        elif depth == 0 and number in (_DATA_HEADER, _DICTIONARY_HEADER) and kind == STRUCT:
             depth, outer, number = 1, number, 0
         elif depth == 0 and number == _CHECKSUM:
             return False  # pyarrow checks it
