@@ -90,15 +90,18 @@ def byte_strings(chunk: Chunk, read: Callable[[int, int], NDArray[np.uint8]]) ->
     begin = filled = 0
     for number, (page, header) in enumerate(pages):
         count, encoding = int(header[3]), int(header[4])
+        # Numbers of values are not trusted: they are checked before memory is allocated for as many.
         if header[0] == _DICTIONARY_PAGE:
+            if count > len(page) // 4:
+                return None
             known = np.empty(count, np.int64), np.empty(count, np.int64)
             if number or encoding not in (_PLAIN, _PLAIN_DICTIONARY) or not _plain(page, 0, begin, *known):
                 return None
             dictionary = known
         else:
-            place = _after_levels(page, count, chunk.max_level, int(header[5]))
             own = starts[filled : filled + count], sizes[filled : filled + count]
-            if place < 0 or len(own[0]) < count:
+            place = _after_levels(page, count, chunk.max_level, int(header[5])) if len(own[0]) == count else _DAMAGED
+            if place < 0:
                 return None
             if encoding == _PLAIN:
                 is_read = _plain(page, place, begin, *own)
