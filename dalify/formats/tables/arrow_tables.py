@@ -7,9 +7,10 @@ process ends.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +28,7 @@ from dalify.formats.tables.arrow_columns import check_type
 from dalify.formats.tables.arrow_memory import FileMemory, reserved
 from dalify.formats.tables.arrow_messages import Message, messages_of, uncompressed_bytes
 from dalify.formats.tables.parquet_footer import RowGroups, row_groups
+from dalify.formats.tables.parquet_pages import Chunk, byte_strings, chunks_of
 
 pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
 pyarrow_ipc = LazyModule("pyarrow.ipc", "reading Arrow files", "dalify[arrow]")
@@ -180,6 +182,7 @@ class ParquetSource:
             # Only the bytes of files; where they are null, the other fields are read, too.
             self._leaves = [_leaf(self.schema.field(name).type, name) for name in columns]
             groups = self._groups(file, columns)
+            self._chunks = {} if self._files.is_remote else self._byte_strings(file, groups)
         self.entries = groups.rows.tolist()
         self.size_bytes = groups.uncompressed_bytes.tolist()
         values = np.maximum(groups.rows, groups.values)
@@ -200,6 +203,7 @@ class ParquetSource:
         end = self._files.size(self._number) - _PARQUET_TAIL_BYTES
         footer_bytes = int(self._files.read(self._number, end, 4).view("<u4")[0])
         footer = self._files.read(self._number, end - footer_bytes, footer_bytes, is_sample=False)
+        self._wanted = wanted
         found = row_groups(footer, file.metadata.num_row_groups, wanted)
         if found is None:
             raise _damaged(self.name, "the row groups in its footer are inconsistent")
@@ -207,20 +211,62 @@ class ParquetSource:
         limits.check_count(rows, f"the Parquet file {self.name!r} declares {rows:,} rows")
         return found
 
+    def _byte_strings(self, file: Any, groups: RowGroups) -> dict[str, list[Chunk]]:
+        """Return the chunks of each column of byte strings, one for each row group."""
+        schema, found = file.metadata.schema, {}
+        for name, leaf in zip(self._columns, self._leaves, strict=True):
+            for column, fields in zip(self._wanted, groups.fields, strict=True):
+                described = schema.column(column)
+                is_plain = described.physical_type == "BYTE_ARRAY" and not described.max_repetition_level
+                if described.path == leaf and is_plain and _is_byte_string(self.schema.field(name).type):
+                    found[name] = chunks_of(fields, described.max_definition_level)
+        return found
+
+    def _read_byte_strings(self, block: int) -> dict[str, Any]:
+        """Return the columns of a row group that need not be read by pyarrow."""
+        found: dict[str, Any] = {}
+        for name, chunks in list(self._chunks.items()):
+            values = None
+            if chunks[block].value_count == self.entries[block]:
+                values = byte_strings(chunks[block], partial(self._files.read, self._number, is_sample=False))
+            if values is None:
+                self._chunks.pop(name, None)  # other row groups will not be different
+            elif pyarrow.types.is_struct(self.schema.field(name).type):
+                found[name] = pyarrow.StructArray.from_arrays([values], ["bytes"])
+            else:
+                found[name] = values
+        return found
+
     def load(self, block: int) -> tuple[Any, None]:
         """Return the requested columns of a row group."""
         _check_expansion(self._decoded_bytes[block], self._stored_bytes[block], f"a row group of {self.name!r}")
+        with suppress(Exception):  # pyarrow reports what is wrong with the file
+            found = self._read_byte_strings(block)
+            if found:
+                return self._completed(block, found), None
+        return self._load(block, self._columns, self._leaves), None
+
+    def _completed(self, block: int, found: Mapping[str, Any]) -> Any:
+        """Return a table of a row group from some of its columns."""
+        others = [number for number, name in enumerate(self._columns) if name not in found]
+        if not others:
+            return pyarrow.table(found)
+        table = self._load(block, [self._columns[n] for n in others], [self._leaves[n] for n in others])
+        return pyarrow.table({**found, **dict(zip(table.column_names, table.columns, strict=True))})
+
+    def _load(self, block: int, columns: Sequence[str], leaves: Sequence[str]) -> Any:
+        """Return columns of a row group, read by pyarrow."""
         with _reader_errors(self.name):
             # A reader has a position, so each thread needs its own.
             file = self._files.idle.take(self._number) or self._opened(self._metadata)
             self._metadata = file.metadata
-            table = file.read_row_group(block, columns=self._leaves, use_threads=False)
-            if self._leaves != self._columns and any(map(_has_null_bytes, table.columns)):
-                table = file.read_row_group(block, columns=self._columns, use_threads=False)
+            table = file.read_row_group(block, columns=leaves, use_threads=False)
+            if leaves != columns and any(map(_has_null_bytes, table.columns)):
+                table = file.read_row_group(block, columns=columns, use_threads=False)
             if table.num_rows != self.entries[block]:
                 raise _damaged(self.name, f"a row group has {table.num_rows} rows, not {self.entries[block]}")
         self._files.idle.give(self._number, file)
-        return table, None
+        return table
 
     def whole_column(self, name: str) -> Any:
         """Return all values of one column."""
@@ -465,6 +511,15 @@ def check_columns(schema: Any, columns: Sequence[str], where: str) -> None:
                 hint=f"Available: {', '.join(schema.names[:30])}.",
             )
         check_type(schema.field(name).type, name, where)
+
+
+def _is_byte_string(kind: Any) -> bool:
+    """Return whether values, or the fields ``bytes`` of structs, are byte strings or text."""
+    types = pyarrow.types
+    if types.is_struct(kind):
+        kind = kind.field("bytes").type
+    checks = (types.is_binary, types.is_large_binary, types.is_string, types.is_large_string)
+    return any(check(kind) for check in checks)
 
 
 def _leaf(kind: Any, name: str) -> str:
