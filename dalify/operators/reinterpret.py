@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ShapeError
-from dalify.base.narrow import is_array
 from dalify.base.optional import torch
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
@@ -102,7 +101,7 @@ def _(
 def _(data: np.ndarray | torch.Tensor, shape_input: np.ndarray | torch.Tensor | None, *, out_spec: Spec) -> Any:
     assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its output"
     shape = None if shape_input is not None else out_spec.shape
-    if is_array(data):
+    if isinstance(data, np.ndarray):
         flat = np.ascontiguousarray(data).reshape(len(data), -1).view(out_spec.dtype.numpy)
         return reshaped(flat, shape, shape_input)
     dtype = torch.from_numpy(np.empty(0, out_spec.dtype.numpy)).dtype
