@@ -105,7 +105,7 @@ def _(
         return {"out_shapes": ()}
     largest = shapes.max(0)
     given = [values for values in (axes, shape, align) if values is not None]
-    is_alike = all(map(is_array, given)) and (axes is None or (is_array(axes) and bool((axes == axes[:1]).all())))
+    is_alike = all(map(is_array, given)) and (axes is None or bool(np.all(axes == axes[:1])))
     for part in [slice(None)] if is_alike else [slice(n, n + 1) for n in range(len(shapes))]:
         first = part.start or 0
         of_part = (

@@ -8,8 +8,11 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError
 from dalify.data import Batch
+from dalify.data.batch import block_offsets
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.joined import copy_samples
 from dalify.kernels.arrays.upload_torch import selected_samples
-from dalify.registry import PerSample, Spec, Vectors, operator
+from dalify.registry import Memory, PerSample, Spec, Vectors, operator
 
 
 @operator(batchwise=True)
@@ -47,9 +50,20 @@ def _sources(x, indices):
 
 
 @permute_batch.cpu
-def _(x: Batch, *, indices: Vectors) -> Any:
-    # As a list, samples are not copied until the output batch is assembled.
-    return Batch(None, x.samples, x.layout, x.device, x.origins, x.dtype).take(_sources(x, indices))
+def _(x: Batch, *, indices: Vectors, memory: Memory) -> Any:
+    chosen = _sources(x, indices)
+    origins = None if x.origins is None else [x.origins[index] for index in chosen.tolist()]
+    if x.dense is not None:
+        found = memory(0, len(x), x.dense.shape[1:])
+        np.take(x.dense, chosen, axis=0, out=found, mode="clip")
+        return Batch(found, None, x.layout, x.device, origins, x.dtype)
+    source = Samples.of_batch(x).take(chosen)
+    offsets, size_bytes = block_offsets(source.shapes, source.dtype.itemsize)
+    block = np.empty(size_bytes, np.uint8)
+    copy_samples(Samples(offsets + block.__array_interface__["data"][0], source.shapes, source.dtype, block), source)
+    result = Batch(None, None, x.layout, x.device, origins, x.dtype, (block, offsets, source.shapes))
+    result.is_lasting = True
+    return result
 
 
 @permute_batch.gpu

@@ -5,16 +5,23 @@ Collations work on NumPy arrays, or on torch tensors on a device. Frameworks con
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError, option_error_text
-from dalify.base.optional import torch
+from dalify.base.optional import LazyModule, torch
 from dalify.data import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+from dalify.data.samples import Samples
+from dalify.data.tensors import batch_of
+
+if TYPE_CHECKING:
+    from dalify.kernels.arrays import strided
+else:
+    # This imports numba, which dense outputs do not need.
+    strided = LazyModule("dalify.kernels.arrays.strided", "padding outputs")
 
 __all__ = ["COLLATIONS", "Collation", "Packed", "Pad", "array_of", "arrays_of", "collations", "empty_dense"]
 
@@ -49,23 +56,29 @@ class Pad:
 
     def __call__(self, name: str, output: Output, count: int) -> Any:
         """Return the array."""
-        samples = arrays_of(output, count)
-        if not samples:
+        if not count:
             return empty_dense(output)
-        ndim = samples[0].ndim
+        batch = batch_of(output)
+        shapes = batch.shape_array()[:count]
+        ndim = shapes.shape[1]
         multiples = [self.multiple] * ndim if isinstance(self.multiple, int) else list(self.multiple)
         if len(multiples) != ndim or any(item < 1 for item in multiples):
             raise ArgumentValueError(
                 f"the samples of the output {name!r} have {ndim} axes; multiple must be a positive integer, or one "
                 f"per axis; got {self.multiple!r}."
             )
-        shape = [
-            math.ceil(max(sample.shape[axis] for sample in samples) / multiple) * multiple
-            for axis, multiple in enumerate(multiples)
-        ]
-        padded = _filled(samples[0], (len(samples), *shape), self.value)
-        for row, sample in zip(padded, samples, strict=True):
-            row[tuple(slice(extent) for extent in sample.shape)] = sample
+        largest = shapes.max(0).tolist()
+        shape = [-(-extent // multiple) * multiple for extent, multiple in zip(largest, multiples, strict=True)]
+        if isinstance(output, TensorListGPU):
+            samples = arrays_of(output, count)
+            padded = samples[0].new_full((count, *shape), self.value)
+            for row, sample in zip(padded, samples, strict=True):
+                row[tuple(slice(extent) for extent in sample.shape)] = sample
+            return padded
+        dtype = batch.dtype.numpy
+        padded = np.full((count, *shape), np.asarray(self.value).astype(dtype), dtype)
+        target = Samples.of_dense(padded)
+        strided.copy_strided(target.window(np.zeros_like(shapes), shapes), Samples.of_batch(batch.slice(0, count)))
         return padded
 
 
@@ -76,18 +89,14 @@ def array_of(value: TensorCPU | TensorGPU) -> Any:
 
 def arrays_of(output: Output, count: int) -> list[Any]:
     """Return the arrays of the first samples."""
+    if isinstance(output, TensorListCPU):
+        return batch_of(output).samples[:count]
     return [array_of(output[index]) for index in range(count)]
 
 
 def empty_dense(output: Output) -> Any:
     """Return an empty array ``[0, ...]`` with the type and extents of a sample."""
     return array_of(output[0])[None][:0]
-
-
-def _filled(like: Any, shape: tuple[int, ...], value: float) -> Any:
-    if not isinstance(like, np.ndarray):
-        return like.new_full(shape, value)
-    return np.full(shape, np.asarray(value).astype(like.dtype), like.dtype)
 
 
 def _dense(name: str, output: Output, count: int) -> Any:

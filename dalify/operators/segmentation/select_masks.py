@@ -130,7 +130,7 @@ def _(mask_ids: Rows, polygons: Rows, vertices: Rows, *, reindex_masks: bool) ->
     if problem != _GOOD:
         first, end = polygons.starts[sample : sample + 2]
         raise _error(problem, sample, what, rows[first:end], int(vertices.lengths[sample]))
-    starts = [starts_of(totals[:, k]) for k in range(2)]
+    starts = [starts_of(totals[:, k].tolist()) for k in range(2)]
     kept_polygons = np.empty((int(starts[0][-1]), 3), np.int32)
     kept_vertices = np.empty((int(starts[1][-1]), vertices.values.shape[1]), vertices.values.dtype)
     source, target = (array.__array_interface__["data"][0] for array in (vertices.values, kept_vertices))
