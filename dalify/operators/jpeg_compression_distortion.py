@@ -12,17 +12,11 @@ from dalify.base.errors import DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.padding_torch import on_padded
-from dalify.kernels.images.frames import (
-    flat_frames,
-    folded_frames,
-    frame_count,
-    per_frame,
-    per_frame_of_samples,
-    visual_layout,
-)
+from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 from dalify.kernels.images.jpeg_torch import jpeg_artifacts_torch
-from dalify.registry import PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 _LAYOUTS = ("HWC", "FHWC")
 
@@ -54,27 +48,27 @@ def jpeg_compression_distortion(x: Spec, /, *, quality: PerSample[int | list[int
     return x
 
 
-def _qualities(quality: Any, layout: str, spec: Spec) -> np.ndarray:
-    """Return the quality of each frame."""
-    return np.clip(per_frame(quality, frame_count(layout, spec.shape or ()), "quality"), 1, 100)
+def _qualities(quality: Any, x: AnySamples, layout: str) -> np.ndarray:
+    """Return the quality of each frame of all samples."""
+    return np.clip(per_frame_of_samples(quality, x, layout, "quality"), 1, 100)
 
 
-@jpeg_compression_distortion.cpu
-def _(out: np.ndarray, x: np.ndarray, *, quality: np.ndarray, spec: Spec) -> None:
+@jpeg_compression_distortion.cpu_samples
+def _(out: Samples, x: Samples, *, quality: Vectors, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    levels = _qualities(quality, layout, spec).tolist()
-    for source, target, level in zip(flat_frames(x, layout), flat_frames(out, layout), levels, strict=True):
-        blue_first = cv2.cvtColor(source, cv2.COLOR_RGB2BGR)
+    levels = _qualities(quality, x, layout).tolist()
+    target, source = folded_frames(out, layout), folded_frames(x, layout)
+    for result, image, level in zip(target.arrays(), source.arrays(), levels, strict=True):
+        blue_first = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
         _, compressed = cv2.imencode(".jpg", blue_first, [cv2.IMWRITE_JPEG_QUALITY, level])
         # The same pixels as OpenCV decodes, without a conversion from its channel order.
-        simplejpeg.decode_jpeg(compressed, "RGB", buffer=target)
+        simplejpeg.decode_jpeg(compressed, "RGB", buffer=result)
 
 
 @jpeg_compression_distortion.gpu_samples
 def _(out: DeviceSamples, x: DeviceSamples, *, quality: Vectors, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    levels = np.clip(per_frame_of_samples(quality, x, layout, "quality"), 1, 100)
-    _distort(folded_frames(out, layout), folded_frames(x, layout), qualities=levels)
+    _distort(folded_frames(out, layout), folded_frames(x, layout), qualities=_qualities(quality, x, layout))
 
 
 @on_padded

@@ -76,6 +76,7 @@ _CASES: dict[str, Callable[[Any], Any]] = {
     "laplacian of planes": lambda x: fn.laplacian(fn.transpose(x, perm=[2, 0, 1], output_layout="CHW")),
     "gaussian_blur": lambda x: fn.gaussian_blur(x, sigma=_between(0.5, 2)),
     "gaussian_blur of volumes": lambda x: fn.gaussian_blur(fn.reinterpret(x, layout="DHW"), sigma=_between(0.5, 2)),
+    "jpeg_compression_distortion": _of_bytes(lambda x: fn.jpeg_compression_distortion(x, quality=_integer(1, 100))),
     "erase": lambda x: fn.erase(
         x,
         anchor=_between(-3, 9, shape=[4]),
