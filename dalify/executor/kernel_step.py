@@ -225,7 +225,8 @@ class KernelStep:
         extra = self._prepare(inputs, arguments, draws, count)
 
         def memory(start: int, size: int, shape: tuple[int, ...]) -> Array:
-            return self._memory(frame, start, size, rule_specs[0].replace(shape=shape))
+            self._check_size(shape, rule_specs[0], start)
+            return self._allocate(frame, 0, start, size, rule_specs[0].replace(shape=shape))
 
         context: dict[str, Any] = {"spec": spec, "specs": specs, "draws": draws, "count": count, "memory": memory}
         context |= {"out_specs": rule_specs, "out_spec": rule_specs[0] if rule_specs else None}
@@ -236,16 +237,12 @@ class KernelStep:
         origins = None if first is None else first.origins
         return [self._as_batch(result, rule, origins) for result, rule in zip(results or (), rule_specs, strict=True)]
 
-    def _memory(self, frame: Frame, start: int, count: int, spec: Spec) -> Array:
-        self._check_size(spec.shape, spec, start)
-        return self._allocate(frame, 0, start, count, spec)
-
     def _as_batch(self, result: Any, spec: Spec, origins: Any) -> Batch:
         if isinstance(result, Batch):
             return result
-        if is_list(result):
-            return Batch(None, result, spec.layout or "", self.device, origins if _fits(origins, result) else None)
-        return Batch(result, None, spec.layout or "", self.device, origins if _fits(origins, result) else None)
+        data = (None, result) if is_list(result) else (result, None)
+        fits = origins is not None and len(origins) == len(result)
+        return Batch(*data, spec.layout or "", self.device, origins if fits else None)
 
     # -- groups
     # ----------------------------------------------------------------------------------------------------------
@@ -601,7 +598,3 @@ def _plain(value: Any) -> Any:
     if is_array(value):
         return tuple(value.tolist()) if value.ndim else value.item()
     return cast("Any", value).item() if isinstance(value, np.generic) else value
-
-
-def _fits(origins: Any, result: Any) -> bool:
-    return origins is not None and len(origins) == len(result)
