@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dalify.base.small_arrays import columns_at, counting, flat_indices, rows_at, zeros
+from dalify.base.small_arrays import columns_at, counting, equal_rows, flat_indices, rows_at, zeros
 
 
 @pytest.mark.parametrize("count", [0, 1, 31, 4096, 4097, 10_000])
@@ -58,3 +58,9 @@ def test_flat_indices_address_what_take_along_axis_takes() -> None:
     columns = generator.integers(0, 4, (6, 2))
     found = table.reshape(-1)[flat_indices(columns, 4)].reshape(columns.shape)
     np.testing.assert_array_equal(found, np.take_along_axis(table, columns, 1))
+
+
+def test_equal_rows_are_grouped_in_order_of_appearance() -> None:
+    table = np.array([[1, 2], [0, 5], [1, 2], [1, 3], [0, 5]])
+    assert [numbers.tolist() for numbers in equal_rows(table)] == [[0, 2], [1, 4], [3]]
+    assert [numbers.tolist() for numbers in equal_rows(table[:1])] == [[0]]

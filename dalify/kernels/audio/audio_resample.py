@@ -131,7 +131,6 @@ def _resample_each(
     padded = np.empty(0, np.float32)
     for n in range(len(x_at)):
         samples, channels, results = x_shapes[n, 0], x_shapes[n, 1], out_shapes[n, 0]
-        x, out = array_at(x_at[n], (samples, channels), like), array_at(out_at[n], (results, channels), like)
         last = samples + taps  # start of the last window in a zero-padded channel
         for start in range(0, results, _AT_ONCE):
             count = min(_AT_ONCE, results - start)
@@ -139,7 +138,8 @@ def _resample_each(
             # The part of the padded channel that these results need, and the part of the channel that is in it.
             begin = min(max(wholes[0] + taps // 2, 0), last)
             end = min(max(wholes[count - 1] + taps // 2, 0), last) + taps
-            wholes[:count] -= begin
+            for i in range(count):
+                wholes[i] -= begin
             first = min(max(begin - (taps - 1), 0), samples)
             size = max(min(end - (taps - 1), samples) - first, 0)
             skipped = max(taps - 1 - begin, 0) if size else end - begin
@@ -150,15 +150,20 @@ def _resample_each(
                 if padded.size < end - begin:
                     padded = np.empty(2 * (end - begin), np.float32)
                 part = padded[: end - begin]
-                part[:skipped] = 0
-                part[skipped + size :] = 0
+                for i in range(part.size):
+                    part[i] = 0
             for channel in range(channels):
-                if is_copied:
-                    part[skipped : skipped + size] = x[first : first + size, channel]
+                if is_copied and size:
+                    x = array_at(x_at[n] + 4 * (first * channels + channel), ((size - 1) * channels + 1,), like)
+                    own = part[skipped : skipped + size]
+                    for i in range(size):
+                        own[i] = x[i * channels]
                 target = array_at(out_at[n] + 4 * start, (count,), like) if channels == 1 else row[:count]
                 _resample(target, part, wholes[:count], fractions[:count], rows, slopes)
                 if channels > 1:
-                    out[start : start + count, channel] = row[:count]
+                    out = array_at(out_at[n] + 4 * (start * channels + channel), ((count - 1) * channels + 1,), like)
+                    for i in range(count):
+                        out[i * channels] = row[i]
 
 
 def resample_samples(out: Samples, x: Samples, steps: np.ndarray, quality: float) -> None:

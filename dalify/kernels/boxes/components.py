@@ -16,6 +16,7 @@ from dalify.data.samples import Samples
 __all__ = ["labels_of_samples", "objects_of_samples"]
 
 _MAX_TABLE_SIZE = 1 << 16
+_LARGEST = 2**31 - 1
 
 
 def labels_of_samples(x: Samples) -> tuple[np.ndarray, np.ndarray]:
@@ -76,7 +77,8 @@ def _labels_of_samples(x_at, x_shapes, like, counts):
             if is_present[i]:
                 if total == labels.size:
                     more = np.empty(2 * total, np.int64)
-                    more[:total] = labels
+                    for k in range(total):
+                        more[k] = labels[k]
                     labels = more
                 labels[total] = first + i
                 total += 1
@@ -90,7 +92,7 @@ def _objects_of_samples(x_at, x_shapes, like, labels, is_excluded, counts):
     axes, total = x_shapes.shape[1], 0
     boxes = np.empty((len(x_at), 2, axes), np.int32)
     for n in range(len(x_at)):
-        outer, length = x_shapes[n, : axes - 1].copy(), x_shapes[n, axes - 1]
+        outer, length = x_shapes[n, : axes - 1], x_shapes[n, axes - 1]
         height = np.int64(1)
         for extent in outer:
             height *= extent
@@ -104,12 +106,20 @@ def _objects_of_samples(x_at, x_shapes, like, labels, is_excluded, counts):
         end = total + len(found)
         if end > len(boxes):
             more = np.empty((2 * end, 2, axes), np.int32)
-            more[:total] = boxes[:total]
+            _copy_boxes(more, 0, boxes, total)
             boxes = more
-        boxes[total:end] = found
+        _copy_boxes(boxes, total, found, len(found))
         counts[n] = len(found)
         total = end
     return boxes[:total]
+
+
+@njit(nogil=True, cache=True)
+def _copy_boxes(out, first, boxes, count):
+    for i in range(count):
+        for axis in range(boxes.shape[2]):
+            out[first + i, 0, axis] = boxes[i, 0, axis]
+            out[first + i, 1, axis] = boxes[i, 1, axis]
 
 
 @njit(nogil=True, cache=True)
@@ -173,8 +183,9 @@ def _boxes_of(outer, parent, spans, first_run):
             number[run] = objects
             objects += 1
     boxes = np.empty((objects, 2, axes), np.int32)
-    boxes[:, 0] = np.iinfo(np.int32).max
-    boxes[:, 1] = 0
+    for i in range(objects):
+        for axis in range(axes):
+            boxes[i, 0, axis], boxes[i, 1, axis] = _LARGEST, 0
     for r in range(first_run.size - 1):
         for run in range(first_run[r], first_run[r + 1]):
             box = boxes[number[_root(parent, run)]]

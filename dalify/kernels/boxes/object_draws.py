@@ -145,7 +145,7 @@ def draw_boxes(
 
 @njit(nogil=True, cache=True)
 def _draw_boxes(found, boxes, counts, uniforms, minima, k_largest):
-    chosen, first = np.empty(counts.max(), np.int64), 0
+    chosen, first = np.empty(len(boxes), np.int64), 0
     for n in range(len(counts)):
         count = 0
         for i in range(first, first + counts[n]):
@@ -166,12 +166,16 @@ def _draw_boxes(found, boxes, counts, uniforms, minima, k_largest):
 @njit(nogil=True, cache=True)
 def _nth_largest(boxes, chosen, rank):
     """Return the box at a rank of volume; of equal volumes the first one comes first."""
-    volumes = np.ones(chosen.size, np.float64)
+    volumes = np.empty(chosen.size, np.float64)
     for i in range(chosen.size):
+        volumes[i] = 1.0
         for axis in range(boxes.shape[2]):
             volumes[i] *= np.float64(boxes[chosen[i], 1, axis] - boxes[chosen[i], 0, axis])
     best = 0
     for _ in range(rank + 1):
-        best = np.argmax(volumes)
+        best = 0
+        for i in range(1, chosen.size):
+            if volumes[i] > volumes[best]:
+                best = i
         volumes[best] = -1.0
     return chosen[best]

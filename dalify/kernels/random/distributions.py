@@ -305,7 +305,8 @@ def _pick_each(out, uniforms, counts, weights, sizes):
         for k in range(size):
             total += weights[start + k]
             limits[k] = total
-        limits[:size] /= total
+        for k in range(size):
+            limits[k] /= total
         for i in range(first, first + counts[n]):
             u, chosen = uniforms[i], 0
             for k in range(size - 1):
