@@ -31,7 +31,7 @@ def blocks(sizes: np.ndarray, limit: int = 1 << 18) -> list[np.ndarray]:
 
 def joined(x: Samples) -> np.ndarray:
     """Return the elements of all samples: [N, size] if all have one shape, otherwise [total]. Do not modify them."""
-    count = len(x)
+    x, count = x.contiguous(), len(x)
     if x.dense is not None:
         return x.dense.reshape(count, -1)
     if count == 1:
