@@ -124,7 +124,7 @@ def _mosaics_and_results(
 def _(out: Samples, x: Samples, *, algorithm: str | None, blue_position: Vectors, spec: Spec) -> None:
     source, target, positions = _mosaics_and_results(out, x, visual_layout(spec, _LAYOUTS), blue_position)
     if algorithm == "default_npp":
-        _interpolate(target.addresses, *source.compiled, (1 + positions) % 2)
+        _interpolate(target.addresses, source.addresses, source.shapes, source.like, (1 + positions) % 2)
         return
     if algorithm in (None, "bilinear_ocv") and source.dtype == np.uint8:
         is_wide = (source.shapes >= (_MIN_EXTENT, MIN_WIDTH)).all(1)
@@ -135,8 +135,8 @@ def _(out: Samples, x: Samples, *, algorithm: str | None, blue_position: Vectors
     codes = _codes(_ENDINGS[algorithm or "bilinear_ocv"])
     for mosaic, image, (row, column) in zip(source.arrays(), target.arrays(), positions.tolist(), strict=True):
         if min(mosaic.shape) < _MIN_EXTENT:
-            margin = (_MARGIN,) * 4
-            result = cv2.demosaicing(cv2.copyMakeBorder(mosaic, *margin, cv2.BORDER_REFLECT_101), codes[row][column])
+            larger = cv2.copyMakeBorder(mosaic, _MARGIN, _MARGIN, _MARGIN, _MARGIN, cv2.BORDER_REFLECT_101)
+            result = cv2.demosaicing(larger, codes[row][column])
             image[...] = result[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN].reshape(image.shape)
         else:
             cv2.demosaicing(mosaic, codes[row][column], dst=image)

@@ -175,13 +175,12 @@ def _two_to_two(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, of
             target[first + one] = m10 * left + m11 * right + c1
 
 
-def _mix_floats(out: Samples, x: Samples, numbers: np.ndarray, matrix: np.ndarray, offset: np.ndarray) -> None:
-    """Mix three channels of float32 to three or one; `numbers` are those of the samples in the tables."""
-    some = matrix[numbers], offset[numbers]
+def _mix_floats(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarray) -> None:
+    """Mix three channels of float32 to three or one."""
     if matrix.shape[1] == 3:
-        _three_to_three(*out.compiled, *x.compiled, *some)
+        _three_to_three(*out.compiled, *x.compiled, matrix, offset)
     else:
-        _three_to_one(*out.compiled, *x.compiled, *some, False)
+        _three_to_one(*out.compiled, *x.compiled, matrix, offset, False)
 
 
 def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarray) -> None:
@@ -207,7 +206,11 @@ def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarra
             else:
                 _three_to_one(*out.compiled, *x.compiled, matrix, offset, True)
             return
-        in_float32(out, x, lambda *some: _mix_floats(*some, matrix, offset))
+
+        def fill(target: Samples, source: Samples, numbers: np.ndarray) -> None:
+            _mix_floats(target, source, matrix[numbers], offset[numbers])
+
+        in_float32(out, x, fill)
     else:
         for n, (target, values) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
             flat = values.reshape(-1, inputs).astype(np.float32, copy=False)
