@@ -135,8 +135,8 @@ def _(out: Samples, x: Samples, *, algorithm: str | None, blue_position: Vectors
     codes = _codes(_ENDINGS[algorithm or "bilinear_ocv"])
     for mosaic, image, (row, column) in zip(source.arrays(), target.arrays(), positions.tolist(), strict=True):
         if min(mosaic.shape) < _MIN_EXTENT:
-            wider = cv2.copyMakeBorder(mosaic, _MARGIN, _MARGIN, _MARGIN, _MARGIN, cv2.BORDER_REFLECT_101)
-            result = cv2.demosaicing(wider, codes[row][column])
+            larger = cv2.copyMakeBorder(mosaic, _MARGIN, _MARGIN, _MARGIN, _MARGIN, cv2.BORDER_REFLECT_101)
+            result = cv2.demosaicing(larger, codes[row][column])
             image[...] = result[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN].reshape(image.shape)
         else:
             cv2.demosaicing(mosaic, codes[row][column], dst=image)

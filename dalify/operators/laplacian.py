@@ -133,8 +133,7 @@ def _(
     for n, row in enumerate(rows):
         if row not in found:
             try:
-                sizes_of_row, smoothing, scales = row
-                found[row] = _kernels(sizes_of_row, smoothing, scales, normalized_kernel)
+                found[row] = _kernels(row[0], row[1], row[2], normalized_kernel)
             except ArgumentValueError as error:
                 error.sample = n if owners is None else int(owners[n])
                 raise

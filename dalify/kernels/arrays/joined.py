@@ -32,7 +32,7 @@ def joined(x: Samples) -> np.ndarray:
 
     They may be those of `x`, whose memory the caller keeps alive.
     """
-    count = len(x)
+    x, count = x.contiguous(), len(x)
     if x.dense is not None:
         return x.dense.reshape(count, -1)
     if count == 1:

@@ -83,14 +83,14 @@ def _axis_tables(extent: int, tiles: int, tile: int) -> tuple[np.ndarray, np.nda
 @njit(cache=True)
 def _tile_sizes(height: int, width: int, tiles_x: int, tiles_y: int) -> Any:
     """Return the height and width of a tile."""
-    more = np.int64(height % tiles_y != 0 or width % tiles_x != 0)
+    more = 1 if height % tiles_y != 0 or width % tiles_x != 0 else 0
     return height // tiles_y + more, width // tiles_x + more
 
 
 @njit(cache=True)
 def _clip(clip_limit: float, area: int, bins: int) -> Any:
     """Return the maximum count of a level in a tile."""
-    return max(np.int64(min(clip_limit * area / bins, np.float64(area))), 1)
+    return max(int(min(clip_limit * area / bins, float(area))), 1)
 
 
 def equalize_planes(out: Samples, x: Samples, *, tiles_x: int, tiles_y: int, clip_limit: float, bins: int) -> None:

@@ -15,8 +15,9 @@ from dalify.base.array_at import flat_at
 from dalify.base.compiling import njit
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples, saturate_cast_torch, to_uint8
+from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch, to_uint8
 from dalify.kernels.arrays.grid_torch import Grid
+from dalify.kernels.arrays.joined import in_float32
 from dalify.kernels.arrays.simd import mix_sixteen_pixels
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import moved_torch, window_samples_torch
@@ -172,6 +173,14 @@ def _two_to_two(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, of
             target[first + one] = m10 * left + m11 * right + c1
 
 
+def _mix_floats(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarray) -> None:
+    """Mix three channels of float32 to three or one."""
+    if matrix.shape[1] == 3:
+        _three_to_three(*out.compiled, *x.compiled, matrix, offset)
+    else:
+        _three_to_one(*out.compiled, *x.compiled, matrix, offset, False)
+
+
 def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarray) -> None:
     """Write ``out[..., k] = sum_c matrix[k, c] * x[..., c] + offset[k]``, rounded and saturated to the dtype of `out`.
 
@@ -195,14 +204,11 @@ def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarra
             else:
                 _three_to_one(*out.compiled, *x.compiled, matrix, offset, True)
             return
-        source = x if x.dtype == np.float32 else x.converted(np.dtype(np.float32))
-        result = out if out.dtype == np.float32 else Samples.empty(out.shapes, np.dtype(np.float32))
-        if outputs == 3:
-            _three_to_three(*result.compiled, *source.compiled, matrix, offset)
-        else:
-            _three_to_one(*result.compiled, *source.compiled, matrix, offset, False)
-        if result is not out:
-            saturate_cast_samples(out, result)
+
+        def fill(target: Samples, source: Samples, numbers: np.ndarray) -> None:
+            _mix_floats(target, source, matrix[numbers], offset[numbers])
+
+        in_float32(out, x, fill)
     else:
         for n, (target, values) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
             flat = values.reshape(-1, inputs).astype(np.float32, copy=False)
