@@ -32,10 +32,11 @@ __all__ = ["resample", "resample_normalized"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
-# Small tiles leave few threads without a column: images for networks have 224 pixels. A thread has eight elements,
-# which share the weights of rows.
-_TILE_ELEMENTS = 256
+# Small tiles leave few threads without a column: images for networks have 224 pixels. A thread has four pixels, which
+# share the weights of rows.
+_TILE_PIXELS = 128
 _WARPS = 1
+_GROUP = 4  # most channels that a thread computes
 _INTEGERS = 6  # of an axis: source extent, extent, taps, start in the table of positions or -1, curve and its points
 _FLOATS = 4  # of an axis: scale, origin, inverse of the radius, points of the curve per pixel
 
@@ -74,6 +75,45 @@ def _weight(from_left, inverse_radius, table, points, points_per_pixel, CURVES: 
     return weight
 
 
+@triton.jit
+def _channel(at, channel, c: constexpr, CHANNELS: constexpr, GROUP: constexpr):  # noqa: N803
+    """Return channel c of the groups of channels that begin at pointers, as float32."""
+    if CHANNELS % GROUP == 0:  # noqa: SIM108 -- the compiler chooses
+        value = tl.load(at + c)
+    else:  # the last group has fewer
+        value = tl.load(at + c, mask=channel + c < CHANNELS, other=0)
+    return value.to(tl.float32)
+
+
+@triton.jit
+def _store(
+    out,
+    value,
+    normalization,
+    shift,
+    row,
+    i,
+    channel,
+    rows,
+    width,
+    is_there,
+    X: constexpr,  # noqa: N803 -- constants of a kernel are upper-case in Triton
+    OUT: constexpr,  # noqa: N803
+    CHANNELS: constexpr,  # noqa: N803
+    NORMALIZE: constexpr,  # noqa: N803
+    PLANAR: constexpr,  # noqa: N803
+):
+    """Store one channel of pixels, normalized if wanted."""
+    is_there = is_there & (channel < CHANNELS)
+    if NORMALIZE:
+        value = saturated(value, X).to(tl.float32)  # as stored between the two operators
+        mean = tl.load(normalization + 1 + channel, mask=channel < CHANNELS, other=0)
+        factor = tl.load(normalization + 1 + CHANNELS + channel, mask=channel < CHANNELS, other=0)
+        value = (value - mean) * factor + shift
+    at = (channel * rows + row) * width + i if PLANAR else (row * width + i) * CHANNELS + channel
+    tl.store(out + at, saturated(value, OUT), mask=is_there)
+
+
 @triton.jit(do_not_specialize=["tiles"])
 def _resample(
     out_at,
@@ -85,9 +125,10 @@ def _resample(
     normalization,
     shift,
     tiles,
-    X: constexpr,  # noqa: N803 -- constants of a kernel are upper-case in Triton
+    X: constexpr,  # noqa: N803
     OUT: constexpr,  # noqa: N803
     CHANNELS: constexpr,  # noqa: N803
+    GROUP: constexpr,  # noqa: N803
     CURVES: constexpr,  # noqa: N803
     NORMALIZE: constexpr,  # noqa: N803
     PLANAR: constexpr,  # noqa: N803
@@ -104,7 +145,8 @@ def _resample(
     height = tl.load(int_y)
     width = tl.load(int_x)
     rows = tl.load(int_y + 1)
-    columns = tl.load(int_x + 1) * CHANNELS
+    groups: constexpr = (CHANNELS + GROUP - 1) // GROUP
+    columns = tl.load(int_x + 1) * groups
     across = (columns + COLUMNS - 1) // COLUMNS
     # Beyond the end, the last row and column are computed again and not stored.
     row = (tile // across) * ROWS + tl.arange(0, ROWS)[:, None]
@@ -112,8 +154,9 @@ def _resample(
     is_there = (row < rows) & (column < columns)
     low_y, offset_y = _left(tl.minimum(row, rows - 1), int_y, float_y, positions)
     place = tl.minimum(column, columns - 1)
-    channel = place % CHANNELS
-    low_x, offset_x = _left(place // CHANNELS, int_x, float_x, positions)
+    # A thread computes several channels of a pixel, which share weights and addresses.
+    channel = (place % groups) * GROUP
+    low_x, offset_x = _left(place // groups, int_x, float_x, positions)
     x = tl.load(x_at + n).to(tl.pointer_type(X))
     taps_y = tl.load(int_y + 2)
     inverse_y, per_pixel_y = tl.load(float_y + 2), tl.load(float_y + 3)
@@ -123,32 +166,43 @@ def _resample(
     total_y = tl.full([ROWS, 1], 0.0, tl.float32)
     for j in range(0, taps_y):
         total_y += _weight(offset_y + j, inverse_y, table_y, points_y, per_pixel_y, CURVES)
-    total = tl.full([ROWS, COLUMNS], 0.0, tl.float32)
+    zeros = tl.full([ROWS, COLUMNS], 0.0, tl.float32)
+    total_0, total_1, total_2, total_3 = zeros, zeros, zeros, zeros
     total_x = tl.full([1, COLUMNS], 0.0, tl.float32)
     # The weights of rows are in the inner loop, because a program has few rows: its columns share them.
     for k in range(0, tl.load(int_x + 2)):
         weight_x = _weight(offset_x + k, inverse_x, table_x, points_x, per_pixel_x, CURVES)
         total_x += weight_x
         place_x = tl.minimum(tl.maximum(low_x + k, 0), width - 1) * CHANNELS + channel
-        blended = tl.full([ROWS, COLUMNS], 0.0, tl.float32)
+        sum_0, sum_1, sum_2, sum_3 = zeros, zeros, zeros, zeros
         for j in range(0, taps_y):
             weight_y = _weight(offset_y + j, inverse_y, table_y, points_y, per_pixel_y, CURVES)
-            line = x + tl.minimum(tl.maximum(low_y + j, 0), height - 1) * width * CHANNELS
-            blended += weight_y * tl.load(line + place_x).to(tl.float32)
-        total += weight_x * blended
-    total = total / (total_x * total_y)
+            at = x + tl.minimum(tl.maximum(low_y + j, 0), height - 1) * width * CHANNELS + place_x
+            sum_0 += weight_y * _channel(at, channel, 0, CHANNELS, GROUP)
+            if GROUP > 1:
+                sum_1 += weight_y * _channel(at, channel, 1, CHANNELS, GROUP)
+            if GROUP > 2:
+                sum_2 += weight_y * _channel(at, channel, 2, CHANNELS, GROUP)
+            if GROUP > 3:
+                sum_3 += weight_y * _channel(at, channel, 3, CHANNELS, GROUP)
+        total_0 += weight_x * sum_0
+        total_1 += weight_x * sum_1
+        total_2 += weight_x * sum_2
+        total_3 += weight_x * sum_3
+    total = total_x * total_y
     out = tl.load(out_at + n).to(tl.pointer_type(OUT))
+    width_out = columns // groups
+    i = place // groups
+    values = normalization
     if NORMALIZE:
-        values = normalization + n.to(tl.int64) * (1 + 2 * CHANNELS)
-        pixel = saturated(total, X).to(tl.float32)  # as stored between the two operators
-        pixel = (pixel - tl.load(values + 1 + channel)) * tl.load(values + 1 + CHANNELS + channel) + shift
-        i = place // CHANNELS
-        width_out = columns // CHANNELS
+        values += n.to(tl.int64) * (1 + 2 * CHANNELS)
         i = tl.where(tl.load(values) != 0, width_out - 1 - i, i)
-        at = (channel * rows + row) * width_out + i if PLANAR else row * columns + i * CHANNELS + channel
-        tl.store(out + at, saturated(pixel, OUT), mask=is_there)
-    else:
-        tl.store(out + row * columns + column, saturated(total, OUT), mask=is_there)
+    for c in tl.static_range(GROUP):
+        value = total_0 if c == 0 else total_1 if c == 1 else total_2 if c == 2 else total_3
+        _store(
+            out, value / total, values, shift, row, i, channel + c, rows, width_out, is_there, X, OUT, CHANNELS,
+            NORMALIZE, PLANAR,
+        )  # fmt: skip
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -307,8 +361,9 @@ def _launch(
     for kind, curve in _CURVES.items():
         integers[kinds == kind, 4:] = _CURVE_STARTS[kind], len(curve)
         floats[kinds == kind, 3] = np.float32(len(curve) - 3) / np.float32(2) * floats[kinds == kind, 2]
-    rows, columns, tiles = blocks_of(sizes[:, 0], sizes[:, 1] * sizes[:, 2], _TILE_ELEMENTS)
     count = int(channels[0])
+    group = min(count, _GROUP)
+    rows, columns, tiles = blocks_of(sizes[:, 0], sizes[:, 1] * -(-count // group), _TILE_PIXELS)
     table = np.zeros((1, 1), np.float32) if normalization is None else normalization.table(samples, count)
     targets, sources, *described = uploaded_together(
         x.device, out.addresses, x.addresses, integers, floats, positions, _CURVE.astype(np.float32), table
@@ -316,7 +371,7 @@ def _launch(
     shift = 0.0 if normalization is None else normalization.shift
     launch(
         _resample, x.device, samples * tiles, targets, sources, *described, shift, tiles, X=element_type(x.dtype),
-        OUT=element_type(out.dtype), CHANNELS=count, CURVES=bool(integers[:, :, 5].any()),
+        OUT=element_type(out.dtype), CHANNELS=count, GROUP=group, CURVES=bool(integers[:, :, 5].any()),
         NORMALIZE=normalization is not None, PLANAR=is_planar, ROWS=rows, COLUMNS=columns, num_warps=_WARPS,
     )  # fmt: skip
 
