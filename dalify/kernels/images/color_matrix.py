@@ -15,9 +15,8 @@ from dalify.base.array_at import flat_at
 from dalify.base.compiling import njit
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch, to_uint8
+from dalify.kernels.arrays.convert import in_float32, saturate_cast, saturate_cast_torch, to_uint8
 from dalify.kernels.arrays.grid_torch import Grid
-from dalify.kernels.arrays.joined import in_float32
 from dalify.kernels.arrays.simd import mix_sixteen_pixels
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import moved_torch, window_samples_torch
