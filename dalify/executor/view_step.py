@@ -47,12 +47,14 @@ class ViewStep(KernelStep):
                     block, offsets, _ = x.ragged
                     ragged = block, offsets, shapes
                     return [Batch(None, None, layout, self.device, x.origins, spec.dtype, ragged)]
-                if spec.dtype == x.dtype:
-                    samples = [
-                        sample if sample.shape == (new := tuple(shape)) else sample.reshape(new)
-                        for sample, shape in zip(x.samples, shapes.tolist(), strict=True)
-                    ]
-                    return [Batch(None, samples, layout, self.device, x.origins, x.dtype)]
+                samples = x.samples
+                if spec.dtype is not None and spec.dtype != x.dtype:
+                    samples = [np.ascontiguousarray(sample).reshape(-1).view(spec.dtype.numpy) for sample in samples]
+                samples = [
+                    sample if sample.shape == (new := tuple(shape)) else sample.reshape(new)
+                    for sample, shape in zip(samples, shapes.tolist(), strict=True)
+                ]
+                return [Batch(None, samples, layout, self.device, x.origins, spec.dtype)]
         return super()._groupwise(frame, inputs, arguments, draws, count)
 
     def _shapes(

@@ -475,10 +475,10 @@ def test_an_accelerator_runs_its_own_kernels(monkeypatch: pytest.MonkeyPatch) ->
     resize = find("resize")
     assert step_class(resize, "gpu", is_emulated=False) is DeviceSamplesStep
     assert step_class(resize, "gpu", is_emulated=True) is CompiledStep
-    assert step_class(find("clahe"), "gpu", is_emulated=True) is CompiledGroupStep
+    assert step_class(find("clahe"), "gpu", is_emulated=True) is CompiledStep
     assert step_class(find("multi_paste"), "gpu", is_emulated=True) is CompiledGroupStep
     assert step_class(find("multi_paste"), "gpu", is_emulated=False) is None
-    assert step_class(find("random.uniform"), "gpu", is_emulated=True) is CompiledGroupStep
+    assert step_class(find("random.uniform"), "gpu", is_emulated=True) is CompiledStep
     assert step_class(find("bbox_rotate"), "gpu", is_emulated=True) is CompiledRaggedStep
     assert step_class(find("bbox_rotate"), "gpu", is_emulated=False) is None
     assert step_class(find("python_function"), "gpu", is_emulated=True) is None  # users' functions get tensors

@@ -28,8 +28,8 @@ VIEWS: dict[str, tuple[Callable[[Any], Any], Callable[[np.ndarray], np.ndarray]]
         lambda x: x.reshape(1, -1),
     ),
     "bytes": (
-        lambda x: fn.reinterpret(x, dtype=types.INT16),
-        lambda x: x.view(np.int16),
+        lambda x: fn.reinterpret(x, dtype=types.INT8),
+        lambda x: x.view(np.int8),
     ),
     "source dimensions": (lambda x: fn.reshape(x, src_dims=[0, 2, 1]), lambda x: x.reshape(x.shape[0], -1, 1)),
 }
@@ -68,7 +68,7 @@ def test_results_are_those_of_numpy(name: str, monkeypatch: pytest.MonkeyPatch) 
         np.testing.assert_array_equal(same, expected(sample))
         wanted = expected(sample.astype(np.int32) + 1)
         np.testing.assert_array_equal(found, wanted)
-        np.testing.assert_array_equal(added, (wanted + 1) * 2)
+        np.testing.assert_array_equal(added, (wanted + np.int32(1)) * np.int32(2))
     assert bool(set(calls) - {"arithmetic"}) == (name in OTHERS)
 
 
