@@ -50,6 +50,7 @@ def constant_array(value: Any, dtype: DALIDataType | None = None) -> np.ndarray[
     return np.ascontiguousarray(array).reshape(array.shape)
 
 
+# In NumPy: the same conversion of ``kernels.arrays.convert`` is compiled, and constants must not import numba.
 def _converted(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     if array.dtype == dtype or array.dtype.kind not in "iuf" or dtype.kind not in "iuf":
         return array.astype(dtype)
