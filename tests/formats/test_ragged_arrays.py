@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dalify.base.limits import Limits, applied
+from dalify.data import Batch
 from dalify.formats.arrays import ragged_arrays
 from dalify.formats.arrays.ragged_arrays import read_ragged
 from dalify.formats.files.paths import Paths
@@ -28,6 +29,11 @@ def arrays_of(count: int, dtype: Any = np.float32, extent: int = 9) -> list[np.n
     return [random.integers(0, 100, (extent + number % 4, 7, 3)).astype(dtype) for number in range(count)]
 
 
+def read(paths: list[bytes]) -> list[np.ndarray] | None:
+    found = read_ragged(Paths.of(paths))
+    return found.samples if isinstance(found, Batch) else found
+
+
 def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").exists() else 0
 
@@ -37,7 +43,7 @@ def open_files() -> int:
 def test_arrays(dtype, count, tmp_path):
     arrays = arrays_of(count, dtype)
     before = open_files()
-    found = read_ragged(Paths.of(saved(tmp_path, arrays)))
+    found = read(saved(tmp_path, arrays))
     assert open_files() <= before  # threads of earlier tests may close theirs
     assert found is not None
     for one, two in zip(found, arrays, strict=True):
@@ -47,18 +53,24 @@ def test_arrays(dtype, count, tmp_path):
 
 
 def test_large_arrays_do_not_share_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(ragged_arrays, "_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(ragged_arrays, "LARGE_BYTES", 1000)
     arrays = arrays_of(6)
-    found = read_ragged(Paths.of(saved(tmp_path, arrays)))
+    found = read(saved(tmp_path, arrays))
     assert found is not None
     for one, two in zip(found, arrays, strict=True):
         np.testing.assert_array_equal(one, two, strict=True)
     assert len({id(array.base) for array in found}) == 6
 
 
+def test_arrays_of_few_files_share_memory(tmp_path):
+    found = read_ragged(Paths.of(saved(tmp_path, arrays_of(64))))
+    assert isinstance(found, Batch)
+    assert found.ragged is not None
+
+
 def test_single_numbers_and_vectors(tmp_path):
     for arrays in ([np.float32(3), np.float32(4)], [np.arange(3), np.arange(5)]):
-        found = read_ragged(Paths.of(saved(tmp_path, arrays)))
+        found = read(saved(tmp_path, arrays))
         assert found is not None
         for one, two in zip(found, arrays, strict=True):
             np.testing.assert_array_equal(one, two)
@@ -82,7 +94,7 @@ def test_what_is_odd_is_left(odd, place, tmp_path):
     arrays: list[Any] = arrays_of(80)
     arrays[place] = odd
     before = open_files()
-    assert read_ragged(Paths.of(saved(tmp_path, arrays))) is None
+    assert read(saved(tmp_path, arrays)) is None
     assert open_files() <= before  # threads of earlier tests may close theirs
 
 
@@ -95,12 +107,21 @@ def test_what_is_damaged_is_left(size, place, tmp_path):
     else:
         os.truncate(paths[place], size)
     before = open_files()
-    assert read_ragged(Paths.of(paths)) is None
+    assert read(paths) is None
     assert open_files() <= before  # threads of earlier tests may close theirs
 
 
 def test_limits(tmp_path):
+    paths = saved(tmp_path, arrays_of(3, extent=20))
+    assert read(paths) is not None
+    for limits in (Limits(max_sample_bytes=100), Limits(max_dimensions=2)):
+        with applied(limits):
+            assert read(paths) is None
+    assert read(paths) is not None
+
+
+def test_limits_of_unknown_headers(tmp_path):
     paths = saved(tmp_path, arrays_of(3))
     with applied(Limits(max_sample_bytes=100)):
-        assert read_ragged(Paths.of(paths)) is None
-    assert read_ragged(Paths.of(paths)) is not None
+        assert read(paths) is None
+    assert read(paths) is not None

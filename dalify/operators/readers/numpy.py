@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, option_error_text
+from dalify.data import Batch
 from dalify.data.entries import Entries
 from dalify.formats.arrays.numpy_file import NumpyHeader
 from dalify.formats.arrays.numpy_window import UniformWindows, read_array, read_header, read_window
@@ -57,8 +58,8 @@ class _ArrayFiles(Entries[_ArrayFile]):
 
     def read_many(
         self, numbers: np.ndarray[Any, Any], *window: Any
-    ) -> np.ndarray[Any, Any] | list[np.ndarray[Any, Any]] | None:
-        """Return the same window of files, ``[N, ...]`` or N arrays; None if each must be read individually.
+    ) -> np.ndarray[Any, Any] | Batch | list[np.ndarray[Any, Any]] | None:
+        """Return the same window of files, ``[N, ...]`` or N samples; None if each must be read individually.
 
         Args:
             numbers: indices of the files.
