@@ -193,7 +193,7 @@ def check_shape(shape: Sequence[int], item_bytes: int, what: str = "the sample")
     Raises:
         LimitError: more bytes than ``max_sample_bytes``.
     """
-    size_bytes = math.prod(extent or 1 for extent in shape) * item_bytes
+    size_bytes = (math.prod(shape) or math.prod(extent or 1 for extent in shape)) * item_bytes
     if size_bytes > current().max_sample_bytes:
         extents = " x ".join(map(str, shape))
         _refuse(f"{what} of shape {extents} needs {size_bytes:,} bytes", "max_sample_bytes", size_bytes)

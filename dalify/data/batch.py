@@ -319,12 +319,13 @@ class Batch:
 
 def block_offsets(shapes: np.ndarray[Any, Any], item_bytes: int) -> tuple[np.ndarray[Any, Any], int]:
     """Return the offsets of samples with shapes int64 ``[N, ndim]`` in a block, and its size; both in bytes."""
-    ends = shapes.prod(1) * item_bytes
-    ends += -ends % ALIGNMENT_BYTES
-    np.cumsum(ends, out=ends)
-    offsets = np.zeros_like(ends)
-    offsets[1:] = ends[:-1]
-    return offsets, int(ends[-1]) if len(ends) else 0
+    # Ufuncs themselves: the functions that wrap them take several times as long for a chunk.
+    sizes = np.multiply.reduce(shapes, 1) * item_bytes
+    sizes += -sizes % ALIGNMENT_BYTES
+    ends = np.empty(len(shapes) + 1, np.int64)
+    ends[0] = 0
+    np.add.accumulate(sizes, out=ends[1:])
+    return ends[:-1], int(ends[-1])
 
 
 def _views(ragged: Ragged, dtype: Any, item_bytes: int) -> list[Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum, IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class DALIDataType(_Named):
         """Return the qualified name, ``DALIDataType.FLOAT``."""
         return f"DALIDataType.{self.name}"
 
-    @property
+    @cached_property
     def numpy(self) -> np.dtype[Any]:
         """The corresponding NumPy dtype; raises DTypeError for types that are not array elements."""
         return to_numpy(self)

@@ -73,4 +73,7 @@ def joined_origins(parts: Sequence[tuple[int, Sequence[str | None] | None]]) -> 
 
 def origins_of(inputs: Sequence[Batch | None]) -> Any:
     """Return the origins of the samples from the first input that has them; None without origins."""
-    return next((batch.origins for batch in inputs if batch is not None and batch.origins is not None), None)
+    for batch in inputs:
+        if batch is not None and batch.origins is not None:
+            return batch.origins
+    return None

@@ -44,6 +44,9 @@ class SamplesStep(KernelStep):
             and "draws" not in prepare.names
             and not varying & {*prepare.names}
         )
+        # Then, and without arguments that change shapes, the specs of the results are cached, too.
+        self._is_planned_by_shape = (prepare is None or self._prepares_once) and not self._varying
+        self._known_plan: tuple[Any, Any] = (None, None)
         self._known_preparations: Recent[dict[str, Any]] = Recent(_CACHE_LIMIT)
         self._known_results: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
         self._trace = ShapeTrace(lambda specs: operator.apply_rule(specs, self._rule_arguments))
@@ -53,13 +56,15 @@ class SamplesStep(KernelStep):
     ) -> list[Batch]:
         xs = [None if batch is None else self._samples(batch) for batch in inputs]
         like = xs[0] if xs else None
-        known, planned = self._last_plan
-        if known != count:
-            extra = self._add_cache(self._prepare_cached(inputs, arguments, draws, count), frame, inputs, count)
-            planned = extra, *self._result_specs(inputs, xs, arguments, extra, count)
-            if self._is_constant:
-                self._last_plan = (count, planned)
-        extra, specs, shapes = planned
+        key = self._plan_key(inputs, count)
+        known, planned = self._known_plan
+        if key is None or known != key:
+            prepared = self._prepare_cached(inputs, arguments, draws, count)
+            planned = prepared, *self._result_specs(inputs, xs, arguments, prepared, count)
+            if key is not None:
+                self._known_plan = key, planned
+        prepared, specs, shapes = planned
+        extra = self._add_cache(prepared, frame, inputs, count)
         origins = origins_of(inputs)
         batches: list[Batch] = []
         outs: list[Any] = []
@@ -97,6 +102,22 @@ class SamplesStep(KernelStep):
                 failure_context(error).sample = int(kept[sample])
             raise
         return batches
+
+    def _plan_key(self, inputs: list[Batch | None], count: int) -> Any:
+        """Return what the result of `prepare` and the specs of the results depend on; None if it is not only shapes."""
+        if self._is_constant:
+            return count
+        if not self._is_planned_by_shape:
+            return None
+        key: list[Any] = [count]
+        for batch in inputs:
+            if batch is not None:
+                if batch.dense is None:
+                    return None
+                key += batch.dtype, batch.layout, batch.dense.shape
+            else:
+                key.append(None)
+        return key
 
     def _samples(self, batch: Batch) -> Any:
         """Return a batch in the form that kernels get."""

@@ -29,8 +29,6 @@ def broadcast_to(values: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         if values.dtype == dtype and values.flags.c_contiguous and values.flags.writeable:
             return values
         return values.astype(dtype, order="C")
-    if isinstance(values, (int, float)):
-        filled = np.empty(shape, dtype)
-        filled.fill(values)
-        return filled
-    return np.array(np.broadcast_to(values, shape), dtype, order="C")
+    filled = np.empty(shape, dtype)
+    filled[...] = values
+    return filled

@@ -15,6 +15,7 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
+from dalify.kernels.arrays.frozen import broadcast_to
 from dalify.kernels.arrays.pointwise import scale_shift, scale_shift_torch
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 
@@ -96,7 +97,8 @@ def levels_cpu(
 
     factor, summand = _line(rows, spec, out_spec, brightness, brightness_shift, contrast, contrast_center)
     target, source = folded_frames(out, layout), folded_frames(x, layout)
-    scale_shift(target, source, np.broadcast_to(factor, len(source)), np.broadcast_to(summand, len(source)))
+    parts = (len(source),)
+    scale_shift(target, source, broadcast_to(factor, parts, np.float32), broadcast_to(summand, parts, np.float32))
 
 
 def levels_gpu(
