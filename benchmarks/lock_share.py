@@ -54,7 +54,17 @@ def lock_share(name: str, options: Options) -> float | str:
             if child.stdout.readline().strip() != "ready":
                 return "the pipeline failed"
             target = Path(folder) / "stacks.txt"
-            command = [program, "record", "--gil", "--nonblocking", "--threads", "--format", "raw", "--output", str(target)]
+            command = [
+                program,
+                "record",
+                "--gil",
+                "--nonblocking",
+                "--threads",
+                "--format",
+                "raw",
+                "--output",
+                str(target),
+            ]
             command += ["--rate", str(SAMPLES_PER_SECOND), "--duration", str(seconds), "--pid", str(child.pid)]
             result = subprocess.run(command, capture_output=True, text=True, check=False)
             if result.returncode or not target.exists():

@@ -177,10 +177,6 @@ class Samples:
         addresses = self.addresses + (begin * strides).sum(1) * self.dtype.itemsize
         return Samples(addresses, extents, self.dtype, self._owner, strides)
 
-    def contiguous(self) -> Samples:
-        """Return the same samples without strides."""
-        return self if self.strides is None else self.converted(self.dtype)
-
     def with_axis(self, axis: int) -> Samples:
         """Return the same elements with a new axis of extent 1 at the given position."""
         shapes = np.ones((len(self), self.ndim + 1), np.int64)

@@ -12,6 +12,7 @@ import numpy as np
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
+from dalify.kernels.arrays.strided import contiguous
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
 from dalify.kernels.images.resize_geometry import spatial_axes
@@ -82,4 +83,4 @@ def _(
     filters: Filters,
 ) -> None:
     layout, windows = out_spec.layout or "", x.window(begin, extents)
-    filters.resample(out, windows if layout in _STRIDED else windows.contiguous(), layout, start, end)
+    filters.resample(out, windows if layout in _STRIDED else contiguous(windows), layout, start, end)

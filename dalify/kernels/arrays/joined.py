@@ -9,6 +9,7 @@ import numpy as np
 from dalify.base.array_at import copy_bytes
 from dalify.base.compiling import njit
 from dalify.data.samples import Samples
+from dalify.kernels.arrays.strided import contiguous
 
 __all__ = ["blocks", "converted", "copy_samples", "joined", "per_element", "split"]
 
@@ -32,7 +33,7 @@ def joined(x: Samples) -> np.ndarray:
 
     They may be those of `x`, whose memory the caller keeps alive.
     """
-    x, count = x.contiguous(), len(x)
+    x, count = contiguous(x), len(x)
     if x.dense is not None:
         return x.dense.reshape(count, -1)
     if count == 1:

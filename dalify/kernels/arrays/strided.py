@@ -11,7 +11,7 @@ from dalify.base.compiling import njit
 from dalify.base.small_arrays import columns_at
 from dalify.data.samples import Samples
 
-__all__ = ["copy_strided", "join_samples", "take_rows", "transpose_samples"]
+__all__ = ["contiguous", "copy_strided", "join_samples", "take_rows", "transpose_samples"]
 
 # For fewer elements along the last axis, the inner loop runs along another axis.
 _LONG_RUN = 8
@@ -27,6 +27,15 @@ def copy_strided(out: Samples, x: Samples) -> None:
     source_steps = x.steps() if x.strides is None else x.strides
     target_steps = out.steps() if out.strides is None else out.strides
     _copy_each(out.addresses, target_steps, x.addresses, source_steps, x.shapes, x.dtype.itemsize)
+
+
+def contiguous(x: Samples) -> Samples:
+    """Return the same samples without strides; a copy of windows."""
+    if x.strides is None:
+        return x
+    found = Samples.empty(x.shapes, x.dtype)
+    copy_strided(found, x)
+    return found
 
 
 def join_samples(out: Samples, parts: Sequence[Samples], axis: int) -> None:

@@ -33,6 +33,7 @@ from dalify.kernels.arrays.simd import (
     weighted_sum_of_two_taps,
 )
 from dalify.kernels.arrays.simd_rows import WIDE, sum_of_rows, wide_sum_of_rows
+from dalify.kernels.arrays.strided import contiguous
 from dalify.kernels.images.resample_filters import axis_taps, new_taps
 
 __all__ = ["has_others", "resample", "separable"]
@@ -90,7 +91,7 @@ def resample(
     if out.dtype == x.dtype:
         nearest: Any = (minify == _NEAREST) & (magnify == _NEAREST)
         if nearest.all():
-            _gather_nearest(out, x.contiguous(), begin, stop)
+            _gather_nearest(out, contiguous(x), begin, stop)
             return
         if nearest.any():
             for some in (nearest, np.logical_not(nearest)):
@@ -126,7 +127,11 @@ def _resample_some(
 
 def has_others(*filters: np.ndarray) -> bool | None:
     """Return True, or None if all filters are linear or triangular, for `axis_taps`."""
-    return True if any(set(kinds.tolist()) - {_LINEAR, _TRIANGULAR} for kinds in filters) else None
+    for kinds in filters:
+        if np.logical_and.reduce((kinds == _LINEAR) | (kinds == _TRIANGULAR)):
+            continue
+        return True
+    return None
 
 
 def _resample_images(
@@ -179,7 +184,7 @@ def _resample_volumes(
         target, source = (out, x) if at is None else (out.take(at), x.take(at))
         first, last, smaller, larger = windows if at is None else (values[at] for values in windows)
         if not is_whole[0 if at is None else at[0]]:
-            source = source.contiguous()
+            source = contiguous(source)
             blended = Samples.empty(np.column_stack([target.extents(0), source.shapes[:, 1:]]), np.dtype(np.float32))
             edges = np.ascontiguousarray(first[:, 0]), np.ascontiguousarray(last[:, 0])
             _blend_slices(
