@@ -14,7 +14,7 @@ import numpy as np
 
 from dalify.data.pool import pageable
 
-__all__ = ["Arena", "arena_of_thread"]
+__all__ = ["Arena", "NewMemory", "arena_of_thread"]
 
 _FIRST_BYTES = 1 << 20
 _ALIGNMENT_BYTES = 64
@@ -47,6 +47,22 @@ class Arena:
         self._offset = 0
         if self._full:
             self._full.clear()
+
+
+class NewMemory(Arena):
+    """Allocates memory that is not reused, for values that remain valid after the stage."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        """Return an uninitialized array."""
+        return np.empty(shape, dtype)
+
+    def reset(self) -> None:
+        """Do nothing."""
 
 
 _local = threading.local()

@@ -54,7 +54,7 @@ from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
 from dalify.data.pool import pinned
 from dalify.executor.agreement import NotDecided
-from dalify.executor.arena import arena_of_thread
+from dalify.executor.arena import NewMemory, arena_of_thread
 from dalify.executor.batch_source import RemoteStages
 from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
 from dalify.executor.device_steps import PendingCopies, device_stream, share_fed, synchronize_consumer
@@ -65,6 +65,7 @@ from dalify.executor.meter import Meter
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.recovery import Recovery, valid_samples
+from dalify.executor.samples_step import SamplesStep
 from dalify.executor.steps import run_steps, walk
 from dalify.executor.threads import ThreadPool
 from dalify.sources.worker_pool import WorkerPool
@@ -145,6 +146,14 @@ class Engine:
             stage.kind != "device"
             and not stage.is_serial
             and not any(isinstance(step, ReaderStep) for step in walk(stage.steps))
+            for stage in plan.stages
+        ]
+        # Random numbers of a batch, for example, are small, and need no buffer that collects them.
+        shared = {*plan.outputs, *plan.pinned}
+        self._publishes_directly = [
+            stage.kind == "batch"
+            and all(isinstance(step, SamplesStep) and step.fills_memory for step in stage.steps)
+            and not shared & {*stage.publishes}
             for stage in plan.stages
         ]
         # Cached samples take a hundredth of the time of others.
@@ -460,13 +469,16 @@ class Engine:
         iteration.add_branches(start, frame.branches())
 
     def _run_on_batch(self, iteration: Iteration, stage: Stage) -> None:
-        arena = arena_of_thread()
-        # Results of a batch stage are not copied, so they must not be in scratch memory.
-        collectors = {
-            slot: Collector(iteration.size, self._pool_of(iteration, slot))
-            for slot in stage.publishes
-            if stage.kind == "batch"
-        }
+        collectors: dict[int, Collector] = {}
+        if self._publishes_directly[iteration.stage]:
+            arena = NewMemory()
+        else:
+            arena = arena_of_thread()
+            if stage.kind == "batch":
+                # Results of a batch stage are not copied, so they must not be in scratch memory.
+                collectors = {
+                    slot: Collector(iteration.size, self._pool_of(iteration, slot)) for slot in stage.publishes
+                }
         values, device = list(iteration.values), self.torch_device or ""
         frame = iteration.frame(values, 0, iteration.size, arena, collectors, torch_device=device)
         frame.copy_stream = self._copy_stream

@@ -46,6 +46,8 @@ class SamplesStep(KernelStep):
         )
         # Then, and without arguments that change shapes, the specs of the results are cached, too.
         self._is_planned_by_shape = (prepare is None or self._prepares_once) and not self._varying
+        # Whether all results are in memory from the arena: none is a view of an input.
+        self.fills_memory = self._is_constant and self.device == "cpu" and node.branch is None
         self._known_plan: tuple[Any, Any] = (None, None)
         self._known_preparations: Recent[dict[str, Any]] = Recent(_CACHE_LIMIT)
         self._known_results: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
