@@ -15,8 +15,9 @@ from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.extremes import larger_of, smaller_of
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.convert import saturate_cast
+from dalify.kernels.arrays.convert import store_joined
 from dalify.kernels.arrays.frozen import broadcast_to
+from dalify.kernels.arrays.joined import blocks, split
 from dalify.kernels.arrays.simd import split_sixteen_mirrored_pixels, split_sixteen_pixels
 
 __all__ = ["PIXELS", "crop_mirror_normalize", "normalize_rgb"]
@@ -72,13 +73,14 @@ def crop_mirror_normalize(
     if out.dtype == np.float32:
         kernel(*out.compiled, *source.compiled, anchors, mirrors, means, multipliers, shifted, fills)
         return
-    # Sample by sample, so that its float32 form is still in the CPU cache when it is converted.
-    for n, filled in enumerate(out.arrays()):
-        one = np.array([n])
-        target, part = Samples.empty(out.shapes[one], np.dtype(np.float32)), source.take(one)
-        own = anchors[one], mirrors[one], means[one], multipliers[one]
-        kernel(*target.compiled, *part.compiled, *own, shifted, fills)
-        saturate_cast(filled, next(target.arrays()))
+    # As many samples at a time as fit into the CPU cache in float32.
+    sizes = np.multiply.reduce(out.shapes, 1)
+    for numbers in blocks(sizes, 1 << 17):
+        target, part = out.take(numbers), source.take(numbers)
+        values = np.empty(int(sizes[numbers].sum()), np.float32)
+        own = anchors[numbers], mirrors[numbers], means[numbers], multipliers[numbers]
+        kernel(*split(values, target.shapes).compiled, *part.compiled, *own, shifted, fills)
+        store_joined(target, values)
 
 
 def _are_inner_rgb(out: Samples, x: Samples, anchor: np.ndarray) -> bool:
