@@ -11,11 +11,12 @@ The model:
   affect them.
 - A library call that returns a new array returns a recorded result of a call with equal shapes. Decoded audio is that
   of a recorded call of equal length, because its silence determines later shapes.
-- Some calls are executed: kernels whose results determine later work (they return a value, or write a small array, such
-  as the nonsilent region of a recording), readers whose bytes are parsed later (those of NumPy arrays are not), calls that take less than `SHORT_S`
-  on average, and calls without a matching recorded result. NumPy cannot be intercepted and is executed, too. All of
-  these share the real cores. `Simulated.real_share` is their fraction of the compiled time, without NumPy. The
-  simulation is valid if that fraction times the number of threads does not exceed the number of cores.
+- Some calls are executed: kernels whose results determine later work (they return a value, or write a small array,
+  such as the nonsilent region of a recording), readers whose bytes are parsed later (those of NumPy arrays are not),
+  calls that take less than `SHORT_S` on average, and calls without a matching recorded result. NumPy cannot be
+  intercepted and is executed, too. All of these share the real cores. `Simulated.real_share` is their fraction of the
+  compiled time, without NumPy. The simulation is valid if that fraction times the number of threads does not exceed
+  the number of cores.
 - The CPU time of a thread includes the time in which it sleeps.
 - A call holds the GIL while its arguments are unpacked. A simulated call holds it as long as an empty call with the
   same number of arrays, which is measured when the simulation starts.
