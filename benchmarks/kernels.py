@@ -148,14 +148,14 @@ def _decompression(options: Options) -> None:
     masks = (image > image.mean()).astype(np.int32)
     codec = pyarrow.Codec("lz4_raw")
     for name, array in (("noise, which repeats nothing", noise), ("a smooth image", image), ("int32 masks", masks)):
-        data = array.tobytes()
+        data, size = array.tobytes(), array.nbytes
         block = codec.compress(data)
-        values, out = np.frombuffer(block, np.uint8), np.empty(len(data), np.uint8)
+        values, out = np.frombuffer(block, np.uint8), np.empty(size, np.uint8)
 
         def ours(values=values, out=out) -> Any:
             inflate_lz4(out, values)
 
-        def library(block=block, size=len(data), out=out) -> Any:
+        def library(block=block, size=size, out=out) -> Any:
             out[:] = np.frombuffer(codec.decompress(block, size), np.uint8)
 
         for decompress in (ours, library):
@@ -163,7 +163,7 @@ def _decompression(options: Options) -> None:
             decompress()
             assert out.tobytes() == data
         contenders = [_contender("dalify", ours), _contender("pyarrow, with a copy", library)]
-        title = f"LZ4: {name}, {len(data) / 1e6:.1f} MB in {len(block) / 1e6:.1f}"
+        title = f"LZ4: {name}, {size / 1e6:.1f} MB in {len(block) / 1e6:.1f}"
         compare(title, contenders, options, unit="blocks/s")
 
 
