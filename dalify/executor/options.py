@@ -212,7 +212,9 @@ class PipelineOptions:
             raise MissingKeyError(
                 f"prefetch_queue_depth as a dict needs the keys 'cpu_size' and 'gpu_size'; got {sorted(depths)}."
             )
-        if any(isinstance(value, bool) or not isinstance(value, int) or value < 1 for value in values):
+        if any(isinstance(value, bool) or not isinstance(value, int) for value in values):
+            raise ArgumentTypeError(f"prefetch_queue_depth must be an integer, or a dict of integers; got {depths!r}.")
+        if min(values) < 1:
             raise ArgumentValueError(f"prefetch_queue_depth must be at least 1; got {depths!r}.")
         if max(values) > _MAX_DEPTH:
             raise ArgumentValueError(f"prefetch_queue_depth must be at most {_MAX_DEPTH}; got {depths!r}.")
