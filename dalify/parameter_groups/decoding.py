@@ -95,8 +95,18 @@ def decode(
     cache: ChunkMemory | None = None,
 ) -> None:
     """Decode the images of a chunk, or a window of each; see `decode_group` and, on the device, `decode_on_device`."""
-    colors, upright = options.output_type, options.adjust_orientation
+    output_type, adjust_orientation = options.output_type, options.adjust_orientation
     if isinstance(out, Samples):
-        decode_group(out, encoded, colors, options.dtype, upright, options.use_fast_idct, headers, windows, needed)
+        decode_group(
+            out,
+            encoded,
+            output_type,
+            options.dtype,
+            adjust_orientation,
+            options.use_fast_idct,
+            headers,
+            windows,
+            needed,
+        )
     else:
-        decode_on_device(out, encoded, hardware.on_device(), colors, upright, headers, windows, cache)
+        decode_on_device(out, encoded, hardware.on_device(), output_type, adjust_orientation, headers, windows, cache)

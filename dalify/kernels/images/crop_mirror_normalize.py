@@ -62,7 +62,7 @@ def crop_mirror_normalize(
     anchors, mirrors = broadcast_to(anchor, (samples, 3), np.int64), np.array(mirror, np.bool_)
     means = broadcast_to(mean, (samples, channels), np.float32)
     multipliers = broadcast_to(multiplier, (samples, channels), np.float32)
-    shifted, fills = np.float32(shift), np.array(fill_values, np.float32)
+    shifted, fill_values = np.float32(shift), np.array(fill_values, np.float32)
     if is_planar and _are_inner_rgb(out, source, anchors):
         kernel: Any = _normalize_inner_rgb
     elif is_planar:
@@ -70,14 +70,14 @@ def crop_mirror_normalize(
     else:
         kernel = _interleaved
     if out.dtype == np.float32:
-        kernel(*out.compiled, *source.compiled, anchors, mirrors, means, multipliers, shifted, fills)
+        kernel(*out.compiled, *source.compiled, anchors, mirrors, means, multipliers, shifted, fill_values)
         return
     # Sample by sample, so that its float32 form is still in the CPU cache when it is converted.
     for n, filled in enumerate(out.arrays()):
         one = np.array([n])
         target, part = Samples.empty(out.shapes[one], np.dtype(np.float32)), source.take(one)
         own = anchors[one], mirrors[one], means[one], multipliers[one]
-        kernel(*target.compiled, *part.compiled, *own, shifted, fills)
+        kernel(*target.compiled, *part.compiled, *own, shifted, fill_values)
         saturate_cast(filled, next(target.arrays()))
 
 
