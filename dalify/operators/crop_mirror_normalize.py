@@ -77,7 +77,7 @@ def crop_mirror_normalize(
 
 
 def _check_fill_values(bounds: OutOfBounds, channels: int | np.ndarray, pad_output: bool) -> None:
-    """Check the number of fill values, if they are used; channels that `pad_output` adds may have one, too."""
+    """Check the number of fill values, if they are used; channels that `pad_output` adds may also have one."""
     if bounds.is_filling:
         count = len(bounds.fill_values)
         is_padded = pad_output and all(_padded(given, True) == count for given in np.atleast_1d(channels).tolist())
