@@ -1,7 +1,7 @@
 """Compare kernels with those of other libraries, on one thread.
 
-Compare spectrograms with SciPy and torch, CLAHE with OpenCV, and resizing with Pillow. All compute the same result
-from the same arrays.
+Compare spectrograms with SciPy and torch, CLAHE with OpenCV, resizing with Pillow, and LZ4 with the library that
+pyarrow contains. All compute the same result from the same arrays. The docstrings of the kernels state the figures.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 import torch
 from PIL import Image
 
-from benchmarks.common import Contender, Options, compare
+from benchmarks.common import Contender, Options, compare, missing_package
 from dalify.base.optional import LazyModule
+from dalify.codecs.lz4 import inflate_lz4
 from dalify.data.samples import Samples
 from dalify.kernels.audio.spectrum import spectrogram
 from dalify.kernels.images.clahe import equalize_planes
@@ -35,6 +36,7 @@ RESIZED, CROPPED = (256, 341), (224, 224)
 FILTERS = ("bilinear", "bicubic")
 
 scipy_fft = LazyModule("scipy.fft", "this benchmark", "scipy")
+pyarrow = LazyModule("pyarrow", "this benchmark", "pyarrow")
 
 
 def _contender(name: str, function: Callable[[], Any], needs: tuple[str, ...] = ()) -> Contender:
@@ -137,6 +139,34 @@ def _resizing(options: Options) -> None:
             compare(f"A photograph, {what}, {name}", contenders, options)
 
 
+def _decompression(options: Options) -> None:
+    if missing_package(("pyarrow",)):
+        return
+    random = np.random.default_rng(0)
+    noise = random.integers(0, 256, (*PHOTO, 3), np.uint8)
+    image = cv2.GaussianBlur(noise, (0, 0), 8)
+    masks = (image > image.mean()).astype(np.int32)
+    codec = pyarrow.Codec("lz4_raw")
+    for name, array in (("noise, which repeats nothing", noise), ("a smooth image", image), ("int32 masks", masks)):
+        data, size = array.tobytes(), array.nbytes
+        block = codec.compress(data)
+        values, out = np.frombuffer(block, np.uint8), np.empty(size, np.uint8)
+
+        def ours(values=values, out=out) -> Any:
+            inflate_lz4(out, values)
+
+        def library(block=block, size=size, out=out) -> Any:
+            out[:] = np.frombuffer(codec.decompress(block, size), np.uint8)
+
+        for decompress in (ours, library):
+            out.fill(0)
+            decompress()
+            assert out.tobytes() == data
+        contenders = [_contender("dalify", ours), _contender("pyarrow, with a copy", library)]
+        title = f"LZ4: {name}, {size / 1e6:.1f} MB in {len(block) / 1e6:.1f}"
+        compare(title, contenders, options, unit="blocks/s")
+
+
 def main(options: Options) -> None:
     """Print the tables."""
     threads = torch.get_num_threads(), cv2.getNumThreads()
@@ -146,6 +176,7 @@ def main(options: Options) -> None:
         _spectrograms(options)
         _equalization(options)
         _resizing(options)
+        _decompression(options)
     finally:
         torch.set_num_threads(threads[0])
         cv2.setNumThreads(threads[1])

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
@@ -29,7 +30,7 @@ def FixedLenFeature(shape: Sequence[int], dtype: DALIDataType, default_value: An
         default_value: accepted but ignored; a missing feature is an empty array.
 
     Raises:
-        ArgumentTypeError: `dtype` is not a type of this module.
+        ArgumentTypeError: `dtype` is not a type of this module, or an extent is not an integer.
         ArgumentValueError: a negative extent.
     """
     return Feature(_check_dtype(dtype), _shape(shape), False, default_value)
@@ -67,7 +68,10 @@ def _check_dtype(dtype: Any) -> DALIDataType:
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
-    extents = tuple(int(extent) for extent in shape) if isinstance(shape, (list, tuple)) else (int(shape),)
+    try:
+        extents = tuple(index(extent) for extent in shape) if isinstance(shape, (list, tuple)) else (index(shape),)
+    except TypeError:
+        raise ArgumentTypeError(f"shape must be a list of integers; got {shape!r}.") from None
     if any(extent < 0 for extent in extents):
         raise ArgumentValueError(f"shape must not have negative extents; got {list(extents)}.")
     return extents

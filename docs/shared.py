@@ -28,7 +28,7 @@ READERS: dict[str, str] = {
     "dont_use_mmap": "ignored; accepted for compatibility with DALI.",
     "lazy_init": "ignored; accepted for compatibility with DALI.",
     "skip_cached_images": "ignored; accepted for compatibility with DALI.",
-    "use_o_direct": "ignored; accepted for compatibility with DALI.",
+    "use_o_direct": "ignored; accepted for compatibility with DALI, which requires ``dont_use_mmap=True``.",
     "on_error": 'what happens if a sample cannot be read: `"raise"` (default), `"skip"` or `"replace"`.',
     "shard": '`"auto"` takes number and index of the shard from the environment of a distributed run.',
     "sampler": "which samples make up an epoch: a sampler of `dalify.samplers` or of torch.",

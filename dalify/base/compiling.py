@@ -183,7 +183,7 @@ def _dependencies(function: FunctionType) -> Iterator[bytes]:
         found = waiting.pop()
         with suppress(OSError):
             yield _digest_of_file(Path(found.__code__.co_filename))
-        # The bytecode, too: Python may have loaded that of an older file of the same size and time.
+        # Also the bytecode: Python may have loaded that of an older file of the same size and time.
         constants = [value for value in found.__code__.co_consts if not isinstance(value, CodeType)]
         yield found.__code__.co_code + repr(constants).encode()
         for name in found.__code__.co_names:

@@ -44,7 +44,7 @@ class DeviceJpegDecoder(Protocol):
     def decode(
         self,
         files: Sequence[Bytes],
-        color: DALIImageType,
+        output_type: DALIImageType,
         windows: np.ndarray[Any, Any] | None,
         *,
         adjust_orientation: bool,
@@ -53,7 +53,7 @@ class DeviceJpegDecoder(Protocol):
 
         Args:
             files: JPEG files with 8 bits per component, uint8 ``[bytes]``.
-            color: one of `COLORS`.
+            output_type: one of `COLORS`.
             windows: int64 ``[N, 4]``: y, x, height, width of the part of each image; None for whole images. Only for
                 images that need no rotation.
             adjust_orientation: rotate the images as their EXIF orientation tag specifies.

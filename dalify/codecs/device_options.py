@@ -11,6 +11,8 @@ __all__ = ["DeviceOptions"]
 class DeviceOptions:
     """Options of decoders on the device, as in DALI; torchvision ignores them.
 
+    They are the arguments of `HardwareDecoder` that have an effect; immutable, because decoders are cached by them.
+
     Attributes:
         hw_decoder_load: fraction of a chunk that the hardware engine decodes, if the device has one; 0 to 1.
         hybrid_huffman_threshold: images with more pixels are decoded with the Huffman decoder of the host.

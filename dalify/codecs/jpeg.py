@@ -133,7 +133,7 @@ def decode_jpeg(
         data: a JPEG, 1-D uint8.
         header: header of the same data.
         colors: ``RGB``, ``BGR``, ``GRAY`` (the stored luma) or, for four components, ``CMYK`` (0 is no ink).
-        use_fast_idct: 5 % faster, values differ by up to 5.
+        use_fast_idct: see `decode_image`.
         out: contiguous output of at least ``height * width * channels`` bytes; allocated if None.
         rows: number of rows needed from the top; the others are undefined and, in most files, not decoded.
 

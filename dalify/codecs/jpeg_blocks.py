@@ -317,7 +317,7 @@ def upsampled_pairs(
 
     All arguments are int64: the address of the first sample in the nearer source row, and in the farther one (the same
     if rows are not upsampled), the biases added to even and odd samples before rounding down, and the address of the
-    result. The samples before the first and after the last one are read, too.
+    result. The samples before the first and after the last one are also read.
     """
     signature = types.void(types.int64, types.int64, types.int64, types.int64, types.int64)
     return signature, _generate_pairs

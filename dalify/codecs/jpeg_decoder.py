@@ -75,7 +75,7 @@ def _decode_scan(facts, end, quantizers, tables, zigzag, coefficients, places, h
         zigzag: address of the natural indices of coefficients.
         coefficients: int32 ``[64]``, zeros.
         places: int64 ``[_PLACES]``: the MCUs that are transformed, and the addresses of their samples.
-        has_chroma: whether chroma is transformed, too.
+        has_chroma: whether chroma is also transformed.
         is_whole: whether the file must end after the last row; otherwise, the remaining rows are not decoded.
 
     Returns:
@@ -151,7 +151,7 @@ def _decode_scan(facts, end, quantizers, tables, zigzag, coefficients, places, h
         return False
     if is_whole:
         return count - missing < 8 and place + 2 <= end and word_at(place) == 0xFFD9
-    return word_at(end - 2) == 0xFFD9  # the library, too, refuses truncated files, but does not decode the rest
+    return word_at(end - 2) == 0xFFD9  # the library also refuses truncated files, but does not decode the rest
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)

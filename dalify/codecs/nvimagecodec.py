@@ -66,7 +66,7 @@ class NvImageCodecDecoder:
     def decode(
         self,
         files: Sequence[Bytes],
-        color: DALIImageType,
+        output_type: DALIImageType,
         windows: np.ndarray[Any, Any] | None,
         *,
         adjust_orientation: bool,
@@ -93,7 +93,7 @@ class NvImageCodecDecoder:
         if not streams:
             return found
         number = 0 if self._device.type == "cpu" else torch.cuda.current_stream(self._device).cuda_stream
-        parameters = self._parameters(color, adjust_orientation)
+        parameters = self._parameters(output_type, adjust_orientation)
         try:
             with self._lock:
                 images = self._decoder.decode(streams, params=parameters, cuda_stream=number)
@@ -114,14 +114,14 @@ class NvImageCodecDecoder:
             return torch.from_numpy(np.asarray(image))
         return torch.from_dlpack(image)
 
-    def _parameters(self, color: DALIImageType, adjust_orientation: bool) -> Any:
+    def _parameters(self, output_type: DALIImageType, adjust_orientation: bool) -> Any:
         codec = self._codec
         formats = {
             DALIImageType.RGB: (codec.ColorSpec.SRGB, codec.SampleFormat.I_RGB),
             DALIImageType.BGR: (codec.ColorSpec.SRGB, codec.SampleFormat.I_BGR),
             DALIImageType.GRAY: (codec.ColorSpec.GRAY, codec.SampleFormat.I_Y),
         }
-        color_spec, sample_format = formats[color]
+        color_spec, sample_format = formats[output_type]
         return codec.DecodeParams(
             apply_exif_orientation=adjust_orientation, color_spec=color_spec, sample_format=sample_format
         )

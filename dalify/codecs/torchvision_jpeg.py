@@ -43,13 +43,13 @@ class TorchvisionDecoder:
     def decode(
         self,
         files: Sequence[Bytes],
-        color: DALIImageType,
+        output_type: DALIImageType,
         windows: np.ndarray[Any, Any] | None,
         *,
         adjust_orientation: bool,
     ) -> list[Any | None]:
         """Decode upright files; see `DeviceJpegDecoder`."""
-        mode = self._io.ImageReadMode.GRAY if color == DALIImageType.GRAY else self._io.ImageReadMode.RGB
+        mode = self._io.ImageReadMode.GRAY if output_type == DALIImageType.GRAY else self._io.ImageReadMode.RGB
         sources = [torch.from_numpy(np.array(data)) for data in files]  # torch warns about read-only memory
         try:
             planes = self._planes(sources, mode)
@@ -58,7 +58,7 @@ class TorchvisionDecoder:
                 raise
             return [None] * len(files)
         found = [image.permute(1, 2, 0) for image in planes]
-        if color == DALIImageType.BGR:
+        if output_type == DALIImageType.BGR:
             found = [image.flip(2) for image in found]
         if windows is None:
             return found

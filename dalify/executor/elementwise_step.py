@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ElementwiseStep"]
 
-# Gaps between samples are computed, too. If they are larger than the samples, this takes longer than it saves, unless
+# Gaps between samples are also computed. If they are larger than the samples, this takes longer than it saves, unless
 # they only align small samples.
 _MAX_SPAN = 2
 # Copying larger samples of a list into a block would take longer than one call for each of them.

@@ -94,7 +94,7 @@ class KernelStep:
         self._repeated = not argument_slots  # then the arguments depend only on the number of samples
         self._last_arguments: tuple[int, dict[str, Any]] = (0, {})
         self._given = {name: argument for name, argument in self._arguments.items() if argument.slot is not None}
-        # Without inputs and random shapes, everything except the call depends only on it, too.
+        # Without inputs and random shapes, everything except the call also depends only on it.
         self._is_constant = (
             self._repeated and not inputs and not (operator.is_random and operator.prepare_function is not None)
         )

@@ -29,7 +29,23 @@ __all__ = ["OPTION_NAMES", "PRECISIONS", "OperatorConcurrency", "PipelineOptions
 _START_METHODS = ("fork", "spawn", "forkserver")
 # Element type of output images; None: unchanged.
 PRECISIONS = {"fp32": None, "fp16": DALIDataType.FLOAT16, "bf16": DALIDataType.BFLOAT16}
-_MAX = {"batch_size": 1 << 24, "num_threads": 1 << 12, "py_num_workers": 1 << 12, "processes": 1 << 12}
+# Minimum and maximum of integers.
+_BOUNDS = {
+    "batch_size": (1, 1 << 24),
+    "num_threads": (1, 1 << 12),
+    "py_num_workers": (0, 1 << 12),
+    "processes": (0, 1 << 12),
+    "bytes_per_sample": (0, 1 << 63),
+}
+_SWITCHES = (
+    "exec_pipelined",
+    "exec_async",
+    "exec_dynamic",
+    "enable_conditionals",
+    "enable_checkpointing",
+    "set_affinity",
+    "enable_memory_stats",
+)
 _MAX_DEPTH = 1 << 12
 _MAX_TIMEOUT_S = 1_000_000
 # Options in a serialized pipeline, and the enumerations among them.
@@ -133,7 +149,7 @@ class PipelineOptions:
             raise ArgumentTypeError("a pipeline requires batch_size.", hint="For instance: batch_size=32.")
         if given.get("num_threads") in (None, -1):
             given["num_threads"] = min(8, available_processors())
-        for name in ("batch_size", "num_threads", "py_num_workers", "processes", "seed"):
+        for name in (*_BOUNDS, "seed"):
             value = given.get(name)
             if isinstance(value, SupportsIndex) and not isinstance(value, bool):
                 given[name] = int(value)  # also NumPy integers, whose arithmetic overflows
@@ -152,7 +168,7 @@ class PipelineOptions:
 
     def _check(self) -> None:
         given: Any = self  # nothing has checked the types yet
-        for name, minimum in (("batch_size", 1), ("num_threads", 1), ("py_num_workers", 0), ("processes", 0)):
+        for name, (minimum, maximum) in _BOUNDS.items():
             value = getattr(self, name)
             if value is None and name == "py_num_workers":
                 continue
@@ -160,8 +176,11 @@ class PipelineOptions:
                 raise ArgumentTypeError(f"{name} must be an integer; got {value!r}.")
             if value < minimum:
                 raise ArgumentValueError(f"{name} must be at least {minimum}; got {value}.")
-            if value > _MAX[name]:
-                raise ArgumentValueError(f"{name} must be at most {_MAX[name]}; got {value}.")
+            if value > maximum:
+                raise ArgumentValueError(f"{name} must be at most {maximum}; got {value}.")
+        for name in _SWITCHES:
+            if isinstance(value := getattr(self, name), str):  # "False" would be true
+                raise ArgumentTypeError(f"{name} must be True or False; got {value!r}.")
         for name, kind in (("stream_policy", StreamPolicy), ("concurrency", OperatorConcurrency)):
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
@@ -170,8 +189,6 @@ class PipelineOptions:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
                 raise ArgumentTypeError(f"{name} must be an integer or None; got {value!r}.")
-        if not isinstance(given.bytes_per_sample, int):
-            raise ArgumentTypeError(f"bytes_per_sample must be an integer; got {self.bytes_per_sample!r}.")
         timeout_s = given.callback_timeout_s
         if timeout_s is not None:
             if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)):
@@ -212,7 +229,9 @@ class PipelineOptions:
             raise MissingKeyError(
                 f"prefetch_queue_depth as a dict needs the keys 'cpu_size' and 'gpu_size'; got {sorted(depths)}."
             )
-        if any(isinstance(value, bool) or not isinstance(value, int) or value < 1 for value in values):
+        if any(isinstance(value, bool) or not isinstance(value, int) for value in values):
+            raise ArgumentTypeError(f"prefetch_queue_depth must be an integer, or a dict of integers; got {depths!r}.")
+        if min(values) < 1:
             raise ArgumentValueError(f"prefetch_queue_depth must be at least 1; got {depths!r}.")
         if max(values) > _MAX_DEPTH:
             raise ArgumentValueError(f"prefetch_queue_depth must be at most {_MAX_DEPTH}; got {depths!r}.")

@@ -177,18 +177,15 @@ class SamplesStep(KernelStep):
             all_shapes = table.shape(0) if table.is_uniform else table
             return specs, [() if spec.ndim == 0 else all_shapes for spec in specs]
         wanted = Wanted(shapes, layout)
-        if not self._varying and all(batch is None or batch.dense is not None for batch in inputs):
-            specs = self._run_specs(inputs, {}, wanted, 0)[1]
-            return specs, [spec.shape for spec in specs]
-        if is_tuple(shapes) and not self._varying:
+        is_dense = all(batch is None or batch.dense is not None for batch in inputs)
+        if is_tuple(shapes) and not self._varying and not is_dense:
             specs = self._open_specs(inputs, layout)
             self._check_size(shapes, specs[0], 0)
             return specs, [() if spec.ndim == 0 else shapes for spec in specs]
-        tables = [None if x is None else _table_of(x) for x in xs]
-        is_uniform = all(table is None or table.is_uniform for table in tables)
-        if is_uniform and not self._varying:
+        if not self._varying and (is_dense or all(x is None or _table_of(x).is_uniform for x in xs)):
             specs = self._run_specs(inputs, {}, wanted, 0)[1]
             return specs, [spec.shape for spec in specs]
+        tables = [None if x is None else _table_of(x) for x in xs]
         if shapes is None and not self._varying and (traced := self._trace.of(inputs, tables)) is not None:
             found_shapes = traced.shapes(tables, count)
             traced_specs = wanted.applied(traced.specs, None)

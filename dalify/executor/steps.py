@@ -132,7 +132,7 @@ def device_error(error: Exception, node: Node) -> Exception | None:
         refusal = DeviceError(
             f"the device failed ({text}).",
             hint="An operator before this one may be the cause: with the environment variable CUDA_LAUNCH_BLOCKING=1 "
-            "the error names it. This process cannot use the device any more; start it again.",
+            "the error names it. This process can no longer use the device: restart it.",
         )
     return located(refusal, node)
 

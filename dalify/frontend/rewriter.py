@@ -166,7 +166,7 @@ def _compile(code: CodeType) -> CodeType | None:
     result = _find(module, code)
     if OVERLOADS not in result.co_freevars:
         return None  # no construct to rewrite
-    return _renamed(result, result.co_qualname, code.co_qualname, code.co_name)
+    return _renamed(result, code.co_qualname, code.co_name)
 
 
 def _module(found: Definition, code: CodeType) -> Any:
@@ -200,15 +200,15 @@ def _find(code: CodeType, wanted: CodeType) -> CodeType:
     raise AssertionError("dalify bug: the rewritten function is not in its module")
 
 
-def _renamed(code: CodeType, prefix: str, qualified: str, name: str) -> CodeType:
+def _renamed(code: CodeType, qualified: str, name: str) -> CodeType:
     """Return code, including nested code objects, with the user's names."""
     constants: list[object] = []
     for constant in code.co_consts:
         if not isinstance(constant, CodeType):
             constants.append(constant)
         elif constant.co_varnames[:1] == (OPERAND,):
-            constants.append(_renamed(constant, constant.co_qualname, qualified, name).replace(co_name=name))
+            constants.append(_renamed(constant, qualified, name).replace(co_name=name))
         else:
             inner = qualified + constant.co_qualname.removeprefix(code.co_qualname)
-            constants.append(_renamed(constant, constant.co_qualname, inner, constant.co_name))
+            constants.append(_renamed(constant, inner, constant.co_name))
     return code.replace(co_consts=tuple(constants), co_qualname=qualified)

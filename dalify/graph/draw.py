@@ -207,7 +207,7 @@ def _mean_x(neighbors: Sequence[_Box], otherwise: float) -> float:
 def _separate(layer: Sequence[_Box], desired: Sequence[float]) -> None:
     """Place boxes near their desired positions without overlap: the mean of packing from the left and from the right.
 
-    Both packings keep the distances, so their mean does, too.
+    Both packings keep the distances, and so does their mean.
     """
     distances = [(a.width + b.width) / 2 + _COLUMN_GAP for a, b in pairwise(layer)]
     from_left, from_right = list(desired), list(desired)

@@ -62,7 +62,7 @@ def make_node(
         operator: the operator.
         inputs: positional arguments: nodes, or numbers and arrays that become constants.
         arguments: keyword arguments of the user.
-        receive: called with the node; its errors name the call, too.
+        receive: called with the node; its errors also name the call.
 
     Raises:
         DalifyError: wrong number of inputs, unknown or unusable arguments; with the user's line.

@@ -69,15 +69,15 @@ def crop_mirror_normalize(
     if x.shape is None:
         return result
     channels = x.extent("C")
-    _check_fills(bounds, channels, pad_output)
+    _check_fill_values(bounds, channels, pad_output)
     letters = layout.replace("C", "")
     cropped = window.extents(letters, [x.extent(letter) for letter in letters])
     extents = dict(zip(letters, cropped, strict=True)) | {"C": _padded(channels, pad_output)}
     return result.replace(shape=tuple(extents[letter] for letter in target))
 
 
-def _check_fills(bounds: OutOfBounds, channels: int | np.ndarray, pad_output: bool) -> None:
-    """Check the number of fill values, if they are used; channels that `pad_output` adds may have one, too."""
+def _check_fill_values(bounds: OutOfBounds, channels: int | np.ndarray, pad_output: bool) -> None:
+    """Check the number of fill values, if they are used; channels that `pad_output` adds may also have one."""
     if bounds.is_filling:
         count = len(bounds.fill_values)
         is_padded = pad_output and all(_padded(given, True) == count for given in np.atleast_1d(channels).tolist())
@@ -105,7 +105,7 @@ def _(
     layout = visual_layout(spec, VISUAL_LAYOUTS)
     shapes = x.shape_array()
     channels = shapes[:, layout.index("C")]
-    _check_fills(bounds, channels, pad_output)
+    _check_fill_values(bounds, channels, pad_output)
     check_channel_values(mean, std, channels)
     anchors, windows = window.windows(shapes, layout, bounds.out_of_bounds_policy)
     extents = dict(zip(layout.replace("C", ""), windows.T, strict=True))
@@ -127,7 +127,7 @@ def _(
     normalization: Normalization,
 ) -> None:
     layout = visual_layout(spec, VISUAL_LAYOUTS)
-    fills = bounds.fill_values if bounds.is_filling else (0.0,)
+    fill_values = bounds.fill_values if bounds.is_filling else (0.0,)
     assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its result"
     normalize_axes(
         out,
@@ -136,5 +136,5 @@ def _(
         out_spec.layout or "",
         dict(zip(layout.replace("C", ""), anchors.T, strict=True)),
         **normalization.values,
-        fill_values=fill_in_range(fills, out_spec.dtype.numpy).tolist(),
+        fill_values=fill_in_range(fill_values, out_spec.dtype.numpy).tolist(),
     )

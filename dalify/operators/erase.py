@@ -114,7 +114,7 @@ def _regions(anchor: Any, shape: Any, extents: np.ndarray, options: tuple[bool, 
 
 
 def _found_regions(anchor: Any, shape: Any, extents: np.ndarray, options: tuple[bool, bool, bool]) -> np.ndarray:
-    """Return `_regions` for lists of different lengths, too; additional regions are empty."""
+    """Return `_regions`, also for lists of different lengths; additional regions are empty."""
     if shape is None:
         return np.zeros((len(extents), 0, 2, extents.shape[1]), np.int64)
     if not isinstance(shape, list) and not isinstance(anchor, list):

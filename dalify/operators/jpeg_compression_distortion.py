@@ -19,6 +19,7 @@ from dalify.kernels.images.jpeg_torch import jpeg_artifacts_torch
 from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 _LAYOUTS = ("HWC", "FHWC")
+_MAX_EXTENT = 65_500  # of libjpeg
 
 
 @operator
@@ -35,7 +36,7 @@ def jpeg_compression_distortion(x: Spec, /, *, quality: PerSample[int | list[int
     Raises:
         LayoutError: the layout is not supported.
         DTypeError: elements are not uint8.
-        ShapeError: not three channels.
+        ShapeError: not three channels, or on the CPU a height or width above 65,500.
 
     Example:
         >>> images = fn.jpeg_compression_distortion(images, quality=20)  # doctest: +SKIP
@@ -53,9 +54,23 @@ def _qualities(quality: Any, x: AnySamples, layout: str) -> np.ndarray:
     return np.clip(per_frame_of_samples(quality, x, layout, "quality"), 1, 100)
 
 
+def _check_extents(x: Samples) -> None:
+    too_large = np.flatnonzero((x.shapes[:, -3:-1] > _MAX_EXTENT).any(axis=1))
+    if too_large.size:
+        sample = int(too_large[0])
+        height, width = x.shapes[sample, -3:-1].tolist()
+        error = ShapeError(
+            f"a JPEG image has at most {_MAX_EXTENT} rows and columns; got {height} x {width}.",
+            hint="Resize or crop the image first.",
+        )
+        error.sample = sample
+        raise error
+
+
 @jpeg_compression_distortion.cpu_samples
 def _(out: Samples, x: Samples, *, quality: Vectors, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
+    _check_extents(x)
     levels = _qualities(quality, x, layout).tolist()
     target, source = folded_frames(out, layout), folded_frames(x, layout)
     for result, image, level in zip(target.arrays(), source.arrays(), levels, strict=True):

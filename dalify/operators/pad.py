@@ -126,21 +126,21 @@ def _(out: Samples, x: Samples, *, fill_value: np.ndarray) -> None:
     pad_samples(out, x, _converted(fill_in_range(fill_value, x.dtype), x.dtype))
 
 
-def _converted(fills: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+def _converted(fill_value: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     """Return fill values in the element type of the data."""
-    values = np.empty(len(fills), dtype)
-    saturate_cast(values, fills)
+    values = np.empty(len(fill_value), dtype)
+    saturate_cast(values, fill_value)
     return values
 
 
 @pad.gpu_samples
 def _(out: DeviceSamples, x: DeviceSamples, *, fill_value: np.ndarray, spec: Spec) -> None:
     assert spec.dtype is not None, "dalify bug: a kernel without the type of its input"
-    fills = fill_in_range(fill_value, spec.dtype.numpy)
+    fill_value = fill_in_range(fill_value, spec.dtype.numpy)
     begin = np.zeros_like(out.shapes)
-    if out.ndim and (fills != fills[0]).any():
-        pad_samples_torch(out, x, _converted(fills, spec.dtype.numpy))
+    if out.ndim and (fill_value != fill_value[0]).any():
+        pad_samples_torch(out, x, _converted(fill_value, spec.dtype.numpy))
     elif out.dense is not None and x.dense is not None:
-        copy_window_torch(out.dense, x.dense, begin, fill_values=fills[0])
+        copy_window_torch(out.dense, x.dense, begin, fill_values=fill_value[0])
     else:
-        window_samples_torch(out, x, begin, fill_values=fills[0])
+        window_samples_torch(out, x, begin, fill_values=fill_value[0])

@@ -56,7 +56,7 @@ class CropWindow(Parameters):
         return {"crop": self.crop, "crop_d": self.crop_d, "crop_h": self.crop_h, "crop_w": self.crop_w}
 
     @property
-    def positions(self) -> Mapping[str, Any]:
+    def crop_pos(self) -> Mapping[str, Any]:
         """The position on each axis, by name."""
         return {"crop_pos_x": self.crop_pos_x, "crop_pos_y": self.crop_pos_y, "crop_pos_z": self.crop_pos_z}
 
@@ -71,7 +71,7 @@ class CropWindow(Parameters):
 
     def windows(self, shapes: np.ndarray, layout: str, policy: str) -> tuple[np.ndarray, np.ndarray]:
         """Return anchors and extents of the windows of a chunk; see `chunk_windows`."""
-        return chunk_windows(shapes, layout, self.shaping, self.positions, self.rounding, policy)
+        return chunk_windows(shapes, layout, self.shaping, self.crop_pos, self.rounding, policy)
 
 
 @dataclass(slots=True)
@@ -112,5 +112,5 @@ class OutOfBounds(Parameters):
             copy_bordered_window(out, x, begin, self.out_of_bounds_policy)
             return
         copy: Any = copy_windows if isinstance(x, Samples) else window_samples_torch
-        fills = self.fill_values if self.is_filling else self.fill_values[:1]  # otherwise without effect
-        copy(out, x, begin, fill_values=channel_fill(fills, layout, out_spec.dtype))
+        fill_values = self.fill_values if self.is_filling else self.fill_values[:1]  # otherwise without effect
+        copy(out, x, begin, fill_values=channel_fill(fill_values, layout, out_spec.dtype))

@@ -28,7 +28,7 @@ class DecodeOptions(Parameters):
         output_type: RGB, BGR, GRAY (luma), YCbCr (BT.601, studio range) or ANY_DATA (all channels as stored).
         dtype: element type. The full range of the stored values is mapped to that of the type: FLOAT is 0 to 1.
         adjust_orientation: rotate the image as its EXIF orientation tag specifies.
-        use_fast_idct: JPEG only: a few percent faster; values differ by up to 9.
+        use_fast_idct: JPEG only: a few percent faster; single values differ by up to 21.
         jpeg_fancy_upsampling: accepted; chroma is always interpolated, as in DALI's CPU decoder.
     """
 
@@ -95,8 +95,18 @@ def decode(
     cache: ChunkMemory | None = None,
 ) -> None:
     """Decode the images of a chunk, or a window of each; see `decode_group` and, on the device, `decode_on_device`."""
-    colors, upright = options.output_type, options.adjust_orientation
+    output_type, adjust_orientation = options.output_type, options.adjust_orientation
     if isinstance(out, Samples):
-        decode_group(out, encoded, colors, options.dtype, upright, options.use_fast_idct, headers, windows, needed)
+        decode_group(
+            out,
+            encoded,
+            output_type,
+            options.dtype,
+            adjust_orientation,
+            options.use_fast_idct,
+            headers,
+            windows,
+            needed,
+        )
     else:
-        decode_on_device(out, encoded, hardware.on_device(), colors, upright, headers, windows, cache)
+        decode_on_device(out, encoded, hardware.on_device(), output_type, adjust_orientation, headers, windows, cache)

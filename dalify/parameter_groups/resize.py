@@ -166,7 +166,7 @@ def cropped_sources(
     """
     sizes, origin, stop = target.chunk(extents)
     windows = chunk_extents(letters, sizes, window.shaping)
-    anchors = chunk_anchors(letters, sizes, windows, window.positions, window.rounding, "pad")
+    anchors = chunk_anchors(letters, sizes, windows, window.crop_pos, window.rounding, "pad")
     # Map the crop window from pixels of the resized image to pixels of the source.
     scale = (stop - origin) / np.maximum(sizes, 1)
     return origin + anchors * scale, origin + (anchors + windows) * scale, windows

@@ -1,7 +1,7 @@
 """Cache other outputs of a reader together with the samples, so that a hit does not call the reader.
 
 With ``images = fn.cache(fn.decoders.image(encoded))`` and labels from the reader, each file would still be read for its
-label. So the cache stores the labels of its samples, too.
+label. So the cache also stores the labels of its samples.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def pipeline_def(
         fn: the function; it returns the outputs of the pipeline: a node, a tuple or list of nodes, or None.
         enable_conditionals: rewrite conditions; without it, a graph value in an ``if`` is an error.
         debug: run the function for every batch, operator by operator, with the values of the batch: ``print(images)``,
-            ``images.get()`` and breakpoints work in it. Slow. The factory accepts ``debug``, too.
+            ``images.get()`` and breakpoints work in it. Slow. The factory also accepts ``debug``.
         pipeline_kwargs: default arguments of ``Pipeline``; calls of the factory may override them.
 
     Returns:

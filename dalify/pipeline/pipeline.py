@@ -260,7 +260,7 @@ class Pipeline:
             Exception: an error of this iteration. The pipeline remains usable: the next run returns the next iteration.
         """
         if isinstance(cuda_stream, (list, tuple)) or hasattr(cuda_stream, "__array__"):
-            raise ArgumentTypeError("data are passed to run by name.", hint="Write pipe.run(name=data).")
+            raise ArgumentTypeError("run() accepts data as keyword arguments only.", hint="Write pipe.run(name=data).")
         return self._parts.run.run(inputs)
 
     def __iter__(self) -> Iterator[tuple[TensorList, ...]]:

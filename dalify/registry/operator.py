@@ -151,7 +151,7 @@ class Operator:
         takes_mixed: whether the device ``mixed`` is supported: CPU inputs, GPU outputs.
         needs: required optional packages, or a function of the constant arguments that returns them. Checked when a
             pipeline is built.
-        runs_user_code: calls Python code of the user; its exceptions keep their class and are RuntimeErrors, too.
+        runs_user_code: calls Python code of the user; its exceptions keep their class and are also RuntimeErrors.
         effect_function: function of the constant arguments that returns the side effect of a use; see ``effect``.
         stands_for: the expression of the user that this operator implements; used in messages.
         prepares_from_shapes: `prepare` depends only on shapes and arguments; see ``geometry``.

@@ -11,10 +11,10 @@ from dalify.base.scratch import borrow
 
 def test_one_name_is_one_block_of_memory() -> None:
     first = borrow("test scratch", (20, 30))
-    second = borrow("test scratch", (10, 10), np.float32)
+    second = borrow("test scratch", (10, 10))
     assert np.shares_memory(first, second)
     assert second.shape == (10, 10)
-    assert second.dtype == np.float32
+    assert second.dtype == np.uint8
 
 
 def test_names_and_threads_never_share() -> None:

@@ -141,6 +141,7 @@ def test_declarations():
         lambda: tfrecord.VarLenFeature(INT, 0, 1),
         lambda: tfrecord.VarLenFeature(INT, 0, shape=1),
         lambda: tfrecord.FixedLenFeature([], "string", ""),
+        lambda: tfrecord.FixedLenFeature([1.5], INT, 0),
     ):
         with pytest.raises(ArgumentTypeError):
             call()
@@ -215,6 +216,8 @@ def test_absent_files(tmp_path: Path):
             records_of([str(tmp_path / "no")], index, None)
     with pytest.raises(ArgumentValueError, match="one per file"):
         records_of([str(tmp_path / "no")], ["a", "b"], None)
+    with pytest.raises(ArgumentValueError, match="index_path has 0 paths for 1 files"):
+        records_of([str(tmp_path / "no")], [], None)
 
 
 def test_beside_the_tfrecord_package(tmp_path: Path):

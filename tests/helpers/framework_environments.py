@@ -1,12 +1,13 @@
 """Run the tests of each framework with its real package in a separate environment: ``make test-frameworks``.
 
-The environments lie in ``.venv-frameworks`` and see the packages of ``.venv`` below their own, so that each holds
-nothing but a framework and what it needs in another version. A framework that cannot be installed is skipped, in
-one line.
+The environments are folders of ``.venv-frameworks``, 4 GB in total. They also see the packages of ``.venv``, so each
+contains only a framework and the packages that it needs in another version. A framework that cannot be installed is
+skipped with one line of output.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -133,4 +134,10 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.helpers.framework_environments",
+        description=__doc__,
+        epilog="All other arguments are passed to pytest.",
+        allow_abbrev=False,
+    )
+    sys.exit(main(parser.parse_known_args()[1]))

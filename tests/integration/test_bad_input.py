@@ -157,6 +157,10 @@ READERS: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     "empty list": (lambda root: {"file_list": write(root / "list", "")}, ""),
     "nothing given": (lambda root: {}, "one of file_root, file_list and files"),
     "shard out of range": (lambda root: {"file_root": str(root), "shard_id": 3, "num_shards": 2}, "shard_id"),
+    "no queue": (
+        lambda root: {"file_root": str(root), "prefetch_queue_depth": 0},
+        "prefetch_queue_depth must be at least 1; got 0",
+    ),
 }
 
 
@@ -544,6 +548,9 @@ OPTIONS: list[tuple[dict[str, Any], type[DalifyError], str]] = [
     ({"seed": "x"}, ArgumentTypeError, "seed must be an integer or None; got 'x'"),
     ({"device_id": "cuda:0"}, ArgumentTypeError, "device_id must be an integer or None; got 'cuda:0'"),
     ({"prefetch_queue_depth": 0}, ArgumentValueError, "prefetch_queue_depth must be at least 1; got 0"),
+    ({"prefetch_queue_depth": 1.5}, ArgumentTypeError, "prefetch_queue_depth must be an integer, or a dict of"),
+    ({"bytes_per_sample": -1}, ArgumentValueError, "bytes_per_sample must be at least 0; got -1"),
+    ({"enable_conditionals": "False"}, ArgumentTypeError, "enable_conditionals must be True or False; got 'False'"),
     ({"prefetch_queue_depth": {"cpu": 1}}, ArgumentValueError, "needs the keys 'cpu_size' and 'gpu_size'"),
     ({"py_num_workers": -1}, ArgumentValueError, "py_num_workers must be at least 0; got -1"),
     ({"py_start_method": "thread"}, ArgumentValueError, "py_start_method must be one of fork, spawn, forkserver; got"),

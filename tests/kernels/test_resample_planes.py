@@ -42,9 +42,9 @@ def test_planes(count: int) -> None:
     planes = np.full((count, 3, HEIGHT, WIDTH), np.nan, np.float32)
     borrowed: list[int] = []
 
-    def borrow(name: str, shape: tuple[int, ...], dtype: Any = np.uint8) -> np.ndarray:
+    def borrow(name: str, shape: tuple[int, ...]) -> np.ndarray:
         borrowed.append(int(np.prod(shape)))
-        return original(name, shape, dtype)
+        return original(name, shape)
 
     original = scratch.borrow
     with patch.object(scratch, "borrow", borrow):

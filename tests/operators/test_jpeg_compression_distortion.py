@@ -42,3 +42,6 @@ def test_mistakes():
         run_dalify("jpeg_compression_distortion", [np.zeros((8, 8, 1), np.uint8)], layouts="HWC")
     with pytest.raises(DTypeError, match="must have uint8 elements"):
         run_dalify("jpeg_compression_distortion", [np.zeros((8, 8, 3), np.float32)], layouts="HWC")
+    small, wide = np.zeros((4, 4, 3), np.uint8), np.zeros((2, 65501, 3), np.uint8)
+    with pytest.raises(ShapeError, match=r"at most 65500 rows and columns; got 2 x 65501\.\n  sample 1 of the batch"):
+        run_dalify("jpeg_compression_distortion", [small, wide], layouts="HWC")

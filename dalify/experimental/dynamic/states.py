@@ -155,7 +155,9 @@ class Checkpoint:
     def _check_registration(self, op: Stateful, name: str, line: SourceLine | None) -> None:
         other = next((key for key, member in self._members.items() if member is op and key != name), None)
         if other is not None:
-            raise CheckpointError(f"this object is registered as {other!r} and cannot be {name!r}, too.", line=line)
+            raise CheckpointError(
+                f"this object is already registered as {other!r}; it cannot also be {name!r}.", line=line
+            )
         before = self._members.get(name)
         if before is not None:
             if type(before) is not type(op):
@@ -199,7 +201,7 @@ class Checkpoint:
         self._is_complete, self._is_loaded = True, False
 
     def restore(self) -> None:
-        """Set all registered objects to their states; ``register`` does this, too.
+        """Set all registered objects to their states; ``register`` also does this.
 
         Raises:
             CheckpointError: a loaded state has no registered object, or an object has no state.

@@ -13,7 +13,7 @@ from numba import types
 
 from dalify.base.compiling import njit
 
-__all__ = ["close_file", "copy_memory", "file_size", "open_file", "read_part"]
+__all__ = ["close_file", "file_size", "open_file", "read_part"]
 
 _SEEK_END = os.SEEK_END
 _lseek: Any = types.ExternalFunction("lseek", types.int64(types.int32, types.int64, types.int32))
@@ -22,8 +22,6 @@ _pread: Any = types.ExternalFunction("pread", types.int64(types.int32, types.uin
 # (address of a null-terminated path, flags) -> descriptor, negative on error.
 open_file: Any = types.ExternalFunction("open", types.int32(types.uintp, types.int32))
 close_file: Any = types.ExternalFunction("close", types.int32(types.int32))
-# (destination, source, number of bytes).
-copy_memory: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
 
 
 @njit(nogil=True, inline="always")

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base import limits
+from dalify.base.array_at import copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.small_arrays import counting
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
-from dalify.formats.files.compiled_files import close_file, copy_memory, file_size, open_file, read_part
+from dalify.formats.files.compiled_files import close_file, file_size, open_file, read_part
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.paths import Paths
 
@@ -168,7 +169,7 @@ def read_pieces(
 def _copy(addresses: Any, sizes: Any, starts: Any, out: Any) -> None:
     target = out.ctypes.data
     for piece in range(addresses.size):
-        copy_memory(np.uintp(target + starts[piece]), np.uintp(addresses[piece]), np.uintp(sizes[piece]))
+        copy_bytes(target + starts[piece], addresses[piece], sizes[piece])
 
 
 def copy_pieces(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Pieces | None:

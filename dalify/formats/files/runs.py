@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base.array_at import copy_bytes
 from dalify.base.compiling import njit
-from dalify.formats.files.compiled_files import close_file, copy_memory, file_size, open_file, read_part
+from dalify.formats.files.compiled_files import close_file, file_size, open_file, read_part
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.paths import Paths
 
@@ -82,7 +83,7 @@ def _read(descriptor: int, first: int, size: int, counts: Any, strides: Any, scr
                     return False
                 for each in range(count):
                     source = scratch.ctypes.data + each * stride
-                    copy_memory(np.uintp(address + each * size), np.uintp(source), np.uintp(size))
+                    copy_bytes(address + each * size, source, size)
             address += count * size
             offset += count * stride
             row += count

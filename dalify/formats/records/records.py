@@ -121,7 +121,7 @@ def paired(paths: Sequence[str], index_paths: Sequence[str] | None, name: str) -
     """
     if not paths:
         raise ReaderError("path is empty.")
-    if not index_paths:
+    if index_paths is None:
         return [(path, None) for path in paths]
     if len(index_paths) != len(paths):
         raise ArgumentValueError(

@@ -195,7 +195,7 @@ def samples_of(
         ArgumentValueError: the numbers of indices and archives differ.
     """
     outputs = _OutputMap(extensions, dtypes, missing, case_sensitive)
-    tables = [_places(path, index, outputs) for path, index in paired(paths, index_paths, "index_paths")]
+    tables = [_places(path, index, outputs) for path, index in paired(paths, index_paths or None, "index_paths")]
     return Samples(paths, np.concatenate(tables), list(map(len, tables)), [dtype.numpy for dtype in dtypes])
 
 

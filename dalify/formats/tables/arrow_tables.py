@@ -179,7 +179,7 @@ class ParquetSource:
             file = self._opened()
             self.schema = file.schema_arrow
             check_columns(self.schema, columns, repr(path))
-            # Only the bytes of files; where they are null, the other fields are read, too.
+            # Only the bytes of files; where they are null, the other fields are also read.
             self._leaves = [_leaf(self.schema.field(name).type, name) for name in columns]
             groups = self._groups(file, columns)
             self._chunks = {} if self._files.is_remote else self._byte_strings(file, groups)

@@ -62,7 +62,7 @@ def _overlap(anchor: np.ndarray, size: tuple[int, ...], shape: tuple[int, ...]) 
     return tuple(inside), tuple(source), is_whole
 
 
-def channel_fill(fill_values: Sequence[float], layout: str, dtype: DALIDataType | None) -> np.ndarray:
+def channel_fill(fill_values: Sequence[float] | np.ndarray, layout: str, dtype: DALIDataType | None) -> np.ndarray:
     """Return one fill value or one per channel, in a form that broadcasts to a sample with a layout.
 
     Args:
@@ -71,10 +71,10 @@ def channel_fill(fill_values: Sequence[float], layout: str, dtype: DALIDataType 
         dtype: element type of the result, which must be known; see `fill_in_range`.
     """
     assert dtype is not None, "dalify bug: a kernel without the type of its result"
-    fill = fill_in_range(fill_values, dtype.numpy)
-    if fill.size == 1:
-        return fill.reshape(())
-    return fill.reshape([-1 if letter == "C" else 1 for letter in layout])
+    fill_values = fill_in_range(fill_values, dtype.numpy)
+    if fill_values.size == 1:
+        return fill_values.reshape(())
+    return fill_values.reshape([-1 if letter == "C" else 1 for letter in layout])
 
 
 def copy_window(out: np.ndarray, x: np.ndarray, anchor: np.ndarray, *, fill_values: np.ndarray | float = 0) -> None:
@@ -131,22 +131,22 @@ def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill_values: n
         copy_window(target[None], source[None], anchor[n : n + 1], fill_values=fill_values)
 
 
-def pad_samples(out: Samples, x: Samples, fills: np.ndarray) -> None:
+def pad_samples(out: Samples, x: Samples, fill_value: np.ndarray) -> None:
     """Copy samples to the front of larger ones.
 
     Args:
         out: output.
         x: with the same number of dimensions and the same element type.
-        fills: value behind each sample, [N], of the element type.
+        fill_value: value behind each sample, [N], of the element type.
     """
     if out.ndim == 0:
         out, x = out.with_axis(0), x.with_axis(0)
-    values = fills.view(_UNITS[fills.itemsize].dtype)
-    _pad_each(out.addresses, out.shapes, x.addresses, x.shapes, values)
+    fill_value = fill_value.view(_UNITS[fill_value.itemsize].dtype)
+    _pad_each(out.addresses, out.shapes, x.addresses, x.shapes, fill_value)
 
 
 @njit(nogil=True, cache=True)
-def _pad_each(out_at, out_shapes, x_at, x_shapes, fills):
+def _pad_each(out_at, out_shapes, x_at, x_shapes, fill_value):
     axes = out_shapes.shape[1]
     index = np.zeros(axes, np.int64)
     for n in range(len(out_at)):
@@ -160,15 +160,15 @@ def _pad_each(out_at, out_shapes, x_at, x_shapes, fills):
         for axis in range(last):
             rows *= out_shapes[n, axis]
             index[axis] = 0
-        out, value = array_at(out_at[n], (rows * run,), fills), fills[n]
+        out, value = array_at(out_at[n], (rows * run,), fill_value), fill_value[n]
         at, source = np.int64(0), x_at[n]
         for _ in range(rows):
             end, is_inside = at + run, True
             for axis in range(last):
                 is_inside &= index[axis] < x_shapes[n, axis]
             if is_inside:
-                copy_bytes(out_at[n] + at * fills.itemsize, source, own * fills.itemsize)
-                source += own * fills.itemsize
+                copy_bytes(out_at[n] + at * fill_value.itemsize, source, own * fill_value.itemsize)
+                source += own * fill_value.itemsize
                 at += own
             out[at:end] = value
             at = end
@@ -181,32 +181,32 @@ def _pad_each(out_at, out_shapes, x_at, x_shapes, fills):
                 axis -= 1
 
 
-def _fill_of_axis(fill: np.ndarray, out: Samples) -> tuple[np.ndarray, int] | None:
+def _fill_of_axis(fill_values: np.ndarray, out: Samples) -> tuple[np.ndarray, int] | None:
     """Return a fill value as unsigned integers of the size of the elements, one or one per index of an axis.
 
     None if it varies along several axes, or does not fit.
     """
-    shape = (1,) * (out.ndim - fill.ndim) + fill.shape
+    shape = (1,) * (out.ndim - fill_values.ndim) + fill_values.shape
     varying = [axis for axis, extent in enumerate(shape) if extent != 1]
-    if out.ndim == 0 or len(varying) > 1 or any((out.shapes[:, axis] != fill.size).any() for axis in varying):
+    if out.ndim == 0 or len(varying) > 1 or any((out.shapes[:, axis] != fill_values.size).any() for axis in varying):
         return None
-    values = np.empty(fill.size, out.dtype)
-    saturate_cast(values, fill.reshape(-1))
+    values = np.empty(fill_values.size, out.dtype)
+    saturate_cast(values, fill_values.reshape(-1))
     return values.view(_UNITS[out.dtype.itemsize].dtype), varying[0] if varying else 0
 
 
 @njit(nogil=True, cache=True)
-def fill_run(out, first, size, fills, channel, units):
+def fill_run(out, first, size, fill_values, channel, units):
     """Fill a run of elements: `units` elements of each channel, starting with a channel, and so on."""
-    if fills.size == 1:
-        out[first : first + size] = fills[0]
+    if fill_values.size == 1:
+        out[first : first + size] = fill_values[0]
         return
-    period = fills.size * units
+    period = fill_values.size * units
     at, end = first, min(first + size, first + period)
     while at < end:
         last = min(at + units, end)
-        out[at:last] = fills[channel]
-        channel = channel + 1 if channel + 1 < fills.size else 0
+        out[at:last] = fill_values[channel]
+        channel = channel + 1 if channel + 1 < fill_values.size else 0
         at = last
     done, address = min(period, size), out.ctypes.data + first * out.itemsize
     while done < size:
@@ -216,7 +216,7 @@ def fill_run(out, first, size, fills, channel, units):
 
 
 @njit(nogil=True, cache=True)
-def _copy_filled(out_at, out_shapes, x_at, x_shapes, to, begin, extents, fills, fill_axis):
+def _copy_filled(out_at, out_shapes, x_at, x_shapes, to, begin, extents, fill_values, fill_axis):
     """Fill samples and copy a part of each source, by runs that are contiguous in both.
 
     The parts start at `to` in the results and at `begin` in the sources; all are [N, axes].
@@ -228,10 +228,10 @@ def _copy_filled(out_at, out_shapes, x_at, x_shapes, to, begin, extents, fills, 
         for axis in range(axes):
             size *= out_shapes[n, axis]
             units *= out_shapes[n, axis] if axis > fill_axis else 1
-        fill_run(array_at(out_at[n], (size,), fills), 0, size, fills, 0, units)
+        fill_run(array_at(out_at[n], (size,), fill_values), 0, size, fill_values, 0, units)
         if (extents[n] == 0).any():
             continue
-        last, run = axes - 1, np.int64(fills.itemsize)
+        last, run = axes - 1, np.int64(fill_values.itemsize)
         while last > 0 and extents[n, last] == out_shapes[n, last] and extents[n, last] == x_shapes[n, last]:
             run *= extents[n, last]
             last -= 1
@@ -245,7 +245,7 @@ def _copy_filled(out_at, out_shapes, x_at, x_shapes, to, begin, extents, fills, 
             for axis in range(axes):
                 target = target * out_shapes[n, axis] + to[n, axis] + index[axis]
                 source = source * x_shapes[n, axis] + begin[n, axis] + index[axis]
-            copy_bytes(out_at[n] + target * fills.itemsize, x_at[n] + source * fills.itemsize, run)
+            copy_bytes(out_at[n] + target * fill_values.itemsize, x_at[n] + source * fill_values.itemsize, run)
             axis = last - 1
             while axis >= 0:
                 index[axis] += 1

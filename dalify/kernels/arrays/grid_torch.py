@@ -39,7 +39,7 @@ class Grid:
 
     Args:
         samples: the results; none is empty, and their offsets ascend.
-        x: what is read; it decides on the width of indices, too.
+        x: the samples that are read; they also determine the width of indices.
         axes: axes that are coordinates.
         unit: elements of a unit: the product of the other extents.
 

@@ -46,44 +46,44 @@ def window_samples_torch(
     if out.ndim == 0:
         truncate_cast_torch(out.block, x.block.reshape(out.block.shape))
         return
-    fills = np.asarray(fill_values)
+    fill_values = np.asarray(fill_values)
     is_inside = bool(((anchor >= 0) & (anchor + out.shapes <= x.shapes)).all())
     whole = ((anchor == 0) & (out.shapes == x.shapes)).all(0)
-    grid = _grid(out, x, whole if is_inside or fills.size == 1 else np.zeros(out.ndim, bool))
+    grid = _grid(out, x, whole if is_inside or fill_values.size == 1 else np.zeros(out.ndim, bool))
     sources = [at + grid.of_sample(anchor[:, axis]) for axis, at in enumerate(grid.coordinates)]
     index = grid.sources(x, sources if is_inside else grid.limited(x, sources))
     truncate_cast_torch(out.block, grid.whole(grid.read(x, index)).reshape(out.block.shape))
     if is_inside:
         return
-    filling = torch.empty(fills.size, dtype=out.dtype, device=out.device)
-    saturate_cast_torch(filling, uploaded(fills.reshape(-1), out.device))
+    filling = torch.empty(fill_values.size, dtype=out.dtype, device=out.device)
+    saturate_cast_torch(filling, uploaded(fill_values.reshape(-1), out.device))
     value = movable_torch(filling)
-    if fills.size > 1:
-        axis = int(np.argmax(fills.shape))
-        value = value.index_select(0, grid.coordinates[axis].reshape(-1).clamp(0, fills.size - 1))
+    if fill_values.size > 1:
+        axis = int(np.argmax(fill_values.shape))
+        value = value.index_select(0, grid.coordinates[axis].reshape(-1).clamp(0, fill_values.size - 1))
         value = value.reshape(grid.coordinates[axis].shape)
     inside = grid.inside(x, sources)
     target = movable_torch(out.block)
-    values = value.expand(inside.shape) if fills.size > 1 else value
+    values = value.expand(inside.shape) if fill_values.size > 1 else value
     if grid.unit > 1:
         inside = inside.unsqueeze(-1).expand(*inside.shape, grid.unit)
     where = grid.whole(inside)
-    other = grid.whole(values) if fills.size > 1 else values
+    other = grid.whole(values) if fill_values.size > 1 else values
     target.copy_(torch.where(where, target, other))
 
 
-def pad_samples_torch(out: DeviceSamples, x: DeviceSamples, fills: np.ndarray) -> None:
+def pad_samples_torch(out: DeviceSamples, x: DeviceSamples, fill_value: np.ndarray) -> None:
     """Copy samples to the front of larger ones.
 
     Args:
         out: output; none is empty.
         x: with the same number of dimensions and the same element type.
-        fills: value behind each sample, [N], of the element type.
+        fill_value: value behind each sample, [N], of the element type.
     """
     grid = Grid(out, x, out.ndim)
     values = movable_torch(grid.read(x, grid.sources(x, grid.limited(x, grid.coordinates))))
-    fill = grid.of_sample(movable_torch(uploaded(fills, out.device)))
-    movable_torch(out.block).copy_(grid.whole(torch.where(grid.inside(x, grid.coordinates), values, fill)))
+    outside = grid.of_sample(movable_torch(uploaded(fill_value, out.device)))
+    movable_torch(out.block).copy_(grid.whole(torch.where(grid.inside(x, grid.coordinates), values, outside)))
 
 
 def bordered_samples_torch(out: DeviceSamples, x: DeviceSamples, anchor: np.ndarray, border: str) -> None:

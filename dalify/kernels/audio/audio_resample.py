@@ -262,6 +262,6 @@ def _tables(
         part = slice(start, start + count)
         rows[part] = np.ceil(phases)
         weights[part] = rows[part] - phases
-        # Windows that are farther outside contain zeros, too.
+        # Windows that are farther outside also contain zeros.
         begins[part] = np.clip(wholes + taps // 2, 0, int(x.shapes[n, 0]) + taps) - (taps - 1)
     return rows, weights, begins

@@ -420,7 +420,7 @@ def _own_spectra_torch(x: torch.Tensor, lengths: np.ndarray, bins: int) -> torch
     place = torch.arange(size, device=x.device)
     distance = torch.where(place < bins, place, size - place)
     periods = uploaded(lengths, x.device).reshape(-1, *[1] * (x.ndim - 1))
-    # The square as a remainder, so that the angle is exact for long signals, too.
+    # The square as a remainder, so that the angle is also exact for long signals.
     angles = widened(distance.square() % (2 * periods)) * math.pi / periods
     chirp = torch.polar(torch.ones_like(angles), angles)
     own = widened(place[:samples].square() % (2 * periods)) * math.pi / periods

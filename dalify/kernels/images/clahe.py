@@ -1,8 +1,8 @@
 """Contrast limited adaptive histogram equalization (CLAHE) of gray planes, by OpenCV's rules.
 
 OpenCV supports only 256 bins and no accelerator, and splits a plane among its own threads, which spin while they wait.
-On one thread, this implementation for arrays takes 1 / 2.2 of its time for 512 x 512 pixels and 1 / 1.5 for 128 x 128
-(`python -m benchmarks kernels`, x86-64), and there is one for tensors.
+On one thread, this implementation for arrays takes 1 / 2.8 of its CPU time for 512 x 512 pixels and 1 / 1.7 for
+128 x 128 (`python -m benchmarks kernels`, x86-64), and there is one for tensors.
 
 The plane is divided into tiles of equal size. If its extents are not multiples of the number of tiles, it is padded at
 the right and bottom by reflection without the edge pixel (OpenCV then adds a whole tile count along an axis that would

@@ -176,14 +176,14 @@ def _replace_missing(wanted, extents):
 
 
 @njit(cache=True)
-def _place(anchors, extents, windows, positions, is_rounded, must_fit, skips_whole):
-    """Fill the positions of windows in pixels.
+def _place(anchors, extents, windows, crop_pos, is_rounded, must_fit, skips_whole):
+    """Fill the starts of windows in pixels.
 
     Args:
         anchors: int64 [N, axes], output.
         extents: int64 [N, axes], extents of the sources.
         windows: int64 [N, axes], extents of the windows.
-        positions: float32 [axes, N], 0 (start) to 1 (end).
+        crop_pos: float32 [axes, N], 0 (start) to 1 (end).
         is_rounded: whether halves are rounded away from zero; False: truncated.
         must_fit: whether windows must be inside.
         skips_whole: whether any position is allowed for windows that are whole samples; they start at 0.
@@ -201,7 +201,7 @@ def _place(anchors, extents, windows, positions, is_rounded, must_fit, skips_who
             if is_whole:
                 anchors[n, axis] = 0
                 continue
-            position, room = np.float64(positions[axis, n]), extents[n, axis] - windows[n, axis]
+            position, room = np.float64(crop_pos[axis, n]), extents[n, axis] - windows[n, axis]
             if not 0 <= position <= 1:  # written so that NaN is rejected
                 return axis, n, True
             if room < 0 and must_fit and too_large < 0:
@@ -225,19 +225,19 @@ def chunk_anchors(
     letters: str,
     extents: np.ndarray,
     windows: np.ndarray,
-    positions: Mapping[str, np.ndarray],
+    crop_pos: Mapping[str, np.ndarray],
     rounding: str,
     policy: str,
     *,
     skips_whole: bool = False,
 ) -> np.ndarray:
-    """Compute the positions of the windows of a chunk.
+    """Compute the starts of the windows of a chunk.
 
     Args:
         letters: names of the axes.
         extents: int64 [N, axes], extents of the sources.
         windows: int64 [N, axes], extents of the windows, before they are trimmed.
-        positions: ``crop_pos_x`` and so on, [N] each, 0 (start) to 1 (end).
+        crop_pos: ``crop_pos_x`` and so on, [N] each, 0 (start) to 1 (end).
         rounding: ``round`` (halves away from zero) or ``truncate``.
         policy: with ``error``, windows must be inside.
         skips_whole: whether any position is allowed for windows that are whole samples.
@@ -250,16 +250,16 @@ def chunk_anchors(
         IndexingError: a window exceeds the source, and the policy is ``error``.
     """
     names = [_POSITIONS.get(letter, "crop_pos_z") for letter in letters]
-    given = np.empty((len(names), len(extents)), np.float32)
+    by_axis = np.empty((len(names), len(extents)), np.float32)
     for axis, name in enumerate(names):
-        given[axis] = positions[name]
+        by_axis[axis] = crop_pos[name]
     anchors = np.empty(extents.shape, np.int64)
     axis, sample, is_position = _place(
-        anchors, extents, windows, given, rounding != "truncate", policy == "error", skips_whole
+        anchors, extents, windows, by_axis, rounding != "truncate", policy == "error", skips_whole
     )
     if is_position:
         raise ArgumentValueError(
-            f"{names[axis]} must be in [0, 1]; got {given[axis, sample]:g}.", sample=sample, argument=names[axis]
+            f"{names[axis]} must be in [0, 1]; got {by_axis[axis, sample]:g}.", sample=sample, argument=names[axis]
         )
     if axis >= 0:
         window, source = (" x ".join(map(str, shape[sample].tolist())) for shape in (windows, extents))
@@ -293,7 +293,7 @@ def chunk_windows(
     shapes: np.ndarray,
     layout: str,
     shaping: Mapping[str, Any],
-    positions: Mapping[str, np.ndarray],
+    crop_pos: Mapping[str, np.ndarray],
     rounding: str,
     policy: str,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -303,7 +303,7 @@ def chunk_windows(
         shapes: int64 [N, dimensions] of the samples.
         layout: layout of a sample.
         shaping: crop, crop_d, crop_h, crop_w, as for `chunk_extents`.
-        positions: as for `chunk_anchors`.
+        crop_pos: as for `chunk_anchors`.
         rounding: as for `chunk_anchors`.
         policy: handling of windows that exceed the source.
 
@@ -314,6 +314,6 @@ def chunk_windows(
     extents = columns_at(shapes, [layout.index(letter) for letter in letters])
     windows = chunk_extents(letters, extents, shaping)
     if policy == "trim_to_shape":
-        anchors = chunk_anchors(letters, extents, windows, positions, rounding, policy)
+        anchors = chunk_anchors(letters, extents, windows, crop_pos, rounding, policy)
         return trimmed(anchors, windows, extents)
-    return chunk_anchors(letters, extents, windows, positions, rounding, policy, skips_whole=True), windows
+    return chunk_anchors(letters, extents, windows, crop_pos, rounding, policy, skips_whole=True), windows

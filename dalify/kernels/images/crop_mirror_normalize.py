@@ -63,7 +63,7 @@ def crop_mirror_normalize(
     anchors, mirrors = broadcast_to(anchor, (samples, 3), np.int64), np.array(mirror, np.bool_)
     means = broadcast_to(mean, (samples, channels), np.float32)
     multipliers = broadcast_to(multiplier, (samples, channels), np.float32)
-    shifted, fills = np.float32(shift), np.array(fill_values, np.float32)
+    shifted, fill_values = np.float32(shift), np.array(fill_values, np.float32)
     if is_planar and _are_inner_rgb(out, source, anchors):
         kernel: Any = _normalize_inner_rgb
     elif is_planar:
@@ -71,7 +71,7 @@ def crop_mirror_normalize(
     else:
         kernel = _interleaved
     if out.dtype == np.float32:
-        kernel(*out.compiled, *source.compiled, anchors, mirrors, means, multipliers, shifted, fills)
+        kernel(*out.compiled, *source.compiled, anchors, mirrors, means, multipliers, shifted, fill_values)
         return
     # As many samples at a time as fit into the CPU cache in float32.
     sizes = np.multiply.reduce(out.shapes, 1)
@@ -79,7 +79,7 @@ def crop_mirror_normalize(
         target, part = out.take(numbers), source.take(numbers)
         values = np.empty(int(sizes[numbers].sum()), np.float32)
         own = anchors[numbers], mirrors[numbers], means[numbers], multipliers[numbers]
-        kernel(*split(values, target.shapes).compiled, *part.compiled, *own, shifted, fills)
+        kernel(*split(values, target.shapes).compiled, *part.compiled, *own, shifted, fill_values)
         store_joined(target, values)
 
 

@@ -36,7 +36,7 @@ def normalize_axes(
     std: Any,
     scale: float,
     shift: float,
-    fill_values: Sequence[float],
+    fill_values: Sequence[float] | np.ndarray,
 ) -> None:
     """Set ``out = scale * (window of x - mean) / std + shift``, optionally mirrored, with another order of axes.
 
@@ -64,13 +64,11 @@ def normalize_axes(
     extents = dict(zip(layout, x.shape[1:], strict=True))
     samples, channels = x.shape[0], extents["C"]
     mean = broadcast_to(mean, (samples, channels), np.float32)
-    multiplier, fills = (
-        multiplier_of(broadcast_to(std, (samples, channels), np.float32), scale),
-        _fills(fill_values, size["C"]),
-    )
+    multiplier = multiplier_of(broadcast_to(std, (samples, channels), np.float32), scale)
+    fill_values = _fill_values_of_channels(fill_values, size["C"])
     # Planes that stay planar are treated as images with one channel; so are frames, if all of them are used.
     keeps_planes = (
-        layout == output_layout and layout[-1] != "C" and size["C"] == channels and len(set(fills.tolist())) == 1
+        layout == output_layout and layout[-1] != "C" and size["C"] == channels and len(set(fill_values.tolist())) == 1
     )
     keeps_frames = "F" in layout and size["F"] == extents["F"] and not anchors["F"].any()
     lead = [letter for letter in layout if (letter == "C" and keeps_planes) or (letter == "F" and keeps_frames)]
@@ -116,7 +114,7 @@ def normalize_axes(
         mean=of_channels(mean),
         multiplier=of_channels(multiplier),
         shift=shift,
-        fill_values=fills[:1] if keeps_planes else fills,
+        fill_values=fill_values[:1] if keeps_planes else fill_values,
         is_planar=is_planar,
     )
     if not is_direct:
@@ -130,14 +128,14 @@ def multiplier_of(std: np.ndarray, scale: float) -> np.ndarray:
         return np.float32(scale) / std.astype(np.float32)
 
 
-def _fills(values: Sequence[float], channels: int) -> np.ndarray:
+def _fill_values_of_channels(fill_values: Sequence[float] | np.ndarray, channels: int) -> np.ndarray:
     """Return the fill values of all channels: one for all, or one each, and 0 for added channels."""
-    fills = np.zeros(channels, np.float32)
-    if len(values) == 1:
-        fills[:] = values[0]
+    found = np.zeros(channels, np.float32)
+    if len(fill_values) == 1:
+        found[:] = fill_values[0]
     else:
-        fills[: len(values)] = values
-    return fills
+        found[: len(fill_values)] = fill_values
+    return found
 
 
 def normalize_samples(
@@ -206,7 +204,7 @@ def normalize_samples(
         mean=means,
         multiplier=multiplier_of(deviations, options["scale"]),
         shift=options["shift"],
-        fill_values=_fills(options["fill_values"], out_channels),
+        fill_values=_fill_values_of_channels(options["fill_values"], out_channels),
         is_planar=is_planar,
     )
 
@@ -238,7 +236,7 @@ def _normalize_on_device(
         mean=mean,
         multiplier=[multiplier_of(row, scale) for row in std] if isinstance(std, list) else multiplier_of(std, scale),
         shift=options["shift"],
-        fill_values=_fills(options["fill_values"], int(out.extents(output_layout.index("C")).max())),
+        fill_values=_fill_values_of_channels(options["fill_values"], int(out.extents(output_layout.index("C")).max())),
     )
 
 

@@ -5,11 +5,9 @@ Regions are small and numerous: a NumPy call or a launch for each costs more tha
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import types
 
+from dalify.base.array_at import copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.base.small_arrays import zeros
@@ -20,8 +18,6 @@ from dalify.kernels.arrays.grid_torch import Grid, common_unit
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 
 __all__ = ["paste_regions", "paste_regions_torch"]
-
-_memcpy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
 
 
 def paste_regions(canvases: np.ndarray, images: np.ndarray, sources: np.ndarray, boxes: np.ndarray) -> None:
@@ -49,12 +45,11 @@ def _paste(canvases, images, sources, boxes, pixel_bytes):
     for region in range(len(boxes)):
         canvas, y, x, top, left, height, width = boxes[region]
         x, left, width = x * pixel_bytes, left * pixel_bytes, width * pixel_bytes
-        source = np.uintp(images[sources[region]].ctypes.data)
-        target = np.uintp(canvases[canvas].ctypes.data)
+        source = images[sources[region]].ctypes.data
+        target = canvases[canvas].ctypes.data
         for row in range(height):
-            to = np.uintp((y + row) * canvases.shape[2] + x)
-            at = np.uintp((top + row) * images.shape[2] + left)
-            _memcpy(target + to, source + at, np.uintp(width))
+            to = target + (y + row) * canvases.shape[2] + x
+            copy_bytes(to, source + (top + row) * images.shape[2] + left, width)
 
 
 def paste_regions_torch(canvases: DeviceSamples, images: DeviceSamples, sources: np.ndarray, boxes: np.ndarray) -> None:

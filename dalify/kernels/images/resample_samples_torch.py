@@ -87,7 +87,7 @@ def resample_samples_torch(
         low = np.zeros((len(x), axes), np.int64)
         if axis == axes - 1:  # of the other axes, what their windows read is enough
             for other in range(axis):
-                low[:, other], high = _range(taps[other], out.shapes[:, other], x.shapes[:, other])
+                low[:, other], high = _range(taps[other], x.shapes[:, other])
                 shapes[:, other] = high - low[:, other]
                 first, weights, rows = taps[other]
                 taps[other] = first - np.repeat(low[:, other], out.shapes[:, other]), weights, rows
@@ -162,7 +162,7 @@ def _taps(
     return first, weights, rows
 
 
-def _range(taps: _Taps, sizes: np.ndarray, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _range(taps: _Taps, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the first pixel that the rows of each sample read and the one behind the last, int64 [N] each."""
     first, weights, rows = taps
     low = np.minimum.reduceat(first, rows)

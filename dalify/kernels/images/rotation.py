@@ -99,7 +99,7 @@ def about_centers(matrices: np.ndarray, sizes: np.ndarray, out_sizes: np.ndarray
         out_sizes: [N, k], extents of the canvases, outermost first.
 
     Returns:
-        [N, k, k + 1] in the dtype of the matrices, in which the products are computed, too.
+        [N, k, k + 1] in the dtype of the matrices, in which the products are also computed.
     """
     centers, out_centers = (np.asarray(sizes)[:, ::-1].astype(matrices.dtype) / 2 for sizes in (sizes, out_sizes))
     shifts = centers - (matrices * out_centers[:, None, :]).sum(axis=2)

@@ -85,13 +85,13 @@ def _(
     wrong = ~(abs(requested) < 2**31)
     if wrong.any():
         raise ArgumentValueError(f"crop extents must be less than 2**31; got {requested[wrong][0]:g}.")
-    positions = np.stack([crop_pos_y, crop_pos_x], axis=1)
-    outside = ~((positions >= 0) & (positions <= 1))
+    crop_pos = np.stack([crop_pos_y, crop_pos_x], axis=1)
+    outside = ~((crop_pos >= 0) & (crop_pos <= 1))
     if outside.any():
-        raise ArgumentValueError(f"crop_pos_x and crop_pos_y must be between 0 and 1; got {positions[outside][0]:g}.")
+        raise ArgumentValueError(f"crop_pos_x and crop_pos_y must be between 0 and 1; got {crop_pos[outside][0]:g}.")
     wanted = requested.astype(np.int64)
     sizes = np.where(wanted > 0, wanted, extents)
-    starts = np.floor((extents - sizes) * positions + (0.5 if rounding == "round" else 0)).astype(np.int64)
+    starts = np.floor((extents - sizes) * crop_pos + (0.5 if rounding == "round" else 0)).astype(np.int64)
     windows = np.concatenate([starts, sizes], axis=1)
     return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}
 

@@ -346,3 +346,10 @@ def test_bytes_after_the_elements_are_ignored(tmp_path, order, shapes):
     for index, array in enumerate(arrays):
         np.testing.assert_array_equal(np.array(whole[index]), array)
         np.testing.assert_array_equal(np.array(window[index]), array[1:3, 1:3])
+
+
+def test_direct_reading_needs_reading_without_mapping(file: Path, oracle: ModuleType) -> None:
+    for package in (dalify, oracle):
+        assert read(package, file, use_o_direct=True, dont_use_mmap=True)[0].shape == ARRAY.shape
+        with pytest.raises(Exception, match=r"use_o_direct.*dont_use_mmap"):
+            read(package, file, use_o_direct=True)

@@ -1,6 +1,6 @@
 """Computes the next words of a Mersenne Twister MT19937 state, without advancing the generator it belongs to.
 
-NumPy implements the algorithm, too, but creating a generator and setting its state takes forty times as long as
+NumPy also implements the algorithm, but creating a generator and setting its state takes forty times as long as
 computing the words of a batch.
 """
 

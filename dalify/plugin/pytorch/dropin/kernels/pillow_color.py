@@ -1,6 +1,6 @@
 """Blending, saturation and hue, byte-exact with Pillow.
 
-Pillow blends in float32 and truncates the fraction; its hue and saturation are bytes, too, so conversions are lossy.
+Pillow blends in float32 and truncates the fraction; its hue and saturation are also bytes, so conversions are lossy.
 All loops support images with any strides and can work in place.
 """
 
