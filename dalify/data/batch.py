@@ -27,8 +27,10 @@ __all__ = [
     "array_dtype",
     "array_of",
     "block_offsets",
+    "packed",
     "stack_samples",
     "tensor_of",
+    "tensor_of_bytes",
     "torch_dtype",
 ]
 
@@ -81,6 +83,12 @@ def tensor_of(array: np.ndarray[Any, Any]) -> Any:
     if is_bfloat16(array.dtype):
         return _torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return _torch.from_numpy(array)
+
+
+def tensor_of_bytes(block: np.ndarray[Any, Any]) -> Any:
+    """Return a block of memory, uint8, as a tensor that can be viewed as any type."""
+    # torch cannot view a tensor of an empty NumPy array as another type, because of its stride.
+    return _torch.from_numpy(block) if len(block) else torch.empty(0, dtype=torch.uint8)
 
 
 def array_dtype(array: Array) -> DALIDataType:
@@ -325,6 +333,22 @@ def block_offsets(shapes: np.ndarray[Any, Any], item_bytes: int) -> tuple[np.nda
     offsets = np.zeros_like(ends)
     offsets[1:] = ends[:-1]
     return offsets, int(ends[-1]) if len(ends) else 0
+
+
+def packed(batch: Batch, allocate: Callable[[int], np.ndarray[Any, Any]]) -> Batch:
+    """Return copies of samples on the CPU, of any shapes, in one block of memory.
+
+    Args:
+        batch: the samples.
+        allocate: returns memory of a size in bytes.
+    """
+    shapes, dtype = batch.shape_array(), batch.dtype.numpy
+    offsets, size_bytes = block_offsets(shapes, dtype.itemsize)
+    block = allocate(size_bytes)
+    row = block.view(dtype)
+    for sample, start in zip(batch.samples, (offsets // dtype.itemsize).tolist(), strict=True):
+        row[start : start + sample.size] = sample.reshape(-1)
+    return Batch(None, None, batch.layout, batch.device, batch.origins, batch.dtype, (block, offsets, shapes))
 
 
 def _views(ragged: Ragged, dtype: Any, item_bytes: int) -> list[Array]:

@@ -240,8 +240,32 @@ def test_batches_reach_the_device_and_return(form: str, dtype: str) -> None:
 
 def test_copies_of_lists_read_staging_memory_that_is_kept() -> None:
     frame = frame_of(Batch(None, [np.zeros((2, 2)), np.zeros((3, 2))], "HW"))
+    frame.torch_device = "meta"  # torch's CPU device computes with the staging memory itself
     transfer("gpu").run(frame)
     assert [batch.shapes() for batch in frame.staged] == [[(2, 2), (3, 2)]]
+
+
+def _address(batch: Batch | None) -> int:
+    assert batch is not None
+    return (batch.dense if batch.ragged is None else batch.ragged[0]).data_ptr()
+
+
+@pytest.mark.parametrize("form", ["dense", "block", "list"])
+def test_emulated_copies_reuse_the_memory_that_nothing_holds(form: str) -> None:
+    arrays = [np.full((40 + (form != "dense") * n, 50), n) for n in range(3)]
+    batch = Batch(np.stack(arrays)) if form == "dense" else ragged(*arrays)
+    step = transfer("gpu")
+    frame = frame_of(Batch(None, arrays) if form == "list" else batch)
+    step.run(frame)
+    held, first = frame.values[1], _address(frame.values[1])
+    step.run(frame)
+    assert _address(frame.values[1]) != first
+    assert held is not None
+    for tensor, array in zip(held.samples, arrays, strict=True):
+        np.testing.assert_array_equal(tensor.numpy(), array)
+    del held, tensor
+    step.run(frame)
+    assert _address(frame.values[1]) == first
 
 
 def sent(device_id: int | None = 0) -> Any:
