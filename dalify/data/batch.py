@@ -293,6 +293,11 @@ class Batch:
         """The dense array alone, ``[N, ...]``, or all samples."""
         return self.samples if self.dense is None else [self.dense]
 
+    @property
+    def torch_device(self) -> Any:
+        """The torch device of samples on the GPU; at least one."""
+        return (self.arrays if self.ragged is None else self.ragged)[0].device
+
     def stacked(self) -> Array:
         """Return the samples, which have equal shapes, as one array ``[N, ...]``."""
         return stack_samples(self.samples) if self.dense is None else self.dense
