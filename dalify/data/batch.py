@@ -362,6 +362,16 @@ def _views(ragged: Ragged, dtype: Any, item_bytes: int) -> list[Array]:
     if shapes.shape[1] == 1 and block.dtype == dtype:  # contents of files
         return [block[start : start + size] for start, size in zip(starts, shapes[:, 0].tolist(), strict=True)]
     lists = shapes.tolist()
+    if not is_array(block) and len(block) % item_bytes == 0:
+        # One call of torch for each sample instead of three.
+        whole = block.view(dtype)
+        steps = np.ones_like(shapes)
+        np.cumprod(np.maximum(shapes, 1)[:, :0:-1], 1, out=steps[:, -2::-1])
+        positions = (offsets // item_bytes + whole.storage_offset()).tolist()
+        return [
+            whole.as_strided(shape, strides, position)
+            for shape, strides, position in zip(lists, steps.tolist(), positions, strict=True)
+        ]
     sizes = (shapes.prod(1) * item_bytes).tolist()
     return [
         block[start : start + size].view(dtype).reshape(shape)
