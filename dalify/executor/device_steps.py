@@ -222,12 +222,13 @@ class TransferStep:
             return Batch(dense, None, batch.layout, "gpu", batch.origins, batch.dtype)
         parts = (batch,) if batch.ragged is not None else batch.parts
         if not parts:
-            parts = (packed(batch, self._bytes),)
+            staged = packed(batch, self._bytes)
             if device == "cpu":  # the staging memory is that of the device
-                block, offsets, shapes = _ragged_of(parts[0])
-                ragged = tensor_of_bytes(block), offsets, shapes
+                host, starts, shapes = _ragged_of(staged)
+                ragged = tensor_of_bytes(host), starts, shapes
                 return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
-            frame.staged.append(parts[0])
+            frame.staged.append(staged)
+            parts = (staged,)
         size_bytes = sum(len(_ragged_of(part)[0]) for part in parts)
         if device == "cpu":
             block = tensor_of_bytes(self._bytes(size_bytes))

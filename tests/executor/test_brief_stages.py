@@ -76,7 +76,7 @@ def test_an_emulated_device_takes_part_in_order(monkeypatch):
         return x if function is None else fn.python_function(x, function=function)
 
     pipe = graph()
-    assert [pipe.run()[0].as_cpu().as_array()[0, 0] for _ in range(3)] == [0, 1, 2]
+    assert [pipe.run()[0].as_cpu().at(0)[0] for _ in range(3)] == [0, 1, 2]
     assert set(found) == {threading.current_thread().name}
     pipe.close()
     found.clear()
