@@ -497,6 +497,10 @@ VIEWS: dict[str, Operation] = {
     "expand_dims": lambda x: fn.expand_dims(x, axes=[0], new_axis_names="F"),
     "squeeze": lambda x: fn.squeeze(fn.expand_dims(x, axes=[0], new_axis_names="F"), axis_names="F"),
     "per_frame": lambda x: fn.per_frame(x, replace=True),
+    "reshape": lambda x: fn.reshape(x, shape=[-1]),
+    "reshape, reordered": lambda x: fn.reshape(x, src_dims=[1, 0, 2], layout="WHC"),
+    "reinterpret": lambda x: fn.reinterpret(fn.cast(x, dtype=types.FLOAT), dtype=types.INT16),
+    "reinterpret, reshaped": lambda x: fn.reinterpret(fn.cast(x, dtype=types.INT16), dtype=types.UINT8, shape=[-1]),
 }
 
 
@@ -511,7 +515,17 @@ def test_views_of_samples_of_several_shapes_need_no_call_for_each(name: str, mon
 
     monkeypatch.setattr(KernelStep, "_groupwise", refused)
     for found, other in zip(results(VIEWS[name], given), expected, strict=True):
-        np.testing.assert_array_equal(found, other)
+        np.testing.assert_array_equal(found, other, strict=True)
+
+
+def test_a_block_that_is_no_multiple_of_the_new_type_is_reinterpreted_sample_by_sample() -> None:
+    prepare = find("reinterpret").prepare_function
+    assert prepare is not None
+    arguments = {"dtype": DALIDataType.INT16, "rel_shape": None, "shape": None, "src_dims": None}
+    for size, is_whole in ((6, True), (7, False)):  # torch views the block as one of the new type
+        ragged = torch.zeros(size, dtype=torch.uint8), np.array([0, 2]), np.array([[2], [4]])
+        batch = Batch(None, None, "", "gpu", None, DALIDataType.UINT8, ragged)
+        assert bool(prepare.function(batch, None, **arguments)) == is_whole
 
 
 @pytest.mark.usefixtures("emulated_gpu")
