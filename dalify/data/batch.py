@@ -27,8 +27,10 @@ __all__ = [
     "array_dtype",
     "array_of",
     "block_offsets",
+    "packed",
     "stack_samples",
     "tensor_of",
+    "tensor_of_bytes",
     "torch_dtype",
 ]
 
@@ -81,6 +83,12 @@ def tensor_of(array: np.ndarray[Any, Any]) -> Any:
     if is_bfloat16(array.dtype):
         return _torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return _torch.from_numpy(array)
+
+
+def tensor_of_bytes(block: np.ndarray[Any, Any]) -> Any:
+    """Return a block of memory, uint8, as a tensor that can be viewed as any type."""
+    # torch cannot view a tensor of an empty NumPy array as another type, because of its stride.
+    return _torch.from_numpy(block) if len(block) else torch.empty(0, dtype=torch.uint8)
 
 
 def array_dtype(array: Array) -> DALIDataType:
@@ -285,6 +293,11 @@ class Batch:
         """The dense array alone, ``[N, ...]``, or all samples."""
         return self.samples if self.dense is None else [self.dense]
 
+    @property
+    def torch_device(self) -> Any:
+        """The torch device of samples on the GPU; at least one."""
+        return (self.arrays if self.ragged is None else self.ragged)[0].device
+
     def stacked(self) -> Array:
         """Return the samples, which have equal shapes, as one array ``[N, ...]``."""
         return stack_samples(self.samples) if self.dense is None else self.dense
@@ -328,12 +341,38 @@ def block_offsets(shapes: np.ndarray[Any, Any], item_bytes: int) -> tuple[np.nda
     return ends[:-1], int(ends[-1])
 
 
+def packed(batch: Batch, allocate: Callable[[int], np.ndarray[Any, Any]]) -> Batch:
+    """Return copies of samples on the CPU, of any shapes, in one block of memory.
+
+    Args:
+        batch: the samples.
+        allocate: returns memory of a size in bytes.
+    """
+    shapes, dtype = batch.shape_array(), batch.dtype.numpy
+    offsets, size_bytes = block_offsets(shapes, dtype.itemsize)
+    block = allocate(size_bytes)
+    row = block.view(dtype)
+    for sample, start in zip(batch.samples, (offsets // dtype.itemsize).tolist(), strict=True):
+        row[start : start + sample.size] = sample.reshape(-1)
+    return Batch(None, None, batch.layout, batch.device, batch.origins, batch.dtype, (block, offsets, shapes))
+
+
 def _views(ragged: Ragged, dtype: Any, item_bytes: int) -> list[Array]:
     block, offsets, shapes = ragged
     starts = offsets.tolist()
     if shapes.shape[1] == 1 and block.dtype == dtype:  # contents of files
         return [block[start : start + size] for start, size in zip(starts, shapes[:, 0].tolist(), strict=True)]
     lists = shapes.tolist()
+    if not is_array(block) and len(block) % item_bytes == 0:
+        # One call of torch for each sample instead of three.
+        whole = block.view(dtype)
+        steps = np.ones_like(shapes)
+        np.cumprod(np.maximum(shapes, 1)[:, :0:-1], 1, out=steps[:, -2::-1])
+        positions = (offsets // item_bytes + whole.storage_offset()).tolist()
+        return [
+            whole.as_strided(shape, strides, position)
+            for shape, strides, position in zip(lists, steps.tolist(), positions, strict=True)
+        ]
     sizes = (shapes.prod(1) * item_bytes).tolist()
     return [
         block[start : start + size].view(dtype).reshape(shape)

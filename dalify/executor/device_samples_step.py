@@ -17,15 +17,16 @@ import numpy as np
 from dalify.base.narrow import is_tuple
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool, Spec, torch_dtype
-from dalify.data.batch import array_of, tensor_of
+from dalify.data.batch import array_of, tensor_of, tensor_of_bytes
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.rows import Rows, starts_of
 from dalify.data.samples import Samples
+from dalify.executor.elementwise_step import ElementwiseStep
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.samples_step import SamplesStep
-from dalify.executor.shape_table import ShapeTable
+from dalify.executor.selection_step import SelectionStep
 from dalify.graph import Node
 from dalify.kernels.dispatch import reason_against
 from dalify.registry import Kernel, Operator
@@ -33,7 +34,16 @@ from dalify.registry import Kernel, Operator
 if TYPE_CHECKING:
     from dalify.kernels.random.philox import SampleDraws
 
-__all__ = ["CompiledGroupStep", "CompiledRaggedStep", "CompiledStep", "DeviceSamplesStep", "MixedStep", "step_class"]
+__all__ = [
+    "CompiledElementwiseStep",
+    "CompiledGroupStep",
+    "CompiledRaggedStep",
+    "CompiledSelectionStep",
+    "CompiledStep",
+    "DeviceSamplesStep",
+    "MixedStep",
+    "step_class",
+]
 
 _VARIABLE = "DALIFY_EMULATED_KERNELS"
 
@@ -51,18 +61,32 @@ def step_class(operator: Operator, device: str, is_emulated: bool) -> type[Kerne
     if device == "cpu":
         return SamplesStep if operator.kernels["cpu"].takes_samples else None
     compiled = operator.kernels.get("cpu")
-    is_compiled = is_emulated and os.environ.get(_VARIABLE) != "torch" and reason_against("cpu") is not None
-    if is_compiled and compiled is not None and compiled.takes_samples:
+    if (
+        is_emulated
+        and compiled is not None
+        and os.environ.get(_VARIABLE) != "torch"
+        and reason_against("cpu") is not None
+    ):
+        return _emulated_class(operator, compiled)
+    return DeviceSamplesStep if operator.kernels["gpu"].takes_samples else None
+
+
+def _emulated_class(operator: Operator, compiled: Kernel) -> type[KernelStep] | None:
+    """Return the step that calls the kernel of the CPU; None for operators whose kernel of the device runs."""
+    if compiled.takes_samples:
         return CompiledStep
-    if is_compiled and operator.is_batchwise and not operator.is_serial:
+    if operator.is_batchwise and not operator.is_serial:
         # A function for both devices computes with the arrays of its batches.
-        shared = compiled is not None and compiled.function is operator.kernels["gpu"].function
-        return CompiledGroupStep if shared else None
-    if not operator.kernels["gpu"].takes_samples:
-        if not is_compiled or compiled is None or operator.is_batchwise or operator.is_listed or operator.is_view:
-            return None
-        return CompiledRaggedStep if operator.is_ragged else CompiledGroupStep
-    return CompiledGroupStep if is_compiled and compiled is not None else DeviceSamplesStep
+        return CompiledGroupStep if compiled.function is operator.kernels["gpu"].function else None
+    if operator.selection is not None:
+        return CompiledSelectionStep
+    if operator.is_elementwise:
+        return CompiledElementwiseStep
+    if operator.kernels["gpu"].takes_samples:
+        return CompiledGroupStep
+    if operator.is_batchwise or operator.is_listed or operator.is_view:
+        return None
+    return CompiledRaggedStep if operator.is_ragged else CompiledGroupStep
 
 
 class DeviceSamplesStep(SamplesStep):
@@ -127,11 +151,8 @@ class _Compiled(KernelStep):
         assert spec.dtype is not None, f"dalify bug: {self._operator.name} gave no type"
         return self._pool.empty((count, *spec.shape), spec.dtype.numpy)
 
-    def _ragged(self, frame: Frame, output: int, spec: Spec, table: ShapeTable, origins: Any) -> Batch:
-        assert spec.dtype is not None, f"dalify bug: {self._operator.name} gave no type"
-        offsets, size_bytes = table.block_offsets(spec.dtype.numpy.itemsize)
-        ragged = self._pool.empty((size_bytes,), np.dtype(np.uint8)), offsets, table.shapes
-        return Batch(None, None, spec.layout or "", "cpu", origins, spec.dtype, ragged)
+    def _block(self, frame: Frame, output: int, size_bytes: int) -> tuple[np.ndarray[Any, Any], bool]:
+        return self._pool.empty((size_bytes,), np.dtype(np.uint8)), True
 
 
 class CompiledStep(_Compiled, SamplesStep):
@@ -140,6 +161,14 @@ class CompiledStep(_Compiled, SamplesStep):
 
 class CompiledGroupStep(_Compiled):
     """Calls the kernel of the CPU for groups of samples or the whole batch, as on the CPU."""
+
+
+class CompiledElementwiseStep(_Compiled, ElementwiseStep):
+    """Calls the kernel of the CPU for all samples of a chunk as one row of elements."""
+
+
+class CompiledSelectionStep(_Compiled, SelectionStep):
+    """Copies what an operator selects from the samples of a chunk, as on the CPU."""
 
 
 class CompiledRaggedStep(_Compiled, RaggedStep):
@@ -169,9 +198,7 @@ def _with_tensors(batch: Batch) -> Batch:
     """Return a batch of arrays as one of torch's CPU device that shares their memory."""
     if batch.ragged is not None:
         block, offsets, shapes = batch.ragged
-        # torch cannot view a tensor of an empty NumPy array as another type, because of its stride.
-        tensor = tensor_of(block) if len(block) else torch.empty(0, dtype=torch.uint8)
-        ragged = tensor, offsets, shapes
+        ragged = tensor_of_bytes(block), offsets, shapes
         return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
     return batch.map(_tensor, device="gpu")
 

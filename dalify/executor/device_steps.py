@@ -17,7 +17,7 @@ from dalify.base.errors import DeviceError
 from dalify.base.optional import torch
 from dalify.base.processors import default_device, emulated
 from dalify.data import Array, Batch, BufferPool
-from dalify.data.batch import Ragged, array_of, block_offsets, tensor_of, torch_dtype
+from dalify.data.batch import Ragged, array_of, packed, tensor_of, tensor_of_bytes, torch_dtype
 from dalify.data.pool import pinned
 from dalify.executor.frame import Frame
 from dalify.executor.steps import device_error
@@ -145,12 +145,7 @@ def uploaded_batch(batch: Batch, device: str) -> Batch:
         elements = np.ascontiguousarray(batch.dense).reshape(-1).view(np.uint8)
         dense = _bytes_on(device, elements).view(dtype).view(batch.dense.shape)
         return Batch(dense, None, batch.layout, "gpu", batch.origins, batch.dtype)
-    shapes = batch.shape_array()
-    offsets, size_bytes = block_offsets(shapes, batch.dtype.numpy.itemsize)
-    block = np.empty(size_bytes, np.uint8)
-    packed = Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, (block, offsets, shapes))
-    for target, sample in zip(packed.samples, batch.samples, strict=True):
-        target[...] = sample
+    block, offsets, shapes = _ragged_of(packed(batch, lambda size_bytes: np.empty(size_bytes, np.uint8)))
     ragged = _bytes_on(device, block), offsets, shapes
     return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
 
@@ -221,12 +216,24 @@ class TransferStep:
     def _to_device(self, batch: Batch, frame: Frame) -> Batch:
         # Without a stream for copies nothing keeps the host's memory until a copy has ended: the copy must not go on.
         is_kept = frame.copy_stream is not None
+        device = frame.torch_device
         if batch.dense is not None:
-            dense = _upload(batch.dense, frame.torch_device, is_kept)
+            dense = self._copied(batch.dense) if device == "cpu" else _upload(batch.dense, device, is_kept)
             return Batch(dense, None, batch.layout, "gpu", batch.origins, batch.dtype)
-        parts = (batch,) if batch.ragged is not None else batch.parts or (self._pack(batch, frame),)
+        parts = (batch,) if batch.ragged is not None else batch.parts
+        if not parts:
+            staged = packed(batch, self._bytes)
+            if device == "cpu":  # the staging memory is that of the device
+                host, starts, shapes = _ragged_of(staged)
+                ragged = tensor_of_bytes(host), starts, shapes
+                return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
+            frame.staged.append(staged)
+            parts = (staged,)
         size_bytes = sum(len(_ragged_of(part)[0]) for part in parts)
-        block = torch.empty(size_bytes, dtype=torch.uint8, device=frame.torch_device)
+        if device == "cpu":
+            block = tensor_of_bytes(self._bytes(size_bytes))
+        else:
+            block = torch.empty(size_bytes, dtype=torch.uint8, device=device)
         offsets: list[np.ndarray[Any, Any]] = []
         start = 0
         for part in parts:  # one copy for each block, which a thread has decoded
@@ -237,16 +244,16 @@ class TransferStep:
         ragged = block, np.concatenate(offsets), batch.shape_array()
         return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
 
-    def _pack(self, batch: Batch, frame: Frame) -> Batch:
-        """Copy separate samples to one block of staging memory, so that one copy transfers them."""
-        shapes = batch.shape_array()
-        offsets, size_bytes = block_offsets(shapes, batch.dtype.numpy.itemsize)
-        block = self._staging.empty((size_bytes,), np.dtype(np.uint8))
-        packed = Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, (block, offsets, shapes))
-        for target, sample in zip(packed.samples, batch.samples, strict=True):
-            target[...] = sample
-        frame.staged.append(packed)
-        return packed
+    def _bytes(self, size_bytes: int) -> np.ndarray[Any, Any]:
+        return self._staging.empty((size_bytes,), np.dtype(np.uint8))
+
+    def _copied(self, array: np.ndarray[Any, Any]) -> Any:
+        """Return a copy as a tensor of torch's CPU device, in memory that is reused: new memory costs page faults."""
+        if not array.size:
+            return tensor_of(array).clone()
+        target = self._staging.empty(array.shape, array.dtype)
+        np.copyto(target, array)
+        return tensor_of(target)
 
     def _to_host(self, batch: Batch) -> Batch:
         if batch.dense is not None:
@@ -286,4 +293,4 @@ def _upload(array: Array, device: str, is_kept: bool) -> Array:
     if not array.flags.c_contiguous or not array.flags.writeable:
         array = np.array(array, order="C")  # torch warns about read-only memory
     tensor = tensor_of(array)
-    return tensor.clone() if device == "cpu" else tensor.to(device, non_blocking=is_kept)
+    return tensor.to(device, non_blocking=is_kept)

@@ -9,7 +9,7 @@ import numpy as np
 from dalify.base.errors import DalifyError
 from dalify.base.narrow import is_array
 from dalify.data import Array, Batch, Spec
-from dalify.data.batch import ALIGNMENT_BYTES, Ragged, block_offsets
+from dalify.data.batch import ALIGNMENT_BYTES, Ragged, block_offsets, packed
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
@@ -108,16 +108,15 @@ class ElementwiseStep(KernelStep):
         table = ShapeTable(shapes)
         self._check_size(table.shape(table.largest), spec, table.largest)
         size, item_bytes = max(row.shape[-1] for row in rows), spec.dtype.numpy.itemsize
-        collector = frame.collectors.get(self.outputs[0])
         given = inputs[0]
         block: np.ndarray[Any, Any]
-        if self.overwrites and collector is None and given is not None and given.ragged and given.dtype == spec.dtype:
+        can_overwrite = self.overwrites and self.outputs[0] not in frame.collectors
+        is_lasting = False
+        if can_overwrite and given is not None and given.ragged and given.dtype == spec.dtype:
             block, offsets, _ = given.ragged
             row = rows[0]
         else:
-            assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
-            allocate = frame.arena.empty if collector is None else collector.block
-            block = allocate((size * item_bytes,), np.dtype(np.uint8))
+            block, is_lasting = self._block(frame, 0, size * item_bytes)
             source = next(batch for batch in inputs if batch is not None and batch.ragged is first)
             offsets = (first[1] - first[1][0]) // source.dtype.numpy.itemsize * item_bytes
             row = block.view(spec.dtype.numpy)[None]
@@ -125,7 +124,7 @@ class ElementwiseStep(KernelStep):
         batch = Batch(
             None, None, spec.layout or "", self.device, origins_of(inputs), spec.dtype, (block, offsets, shapes)
         )
-        batch.is_lasting = collector is not None
+        batch.is_lasting = is_lasting
         return batch
 
 
@@ -140,16 +139,11 @@ def _in_block(batch: Batch | None, frame: Frame, has_gaps: bool) -> Batch | None
         or (batch.ragged is not None and not (has_gaps and batch.rows is not None))
     ):
         return batch
-    shapes, dtype = batch.shape_array(), batch.dtype.numpy
-    offsets, size_bytes = block_offsets(shapes, dtype.itemsize)
-    if size_bytes > _MAX_COPIED_BYTES:
+    if block_offsets(batch.shape_array(), batch.dtype.numpy.itemsize)[1] > _MAX_COPIED_BYTES:
         return batch
-    assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
-    block = frame.arena.empty((size_bytes,), np.dtype(np.uint8))
-    row = block.view(dtype)
-    for sample, start in zip(batch.samples, (offsets // dtype.itemsize).tolist(), strict=True):
-        row[start : start + sample.size] = sample.reshape(-1)
-    return Batch(None, None, batch.layout, batch.device, batch.origins, batch.dtype, (block, offsets, shapes))
+    arena = frame.arena
+    assert arena is not None, "dalify bug: CPU data without scratch memory"
+    return packed(batch, lambda size_bytes: arena.empty((size_bytes,), np.dtype(np.uint8)))
 
 
 def _differs(batch: Batch | None) -> bool:

@@ -141,13 +141,7 @@ class Engine:
         self._threads = threads or ThreadPool(num_threads, name)
         self._owner = Owner()
         self._lock = threading.Lock()
-        # File access may block, and user functions and the device have their own threads.
-        self._brief = [
-            stage.kind != "device"
-            and not stage.is_serial
-            and not any(isinstance(step, ReaderStep) for step in walk(stage.steps))
-            for stage in plan.stages
-        ]
+        self._brief = [_may_be_brief(stage, torch_device) for stage in plan.stages]
         # Random numbers of a batch, for example, are small, and need no buffer that collects them.
         shared = {*plan.outputs, *plan.pinned}
         self._publishes_directly = [
@@ -526,6 +520,14 @@ class Engine:
         stage.cpu_seconds_per_sample = _updated(
             stage.cpu_seconds_per_sample, iteration.cpu_seconds_per_sample, is_uneven
         )
+
+
+def _may_be_brief(stage: Stage, torch_device: str | None) -> bool:
+    """Return whether a stage may run in the thread that would pass it to another one."""
+    # File access may block, and user functions and the device have their own threads; emulation is no device.
+    if stage.kind == "device":
+        return torch_device == "cpu" and not any(step.node.operator.is_serial for step in walk(stage.steps))
+    return not stage.is_serial and not any(isinstance(step, ReaderStep) for step in walk(stage.steps))
 
 
 def _updated(known: float | None, measured: float, is_uneven: bool) -> float:

@@ -467,26 +467,22 @@ class KernelStep:
         return batch
 
     def _ragged(self, frame: Frame, output: int, spec: Spec, table: ShapeTable, origins: Any) -> Batch:
-        """Return a batch to fill, with adjacent samples of different shapes.
-
-        Args:
-            frame: frame of the chunk.
-            output: index of the output.
-            spec: element type and layout of the output.
-            table: shapes of the samples.
-            origins: origins of the samples.
-        """
+        """Return a batch to fill, with adjacent samples of different shapes. `_memory_of` describes the arguments."""
         if spec.dtype is None:
             raise DTypeError("the element type of the result is not known.", operator=self._operator.public_name)
-        assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
         offsets, size_bytes = table.block_offsets(spec.dtype.numpy.itemsize)
-        collector = frame.collectors.get(self.outputs[output])
-        allocate = frame.arena.empty if collector is None else collector.block
-        block = allocate((size_bytes,), np.dtype(np.uint8))
+        block, is_lasting = self._block(frame, output, size_bytes)
         ragged = block, offsets, table.shapes
         batch = Batch(None, None, spec.layout or "", self.device, origins, spec.dtype, ragged)
-        batch.is_lasting = collector is not None
+        batch.is_lasting = is_lasting
         return batch
+
+    def _block(self, frame: Frame, output: int, size_bytes: int) -> tuple[np.ndarray[Any, Any], bool]:
+        """Return memory for a ragged chunk, and whether it is not scratch memory."""
+        assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
+        collector = frame.collectors.get(self.outputs[output])
+        allocate = frame.arena.empty if collector is None else collector.block
+        return allocate((size_bytes,), np.dtype(np.uint8)), collector is not None
 
     def _prepare(
         self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int

@@ -16,7 +16,13 @@ from dalify.base.processors import emulated
 from dalify.executor.branch_steps import MergeStep, SplitStep
 from dalify.executor.cache_step import CacheStep, SerialStep
 from dalify.executor.cached_mixed_step import CachedMixedStep
-from dalify.executor.device_samples_step import CompiledGroupStep, CompiledStep, DeviceSamplesStep, step_class
+from dalify.executor.device_samples_step import (
+    CompiledElementwiseStep,
+    CompiledGroupStep,
+    CompiledStep,
+    DeviceSamplesStep,
+    step_class,
+)
 from dalify.executor.device_steps import TransferStep
 from dalify.executor.elementwise_step import ElementwiseStep
 from dalify.executor.kernel_step import KernelStep
@@ -100,7 +106,7 @@ class Plan:
             else "torch kernels"
         )
         lines: list[str] = []
-        compiled = (CompiledStep, CompiledGroupStep)
+        compiled = (CompiledStep, CompiledGroupStep, CompiledElementwiseStep)
         for kinds, kernels, note in ((compiled, "CPU kernels", "emulation"), ((DeviceSamplesStep,), on_device, reason)):
             steps = [step for stage in self.stages for step in stage.steps if type(step) in kinds]
             names = ", ".join(sorted({step.node.operator.name for step in steps}))

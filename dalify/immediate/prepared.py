@@ -215,7 +215,7 @@ def _device_of(batches: Sequence[Batch], node: Node) -> str:
     """Return the torch device: that of the data, or the one that a pipeline would use."""
     for batch in batches:
         if batch.device == "gpu":
-            return str(batch.arrays[0].device)
+            return str(batch.torch_device)
     return find_device(None, node)
 
 

@@ -39,21 +39,29 @@ def get_property(x: Spec, /, *, key: str) -> Spec:
     return Spec(DALIDataType.UINT8, 1, "")
 
 
-def _encoded_values(x, key):
-    if key == "layout":
-        values = [x.layout] * len(x)
-    else:
-        values = [source_info(origin) or "" for origin in x.origins] if x.origins is not None else [""] * len(x)
+def _encoded_sources(x: Batch) -> list[np.ndarray]:
+    values = [source_info(origin) or "" for origin in x.origins] if x.origins is not None else [""] * len(x)
     return [np.frombuffer(value.encode(errors="surrogateescape"), np.uint8).copy() for value in values]
+
+
+def _encoded_layouts(x: Batch) -> np.ndarray:
+    layout = np.frombuffer(x.layout.encode(), np.uint8)
+    layouts = np.empty((len(x), len(layout)), np.uint8)
+    layouts[:] = layout
+    return layouts
 
 
 @get_property.cpu
 def _(x: Batch, *, key: str) -> Any:
-    return _encoded_values(x, key)
+    return _encoded_layouts(x) if key == "layout" else _encoded_sources(x)
 
 
 @get_property.gpu
 def _(x: Batch, *, key: str) -> Any:
-    device = x.arrays[0].device
-    values = _encoded_values(x, key)
-    return list(uploaded(np.concatenate(values), device).split([len(value) for value in values]))
+    device = x.torch_device
+    if key == "layout":
+        return uploaded(_encoded_layouts(x), device)
+    values = _encoded_sources(x)
+    shapes = np.array([[len(value)] for value in values], np.int64)
+    ragged = uploaded(np.concatenate(values), device), np.cumsum(shapes) - shapes[:, 0], shapes
+    return Batch(None, None, "", "gpu", x.origins, DALIDataType.UINT8, ragged)

@@ -82,12 +82,14 @@ def _innermost(data: Spec, item: int) -> int:
 def _(
     data: Batch, shape_input: Batch | None, *, dtype: DALIDataType | None, rel_shape: Any, shape: Any, src_dims: Any
 ) -> dict[str, Any]:
-    if data.dense is not None or data.device == "gpu":
+    if data.dense is not None or (data.device == "gpu" and data.ragged is None):
         return {}
     item, old = (data.dtype if dtype is None else dtype).numpy.itemsize, data.shape_array()
     # Rows of bytes of any length may start at any address.
     size_bytes = old.prod(1) * data.dtype.numpy.itemsize
-    if (size_bytes % item).any() or (data.ragged is not None and (data.ragged[1] % item).any()):
+    if (size_bytes % item).any():
+        return {}
+    if data.ragged is not None and ((data.ragged[1] % item).any() or len(data.ragged[0]) % item):
         return {}
     if shape_input is shape is rel_shape is src_dims is None:
         rows = old[:, -1:] * data.dtype.numpy.itemsize

@@ -56,6 +56,37 @@ def test_they_run_in_the_thread_that_would_hand_them_over(threads):
         pipe.close()
 
 
+@pytest.mark.usefixtures("emulated_gpu")
+def test_an_emulated_device_takes_part_in_order(monkeypatch):
+    monkeypatch.setattr("dalify.executor.engine.is_brief", lambda *_: True)
+    found: list[str] = []
+    operator = catalog.find("copy")
+    original = operator.kernels["gpu"]
+
+    def noted(out, x):
+        found.append(threading.current_thread().name)
+        original.function(out, x)
+
+    monkeypatch.setitem(operator.kernels, "gpu", Kernel(noted, "gpu", takes_samples=True))
+    numbers = iter(range(6))
+
+    @pipeline_def(batch_size=2, num_threads=2, device_id=0, prefetch_queue_depth=3)
+    def graph(function: Any = None) -> Any:
+        x = fn.copy(fn.external_source(source=lambda: np.full((2, 3), next(numbers))).gpu())
+        return x if function is None else fn.python_function(x, function=function)
+
+    pipe = graph()
+    assert [pipe.run()[0].as_cpu().at(0)[0] for _ in range(3)] == [0, 1, 2]
+    assert set(found) == {threading.current_thread().name}
+    pipe.close()
+    found.clear()
+    numbers = iter(range(6))
+    pipe = graph(lambda x: x)  # the user's function is called by another thread
+    assert [pipe.run()[0].as_cpu().at(0)[0] for _ in range(3)] == [0, 1, 2]
+    assert threading.current_thread().name not in found
+    pipe.close()
+
+
 def test_an_error_belongs_to_its_batch(threads, monkeypatch):
     monkeypatch.setattr("dalify.executor.engine.is_brief", lambda *_: True)  # independent of the load of the machine
     pipe = pipeline_of([0.25, -1.0, 0.5, 0.0], 0.0, depth=2)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -18,8 +20,10 @@ from dalify.data.batch import block_offsets
 from dalify.data.device_samples import DeviceSamples
 from dalify.executor.branch_steps import MergeStep
 from dalify.executor.device_samples_step import (
+    CompiledElementwiseStep,
     CompiledGroupStep,
     CompiledRaggedStep,
+    CompiledSelectionStep,
     CompiledStep,
     DeviceSamplesStep,
     step_class,
@@ -481,6 +485,9 @@ def test_an_accelerator_runs_its_own_kernels(monkeypatch: pytest.MonkeyPatch) ->
     assert step_class(find("random.uniform"), "gpu", is_emulated=True) is CompiledStep
     assert step_class(find("bbox_rotate"), "gpu", is_emulated=True) is CompiledRaggedStep
     assert step_class(find("bbox_rotate"), "gpu", is_emulated=False) is None
+    assert step_class(find("cast"), "gpu", is_emulated=True) is CompiledElementwiseStep
+    assert step_class(find("element_extract"), "gpu", is_emulated=True) is CompiledSelectionStep
+    assert step_class(find("element_extract"), "gpu", is_emulated=False) is None
     assert step_class(find("python_function"), "gpu", is_emulated=True) is None  # users' functions get tensors
     monkeypatch.setenv("DALIFY_EMULATED_KERNELS", "torch")
     assert step_class(resize, "gpu", is_emulated=True) is DeviceSamplesStep
@@ -490,6 +497,10 @@ VIEWS: dict[str, Operation] = {
     "expand_dims": lambda x: fn.expand_dims(x, axes=[0], new_axis_names="F"),
     "squeeze": lambda x: fn.squeeze(fn.expand_dims(x, axes=[0], new_axis_names="F"), axis_names="F"),
     "per_frame": lambda x: fn.per_frame(x, replace=True),
+    "reshape": lambda x: fn.reshape(x, shape=[-1]),
+    "reshape, reordered": lambda x: fn.reshape(x, src_dims=[1, 0, 2], layout="WHC"),
+    "reinterpret": lambda x: fn.reinterpret(fn.cast(x, dtype=types.FLOAT), dtype=types.INT16),
+    "reinterpret, reshaped": lambda x: fn.reinterpret(fn.cast(x, dtype=types.INT16), dtype=types.UINT8, shape=[-1]),
 }
 
 
@@ -504,7 +515,17 @@ def test_views_of_samples_of_several_shapes_need_no_call_for_each(name: str, mon
 
     monkeypatch.setattr(KernelStep, "_groupwise", refused)
     for found, other in zip(results(VIEWS[name], given), expected, strict=True):
-        np.testing.assert_array_equal(found, other)
+        np.testing.assert_array_equal(found, other, strict=True)
+
+
+def test_a_block_that_is_no_multiple_of_the_new_type_is_reinterpreted_sample_by_sample() -> None:
+    prepare = find("reinterpret").prepare_function
+    assert prepare is not None
+    arguments = {"dtype": DALIDataType.INT16, "rel_shape": None, "shape": None, "src_dims": None}
+    for size, is_whole in ((6, True), (7, False)):  # torch views the block as one of the new type
+        ragged = torch.zeros(size, dtype=torch.uint8), np.array([0, 2]), np.array([[2], [4]])
+        batch = Batch(None, None, "", "gpu", None, DALIDataType.UINT8, ragged)
+        assert bool(prepare.function(batch, None, **arguments)) == is_whole
 
 
 @pytest.mark.usefixtures("emulated_gpu")
@@ -515,6 +536,43 @@ def test_emulation_gives_the_results_of_the_cpu(name: str, monkeypatch: pytest.M
     expected = results(OPERATIONS[name], given, device="cpu")
     for found, other in zip(results(OPERATIONS[name], given), expected, strict=True):
         np.testing.assert_array_equal(found, other)
+
+
+IN_ONE_CALL: dict[str, Operation] = {
+    "cast": lambda x: fn.cast(fn.cast(x, dtype=types.FLOAT), dtype=types.INT16),
+    "copy": fn.copy,
+    "lookup_table": lambda x: fn.lookup_table(x, keys=[3, 7], values=[0.5, -1.0]),
+    "arithmetic": lambda x: (x * 2.5 + 1) / (x + 3),
+    "subscript": lambda x: x[1:-2, ::-1],
+    "element_extract": lambda x: fn.element_extract(fn.reshape(x, layout="FHW"), element_map=[3, 0])[1],
+}
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+@pytest.mark.parametrize("name", IN_ONE_CALL)
+def test_emulation_computes_samples_of_several_shapes_in_one_call(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DALIFY_EMULATED_KERNELS")
+    given = images(4)
+    expected = results(IN_ONE_CALL[name], given, device="cpu")
+    monkeypatch.setattr(KernelStep, "_groupwise", mock.Mock(side_effect=AssertionError("a group was computed")))
+    for found, other in zip(results(IN_ONE_CALL[name], given), expected, strict=True):
+        np.testing.assert_array_equal(found, other, strict=True)
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+def test_emulated_results_of_several_shapes_keep_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DALIFY_EMULATED_KERNELS")
+
+    @pipeline_def(batch_size=3, num_threads=1, device_id=0)
+    def pipeline() -> Any:
+        number = itertools.count()
+        data = fn.external_source(lambda: [np.full((30 + n, 40), k) for k in [next(number)] for n in range(3)])
+        return fn.cast(data.gpu(), dtype=types.FLOAT)
+
+    pipe = pipeline()
+    for k, (output,) in enumerate([pipe.run() for _ in range(4)]):
+        for n, sample in enumerate(output):
+            np.testing.assert_array_equal(np.asarray(sample.as_cpu()), np.full((30 + n, 40), k, np.float32))
 
 
 @pytest.mark.usefixtures("gpu")

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from dalify import fn, pipeline_def, types
 from dalify.base import optional
 from dalify.base.errors import DeviceError
-from dalify.data import Batch, array_dtype
+from dalify.data import Batch, BufferPool, array_dtype
 from dalify.data.batch import block_offsets
 from dalify.data.dtypes import DALIDataType
 from dalify.executor.device_steps import PendingCopies, TransferStep, device_stream, share_fed, synchronize_consumer
@@ -240,8 +240,32 @@ def test_batches_reach_the_device_and_return(form: str, dtype: str) -> None:
 
 def test_copies_of_lists_read_staging_memory_that_is_kept() -> None:
     frame = frame_of(Batch(None, [np.zeros((2, 2)), np.zeros((3, 2))], "HW"))
+    frame.torch_device = "meta"  # torch's CPU device computes with the staging memory itself
     transfer("gpu").run(frame)
     assert [batch.shapes() for batch in frame.staged] == [[(2, 2), (3, 2)]]
+
+
+def _address(batch: Batch | None) -> int:
+    assert batch is not None
+    memory: Any = batch.dense if batch.ragged is None else batch.ragged[0]
+    return memory.data_ptr()
+
+
+@pytest.mark.parametrize("form", ["dense", "block", "list"])
+def test_emulated_copies_reuse_the_memory_that_nothing_holds(form: str) -> None:
+    arrays = [np.full((40 + (form != "dense") * n, 50), n) for n in range(3)]
+    batch = Batch(np.stack(arrays)) if form == "dense" else ragged(*arrays)
+    step = transfer("gpu")
+    frame = frame_of(Batch(None, arrays) if form == "list" else batch)
+    step.run(frame)
+    held, first = frame.values[1], _address(frame.values[1])
+    step.run(frame)
+    assert _address(frame.values[1]) != first
+    assert held is not None
+    assert [tensor.numpy().tolist() for tensor in held.samples] == [array.tolist() for array in arrays]
+    del held
+    step.run(frame)
+    assert _address(frame.values[1]) == first
 
 
 def sent(device_id: int | None = 0) -> Any:
@@ -308,21 +332,20 @@ def test_out_of_memory(failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
         data = fn.external_source(lambda: [np.ones(shape, np.uint8) for shape in shapes], layout="HWC")
         return fn.brightness(data.gpu(), brightness=2.0)
 
-    allocate, failures = torch.empty, ["once"]
+    # The memory of the emulated device for copies is that of a pool.
+    owner: Any = BufferPool if failing == "copy" else optional.torch
+    allocate, failures = owner.empty, ["once"]
 
-    def full(size: Any, **options: Any) -> torch.Tensor:
-        # The first call is the copy's, the second the kernel's.
-        if options.get("dtype") is torch.uint8 and failures and (failing == "copy") == (len(calls) == 0):
+    def full(*arguments: Any, **options: Any) -> Any:
+        if failures:
             failures.pop()
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nand more")
-        calls.append(size)
-        return allocate(size, **options)
+        return allocate(*arguments, **options)
 
-    calls: list[Any] = []
     pipe = pipeline()
     pipe.build()
     with monkeypatch.context() as patch:
-        patch.setattr(optional.torch, "empty", full)
+        patch.setattr(owner, "empty", full)
         with pytest.raises(DeviceError) as caught:
             pipe.run()
     text = str(caught.value)

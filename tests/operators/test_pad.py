@@ -57,13 +57,14 @@ def test_the_device_pads_all_samples_together(gpu, monkeypatch):
     copy = module.window_samples_torch
 
     def counted(out, *arguments, **options):
-        calls.append(len(out))
+        if options["fill_values"] == -1.5:  # a pipeline of another test may still compute a batch
+            calls.append(len(out))
         copy(out, *arguments, **options)
 
     monkeypatch.setattr(module, "window_samples_torch", counted)
     vectors = [np.arange(count + 1, dtype=np.float32) for count in range(9)]
-    found = run_dalify("pad", vectors, device=gpu, fill_value=-1.0)
-    np.testing.assert_array_equal(found, [np.pad(v, (0, 9 - len(v)), constant_values=-1) for v in vectors])
+    found = run_dalify("pad", vectors, device=gpu, fill_value=-1.5)
+    np.testing.assert_array_equal(found, [np.pad(v, (0, 9 - len(v)), constant_values=-1.5) for v in vectors])
     assert {*calls} == {9}  # one call for each batch that was computed
 
 

@@ -190,7 +190,7 @@ class Tape:
                 numbers[id(batch)] = len(feeds)
                 feeds.append(source.repeated(count))
                 if batch.device == "gpu" and not device:
-                    device = str(batch.arrays[0].device)
+                    device = str(batch.torch_device)
             return -1, numbers[id(batch)]
 
         reads = tuple(tuple(read(source) for source in call.sources()) for call in calls)

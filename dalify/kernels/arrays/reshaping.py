@@ -104,7 +104,7 @@ def ragged_shapes(
         src_dims: see `shape`.
         sizes: number of elements of each result, int64 [N]; None: that of the data.
     """
-    if data.dense is not None or data.device == "gpu" or rel_shape is not None:
+    if data.dense is not None or (data.device == "gpu" and data.ragged is None) or rel_shape is not None:
         return {}
     old = data.shape_array()
     sizes = old.prod(1) if sizes is None else sizes
