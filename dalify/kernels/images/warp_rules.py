@@ -14,10 +14,10 @@ from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.spec import Spec
 
-__all__ = ["LAYOUTS", "check_interpolation", "inverted", "rounded_extent", "sized_shapes", "with_size"]
+__all__ = ["LARGEST_SIZE", "LAYOUTS", "check_interpolation", "inverted", "rounded_extent", "sized_shapes", "with_size"]
 
 LAYOUTS = ("HWC", "FHWC", "DHWC", "FDHWC")
-_LARGEST = 2.0**62  # larger extents are not integers of 64 bits
+LARGEST_SIZE = 2.0**62  # of an extent: larger numbers may not be integers of 64 bits
 
 
 def check_interpolation(interp_type: DALIInterpType) -> None:
@@ -64,7 +64,7 @@ def sized_shapes(shapes: np.ndarray, layout: str, size: Any) -> dict[str, Any]:
     first = int(layout.startswith("F"))
     if isinstance(size, list) or size.shape[1] != shapes.shape[1] - 1 - first:
         return {}
-    if not ((size >= 0) & (size < _LARGEST)).all():
+    if not ((size >= 0) & (size < LARGEST_SIZE)).all():
         return {}
     out_shapes = shapes.copy()
     out_shapes[:, first:-1] = size
