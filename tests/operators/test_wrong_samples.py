@@ -20,6 +20,7 @@ OPERATORS: dict[str, tuple[Callable[..., Any], str, list[int], list[int], str, t
     "dilate": (fn.experimental.dilate, "mask_size", [3, 3], [3, 0], r"\[3, 0\]", (3,)),
     "laplacian": (fn.laplacian, "window_size", [3, 5], [3, 4], "4", (3,)),
     "gaussian_blur": (fn.gaussian_blur, "window_size", [3, 5], [3, 4], "4", (3,)),
+    "tensor_resize": (partial(fn.tensor_resize, axes=[0]), "sizes", [3], [3, 4], r"\[3.0, 4.0\]", (3,)),
     "rotate": (partial(fn.rotate, angle=9), "size", [3, 4], [-3, 4], r"\[-3.0, 4.0\]", (3,)),
     "warp_affine": (
         partial(fn.warp_affine, matrix=[1, 0, 0, 0, 1, 0]),
