@@ -111,7 +111,9 @@ def _(
 ) -> dict[str, Any]:
     layout, shapes = visual_layout(spec, _LAYOUTS), x.shape_array()
     # The rule runs, and raises its error, for what it refuses.
-    if size is None or isinstance(size, list) or not ((size >= 0) & (size < LARGEST_SIZE)).all() or size.shape[1] > 2:
+    if size is None or isinstance(size, list) or size.shape[1] not in (1, 2):
+        return {}
+    if not ((size >= 0) & (size < LARGEST_SIZE)).all():
         return {}
     channels = shapes[:, layout.index("C")] if "C" in layout else np.ones(1)
     if fill_value and len(fill_value) > 1 and not (channels == len(fill_value)).all():
