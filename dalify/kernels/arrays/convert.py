@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalify.base import scratch
 from dalify.base.compiling import njit
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import is_bfloat16
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.arrays.half import bfloat16_bits, float16_bits, float32_of_float16
-from dalify.kernels.arrays.joined import blocks, converted, copy_samples, joined, split
+from dalify.kernels.arrays.joined import blocks, copy_samples, joined, split
 from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.dispatch import prefer_triton
 
@@ -57,6 +58,7 @@ _ZERO = np.float32(0)
 _UINT8_MAX = np.float32(255)
 _CHUNK_FRAMES = 1 << 20
 _COMPILED_ELEMENTS = 1 << 9  # below, as for fill values, NumPy keeps the GIL
+_KEPT_ELEMENTS = 1 << 19  # of a thread's memory for temporary results
 _JOINED_ELEMENTS = 1 << 12  # larger samples are not copied to be converted in one call
 
 
@@ -190,13 +192,23 @@ def in_float32(out: Samples, x: Samples, fill: Callable[[Samples, Samples, np.nd
     """
     sizes = out.shapes.prod(1)
     for numbers in blocks(sizes):
-        target, source = out.take(numbers), converted(x.take(numbers), np.dtype(np.float32))
+        target, source = out.take(numbers), x.take(numbers)
+        if x.dtype != np.float32:
+            elements = joined(source).reshape(-1)
+            floats = _temporary("float32 inputs", elements.size)
+            np.copyto(floats, elements, casting="unsafe")
+            source = split(floats, source.shapes)
         if out.dtype == np.float32:
             fill(target, source, numbers)
         else:
-            values = np.empty(int(sizes[numbers].sum()), np.float32)
+            values = _temporary("float32 results", int(sizes[numbers].sum()))
             fill(split(values, target.shapes), source, numbers)
             store_joined(target, values)
+
+
+def _temporary(name: str, size: int) -> np.ndarray:
+    """Return memory for `in_float32`, float32 [size]; reused if it is small."""
+    return scratch.borrow(name, (size,), np.float32) if size <= _KEPT_ELEMENTS else np.empty(size, np.float32)
 
 
 def store_joined(out: Samples, values: np.ndarray) -> None:
