@@ -8,6 +8,7 @@ import numpy as np
 
 from dalify.base.errors import DalifyError
 from dalify.base.narrow import is_array
+from dalify.base.optional import LazyModule
 from dalify.data import Array, Batch, Spec
 from dalify.data.batch import ALIGNMENT_BYTES, Ragged, block_offsets, packed
 from dalify.executor.frame import Frame
@@ -17,7 +18,11 @@ from dalify.executor.shape_table import ShapeTable
 from dalify.graph import Node
 
 if TYPE_CHECKING:
+    from dalify.kernels.arrays import joined
     from dalify.kernels.random.philox import SampleDraws
+else:
+    # This imports numba, which pipelines without compiled kernels do not need.
+    joined = LazyModule("dalify.kernels.arrays.joined", "repeating vectors")
 
 __all__ = ["ElementwiseStep"]
 
@@ -26,15 +31,16 @@ __all__ = ["ElementwiseStep"]
 _MAX_SPAN = 2
 # Copying larger samples of a list into a block would take longer than one call for each of them.
 _MAX_COPIED_BYTES = 1 << 20
-# The same applies to repeating a scalar for each element of its sample.
+# The same applies to repeating a scalar or a vector for each element of its sample.
 _MAX_REPEATED = 1 << 18
 
 
 class ElementwiseStep(KernelStep):
     """Calls a kernel once for all samples of a chunk, of any shapes, as one row of elements.
 
-    This requires that all inputs have samples of the same shapes at the same positions of their memory, or scalars.
-    Other inputs are computed in groups of samples of one shape.
+    This requires that all inputs have samples of the same shapes at the same positions of their memory, or scalars, or
+    vectors along the last axis, such as one number for each channel. Other inputs are computed in groups of samples of
+    one shape.
 
     Attributes:
         last: the last of the steps that may write their results over that of this step; set by the planner. If it
@@ -88,7 +94,7 @@ class ElementwiseStep(KernelStep):
                 other = batch.ragged[2]
                 if other.shape != shapes.shape or (other != shapes).any() or (own != starts).any():
                     return None
-            elif batch.ndim or not is_array(batch.dense):
+            elif not is_array(batch.dense) or (batch.ndim and not _fits_last_axis(batch.dense, shapes)):
                 return None
         assert starts is not None, "dalify bug: a ragged chunk without ragged inputs"
         spans = np.diff(starts, append=starts[-1] + sizes[-1])
@@ -146,13 +152,20 @@ def _in_block(batch: Batch | None, frame: Frame, has_gaps: bool) -> Batch | None
     return packed(batch, lambda size_bytes: arena.empty((size_bytes,), np.dtype(np.uint8)))
 
 
+def _fits_last_axis(dense: np.ndarray[Any, Any], shapes: np.ndarray[Any, Any]) -> bool:
+    """Return whether samples are vectors along the last axis of samples with other shapes, int64 ``[N, ndim]``."""
+    extent = dense.shape[-1]
+    is_vector = extent > 1 and dense.size == len(dense) * extent and dense.ndim - 1 <= shapes.shape[1]
+    return is_vector and bool((shapes[:, -1] == extent).all())
+
+
 def _differs(batch: Batch | None) -> bool:
-    """Return whether a batch has a scalar for each sample, other than a constant."""
-    return batch is not None and is_array(batch.dense) and bool(batch.dense.strides[0])
+    """Return whether a batch has vectors, or a scalar for each sample other than a constant."""
+    return batch is not None and is_array(batch.dense) and bool(batch.ndim or batch.dense.strides[0])
 
 
 def _row(batch: Batch, spans: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return samples of any shapes as ``[1, elements]``; a scalar that is the same for all samples as ``[1]``."""
+    """Return samples as ``[1, elements]``, vectors repeated; a scalar that is the same for all samples as ``[1]``."""
     dtype = batch.dtype.numpy
     if batch.ragged is not None:
         block, offsets, _ = batch.ragged
@@ -160,4 +173,6 @@ def _row(batch: Batch, spans: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return block[start : start + int(spans.sum()) * dtype.itemsize].view(dtype)[None]
     dense = batch.dense
     assert is_array(dense), "dalify bug: scalars without an array"
+    if batch.ndim:
+        return joined.repeated_rows(dense.reshape(len(dense), -1), spans)[None]
     return np.repeat(dense, spans)[None] if _differs(batch) else dense[:1]

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 class ListedStep(KernelStep):
-    """Calls the kernel of a listed operator: once for all samples of a chunk."""
+    """Calls the kernel of a listed operator: once for all samples of a chunk.
+
+    A kernel that allocates its results may return a `Batch` in memory that is not used again.
+    """
 
     def _groupwise(
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
@@ -42,6 +45,12 @@ class ListedStep(KernelStep):
         if self._operator.is_allocating:
             _, specs = self._run_specs(inputs, {}, Wanted(None, wanted.layout), 0)
             results = self._call_kernel([], xs, named, 0, count)
+            if isinstance(results, Batch):
+                samples = results.samples if results.ragged is None else None
+                layout, ragged = specs[0].layout or "", results.ragged
+                batch = Batch(None, samples, layout, self.device, origins, results.dtype, ragged)
+                batch.is_lasting = not batch.is_uniform  # a uniform one becomes an array
+                return [batch]
             parts: Sequence[Any] = results if is_tuple(results) else (results,)
             if self._operator.substitute_function is not None:
                 parts = [

@@ -14,6 +14,7 @@ from dalify.executor.grouping import NOTHING_WANTED
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.shape_trace import ShapeTrace
+from dalify.executor.values import element_dtype
 from dalify.graph import Node
 
 if TYPE_CHECKING:
@@ -28,6 +29,12 @@ class ViewStep(KernelStep):
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)
         self._trace = ShapeTrace(lambda specs: self._operator.apply_rule(specs, self._rule_arguments))
+        # Constants of float64, as the rule has them: 5 * 0.7 is a tie, which float32 may decide otherwise.
+        self._exact = {
+            name: np.array([argument.value])
+            for name, argument in self._arguments.items()
+            if argument.slot is None and argument.value is not None and element_dtype(argument.parameter).kind == "f"
+        }
 
     def _groupwise(
         self,
@@ -67,7 +74,8 @@ class ViewStep(KernelStep):
     ) -> tuple[NDArray[np.int64], Spec] | None:
         """Return the new shapes, which differ, and the spec of the result; None if the kernel has to be called."""
         old = x.shape_array()
-        shapes = self._prepare(inputs, arguments, draws, count).get("out_shapes")
+        exact = {name: np.broadcast_to(value, (count, *value.shape[1:])) for name, value in self._exact.items()}
+        shapes = self._prepare(inputs, {**arguments, **exact}, draws, count).get("out_shapes")
         if is_array(shapes):
             if (shapes == shapes[0]).all():
                 return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cv2
@@ -13,7 +14,7 @@ from dalify.base.small_arrays import columns_at
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.joined import blocks
+from dalify.kernels.arrays.joined import blocks, copy_samples, joined, split
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.windows_torch import fill_by_kind
 from dalify.kernels.images.clahe import equalize_planes, equalize_planes_torch
@@ -85,6 +86,8 @@ def _(out: Samples, x: Samples, *, bins: int, clip_limit: float, luma_only: bool
     gray, colored = np.flatnonzero(is_gray), np.flatnonzero(~is_gray)
     equalize_planes(_planes(out.take(gray)), _planes(x.take(gray)), **options)
     equalize = _equalize_lightness if luma_only else _equalize_channels
+    if not len(colored):
+        return
     for numbers in blocks(x.shapes[colored].prod(1)):
         equalize(out.take(colored[numbers]), x.take(colored[numbers]), options)
 
@@ -96,27 +99,36 @@ def _planes(x: Samples) -> Samples:
 
 def _equalize_lightness(out: Samples, x: Samples, options: dict[str, Any]) -> None:
     """Equalize the lightness of color images."""
-    planes = Samples.empty(columns_at(x.shapes, (0, 1)), x.dtype)
-    images = [cv2.cvtColor(image, cv2.COLOR_RGB2LAB) for image in x.arrays()]
-    for image, plane in zip(images, planes.arrays(), strict=True):
-        cv2.extractChannel(image, 0, dst=plane)
+    image = cv2.cvtColor(_pixels(x), cv2.COLOR_RGB2LAB)
+    lightness = cv2.extractChannel(image, 0)
+    planes = split(lightness.reshape(-1), columns_at(x.shapes, (0, 1)))
     equalize_planes(planes, planes, **options)
-    for target, image, plane in zip(out.arrays(), images, planes.arrays(), strict=True):
-        cv2.insertChannel(plane, image, 0)
-        cv2.cvtColor(image, cv2.COLOR_LAB2RGB, dst=target)
+    cv2.insertChannel(lightness, image, 0)
+    _store(out, lambda target: cv2.cvtColor(image, cv2.COLOR_LAB2RGB, dst=target))
 
 
 def _equalize_channels(out: Samples, x: Samples, options: dict[str, Any]) -> None:
     """Equalize each channel of color images."""
-    shapes = columns_at(x.shapes, (2, 0, 1))
-    images = Samples.empty(shapes, x.dtype)
-    for image, planes in zip(x.arrays(), images.arrays(), strict=True):
-        for channel, plane in enumerate(planes):
-            cv2.extractChannel(image, channel, dst=plane)
-    planes, _ = images.folded(1)
-    equalize_planes(planes, planes, **options)
-    for target, planes in zip(out.arrays(), images.arrays(), strict=True):
-        cv2.merge([*planes], dst=target)
+    channels = cv2.split(_pixels(x))
+    for channel in channels:
+        planes = split(channel.reshape(-1), columns_at(x.shapes, (0, 1)))
+        equalize_planes(planes, planes, **options)
+    _store(out, lambda target: cv2.merge(channels, dst=target))
+
+
+def _pixels(x: Samples) -> np.ndarray:
+    """Return the pixels of color images of any shapes as one row, uint8 [1, pixels, 3]: OpenCV takes one image."""
+    return joined(x).reshape(1, -1, 3)
+
+
+def _store(out: Samples, fill: Callable[[np.ndarray], Any]) -> None:
+    """Call a function that fills one row with the pixels of all images."""
+    if len(out) == 1:
+        fill(_pixels(out))
+        return
+    row = np.empty((1, int(out.shapes.prod(1).sum()) // 3, 3), out.dtype)
+    fill(row)
+    copy_samples(out, split(row.reshape(-1), out.shapes))
 
 
 @clahe.gpu_samples

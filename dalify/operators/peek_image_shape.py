@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, of_sample, option_error_text
-from dalify.codecs.decode_batch import blank_image, decoder_rule
-from dalify.codecs.image import image_shape
+from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.codecs.decode_batch import blank_image, decoded_shapes, decoder_rule
+from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.registry import Spec, operator
 
@@ -57,14 +57,14 @@ def peek_image_shape(
     return Spec(dtype, 1, "", (3,))
 
 
+@peek_image_shape.prepare
+def _(encoded: Batch, *, image_type: DALIImageType, adjust_orientation: bool) -> dict[str, Any]:
+    return {"shapes": decoded_shapes(encoded, image_type, adjust_orientation)[0]}
+
+
 @peek_image_shape.cpu
-def _(out: Any, encoded: Sequence[np.ndarray], *, image_type: DALIImageType, adjust_orientation: bool) -> None:
-    for index in range(len(encoded)):
-        try:
-            out[index] = np.asarray(image_shape(encoded[index], image_type, adjust_orientation))
-        except Exception as error:
-            of_sample(error, index)
-            raise
+def _(out: np.ndarray, encoded: Sequence[np.ndarray], *, shapes: np.ndarray) -> None:
+    out[...] = shapes
 
 
 peek_image_shape.substitute(blank_image)

@@ -11,10 +11,10 @@ from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType, DALIInterpType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
-from dalify.kernels.images.frames import folded_frames, frame_count, per_frame, per_frame_of_samples, visual_layout
-from dalify.kernels.images.rotation import about_centers, canvas_size, rotation_matrix
+from dalify.kernels.images.frames import folded_frames, frame_counts, per_frame_of_shapes, visual_layout
+from dalify.kernels.images.rotation import about_centers, canvas_sizes, rotations
 from dalify.kernels.images.warp import warp_2d, warp_3d
-from dalify.kernels.images.warp_rules import LAYOUTS, check_interpolation, spatial_size, with_size
+from dalify.kernels.images.warp_rules import LAYOUTS, check_interpolation, sized_shapes, with_size
 from dalify.kernels.images.warp_torch import warp_samples_torch
 from dalify.registry import AnySamples, Canvas, PerSample, Vectors, operator
 
@@ -76,43 +76,32 @@ def _check_layout(x: Spec, axis: Any) -> str:
     return layout
 
 
-def _matrices(angles: np.ndarray, axes: np.ndarray | None) -> list[np.ndarray]:
-    """Return the matrices of all frames: angles [M], axes [M, 3] or None."""
-    if axes is None:
-        return [rotation_matrix(a) for a in angles.tolist()]
-    matrices = [rotation_matrix(a, direction) for a, direction in zip(angles.tolist(), axes.tolist(), strict=True)]
-    if any(np.isnan(matrix).any() for matrix in matrices):
-        raise ArgumentValueError("axis must not be zero; got [0, 0, 0].")
-    return matrices
-
-
-def _shape_of(shape: tuple[int, ...], layout: str, matrices: list[np.ndarray]) -> tuple[int, ...]:
-    canvas = canvas_size(spatial_size(shape, layout), matrices)
-    return (*shape[: layout.startswith("F")], *canvas, shape[-1])
+def _matrices(angle: Vectors, axis: Vectors | None, shapes: np.ndarray, layout: str) -> np.ndarray:
+    """Return the matrices of the frames of all samples, which have the given shapes."""
+    angles = per_frame_of_shapes(angle, shapes, layout, "angle")
+    axes = None if axis is None or "D" not in layout else per_frame_of_shapes(axis, shapes, layout, "axis", 3)
+    try:
+        return rotations(angles, axes)
+    except ArgumentValueError as error:
+        ends = frame_counts(shapes, layout).cumsum()
+        error.sample = int((ends <= error.sample).sum())
+        raise
 
 
 @rotate.geometry
 def _(
     x: Batch, *, angle: Vectors, axis: Vectors | None, keep_size: bool, size: Vectors | None, spec: Spec
 ) -> dict[str, Any]:
-    if keep_size or size is not None:
+    layout, shapes = _check_layout(spec, axis), x.shape_array()
+    if size is not None:
+        return sized_shapes(shapes, layout, size)
+    if keep_size:
         return {}
-    layout = _check_layout(spec, axis)
-    shapes = []
-    for i, shape in enumerate(x.shapes()):
-        frames = frame_count(layout, shape)
-        angles = per_frame(angle[i][None], frames, "angle")
-        directions = None if axis is None or "D" not in layout else per_frame(axis[i][None], frames, "axis", 3)
-        shapes.append(_shape_of(tuple(shape), layout, _matrices(angles, directions)))
-    return {"out_shapes": np.array(shapes, np.int64)}
-
-
-def _maps(angles: np.ndarray, axes: np.ndarray | None, sizes: np.ndarray, out_sizes: np.ndarray) -> np.ndarray:
-    """Return the maps of all frames, from their angles, axes, and extents without channels."""
-    # In float32, as in DALI: see `warp`.
-    matrices = np.stack(_matrices(angles, axes)).astype(np.float32)
-    # Angles of images are counterclockwise with y down, so their matrix already is the inverse map.
-    return about_centers(matrices if axes is None else matrices.transpose(0, 2, 1), sizes, out_sizes)
+    first = int(layout.startswith("F"))
+    matrices, counts = _matrices(angle, axis, shapes, layout), frame_counts(shapes, layout)
+    out_shapes = shapes.copy()
+    out_shapes[:, first:-1] = canvas_sizes(shapes[:, first:-1], matrices, counts)
+    return {"out_shapes": out_shapes}
 
 
 @rotate.cpu_samples
@@ -128,15 +117,17 @@ def _(
     spec: Spec,
 ) -> None:
     layout = visual_layout(spec, LAYOUTS)
-    angles = per_frame_of_samples(angle, x, layout, "angle")
-    axes = None if axis is None or "D" not in layout else per_frame_of_samples(axis, x, layout, "axis", 3)
+    # In float32, as in DALI: see `warp`.
+    matrices = _matrices(angle, axis, x.shapes, layout).astype(np.float32)
+    # Angles of images are counterclockwise with y down, so their matrix already is the inverse map.
+    matrices = matrices.transpose(0, 2, 1) if "D" in layout else matrices
     target, source = folded_frames(out, layout), folded_frames(x, layout)
     warp_cpu = warp_3d if "D" in layout else warp_2d
     warp: Any = warp_cpu if isinstance(x, Samples) else warp_samples_torch
     warp(
         target,
         source,
-        _maps(angles, axes, source.shapes[:, :-1], target.shapes[:, :-1]),
+        about_centers(matrices, source.shapes[:, :-1], target.shapes[:, :-1]),
         nearest=interp_type == DALIInterpType.INTERP_NN,
         fill_value=fill_value,
     )

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError, option_error_text
+from dalify.base.small_arrays import columns_at, equal_rows
+from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.windows_torch import fill_by_kind
 from dalify.kernels.images.resample import resample
 from dalify.kernels.images.resample_samples_torch import resample_samples_torch
 from dalify.kernels.images.resample_torch import resample_torch
-from dalify.kernels.images.resize_geometry import MODES, ROUNDINGS, ResizeGeometry, for_each_axis, tensor_geometry
+from dalify.kernels.images.resize_geometry import MODES, ROUNDINGS, chunk_tensor_geometry, tensor_geometry
 from dalify.parameter_groups.resize import Filters, result_type
 from dalify.registry import VARIES, AnySamples, PerSample, Shaping, Spec, Vectors, operator
 
@@ -135,11 +137,9 @@ def _resized_axes(x: Spec, axes: Any, axis_names: str | None) -> list[int]:
     return chosen
 
 
-@tensor_resize.cpu_samples
-@tensor_resize.gpu_samples
+@tensor_resize.geometry
 def _(
-    out: AnySamples,
-    x: AnySamples,
+    x: Batch,
     *,
     spec: Spec,
     axes: Any,
@@ -154,23 +154,28 @@ def _(
     scales: Vectors | None,
     roi_start: Vectors | None,
     roi_end: Vectors | None,
-    filters: Filters,
-) -> None:
-    chosen = _resized_axes(spec, axes, axis_names)
-    shaping = {"sizes": sizes, "scales": scales, "roi_start": roi_start, "roi_end": roi_end}
-    options: dict[str, Any] = {"mode": mode, "max_size": max_size, "roi_relative": roi_relative}
-    options |= {"size_rounding": size_rounding, "subpixel_scale": subpixel_scale}
-    begin, stop = np.zeros(x.shapes.shape, np.float32), x.shapes.astype(np.float32)
-    found: dict[Any, ResizeGeometry] = {}
-    for n, extents in enumerate(x.shapes[:, chosen].tolist()):
-        given: dict[str, Any] = {
-            name: None if values is None else tuple(values[n].tolist()) for name, values in shaping.items()
-        }
-        point = for_each_axis("alignment", alignment[n].tolist(), len(chosen))
-        key = (*extents, point, *given.values())
-        if key not in found:
-            found[key] = tensor_geometry(extents, alignment=point, **options, **given)
-        begin[n, chosen], stop[n, chosen] = found[key].start, found[key].end
+) -> dict[str, Any]:
+    chosen, shapes = _resized_axes(spec, axes, axis_names), x.shape_array()
+    begin, stop, out_shapes = np.zeros(shapes.shape, np.float32), shapes.astype(np.float32), shapes.copy()
+    out_shapes[:, chosen], begin[:, chosen], stop[:, chosen] = chunk_tensor_geometry(
+        columns_at(shapes, chosen),
+        sizes=sizes,
+        scales=scales,
+        mode=mode,
+        max_size=max_size,
+        roi_start=roi_start,
+        roi_end=roi_end,
+        roi_relative=roi_relative,
+        subpixel_scale=subpixel_scale,
+        size_rounding=size_rounding,
+        alignment=alignment,
+    )
+    return {"out_shapes": out_shapes, "begin": begin, "stop": stop}
+
+
+@tensor_resize.cpu_samples
+@tensor_resize.gpu_samples
+def _(out: AnySamples, x: AnySamples, *, begin: np.ndarray, stop: np.ndarray, filters: Filters) -> None:
     changes = (x.shapes != out.shapes) | (begin != 0) | (stop != x.shapes)
     changes[~changes.any(1), -1] = True  # only a type conversion
     firsts = changes.argmax(1)
@@ -198,13 +203,11 @@ def _(
             raise
 
     # An axis between changing ones takes part in the filter, so samples whose changing axes differ are separate calls.
-    kinds = list(zip(firsts.tolist(), lasts.tolist(), strict=True))
     if isinstance(out, DeviceSamples):
-        fill_by_kind(out, kinds, fill)
+        fill_by_kind(out, list(zip(firsts.tolist(), lasts.tolist(), strict=True)), fill)
         return
-    for kind in dict.fromkeys(kinds):
-        numbers = np.array([n for n, other in enumerate(kinds) if other == kind])
-        fill(out.take(numbers), numbers)
+    for numbers in equal_rows(np.stack([firsts, lasts], 1)):
+        fill(out if len(numbers) == len(out) else out.take(numbers), numbers)
 
 
 def _resample_axes(

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
+from dalify.data import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIInterpType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
+from dalify.kernels.arrays.joined import joined
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 from dalify.kernels.images.warp import warp_2d, warp_3d
-from dalify.kernels.images.warp_rules import LAYOUTS, check_interpolation, inverted, with_size
+from dalify.kernels.images.warp_rules import LAYOUTS, check_interpolation, inverted, sized_shapes, with_size
 from dalify.kernels.images.warp_torch import inverted_torch, matrices_torch, warp_samples_torch
 from dalify.registry import Canvas, PerSample, Vectors, operator
 
@@ -68,6 +70,11 @@ def warp_affine(
     return with_size(data.replace(dtype=data.dtype if dtype is None else dtype), layout, size)
 
 
+@warp_affine.geometry
+def _(data: Batch, mtx: Batch | None, *, size: Vectors | None, spec: Spec) -> dict[str, Any]:
+    return {} if size is None else sized_shapes(data.shape_array(), visual_layout(spec, LAYOUTS), size)
+
+
 def _maps(rows: np.ndarray, inverse_map: bool, axes: int) -> np.ndarray:
     maps = rows.reshape(-1, axes, axes + 1)
     return maps if inverse_map else inverted(maps)
@@ -87,9 +94,11 @@ def _(
 ) -> None:
     layout = visual_layout(spec, LAYOUTS)
     axes = 3 if "D" in layout else 2
-    values = matrix if mtx is None else [np.asarray(one, np.float32).reshape(-1) for one in mtx.arrays()]
-    if isinstance(values, list) and len({len(one) for one in values}) == 1:
-        values = np.stack(values)
+    values: Any = matrix
+    if mtx is not None and mtx.is_uniform:
+        values = joined(mtx).astype(np.float32)
+    elif mtx is not None:
+        values = [np.asarray(one, np.float32).reshape(-1) for one in mtx.arrays()]
     rows = per_frame_of_samples(values, data, layout, "matrix", axes * (axes + 1))
     warp = warp_3d if "D" in layout else warp_2d
     warp(

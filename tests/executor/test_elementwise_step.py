@@ -67,9 +67,18 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[np.ndarray, Any], np.ndarra
         lambda x, _: fn.lookup_table(x, keys=[3, 7, 200], values=[1.5, 2, 3], default_value=9, dtype=types.FLOAT),
         lambda x, _: np.select([x == 3, x == 7, x == 200], [1.5, 2, 3], 9).astype(np.float32),
     ),
-    "channels": (  # not one call: a mean for each channel
-        lambda x, _: x - types.Constant(np.float32([1, 2, 3])),
-        lambda x, _: x - np.float32([1, 2, 3]),
+    "channels": (lambda x, _: x - types.Constant(np.float32([1, 2, 3])), lambda x, _: x - np.float32([1, 2, 3])),
+    "channels of each sample": (
+        lambda x, number: fn.stack(number, number + 1, number * 2) - x,
+        lambda x, number: np.float32([number, number + 1, number * 2]) - x,
+    ),
+    "channels with more axes": (
+        lambda x, number: x + fn.expand_dims(fn.stack(number, number + 1, number * 2), axes=[0, 1]),
+        lambda x, number: x + np.float32([number, number + 1, number * 2]),
+    ),
+    "planes": (  # not one call: the vectors are along another axis
+        lambda x, number: x * fn.stack(number, number, number)[:, None, None][:1],
+        lambda x, number: x * np.float32(number),
     ),
 }  # fmt: skip
 
@@ -98,10 +107,18 @@ def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[int]:
 
 
 @pytest.mark.parametrize("in_block", [True, False])
-@pytest.mark.parametrize("name", ["cast", "arithmetic", "copy", "lookup_table"])
-def test_one_call_for_a_chunk(name: str, in_block: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [
+        ("cast", "cast"),
+        ("arithmetic", "constant"),
+        ("arithmetic", "channels"),
+        ("copy", "copy"),
+        ("lookup_table", "table"),
+    ],
+)
+def test_one_call_for_a_chunk(name: str, case: str, in_block: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = counted(monkeypatch, name)
-    case = {"cast": "cast", "arithmetic": "constant", "copy": "copy", "lookup_table": "table"}[name]
     run(CASES[case][0], in_block=in_block)
     assert calls == [1, 1]  # two batches
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,6 +26,13 @@ def cast(x: np.ndarray, dtype: type) -> np.ndarray:
     return out
 
 
+def cast_many(x: np.ndarray, dtype: type) -> np.ndarray:
+    """`cast` as for large arrays."""
+    found = cast(np.tile(x, 500), dtype).reshape(500, -1)
+    assert (found == found[0]).all()
+    return found[0]
+
+
 def cast_torch(x: np.ndarray, dtype: type) -> np.ndarray:
     torch = pytest.importorskip("torch")
     out = torch.from_numpy(np.empty(x.shape, dtype))
@@ -30,7 +40,7 @@ def cast_torch(x: np.ndarray, dtype: type) -> np.ndarray:
     return out.numpy()
 
 
-@pytest.fixture(params=[cast, cast_torch], ids=["cpu", "torch"], name="convert_to")
+@pytest.fixture(params=[cast, cast_many, cast_torch], ids=["cpu", "many", "torch"], name="convert_to")
 def _convert_to(request):
     return request.param
 
@@ -74,6 +84,20 @@ def test_floats_agree_with_exact_arithmetic(dtype):
         exact = half_away if value > 0 else -half_away
         exact = 0 if abs(value) < 0.5 else exact
         assert cast(np.array([value], np.float32), dtype)[0] == min(max(exact, limits.min), limits.max)
+
+
+@pytest.mark.parametrize("source", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_many_floats_agree_with_exact_arithmetic(dtype, source):
+    bits = np.dtype(f"u{np.dtype(source).itemsize}")
+    values = np.random.default_rng(3).integers(0, np.iinfo(bits).max, 1000, bits).view(source)
+    steps = np.array([2.0**power + half / 2 for power in range(66) for half in range(-3, 4)], source)
+    values = np.concatenate([values[np.isfinite(values)], steps, -steps])
+    values = np.concatenate([values, np.nextafter(values, source(0)), np.nextafter(values, source(1e30))])
+    limits, half = np.iinfo(dtype), Fraction(1, 2)
+    exact = [math.floor(abs(Fraction(value)) + half) * (1 if value > 0 else -1) for value in values.tolist()]
+    expected = [min(max(value, limits.min), limits.max) for value in exact]
+    np.testing.assert_array_equal(cast(values, dtype), np.array(expected, dtype))
 
 
 @settings(max_examples=60, deadline=None)

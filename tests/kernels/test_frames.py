@@ -36,6 +36,21 @@ def test_wrong_number_of_values():
         frames.per_frame(np.zeros((1, 5), np.float32), 1, "matrix", 6)
 
 
+def test_samples_with_different_numbers_of_frames():
+    shapes = np.array([[2, 4, 5, 3], [1, 4, 5, 3], [3, 4, 5, 3]])
+    one_each = np.array([[1], [2], [3]], np.float32)
+    assert frames.per_frame_of_shapes(one_each, shapes, "FHWC", "angle").tolist() == [1, 1, 2, 3, 3, 3]
+    by_frame = [np.float32([[1], [2]]), np.float32([[3]]), np.float32([[4], [5], [6]])]
+    assert frames.per_frame_of_shapes(by_frame, shapes, "FHWC", "angle").tolist() == [1, 2, 3, 4, 5, 6]
+    pairs = [np.float32([7, 8]), np.float32([[1, 2]]), np.float32([[1, 2], [3, 4], [5, 6]])]
+    assert frames.per_frame_of_shapes(pairs, shapes, "FHWC", "mask_size", 2).tolist() == [
+        [7, 8], [7, 8], [1, 2], [1, 2], [3, 4], [5, 6],
+    ]  # fmt: skip
+    with pytest.raises(ShapeError, match="one for each of the 3 frames; got 2") as error:
+        frames.per_frame_of_shapes([*by_frame[:2], by_frame[0]], shapes, "FHWC", "angle")
+    assert error.value.sample == 2
+
+
 def test_layouts():
     def spec(layout: str, ndim: int) -> Spec:
         return Spec(DALIDataType.UINT8, ndim, layout)

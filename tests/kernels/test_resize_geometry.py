@@ -11,7 +11,14 @@ import numpy as np
 import pytest
 
 from dalify.base.errors import ArgumentValueError
-from dalify.kernels.images.resize_geometry import MODES, ROUNDINGS, chunk_geometry, resize_geometry, tensor_geometry
+from dalify.kernels.images.resize_geometry import (
+    MODES,
+    ROUNDINGS,
+    chunk_geometry,
+    chunk_tensor_geometry,
+    resize_geometry,
+    tensor_geometry,
+)
 
 OF_SHAPE = ("size", "resize_shorter", "resize_longer", "resize_x", "resize_y", "resize_z", "roi_start", "roi_end")
 WHOLE = {"round": lambda size: math.floor(size + 0.5), "truncate": math.floor, "ceil": math.ceil}
@@ -168,6 +175,20 @@ def test_a_chunk_is_its_samples() -> None:
         for n in range(50):
             arguments = {**dict.fromkeys(OF_SHAPE), "size": sizes[n], "roi_start": [0], "roi_end": ends[n]}
             one = resize_geometry(extents[n].tolist(), **options, **arguments)
+            assert (one.size, one.start, one.end) == tuple(tuple(values[n].tolist()) for values in found)
+
+
+def test_a_chunk_of_tensors_is_its_samples() -> None:
+    chance = random.Random(2)
+    extents = np.array([some_extents(chance, 2) for _ in range(50)])
+    scales = np.array([[chance.uniform(-2, 2), chance.uniform(-2, 2)] for _ in range(50)], np.float32)
+    points = np.array([[chance.random()] for _ in range(50)], np.float32)
+    options: dict[str, Any] = {"mode": "default", "max_size": None, "roi_relative": False, "subpixel_scale": True}
+    options |= {"sizes": None, "size_rounding": "ceil", "roi_start": None, "roi_end": None}
+    for given in (scales, list(scales)):
+        found = chunk_tensor_geometry(extents, scales=given, alignment=points, **options)
+        for n in range(50):
+            one = tensor_geometry(extents[n].tolist(), scales=scales[n], alignment=points[n], **options)
             assert (one.size, one.start, one.end) == tuple(tuple(values[n].tolist()) for values in found)
 
 

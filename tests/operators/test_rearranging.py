@@ -57,7 +57,11 @@ def test_reshape_by_shapes_of_each_sample():
             fn.reshape(x, x.shape()[::-1]),
             fn.reshape(x, shape=[6, -1]),
             fn.reshape(x, rel_shape=[-1, 0.5]),
+            fn.reshape(x, rel_shape=[-1]),
+            fn.reshape(x, rel_shape=[1, 1, 1, -1]),
             fn.reshape(x, src_dims=[1, 0, 2]),
+            fn.reshape(x, src_dims=[2, -1, 1, 0], rel_shape=[1, 2, 0.5, 1]),
+            fn.reinterpret(x, rel_shape=[1, -1]),
         ]
 
     assert_same_as_dali(graph, RAGGED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,16 @@ OPERATORS: dict[str, tuple[Callable[..., Any], str, list[int], list[int], str, t
     "dilate": (fn.experimental.dilate, "mask_size", [3, 3], [3, 0], r"\[3, 0\]", (3,)),
     "laplacian": (fn.laplacian, "window_size", [3, 5], [3, 4], "4", (3,)),
     "gaussian_blur": (fn.gaussian_blur, "window_size", [3, 5], [3, 4], "4", (3,)),
+    "tensor_resize": (partial(fn.tensor_resize, axes=[0]), "sizes", [3], [3, 4], r"\[3.0, 4.0\]", (3,)),
+    "rotate": (partial(fn.rotate, angle=9), "size", [3, 4], [-3, 4], r"\[-3.0, 4.0\]", (3,)),
+    "warp_affine": (
+        partial(fn.warp_affine, matrix=[1, 0, 0, 0, 1, 0]),
+        "size",
+        [3, 4],
+        [3, -4],
+        r"\[3.0, -4.0\]",
+        (3,),
+    ),
 }
 
 
@@ -42,6 +53,6 @@ def test_the_sample_is_named(name: str, step: int, device: str) -> None:
 
     pipe = pipeline()
     for _ in range(2):
-        with pytest.raises(ArgumentValueError, match=rf"{argument} must be .* got {text}") as caught:
+        with pytest.raises(ArgumentValueError, match=rf"{argument} must (?:not )?be .* got {text}") as caught:
             pipe.run()
         assert caught.value.sample == BAD

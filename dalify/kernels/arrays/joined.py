@@ -11,7 +11,7 @@ from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.strided import contiguous
 
-__all__ = ["blocks", "converted", "copy_samples", "joined", "per_element", "split"]
+__all__ = ["blocks", "converted", "copy_samples", "joined", "per_element", "repeated_rows", "split"]
 
 
 def blocks(sizes: np.ndarray, limit: int = 1 << 18) -> list[np.ndarray]:
@@ -55,6 +55,17 @@ def per_element(values: np.ndarray, x: Samples) -> Any:
     return values[:1] if (values == values[0]).all() else np.repeat(values, x.shapes.prod(1))
 
 
+def repeated_rows(rows: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the rows of [N, k] one after the other, each repeated until it has as many elements as given, int64 [N].
+
+    The last repetition of a row may be incomplete.
+    """
+    source, found = np.ascontiguousarray(rows), np.empty(int(sizes.sum()), rows.dtype)
+    target_at, source_at = (array.__array_interface__["data"][0] for array in (found, source))
+    _repeat_each(target_at, source_at, source.shape[1] * source.itemsize, sizes * source.itemsize)
+    return found
+
+
 def split(values: np.ndarray, shapes: np.ndarray) -> Samples:
     """Return samples of the given shapes, int64 [N, ndim], that share the memory of their elements, [total]."""
     sizes = shapes.prod(1)
@@ -71,3 +82,17 @@ def copy_samples(out: Samples, x: Samples) -> None:
 def _copy_each(target_at, source_at, sizes):
     for n in range(len(target_at)):
         copy_bytes(target_at[n], source_at[n], sizes[n])
+
+
+@njit(nogil=True, cache=True)
+def _repeat_each(target_at, source_at, row_bytes, sizes):
+    for n in range(len(sizes)):
+        size = sizes[n]
+        done = row_bytes if row_bytes < size else size
+        copy_bytes(target_at, source_at, done)
+        while done < size:  # doubling what is there
+            more = done if done < size - done else size - done
+            copy_bytes(target_at + done, target_at, more)
+            done += more
+        target_at += size
+        source_at += row_bytes

@@ -100,32 +100,53 @@ def ragged_shapes(
         data: the samples.
         shape_input: new shapes as data, or None.
         shape: extents of each sample, integers [N, ndim], or None.
-        rel_shape: see `shape`.
+        rel_shape: factors of each sample, floats [N, ndim], as exact as the rule has them, or None.
         src_dims: see `shape`.
         sizes: number of elements of each result, int64 [N]; None: that of the data.
     """
-    if data.dense is not None or (data.device == "gpu" and data.ragged is None) or rel_shape is not None:
+    if data.dense is not None or (data.device == "gpu" and data.ragged is None):
         return {}
     old = data.shape_array()
     sizes = old.prod(1) if sizes is None else sizes
-    wanted = src_dims if shape is None else shape
+    wanted = shape
     if shape_input is not None:
         given = shape_input.dense
         if not is_array(given) or given.ndim != 2 or not (np.abs(given) < _MAX_EXTENT).all():
             return {}
-        shape = wanted = given.astype(np.int64)
+        wanted = given.astype(np.int64)
+    if wanted is None:
+        wanted = _relative_extents(old, rel_shape, src_dims)
     if not is_array(wanted):
         return {}
-    if shape is None:
-        if (wanted < -1).any() or (wanted >= old.shape[1]).any():
-            return {}
-        wanted = np.take_along_axis(np.pad(old, ((0, 0), (0, 1)), constant_values=1), wanted.astype(np.int64), axis=1)
     is_free = wanted < 0
     known = np.where(is_free, 1, wanted).prod(1)
     inferred = sizes // np.maximum(known, 1)
     found = np.where(is_free, inferred[:, None], wanted)
     is_right = (is_free.sum(1) <= (known > 0)) & (found.prod(1) == sizes)
     return {"out_shapes": found} if is_right.all() else {}
+
+
+def _relative_extents(old: np.ndarray, rel_shape: Any, src_dims: Any) -> np.ndarray | None:
+    """Return the extents of `wanted_extents` for samples with the shapes `old`; None if there may be an error."""
+    sources = old
+    if src_dims is not None:
+        if not is_array(src_dims) or (src_dims < -1).any() or (src_dims >= old.shape[1]).any():
+            return None
+        padded = np.pad(old, ((0, 0), (0, 1)), constant_values=1)
+        sources = np.take_along_axis(padded, src_dims.astype(np.int64), axis=1)
+    if rel_shape is None:
+        return sources
+    count = sources.shape[1]
+    if not is_array(rel_shape) or (rel_shape[:, count:] >= 0).any():
+        return None
+    more = rel_shape.shape[1] - count
+    if src_dims is not None and more not in (0, 1):
+        return None
+    padded = np.pad(sources, ((0, 0), (0, max(more, 0))), constant_values=1)[:, : rel_shape.shape[1]]
+    factors = rel_shape.astype(np.float64)
+    if not (padded * factors < _MAX_EXTENT).all():  # or not a number
+        return None
+    return np.where(factors < 0, -1, np.floor(padded * factors + 0.5)).astype(np.int64)
 
 
 def reshaped_spec(

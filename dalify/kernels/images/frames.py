@@ -20,10 +20,12 @@ __all__ = [
     "flat_frames",
     "folded_frames",
     "frame_count",
+    "frame_counts",
     "per_axis",
     "per_axis_of_samples",
     "per_frame",
     "per_frame_of_samples",
+    "per_frame_of_shapes",
     "visual_layout",
 ]
 
@@ -73,6 +75,11 @@ def frame_count(layout: str, shape: Sequence[int]) -> int:
     return int(shape[0]) if layout.startswith("F") else 1
 
 
+def frame_counts(shapes: np.ndarray, layout: str) -> np.ndarray:
+    """Return the number of frames of samples with the shapes [N, ndim], int64 [N]; 1 without a frame axis."""
+    return shapes[:, 0] if layout.startswith("F") else np.ones(len(shapes), np.int64)
+
+
 def flat_frames(x: Any, layout: str) -> Any:
     """Reshape a group [N, F, ...] to [N * F, ...]; single images are unchanged. Arrays or tensors."""
     if not layout.startswith("F"):
@@ -105,7 +112,7 @@ def per_axis_of_samples(values: Any, x: Any, layout: str, name: str, axes: int) 
     Raises:
         ShapeError: the number of values or of frames is another one.
     """
-    counts = x.shapes[:, 0] if layout.startswith("F") else np.ones(len(x), np.int64)
+    counts = frame_counts(x.shapes, layout)
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] in (1, axes):
         return np.repeat(per_axis(values, axes), counts, axis=0)
     rows: list[np.ndarray] = []
@@ -121,11 +128,21 @@ def per_axis_of_samples(values: Any, x: Any, layout: str, name: str, axes: int) 
 
 
 def per_frame_of_samples(values: Any, x: Any, layout: str, name: str, width: int | None = None) -> np.ndarray:
+    """Return an argument with one entry per frame of each sample of a chunk (`Samples` or `DeviceSamples`).
+
+    See `per_frame_of_shapes`.
+    """
+    return per_frame_of_shapes(values, x.shapes, layout, name, width)
+
+
+def per_frame_of_shapes(
+    values: Any, shapes: np.ndarray, layout: str, name: str, width: int | None = None
+) -> np.ndarray:
     """Return an argument with one entry per frame of each sample of a chunk.
 
     Args:
         values: [N, k] or [N, F, k], or a list of N vectors.
-        x: the samples, `Samples` or `DeviceSamples`.
+        shapes: shapes of the samples, int64 [N, ndim].
         layout: layout of a sample.
         name: name of the argument, for the error.
         width: number of elements of an entry; None for a scalar.
@@ -136,14 +153,18 @@ def per_frame_of_samples(values: Any, x: Any, layout: str, name: str, width: int
     Raises:
         ShapeError: as in `per_frame`, with the sample.
     """
-    if not isinstance(values, list) and (not layout.startswith("F") or x.is_uniform):
-        return per_frame(values, frame_count(layout, x.shapes[0]), name, width)
-    if not isinstance(values, list) and math.prod(values.shape[1:]) == (width or 1):
-        return np.repeat(per_frame(values, 1, name, width), x.shapes[:, 0], axis=0)
+    counts, size = frame_counts(shapes, layout), width or 1
+    if not isinstance(values, list) and (counts == counts[0]).all():
+        return per_frame(values, int(counts[0]), name, width)
+    if not isinstance(values, list) and math.prod(values.shape[1:]) == size:
+        return np.repeat(per_frame(values, 1, name, width), counts, axis=0)
+    if [entry.size for entry in values] == (counts * size).tolist():
+        entries = np.concatenate(values, axis=None)
+        return entries if width is None else entries.reshape(-1, width)
     rows = []
-    for n, shape in enumerate(x.shapes.tolist()):
+    for n, count in enumerate(counts.tolist()):
         try:
-            rows.append(per_frame(values[n][None], frame_count(layout, shape), name, width))
+            rows.append(per_frame(values[n][None], count, name, width))
         except ShapeError as error:
             error.sample = n
             raise

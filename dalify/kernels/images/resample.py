@@ -23,7 +23,7 @@ from dalify.base.errors import ShapeError
 from dalify.base.extremes import larger_of, smaller_of
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.convert import saturate_cast_samples
+from dalify.kernels.arrays.convert import in_float32
 from dalify.kernels.arrays.frozen import broadcast_to
 from dalify.kernels.arrays.simd import (
     blend_four_pixels,
@@ -45,6 +45,7 @@ _TRIANGULAR = int(DALIInterpType.INTERP_TRIANGULAR)
 _LANES = 4
 _FLOAT_BYTES = 4
 _BYTE = np.empty(0, np.uint8)
+_DIRECT_TYPES = (np.dtype(np.uint8), np.dtype(np.float32))  # others are converted to float32 before
 
 
 def resample(
@@ -98,13 +99,16 @@ def resample(
             for some in (nearest, np.logical_not(nearest)):
                 _resample_some(out, x, begin, stop, minify, magnify, antialias, some)
             return
-    source = x if x.dtype in (np.uint8, np.float32) else x.converted(np.dtype(np.float32))
-    is_direct = out.dtype == np.float32 or (out.dtype == source.dtype == np.uint8)
-    target = out if is_direct else Samples.empty(out.shapes, np.dtype(np.float32))
     resample_all = _resample_volumes if axes == 3 else _resample_images
-    resample_all(target, source, begin, stop, minify, magnify, antialias)
-    if not is_direct:
-        saturate_cast_samples(out, target)
+    if x.dtype in _DIRECT_TYPES and out.dtype in (np.float32, x.dtype):
+        resample_all(out, x, begin, stop, minify, magnify, antialias)
+        return
+
+    def fill(target: Samples, source: Samples, numbers: np.ndarray) -> None:
+        windows = begin[numbers], stop[numbers], minify[numbers], magnify[numbers]
+        resample_all(target, source, *windows, antialias)
+
+    in_float32(out, x, fill)
 
 
 def _resample_some(

@@ -24,6 +24,7 @@ __all__ = [
     "ResizeGeometry",
     "check_resize_arguments",
     "chunk_geometry",
+    "chunk_tensor_geometry",
     "for_each_axis",
     "resize_geometry",
     "spatial_axes",
@@ -191,7 +192,11 @@ def chunk_geometry(
     wanted[extents == 0] = 0  # they do not affect the scale of the others
     region = _region(extents, shaping.get("roi_start"), shaping.get("roi_end"), roi_relative)
     middle = np.full(extents.shape, 0.5)
-    found = _fitted(extents, wanted, mode, max_size, region, subpixel_scale, "round", middle)
+    return _checked(_fitted(extents, wanted, mode, max_size, region, subpixel_scale, "round", middle))
+
+
+def _checked(found: tuple[np.ndarray, np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return sizes and windows of a chunk, or raise LimitError for an extent whose shape is not even computed with."""
     if found[0].max(initial=0) > _MAX_EXTENT:
         sample = int(found[0].max(1).argmax())
         try:
@@ -259,49 +264,68 @@ def tensor_geometry(
     size_rounding: str,
     alignment: Any,
 ) -> ResizeGeometry:
-    """Return size and source window for the resized axes of one sample of any data.
-
-    Args:
-        extents: extents of the source along each resized axis; an empty axis stays empty.
-        sizes: requested extents, or None with `scales`.
-        scales: factors of the source's extents.
-        mode: as in `resize_geometry`.
-        max_size: as in `resize_geometry`.
-        roi_start: as in `resize_geometry`.
-        roi_end: as in `resize_geometry`.
-        roi_relative: as in `resize_geometry`.
-        subpixel_scale: as in `resize_geometry`.
-        size_rounding: rounding of the size, one of `ROUNDINGS`.
-        alignment: fixed point of the window when the size is rounded, 0 (start) to 1 (end).
-
-    Raises:
-        ArgumentValueError: a list has the wrong length, or a size is not a number.
-    """
-    axes = len(extents)
-    shape = np.array([extents], np.int64)
-    if sizes is not None:
-        wanted = for_each_axis("sizes", sizes, axes)
-    else:
-        factors = for_each_axis("scales", scales, axes)
-        # In float32, as in DALI: 5 * 0.7 is a tie there, and the output rule, whose constants have higher precision,
-        # and the kernel must agree.
-        wanted = tuple(
-            float(np.float32(max(extent, 1)) * np.float32(factor))
-            for extent, factor in zip(extents, factors, strict=True)
-        )
-    first, last = (None if values is None else np.array([values], np.float64) for values in (roi_start, roi_end))
-    found = _fitted(
-        shape,
-        np.array([wanted]),
-        mode,
-        max_size,
-        _region(shape, first, last, roi_relative),
-        subpixel_scale,
-        size_rounding,
-        np.array([for_each_axis("alignment", alignment, axes)]),
+    """Return size and source window for the resized axes of one sample of any data; see `chunk_tensor_geometry`."""
+    shaping = {"sizes": sizes, "scales": scales, "roi_start": roi_start, "roi_end": roi_end, "alignment": alignment}
+    found = chunk_tensor_geometry(
+        np.array([extents], np.int64),
+        mode=mode,
+        max_size=max_size,
+        roi_relative=roi_relative,
+        subpixel_scale=subpixel_scale,
+        size_rounding=size_rounding,
+        **{name: None if values is None else np.array([values], np.float64) for name, values in shaping.items()},
     )
     size, start, end = (tuple(values[0].tolist()) for values in found)
     return ResizeGeometry(size, start, end)
+
+
+def chunk_tensor_geometry(
+    extents: np.ndarray,
+    *,
+    sizes: Any,
+    scales: Any,
+    mode: str,
+    max_size: Sequence[float] | None,
+    roi_start: Any,
+    roi_end: Any,
+    roi_relative: bool,
+    subpixel_scale: bool,
+    size_rounding: str,
+    alignment: Any,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return size and source window for the resized axes of the samples of a chunk.
+
+    Args:
+        extents: int64 [N, axes], of the sources along each resized axis; an empty axis stays empty.
+        sizes: requested extents, [N, k] or a list of N vectors; None with `scales`.
+        scales: factors of the source's extents, like `sizes`.
+        mode: as in `resize_geometry`.
+        max_size: as in `resize_geometry`.
+        roi_start: start of the region of interest, like `sizes`, or None for the whole source.
+        roi_end: end of the region of interest.
+        roi_relative: as in `resize_geometry`.
+        subpixel_scale: as in `resize_geometry`.
+        size_rounding: rounding of the size, one of `ROUNDINGS`.
+        alignment: fixed point of the window when the size is rounded, 0 (start) to 1 (end), like `sizes`.
+
+    Returns:
+        size, int64 [N, axes]; start and end, float64 [N, axes].
+
+    Raises:
+        ArgumentValueError: a list has the wrong length, or a size is not a number, with the sample.
+        LimitError: an extent exceeds the limits.
+    """
+    axes = extents.shape[1]
+    if sizes is not None:
+        wanted = _for_each_axis("sizes", sizes, axes)
+    else:
+        # In float32, as in DALI: 5 * 0.7 is a tie there, and the output rule, whose constants have higher precision,
+        # and the kernel must agree.
+        factors = _for_each_axis("scales", scales, axes).astype(np.float32)
+        wanted = (np.maximum(extents, 1).astype(np.float32) * factors).astype(np.float64)
+    region = _region(extents, roi_start, roi_end, roi_relative)
+    points = _for_each_axis("alignment", alignment, axes)
+    return _checked(_fitted(extents, wanted, mode, max_size, region, subpixel_scale, size_rounding, points))
 
 
 def for_each_axis(name: str, values: Any, axes: int) -> tuple[float, ...]:

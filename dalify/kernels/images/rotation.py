@@ -1,93 +1,120 @@
 """Rotation matrices, and the canvas of a rotated image or volume.
 
-Shared by fn.rotate, fn.transforms.rotation and the rotation of boxes. Points are (x, y) or (x, y, z).
+Points are (x, y) or (x, y, z).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
+from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
+from dalify.kernels.arrays.frozen import read_only
 
-__all__ = ["about_centers", "canvas_size", "rotation_matrix"]
+__all__ = ["about_centers", "canvas_sizes", "rotations"]
 
 _RADIANS = np.float32(math.pi / 180)
 _TOLERANCE = 0.01  # pixels by which a rotated image may exceed its canvas: so that rounding errors do not add a pixel
+_NO_AXES = np.empty((0, 3), np.float32)
 
 
-def _radians(angle: float) -> float:
-    # In float32 as in DALI: at 45 degrees the last bit decides which axis is the dominant one.
-    return float(np.float32(angle) * _RADIANS)
-
-
-def rotation_matrix(angle: float, axis: Sequence[float] | None = None) -> np.ndarray:
-    """Return a rotation matrix, float64 [2, 2] or, with an axis, [3, 3] with float32 precision.
+def rotations(angles: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray:
+    """Return rotation matrices, float64 [M, 2, 2] or, with axes, [M, 3, 3] with float32 precision.
 
     Args:
-        angle: degrees; positive from x to y, which is clockwise if y points down.
-        axis: the axis (x, y, z) to rotate about, of any length except 0 (Rodrigues' formula).
-
-    Returns:
-        The matrix; all NaN for an axis of length 0.
+        angles: float32 [M], degrees; positive from x to y, which is clockwise if y points down.
+        axes: float32 [M, 3], the axes (x, y, z) to rotate about, of any length except 0 (Rodrigues' formula).
 
     Raises:
-        ArgumentValueError: the angle is not finite.
+        ArgumentValueError: an angle is not finite, or an axis has no length. Its `sample` is the number of the matrix.
     """
-    if not math.isfinite(_radians(angle)):
-        raise ArgumentValueError(f"an angle must be a finite number of degrees; got {angle:g}.")
-    cosine, sine = math.cos(_radians(angle)), math.sin(_radians(angle))
-    if axis is None:
-        return np.array([[cosine, -sine], [sine, cosine]])
-    # In float32 and in this order, as in DALI: the last bit selects one of two voxels at equal distance.
-    x, y, z = np.asarray(axis, np.float32)
-    length = np.sqrt(x * x + y * y + z * z)
-    if length == 0:
-        return np.full((3, 3), np.nan)
-    x, y, z = x / length, y / length, z / length
-    c, s = np.float32(cosine), np.float32(sine)
-    rest = np.float32(1) - c
-    xy, xz, yz = x * y * rest, x * z * rest, y * z * rest
-    rows = [
-        [x * x + c * (y * y + z * z), xy - z * s, xz + y * s],
-        [xy + z * s, y * y + c * (x * x + z * z), yz - x * s],
-        [xz - y * s, yz + x * s, z * z + c * (x * x + y * y)],
-    ]
-    return np.array(rows, np.float64)
+    size = 2 if axes is None else 3
+    matrices = np.empty((len(angles), size, size))
+    wrong = _fill_rotations(matrices, read_only(angles), read_only(_NO_AXES if axes is None else axes))
+    if wrong < len(angles):
+        if not np.isfinite(angles[wrong] * _RADIANS):
+            text = f"an angle must be a finite number of degrees; got {angles[wrong]:g}."
+            raise ArgumentValueError(text, sample=wrong)
+        raise ArgumentValueError("axis must not be zero; got [0, 0, 0].", sample=wrong)
+    return matrices
 
 
-def canvas_size(size: Sequence[int], matrices: Sequence[np.ndarray]) -> tuple[int, ...]:
-    """Return the smallest canvas that contains the rotated image; each axis has the parity of its dominant source axis.
+# Short functions on tables of a chunk keep the GIL: it takes less time than releasing it.
+@njit(cache=True, error_model="numpy")
+def _fill_rotations(matrices, angles, axes):
+    """Fill matrices; return the number of the first one that is not a rotation, or that of all."""
+    one = np.float32(1)
+    for m in range(len(angles)):
+        # In float32 as in DALI: at 45 degrees the last bit decides which axis is the dominant one.
+        radians = np.float64(angles[m] * _RADIANS)
+        if not math.isfinite(radians):
+            return m
+        cosine, sine = math.cos(radians), math.sin(radians)
+        if len(axes) == 0:
+            matrices[m, 0, 0] = matrices[m, 1, 1] = cosine
+            matrices[m, 0, 1], matrices[m, 1, 0] = -sine, sine
+            continue
+        # In float32 and in this order, as in DALI: the last bit selects one of two voxels at equal distance.
+        x, y, z = axes[m, 0], axes[m, 1], axes[m, 2]
+        length = np.sqrt(x * x + y * y + z * z)
+        x, y, z = x / length, y / length, z / length
+        c, s = np.float32(cosine), np.float32(sine)
+        rest = one - c
+        xx, yy, zz = x * x, y * y, z * z
+        xy, xz, yz = x * y * rest, x * z * rest, y * z * rest
+        matrices[m, 0, 0], matrices[m, 0, 1], matrices[m, 0, 2] = xx + c * (yy + zz), xy - z * s, xz + y * s
+        matrices[m, 1, 0], matrices[m, 1, 1], matrices[m, 1, 2] = xy + z * s, yy + c * (xx + zz), yz - x * s
+        matrices[m, 2, 0], matrices[m, 2, 1], matrices[m, 2, 2] = xz - y * s, yz + x * s, zz + c * (xx + yy)
+        if matrices[m, 0, 0] != matrices[m, 0, 0]:  # all are NaN for an axis without length
+            return m
+    return len(angles)
+
+
+def canvas_sizes(sizes: np.ndarray, matrices: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the smallest canvases that contain rotated images; each axis has the parity of its dominant source axis.
 
     Keeping the parity keeps the center on a pixel or between two, so that rotations by 90 degrees are exact.
 
     Args:
-        size: extents of the image or volume, outermost first (H, W or D, H, W).
-        matrices: rotations of all frames; the canvas contains each of them, and the majority determines the parity.
+        sizes: int64 [N, k], extents of the images or volumes, outermost first (H, W or D, H, W).
+        matrices: [M, k, k], rotations of the frames of all samples; a canvas contains all frames of its sample, and
+            the majority determines the parity.
+        counts: int64 [N], number of frames of each sample.
 
     Returns:
-        Extents, outermost first.
+        Extents, outermost first, int64 [N, k]; those of the image without frames.
     """
-    source = [int(extent) for extent in reversed(size)]
-    shares = [np.abs(matrix) for matrix in matrices]
-    result: list[int] = []
-    for row in range(len(source)):
-        extent = max(math.ceil(float(share[row] @ source) - _TOLERANCE) for share in shares)
-        odd = sum(source[_dominant(share, row)] % 2 for share in shares)
-        result.append(extent + (extent - int(2 * odd > len(shares))) % 2)
-    return tuple(reversed(result))
+    found = np.empty(sizes.shape, np.int64)
+    _fill_canvases(found, read_only(sizes), matrices, read_only(counts))
+    return found
 
 
-def _dominant(share: np.ndarray, row: int) -> int:
-    """Return the source axis with the largest share in an output axis.
-
-    A tie selects the axis itself in a volume, and the other one in an image.
-    """
-    if len(share) == 3:
-        return row if share[row, row] == share[row].max() else int(np.argmax(share[row]))
-    return row if share[row, row] > share[row, 1 - row] else 1 - row
+@njit(cache=True)
+def _fill_canvases(found, sizes, matrices, counts):
+    axes, first = matrices.shape[1], 0
+    for n in range(len(sizes)):
+        last = first + counts[n]
+        for row in range(axes):
+            place = axes - 1 - row
+            largest, odd = 0.0, 0
+            for m in range(first, last):
+                extent = 0.0
+                # A tie selects the axis itself in a volume, and the other one in an image.
+                dominant = row if axes == 3 else 1 - row
+                share = abs(matrices[m, row, dominant])
+                for axis in range(axes):
+                    part = abs(matrices[m, row, axis])
+                    extent += part * sizes[n, axes - 1 - axis]
+                    if part > share:
+                        dominant, share = axis, part
+                largest = extent if extent > largest else largest
+                odd += sizes[n, axes - 1 - dominant] % 2
+            whole = np.int64(math.ceil(largest - _TOLERANCE))
+            parity = np.int64(2 * odd > counts[n])
+            found[n, place] = whole + (whole - parity) % 2 if counts[n] else sizes[n, place]
+        first = last
 
 
 def about_centers(matrices: np.ndarray, sizes: np.ndarray, out_sizes: np.ndarray) -> np.ndarray:

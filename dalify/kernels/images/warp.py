@@ -322,13 +322,18 @@ def values_outside(
     fill_value: float | Sequence[float] | None, out_dtype: np.dtype, dtype: np.dtype, channels: int, nearest: bool
 ) -> np.ndarray:
     """Return the fill values saturated to the result dtype and, for interpolation with pixels, to the source dtype."""
+    if fill_value is None:
+        return np.zeros(channels, out_dtype if nearest else dtype)
     value = _prepared_fill(fill_value, out_dtype, channels)
     return value if nearest else _prepared_fill(value.astype(np.float32).tolist(), dtype, channels)
 
 
 def bounded_matrix(matrix: np.ndarray) -> np.ndarray:
     """Bound the matrix, so that no coordinate is NaN or overflows and all indices are defined."""
-    return np.clip(np.nan_to_num(np.ascontiguousarray(matrix, np.float64), nan=0.0), -1e9, 1e9)
+    bounded = np.maximum(np.ascontiguousarray(matrix, np.float64), -1e9)
+    bounded = np.minimum(bounded, 1e9, out=bounded)
+    bounded[bounded != bounded] = 0
+    return bounded
 
 
 def warp_2d(

@@ -6,7 +6,6 @@ Shared by rotate, warp_affine and warp_perspective.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,10 @@ from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.spec import Spec
 
-__all__ = ["LAYOUTS", "check_interpolation", "inverted", "rounded_extent", "spatial_size", "with_size"]
+__all__ = ["LARGEST_SIZE", "LAYOUTS", "check_interpolation", "inverted", "rounded_extent", "sized_shapes", "with_size"]
 
 LAYOUTS = ("HWC", "FHWC", "DHWC", "FDHWC")
+LARGEST_SIZE = 2.0**62  # of an extent: larger numbers may not be integers of 64 bits
 
 
 def check_interpolation(interp_type: DALIInterpType) -> None:
@@ -25,11 +25,6 @@ def check_interpolation(interp_type: DALIInterpType) -> None:
     options = (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR)
     if interp_type not in options:
         raise ArgumentValueError(option_error_text("interp_type", interp_type, options))
-
-
-def spatial_size(shape: Sequence[int], layout: str) -> tuple[int, ...]:
-    """Return the extents of one frame without channels."""
-    return tuple(int(extent) for extent in shape[layout.startswith("F") : -1])
 
 
 def with_size(x: Spec, layout: str, size: Any) -> Spec:
@@ -53,6 +48,27 @@ def with_size(x: Spec, layout: str, size: Any) -> Spec:
     if x.shape is None or not isinstance(size, tuple) or not size:
         return x
     return x.replace(shape=(*x.shape[: layout.startswith("F")], *map(int, size), x.shape[-1]))
+
+
+def sized_shapes(shapes: np.ndarray, layout: str, size: Any) -> dict[str, Any]:
+    """Return the result of ``prepare`` for samples of other sizes: the shapes that `with_size` computes.
+
+    Args:
+        shapes: int64 [N, ndim], of the sources.
+        layout: layout of a sample, with letters for all axes.
+        size: extents, [N, axes], or a list of vectors.
+
+    Returns:
+        The shapes; nothing for extents that `with_size` refuses, so that the rule is run and raises its error.
+    """
+    first = int(layout.startswith("F"))
+    if isinstance(size, list) or size.shape[1] != shapes.shape[1] - 1 - first:
+        return {}
+    if not ((size >= 0) & (size < LARGEST_SIZE)).all():
+        return {}
+    out_shapes = shapes.copy()
+    out_shapes[:, first:-1] = size
+    return {"out_shapes": out_shapes}
 
 
 def rounded_extent(extent: float) -> int:

@@ -20,7 +20,7 @@ from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, vi
 from dalify.kernels.images.projection import projected_points
 from dalify.kernels.images.warp import sample_2d, warp_2d
 from dalify.kernels.images.warp_cubic import warp_cubic, warp_cubic_torch
-from dalify.kernels.images.warp_rules import inverted, rounded_extent
+from dalify.kernels.images.warp_rules import LARGEST_SIZE, inverted, rounded_extent
 from dalify.kernels.images.warp_torch import (
     inverted_torch,
     matrices_torch,
@@ -103,6 +103,25 @@ def warp_perspective(
         raise ArgumentValueError(f"size must be a non-negative height and width; got {list(size)}.")
     height, width = map(rounded_extent, size * 2 if len(size) == 1 else size)
     return x.with_extents({"H": height, "W": width})
+
+
+@warp_perspective.geometry
+def _(
+    x: Batch, matrix_input: Batch | None, *, fill_value: tuple[float, ...] | None, size: Vectors | None, spec: Spec
+) -> dict[str, Any]:
+    layout, shapes = visual_layout(spec, _LAYOUTS), x.shape_array()
+    # The rule runs, and raises its error, for what it refuses.
+    if size is None or isinstance(size, list) or size.shape[1] not in (1, 2):
+        return {}
+    if not ((size >= 0) & (size < LARGEST_SIZE)).all():
+        return {}
+    channels = shapes[:, layout.index("C")] if "C" in layout else np.ones(1)
+    if fill_value and len(fill_value) > 1 and not (channels == len(fill_value)).all():
+        return {}
+    out_shapes = shapes.copy()
+    rows = layout.index("H")
+    out_shapes[:, rows : rows + 2] = np.maximum(np.floor(size + 0.5), np.ceil(np.minimum(size, 1)))
+    return {"out_shapes": out_shapes}
 
 
 def _oriented(rows: np.ndarray, inverse_map: bool, pixel_origin: str) -> np.ndarray:

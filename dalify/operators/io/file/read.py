@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DTypeError, ReaderError
-from dalify.data import DALIDataType
+from dalify.data import Batch, DALIDataType
+from dalify.formats.files.paths import Paths
 from dalify.formats.files.storage import is_remote
-from dalify.formats.files.whole_file import read_file
+from dalify.formats.files.whole_file import read_file, read_files
 from dalify.registry import Spec, operator
+
+_MIN_FILES = 2  # a single file is read without the compiled call
 
 
 @operator(allocating=True, listed=True)
@@ -51,11 +54,26 @@ def read(
     return Spec(DALIDataType.UINT8, 1, "", None, filepaths.device)
 
 
+def _read_together(paths: list[bytes]) -> Batch | None:
+    """Read local files in one compiled call; None if each must be read separately."""
+    if len(paths) < _MIN_FILES:
+        return None
+    joined = b"\0".join(paths)
+    # What is no local path becomes an error, and a URL is read, one by one.
+    if b"://" in joined or joined.count(b"\0") >= len(paths) or not all(paths):
+        return None
+    return read_files(Paths.of(paths), 0)
+
+
 @read.cpu
 def _(filepaths: Sequence[np.ndarray], *, allow_outside_root: bool) -> Any:
+    paths = [characters.tobytes().rstrip(b"\0").removeprefix(b"file://") for characters in filepaths]
+    together = _read_together(paths)
+    if together is not None:
+        return together
     contents = []
-    for index, characters in enumerate(filepaths):
-        path = os.fsdecode(characters.tobytes().rstrip(b"\0")).removeprefix("file://")
+    for index, encoded in enumerate(paths):
+        path = os.fsdecode(encoded)
         try:
             if not path or "\0" in path:
                 raise ReaderError(f"{path!r} is not a valid file path.")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dalify import fn, pipeline_def
 from dalify.base.errors import DTypeError, ReaderError
+from dalify.pipeline.pipeline import parts_of
 from tests.helpers.one_operator import run_dalify
 
 
@@ -21,6 +23,29 @@ def test_contents(tmp_path):
     for prefix, padding in (("", 0), ("", 7), ("file://", 0)):
         got = run_dalify("io.file.read", [as_path(prefix + str(path), padding) for path in paths], use_o_direct=True)
         assert [sample.tobytes() for sample in got] == contents
+
+
+@pytest.mark.parametrize("sizes", [[3, 9000, 70000, 1], [9000] * 4, [5] * 4, [100000, 1]])
+def test_files_are_read_together(sizes, tmp_path, monkeypatch):
+    monkeypatch.setattr("dalify.operators.io.file.read.read_file", None)  # reads a single file
+    contents = [bytes([number + 1]) * size for number, size in enumerate(sizes)]
+    paths = [tmp_path / str(number) for number in range(len(sizes))]
+    for path, data in zip(paths, contents, strict=True):
+        path.write_bytes(data)
+
+    @pipeline_def(batch_size=len(sizes), num_threads=1, device_id=None)
+    def pipeline():
+        files = fn.io.file.read(fn.external_source(lambda: [as_path(str(path)) for path in paths]))
+        return files, files + 1
+
+    pipe = pipeline()
+    for stage in parts_of(pipe).builder.engine().plan.stages:
+        stage.seconds_per_sample = 0.0  # one chunk
+    batches = [pipe.run() for _ in range(3)]
+    for files, more in batches:  # their memory is not used again
+        for n, data in enumerate(contents):
+            assert files.at(n).tobytes() == data
+            np.testing.assert_array_equal(more.at(n), np.frombuffer(data, np.uint8).astype(np.int32) + 1)
 
 
 @pytest.mark.parametrize("path", ["", "/no/such/file", "a\0b"])
