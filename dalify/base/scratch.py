@@ -26,17 +26,21 @@ class _Blocks(threading.local):
 _blocks = _Blocks()
 
 
-def borrow(name: str, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Return an uninitialized uint8 array that is valid until this thread borrows the same name again.
+def borrow(name: str, shape: tuple[int, ...], dtype: Any = np.uint8) -> np.ndarray[Any, Any]:
+    """Return an uninitialized array that is valid until this thread borrows the same name again.
 
     Args:
         name: purpose of the buffer; different names never share memory.
         shape: extents.
+        dtype: NumPy dtype of the elements.
     """
-    size_bytes = math.prod(shape)
+    element = np.dtype(dtype)
+    size_bytes = math.prod(shape) * element.itemsize
     block = _blocks.by_name.get(name)
     if block is None or block.nbytes < size_bytes:
         block = np.empty((size_bytes + _ROUNDING_BYTES - 1) // _ROUNDING_BYTES * _ROUNDING_BYTES, np.uint8)
         if block.nbytes <= _MAX_KEPT_BYTES:
             _blocks.by_name[name] = block
-    return block[:size_bytes].reshape(shape)
+    if element == np.uint8:
+        return block[:size_bytes].reshape(shape)
+    return block[:size_bytes].view(element).reshape(shape)
