@@ -41,7 +41,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -67,7 +67,9 @@ from dalify.executor.reader_step import ReaderStep
 from dalify.executor.recovery import Recovery, valid_samples
 from dalify.executor.steps import run_steps, walk
 from dalify.executor.threads import ThreadPool
-from dalify.sources.worker_pool import WorkerPool
+
+if TYPE_CHECKING:
+    from dalify.sources.worker_pool import WorkerPool
 
 __all__ = ["Engine"]
 
