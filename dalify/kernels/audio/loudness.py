@@ -74,7 +74,7 @@ def _powers(out: np.ndarray, x: np.ndarray, window: int, interval: int, zero: An
     Windows are padded with 0 at the start. Squares are accumulated in the dtype of ``zero``; at every multiple of
     ``interval`` the sum is recomputed, so that errors stay small.
     """
-    largest, begin = np.float32(0), np.int64(0)
+    largest, begin = np.float32(0), int(np.int64(0))  # one type: a literal would be another
     while begin < x.size:
         if begin >= window and begin + 4 * interval <= x.size:
             found = _four_intervals(out, x, window, begin, interval, zero)
