@@ -97,7 +97,7 @@ def _nothing() -> None:
 
 def _compiled(compile_function: Callable[..., Any], *arguments: Any) -> Any:
     """Compile a function with numba's extensions, without the garbage collector."""
-    _entrypoints.init_all()
+    uncollected(_entrypoints.init_all)
     return uncollected(compile_function, *arguments)
 
 

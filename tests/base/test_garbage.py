@@ -51,6 +51,7 @@ def test_functions_are_compiled_without_it() -> None:
     def note(phase: str, _: object) -> None:
         collected.append(phase)
 
+    compiled.compile((numba.float32,))  # the first function of a process imports the compiler
     gc.collect()
     gc.callbacks.append(note)
     try:
