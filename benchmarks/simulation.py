@@ -48,6 +48,7 @@ import simplejpeg
 from numba.core.dispatcher import Dispatcher
 
 from dalify.base.optional import LazyModule
+from dalify.executor import engine
 
 __all__ = ["Recording", "Simulated", "recording", "simulating"]
 
@@ -388,10 +389,11 @@ def simulating(made: Recording, done: Simulated) -> Iterator[None]:
 
     # Intercepting them would take as much time as the calls themselves.
     short = {name for name, function in made.functions.items() if function.is_short()}
-    thread_time = time.thread_time
+    thread_time, processors = time.thread_time, engine.available_processors
+    engine.available_processors = lambda: sys.maxsize
     time.thread_time = lambda: thread_time() + sleeper.slept_s
     try:
         with _intercepted(handle, short):
             yield
     finally:
-        time.thread_time = thread_time
+        time.thread_time, engine.available_processors = thread_time, processors

@@ -6,14 +6,13 @@ level, which imports the package at first use.
 
 from __future__ import annotations
 
-import importlib
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import MissingPackageError
 from dalify.base.fork_gate import working
-from dalify.base.garbage import uncollected
+from dalify.base.garbage import imported
 from dalify.base.interrupts import kept_interrupts
 
 __all__ = ["LazyModule", "fsspec", "is_loaded", "require", "torch"]
@@ -57,7 +56,7 @@ def require(package: LazyModule) -> ModuleType:
     name = package.__name__
     try:
         with working(), kept_interrupts():  # a partly imported module cannot be imported in a forked child
-            return uncollected(importlib.import_module, name)
+            return imported(name)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != name.split(".")[0]:
             raise

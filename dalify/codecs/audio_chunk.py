@@ -98,12 +98,12 @@ class AudioFiles:
         return is_done
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+@njit(nogil=True, inline="always")
 def _half(data, place):
     return np.int64(data[place]) | np.int64(data[place + 1]) << 8
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+@njit(nogil=True, inline="always")
 def _read_wave_header(data, row):
     """Fill a row of the table; leave it unchanged if the file is left to the library."""
     size = data.size
@@ -127,7 +127,7 @@ def _read_wave_header(data, row):
         place += length + length % 2
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+@njit(nogil=True, inline="always")
 def _note_wave(data, row, form, place, length, is_usual):
     """Fill a row of the table from the format and the offset and size of the samples."""
     kind, channels, rate = _half(data, form), _half(data, form + 2), little_word(data, form + 4)
@@ -173,7 +173,7 @@ def _read_flac_headers(at, shapes, table, like):
             row[_BITS], row[_START], row[_BLOCK] = header[3], header[4], header[5]
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+@njit(nogil=True, inline="always")
 def _decode_wave(out, is_float, data, row, scratch, downmix):
     """Fill ``out``, ``[frames * channels]``, from integers, in blocks of frames."""
     channels, bits, total = row[_CHANNELS], row[_BITS], row[_FRAMES]
@@ -226,7 +226,7 @@ def _put(out, is_float, scratch, first, count, channels, bits, downmix):
                 out[place + i * channels] = source[SCRATCH_BEFORE + i] >> (bits - item_bits)
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+@njit(nogil=True, inline="always")
 def _decode_flac(out, is_float, data, size, row, scratch, factors, downmix):
     """Fill ``out``, ``[frames * channels]``; return whether the file matches its header."""
     total, done, at, block = row[_FRAMES], np.int64(0), row[_START], np.int64(0)

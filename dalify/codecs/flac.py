@@ -220,14 +220,14 @@ def _subframe(at, position, stop, width, samples, size, factors):
         width -= waste
         if width < 1:
             return refused
-    first = SCRATCH_BEFORE
+    first = np.int64(SCRATCH_BEFORE)
     if kind == 0:
         value = _signed(_top(_peek(at, position), width), width)
         position += width
         for i in range(first, first + size):
             samples[i] = value
     elif kind == 1:
-        position = _stored(at, position, stop, width, samples, first, size, factors, 0, 0)
+        position = _stored(at, position, stop, width, samples, first, size, factors, np.int64(0), np.int64(0))
     else:
         is_fixed = 8 <= kind <= 12
         if not is_fixed and not 32 <= kind <= 63:
@@ -257,7 +257,7 @@ def _subframe(at, position, stop, width, samples, size, factors):
     return position
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+@njit(nogil=True, inline="always")
 def _residuals(at, position, stop, samples, size, factors, order, shift):
     refused = np.int64(-1)
     head = _peek(at, position)
@@ -284,7 +284,7 @@ def _residuals(at, position, stop, samples, size, factors, order, shift):
     return position
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+@njit(nogil=True, inline="always")
 def _check_sum(data, start, stop):
     """Return the CRC-16 of a frame."""
     found, i = np.int64(0), start
@@ -406,13 +406,13 @@ def little_word(data, place):
     return low | np.int64(data[place + 2]) << 16 | np.int64(data[place + 3]) << 24
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+@njit(nogil=True, inline="always")
 def _big_word(data, place):
     high = np.int64(data[place]) << 24 | np.int64(data[place + 1]) << 16
     return high | np.int64(data[place + 2]) << 8 | np.int64(data[place + 3])
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+@njit(nogil=True, inline="always")
 def _is_sound_block(data, kind, start, size, is_first):
     """Return whether the structure of a metadata block is valid, as far as libsndfile checks it."""
     if kind == _STREAM_INFO:

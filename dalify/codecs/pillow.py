@@ -10,12 +10,19 @@ import importlib
 import io
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from PIL import Image, ImageFile, TiffImagePlugin
 
 from dalify.base.errors import DecodeError
+from dalify.base.optional import LazyModule
+
+if TYPE_CHECKING:
+    from PIL import Image, ImageFile, TiffImagePlugin
+else:  # for few images
+    Image = LazyModule("PIL.Image", "decoding this image", "pillow")
+    ImageFile = LazyModule("PIL.ImageFile", "decoding this image", "pillow")
+    TiffImagePlugin = LazyModule("PIL.TiffImagePlugin", "decoding this image", "pillow")
 
 __all__ = ["open_by_pillow", "rows_of_pillow", "strips_of"]
 
@@ -32,17 +39,17 @@ _STRIP_BYTES = 1 << 20
 Strip = tuple[int, np.ndarray[Any, Any]]
 
 
-class _Tiff(TiffImagePlugin.TiffImageFile):
-    """Pillow's plug-in, without the check of Pillow's limit."""
-
-    def load_prepare(self) -> None:
-        ImageFile.ImageFile.load_prepare(self)
-
-
 @cache
 def _plugin(kind: str) -> Any:
     if kind == "TIFF":
-        return _Tiff
+
+        class Tiff(TiffImagePlugin.TiffImageFile):
+            """Pillow's plug-in, without the check of Pillow's limit."""
+
+            def load_prepare(self) -> None:
+                ImageFile.ImageFile.load_prepare(self)
+
+        return Tiff
     module, name = _PLUGINS[kind]
     return getattr(importlib.import_module(f"PIL.{module}"), name)
 

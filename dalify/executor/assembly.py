@@ -1,4 +1,8 @@
-"""Create an engine from an optimized graph: device, seeds, indices of readers, sources and their worker processes."""
+"""Create an engine from an optimized graph: device, seeds, indices of readers, sources.
+
+``executor/process_assembly.py`` creates the worker processes. It is imported for pipelines that have some: the modules
+that it needs take 20 ms.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,13 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dalify.base.errors import ArgumentValueError, DalifyError, GraphError, PipelineStateError, ReaderError
+from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
 from dalify.base.fork_gate import working
-from dalify.base.limits import current, within
 from dalify.base.narrow import is_tuple
+from dalify.base.optional import LazyModule
 from dalify.data import BufferPool
-from dalify.executor.batch_source import RemoteStages
-from dalify.executor.batch_worker import WorkerSetup
 from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine
 from dalify.executor.feeds import ExternalFeed, Feeds
@@ -22,21 +24,21 @@ from dalify.executor.meter import Meter
 from dalify.executor.options import PipelineOptions
 from dalify.executor.packages import check_packages, check_remote_package
 from dalify.executor.plan import Plan
-from dalify.executor.plan_split import SplitPlan, split_plan
-from dalify.executor.process_stages import ProcessStages
-from dalify.executor.read_ahead import ReadAhead
-from dalify.executor.reader_step import ReaderStep
-from dalify.executor.remote import BatchService, RemoteParts
+from dalify.executor.plan_split import split_plan
 from dalify.executor.runnable_graph import RunnableGraph
 from dalify.executor.steps import described, is_foreign, located
 from dalify.graph import Graph, Node, rule_arguments
 from dalify.registry import READER_PARAMETERS
-from dalify.sources.reader_processes import ReaderProcesses
 from dalify.sources.sampler import Sampler
 from dalify.sources.sampler_options import SamplerOptions
 from dalify.sources.selection import bind_sampler
 from dalify.sources.sharding import resolve_shard
-from dalify.sources.worker_pool import WorkerPool
+
+if TYPE_CHECKING:
+    from dalify.executor import process_assembly
+    from dalify.executor.remote import BatchService
+else:
+    process_assembly = LazyModule("dalify.executor.process_assembly", "creating worker processes")
 
 __all__ = ["assemble", "node_seeds", "shard_of"]
 
@@ -83,18 +85,21 @@ def assemble(
     )
     plan, readers, recovery = runnable.plan(options.max_error_rate)
     pool = BufferPool()
-    workers = _workers_for(plan, options)
+    parallel = next((node for node, _ in plan.externals if node.arguments.get("parallel")), None)
+    workers = None if parallel is None else process_assembly.source_workers(parallel, options)
     externals = [
         ExternalFeed(node, slots, options.batch_size, pool, torch_device, workers) for node, slots in plan.externals
     ]
-    has_processes = count or workers is not None or any(map(_process_count, indices.values()))
-    _check_timeout(options, bool(has_processes))
+    reading = {node: getattr(index, "processes", 0) for node, index in indices.items()}
+    _check_timeout(options, bool(count or workers is not None or any(reading.values())))
     parts = split_plan(plan) if count else None
     here = plan if parts is None else parts.local
     if parts is not None:
-        _check_parts(parts, indices)
+        process_assembly.check_parts(parts, reading)
     for slot, step in here.readers.items():
-        _start_processes(step, indices[step.node], options, seeds[step.node.number][0])
+        node = step.node
+        if reading[node]:
+            process_assembly.read_by_processes(step, indices[node], reading[node], options, seeds[node.number][0])
         readers[slot].ahead = step.ahead
     feeds = Feeds(externals, readers)
     if state is not None:  # before workers start, because they need the number of items of an iterable to skip
@@ -102,25 +107,10 @@ def assemble(
     if workers is not None:
         workers.start()  # before dalify starts threads: a fork copies the locks that threads hold
     meter = Meter(here, None if parts is None else parts.remote) if options.enable_memory_stats else None
-    remote: RemoteStages | None = None
+    remote = None
     if parts is not None:
-        setup = WorkerSetup(
-            runnable=runnable,
-            seed=seed,
-            num_threads=max(1, round(options.num_threads / count)) if service is None else service.threads,
-            batch_size=options.batch_size,
-            limits=options.limits or current(),
-            measures=options.enable_memory_stats,
-        )
-        feed_numbers = sorted(feed.number for feed in readers.values())
-        remote_parts = RemoteParts(
-            parts, feed_numbers, setup, pool, meter, options.callback_timeout_s, options.py_callback_pickler
-        )
-        if service is not None:
-            remote = service.stages(remote_parts)
-        else:
-            remote = ProcessStages(remote_parts, count, options.depth, options.py_start_method)
-        remote.start()
+        numbers = [feed.number for feed in readers.values()]
+        remote = process_assembly.remote_stages(parts, numbers, runnable, options, seed, service, pool, meter)
     engine = Engine(
         here,
         options.num_threads if parts is None else _threads_beside(here, options.num_threads),
@@ -140,54 +130,11 @@ def assemble(
     return engine
 
 
-def _workers_for(plan: Plan, options: PipelineOptions) -> WorkerPool | None:
-    """Return the worker processes of parallel sources; None without such sources."""
-    parallel = [node for node, _ in plan.externals if node.arguments.get("parallel")]
-    if not parallel:
-        return None
-    if not options.py_num_workers:
-        raise PipelineStateError(
-            "parallel=True needs worker processes, but the pipeline has none.",
-            line=parallel[0].line,
-            operator=parallel[0].operator.public_name,
-            hint="Set py_num_workers of the pipeline to 1 or more, or omit parallel.",
-        )
-    return WorkerPool(
-        options.py_num_workers, options.py_start_method, options.py_callback_pickler, options.callback_timeout_s
-    )
-
-
-def _check_parts(parts: SplitPlan, indices: Mapping[Node, Any]) -> None:
-    """Raise an error for graphs that other processes cannot compute."""
-    for step in parts.remote.readers.values():
-        if _process_count(indices[step.node]):
-            raise ArgumentValueError(
-                "the reader and the pipeline both have processes=.",
-                line=step.node.line,
-                operator=step.node.operator.public_name,
-                hint="Omit it in the reader: the processes of the pipeline also read.",
-            )
-    if not parts.remote.stages:
-        first = next((step.node for stage in parts.local.stages for step in stage.steps if stage.is_serial), None)
-        raise GraphError(
-            "nothing in this pipeline can be computed by its processes: all operators need the device, or are Python "
-            "functions that are called for one batch after the other.",
-            line=None if first is None else first.line,
-            operator=None if first is None else first.operator.public_name,
-            hint="Write fn.python_function(..., parallel=True) for a function that depends only on its inputs, or "
-            "omit processes=.",
-        )
-
-
 def _threads_beside(plan: Plan, num_threads: int) -> int:
     """Return how many threads this process can use for the stages that run here."""
     if any(stage.kind == "segment" for stage in plan.stages):
         return num_threads
     return min(num_threads, len(plan.stages))
-
-
-def _process_count(index: Any) -> int:
-    return getattr(index, "processes", 0)
 
 
 def _check_timeout(options: PipelineOptions, has_processes: bool) -> None:
@@ -197,29 +144,6 @@ def _check_timeout(options: PipelineOptions, has_processes: bool) -> None:
             hint="Write fn.external_source(..., parallel=True) or fn.readers.dataset(..., processes=2); a Python "
             "function in this process cannot be interrupted. Or omit callback_timeout_s.",
         )
-
-
-def _start_processes(step: ReaderStep, index: Any, options: PipelineOptions, seed: int) -> None:
-    """Start the processes that read, before dalify starts threads."""
-    count = _process_count(index)
-    if count:
-        read = within(options.limits, step.reads_alone())
-        processes = ReaderProcesses(
-            index,
-            read,
-            count,
-            options.py_start_method,
-            options.py_callback_pickler,
-            seed,
-            options.callback_timeout_s,
-            step.node.operator.public_name,
-        )
-        try:
-            processes.start()
-        except DalifyError as error:
-            step.node.locate(error)
-            raise
-        step.ahead = ReadAhead(index, read, processes)
 
 
 def node_seeds(graph: Graph, seed: int) -> dict[Node, tuple[int, int]]:

@@ -41,7 +41,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,6 +51,7 @@ from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import deferred_interrupts
 from dalify.base.limits import Limits, applied
 from dalify.base.optional import torch
+from dalify.base.processors import available_processors
 from dalify.data import Batch, BufferPool
 from dalify.data.pool import pinned
 from dalify.executor.agreement import NotDecided
@@ -68,7 +69,9 @@ from dalify.executor.recovery import Recovery, valid_samples
 from dalify.executor.samples_step import SamplesStep
 from dalify.executor.steps import run_steps, walk
 from dalify.executor.threads import ThreadPool
-from dalify.sources.worker_pool import WorkerPool
+
+if TYPE_CHECKING:
+    from dalify.sources.worker_pool import WorkerPool
 
 __all__ = ["Engine"]
 
@@ -178,13 +181,18 @@ class Engine:
 
         It is larger only where that cannot be noticed except by the memory: on the CPU, in this process and without
         external sources, which would be called earlier.
+
+        Args:
+            depth: what the user wants.
         """
         is_here = self._remote is None and not self.feeds.externals
         if self._num_threads == 1 or not is_here or any(stage.kind == "device" for stage in self.plan.stages):
             return depth
         seconds = sum(stage.cpu_seconds_per_sample or 0.0 for stage in self.plan.stages)
         steps = sum(len(stage.steps) for stage in self.plan.stages)
-        return batches_for_threads(depth, self._batch_size, seconds, self._num_threads, steps)
+        # Threads that share a processor take as long for more batches, which only need more memory.
+        threads = min(self._num_threads, available_processors())
+        return batches_for_threads(depth, self._batch_size, seconds, threads, steps)
 
     def schedule(self) -> None:
         """Request a batch from the sources and schedule it.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from dalify.base.errors import (
 )
 from dalify.base.first_error import FirstError
 from dalify.base.narrow import is_list
+from dalify.base.optional import LazyModule
 from dalify.data import Batch, BufferPool
 from dalify.executor.device_steps import uploaded_batch
 from dalify.executor.read_ahead import ReadAhead
@@ -31,9 +32,14 @@ from dalify.graph import Node, rule_arguments
 from dalify.sources.convert import BatchConverter, to_batch
 from dalify.sources.declaration import Declaration, declarations
 from dalify.sources.external import ExternalSource
-from dalify.sources.parallel import ParallelSource
 from dalify.sources.sampler import Sampler
-from dalify.sources.worker_pool import WorkerPool
+
+if TYPE_CHECKING:
+    from dalify.sources import parallel
+    from dalify.sources.worker_pool import WorkerPool
+else:
+    # For sources in worker processes; their modules take a while.
+    parallel = LazyModule("dalify.sources.parallel", "sources in worker processes")
 
 __all__ = ["ExternalFeed", "Feeds", "ReaderFeed", "common_size"]
 
@@ -76,6 +82,7 @@ class ExternalFeed:
         self._taken_back: list[Batch] | None = None
         self._state_before: Any = None
         self.source: Any = None
+        self._is_parallel = arguments.get("source") is not None and bool(arguments.get("parallel"))
         num_outputs = arguments.get("num_outputs")
         try:
             if arguments.get("source") is not None:
@@ -85,10 +92,10 @@ class ExternalFeed:
                     "batch_info": arguments.get("batch_info", False),
                     "batch_size": batch_size,
                 }
-                if arguments.get("parallel"):
+                if self._is_parallel:
                     assert workers is not None, "dalify bug: a parallel source without workers"
                     depth: int = arguments.get("prefetch_queue_depth", 1)
-                    self.source = ParallelSource(
+                    self.source = parallel.ParallelSource(
                         workers, arguments["source"], num_outputs, **options, prefetch_queue_depth=depth
                     )
                 else:
@@ -243,12 +250,12 @@ class ExternalFeed:
     @property
     def is_iterated_by_workers(self) -> bool:
         """Whether worker processes iterate over the source, so that it cannot be set back."""
-        return isinstance(self.source, ParallelSource) and not self.source.resumes_exactly
+        return self._is_parallel and not self.source.resumes_exactly
 
     @property
     def shared_bytes(self) -> list[int]:
         """Memory of each slot that worker processes fill; empty without them."""
-        return self.source.shared_bytes if isinstance(self.source, ParallelSource) else []
+        return self.source.shared_bytes if self._is_parallel else []
 
     @property
     def has_unrepeatable_items(self) -> bool:

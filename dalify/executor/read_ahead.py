@@ -10,14 +10,16 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalify.base.errors import ReaderError
 from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
-from dalify.sources.reader_processes import ReaderProcesses
+
+if TYPE_CHECKING:
+    from dalify.sources.reader_processes import ReaderProcesses
 
 __all__ = ["ReadAhead"]
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dalify.base.limits import applied
 from dalify.base.processors import building_for
 from dalify.executor.assembly import assemble, node_seeds
 from dalify.executor.engine import Engine
 from dalify.executor.options import PRECISIONS, PipelineOptions
-from dalify.executor.remote import BatchService
 from dalify.graph import Graph
 from dalify.passes import Report, optimize
+
+if TYPE_CHECKING:
+    from dalify.executor.remote import BatchService
 
 __all__ = ["Built", "build"]
 

@@ -6,14 +6,13 @@ first used, which keeps ``import dalify`` fast. Operators of users are added by 
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable
 
 from dalify.base.errors import OperatorDefinitionError, UnknownOperatorError, suggestion
 from dalify.base.fork_gate import working
 from dalify.base.fork_lock import ForkLock
-from dalify.base.garbage import uncollected
+from dalify.base.garbage import imported
 from dalify.base.interrupts import kept_interrupts
 from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES
 from dalify.registry.operator import Operator
@@ -68,7 +67,7 @@ def find(name: str) -> Operator:
                 hint="If it is a custom operator, import the module that defines it.",
             )
         with kept_interrupts():
-            module = uncollected(importlib.import_module, f"dalify.operators.{name}")
+            module = imported(f"dalify.operators.{name}")
         operator = getattr(module, name.rpartition(".")[2])
         assert isinstance(operator, Operator), f"dalify bug: operators/{name} does not define an operator with its name"
         _loaded[name] = operator

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -86,6 +87,49 @@ def test_code_is_loaded_by_the_next_process(toy: Path) -> None:
     }
     assert run(toy, HOME="/nonexistent") == "13 loaded"
     assert not [path for path in toy.rglob("*") if path.suffix == ".part"]
+
+
+def test_loading_starts_no_other_part_of_numba(toy: Path) -> None:
+    """A kernel that allocates memory and returns it needs numba's runtime, which is not compiled again."""
+    (toy / "caller.py").write_text("""
+import numpy as np
+from dalify.base.compiling import njit
+
+@njit(nogil=True, cache=True)
+def outer(x):
+    return np.full(3, x)
+""")
+    program = """
+import sys, numpy as np
+from numba.core import entrypoints
+from numba.core.runtime import nrt
+import toy.caller
+for value in (1, 1.0):
+    print(toy.caller.outer(value).sum())
+print(nrt.rtsys._init, entrypoints._already_initialized, "numpy.ma" in sys.modules)
+"""
+    command = [sys.executable, "-c", program]
+    settings = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{toy.parent}{os.pathsep}{PROJECT}"}
+    lines = [
+        subprocess.run(command, env=settings, capture_output=True, text=True, check=True).stdout.split()
+        for _ in range(2)
+    ]
+    assert lines[0][:4] == ["3", "3.0", "True", "True"]
+    assert lines[1] == ["3", "3.0", "False", "False", "False"]
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "u8", "e", "f", "d", "F", "D", ">i4", "M8[s]"])
+def test_types_of_arrays_are_those_of_numba(dtype: str) -> None:
+    kernel: Any = njit()(lambda x: x)
+    array = np.zeros((3, 4), dtype)
+    frozen = array[:1]
+    frozen.flags.writeable = False
+    arrays = [array, array.T, array[:, ::2], array[0], array[:0], array[0, 0:1].reshape(()), frozen]
+    for each in [*arrays, np.frombuffer(bytes(array.nbytes + 1), np.uint8)[1:].view(dtype)]:
+        if dtype == ">i4":
+            assert kernel.typeof_pyval(each) is numba.types.pyobject
+        else:
+            assert kernel.typeof_pyval(each) == numba.typeof(each)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numba
 import pytest
 
 from dalify.base.compiling import njit
-from dalify.base.garbage import uncollected
+from dalify.base.garbage import imported, uncollected
 
 
 def test_it_is_disabled_during_the_call_only() -> None:
@@ -47,6 +51,7 @@ def test_functions_are_compiled_without_it() -> None:
     def note(phase: str, _: object) -> None:
         collected.append(phase)
 
+    compiled.compile((numba.float32,))  # the first function of a process imports the compiler
     gc.collect()
     gc.callbacks.append(note)
     try:
@@ -57,3 +62,29 @@ def test_functions_are_compiled_without_it() -> None:
     assert compiled(2) == 3
     assert during <= 2  # at most one, after the compiler has returned
     assert gc.isenabled()
+
+
+def test_the_objects_of_an_imported_module_are_old_and_can_be_collected(tmp_path: Path) -> None:
+    (tmp_path / "cyclic.py").write_text("class Node:\n    pass\n\n\nnode = Node()\nnode.itself = [node]\n")
+    program = """
+import gc, sys, weakref
+from dalify.base.garbage import imported
+
+module = imported("cyclic")
+print(gc.isenabled(), gc.get_freeze_count(), any(item is module.node for item in gc.get_objects(generation=2)))
+alive = weakref.ref(module.node)
+del sys.modules["cyclic"], module
+gc.collect()
+print(alive())
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    result = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == ["True", "0", "True", "None"]
+
+
+def test_objects_that_the_user_has_frozen_stay_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 1)
+    monkeypatch.setattr(gc, "unfreeze", lambda: pytest.fail("unfrozen"))
+    assert imported("gc") is gc

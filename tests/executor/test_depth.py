@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dalify import Pipeline, fn, pipeline_def
+from dalify.executor import engine
 from dalify.executor.chunking import batches_for_threads, chunk_bounds
 from dalify.pipeline.pipeline import parts_of
 
@@ -81,14 +82,20 @@ def made(folder: Path, define: Callable[[Path], Any], num_threads: int, **option
     return pipeline()
 
 
+@pytest.fixture
+def processors(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """A function that sets the number of processors."""
+    return lambda count: monkeypatch.setattr(engine, "available_processors", lambda: count)
+
+
 def in_progress(pipe: Pipeline) -> int:
     """Run twice, as if a sample took a millisecond; return the number of batches that are then in progress."""
     pipe.run()
-    engine = parts_of(pipe).builder.engine()
-    for stage in engine.plan.stages:
+    running = parts_of(pipe).builder.engine()
+    for stage in running.plan.stages:
         stage.seconds_per_sample = stage.cpu_seconds_per_sample = 1e-3
     pipe.run()
-    return engine.scheduled + 1
+    return running.scheduled + 1
 
 
 @pytest.mark.parametrize(
@@ -103,13 +110,29 @@ def in_progress(pipe: Pipeline) -> int:
     ],
 )
 def test_batches_in_progress(
-    photo_folder: Path, define: Callable[[Path], Any], num_threads: int, options: dict[str, Any], expected: int
+    photo_folder: Path,
+    define: Callable[[Path], Any],
+    num_threads: int,
+    options: dict[str, Any],
+    expected: int,
+    processors: Callable[[int], None],
 ) -> None:
+    processors(64)
     with made(photo_folder, define, num_threads, **options) as pipe:
         assert in_progress(pipe) == expected
 
 
-def test_batches_and_states_are_the_same(photo_folder: Path) -> None:
+@pytest.mark.parametrize(("count", "expected"), [(1, 2), (4, 5), (8, 9), (16, 9)])
+def test_threads_that_share_processors_need_no_more_batches(
+    photo_folder: Path, processors: Callable[[int], None], count: int, expected: int
+) -> None:
+    processors(count)
+    with made(photo_folder, read, 8) as pipe:
+        assert in_progress(pipe) == expected
+
+
+def test_batches_and_states_are_the_same(photo_folder: Path, processors: Callable[[int], None]) -> None:
+    processors(64)
     few, many = made(photo_folder, read, 2), made(photo_folder, read, 8)
     for pipe in (few, many):
         in_progress(pipe)

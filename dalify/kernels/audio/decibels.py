@@ -29,7 +29,7 @@ _SERIES = tuple(
 _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7 = _SERIES
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, inline="always")
 def _largest(x: np.ndarray) -> float:
     """Return the maximum, ignoring NaN, at least 0."""
     largest = np.zeros(64, np.float32)
@@ -46,7 +46,7 @@ def _largest(x: np.ndarray) -> float:
     return largest[0]
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@njit(nogil=True, cache=True, no_cpython_wrapper=True, fastmath={"contract"})
 def _decibels(out: np.ndarray, x: np.ndarray, inverse: np.float32, minimum: np.float32, factor: np.float32) -> None:
     """Fill out[n] with ``factor * ln(max(minimum, x * inverse))``."""
     ratios, exponents = np.empty(_BLOCK, np.float32), np.empty(_BLOCK, np.float32)

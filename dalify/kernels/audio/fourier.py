@@ -228,7 +228,7 @@ def _generate_transpose(context: Any, builder: ir.IRBuilder, signature: Any, arg
     return context.get_dummy_value()
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _transform(source: int, target: int, half: int, steps: np.ndarray, twiddles: int) -> int:
     """Transform complex elements [half] of all lanes; return the address of the result, `source` or `target`."""
     remaining, done = half, 1

@@ -16,7 +16,7 @@ from dalify.data.samples import Samples
 __all__ = ["nonsilent_regions"]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, inline="always")
 def _first_sum(x: np.ndarray, last: int, window: int, zero: Any) -> Any:
     """Return the sum of squares of the window that ends with a sample."""
     total = zero
@@ -26,7 +26,7 @@ def _first_sum(x: np.ndarray, last: int, window: int, zero: Any) -> Any:
     return total
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _one_interval(out: np.ndarray, x: np.ndarray, window: int, begin: int, end: int, zero: Any) -> Any:
     """Fill out[begin:end] and return the largest power; see `_powers`."""
     scale, largest = np.float32(1) / np.float32(window), np.float32(0)
@@ -42,7 +42,7 @@ def _one_interval(out: np.ndarray, x: np.ndarray, window: int, begin: int, end: 
     return largest
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _four_intervals(out: np.ndarray, x: np.ndarray, window: int, begin: int, interval: int, zero: Any) -> Any:
     """Process four intervals in parallel, none the first, so that additions do not wait for each other."""
     scale, a, b, c, d = np.float32(1) / np.float32(window), zero, zero, zero, zero
@@ -67,14 +67,14 @@ def _four_intervals(out: np.ndarray, x: np.ndarray, window: int, begin: int, int
     return max(largest_a, largest_b, largest_c, largest_d)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, inline="always")
 def _powers(out: np.ndarray, x: np.ndarray, window: int, interval: int, zero: Any) -> Any:
     """Fill out [n] with the mean squares of the windows that end with each sample, and return the maximum.
 
     Windows are padded with 0 at the start. Squares are accumulated in the dtype of ``zero``; at every multiple of
     ``interval`` the sum is recomputed, so that errors stay small.
     """
-    largest, begin = np.float32(0), 0
+    largest, begin = np.float32(0), int(np.int64(0))  # one type: a literal would be another
     while begin < x.size:
         if begin >= window and begin + 4 * interval <= x.size:
             found = _four_intervals(out, x, window, begin, interval, zero)
@@ -86,7 +86,7 @@ def _powers(out: np.ndarray, x: np.ndarray, window: int, interval: int, zero: An
     return largest
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, inline="always")
 def _region(powers: np.ndarray, threshold: Any, window: int) -> tuple[int, int]:
     """Return the start of the first loud window, and the number of samples to the end of the last one."""
     first, last = 0, powers.size - 1

@@ -104,10 +104,12 @@ def matrix_of(bank: Bank, nfilter: int) -> np.ndarray:
     return matrix
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+@njit(nogil=True, cache=True, no_cpython_wrapper=True, fastmath={"contract", "nsz"})
 def _add(out: np.ndarray, x: np.ndarray, falling_filter: np.ndarray, falling: np.ndarray, rising: np.ndarray) -> None:
     """Fill out [filters, B] from x [bins, B]."""
-    out[:] = 0
+    for m in range(out.shape[0]):
+        for i in range(out.shape[1]):
+            out[m, i] = 0
     for k in range(x.shape[0]):
         lower = falling_filter[k]
         if lower >= 0:
@@ -120,7 +122,7 @@ def _add(out: np.ndarray, x: np.ndarray, falling_filter: np.ndarray, falling: np
                 total[i] += weight * row[i]
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+@njit(nogil=True, inline="always")
 def _apply_to_last(
     out: np.ndarray, x: np.ndarray, falling_filter: np.ndarray, falling: np.ndarray, rising: np.ndarray
 ) -> None:

@@ -55,7 +55,7 @@ def frame_count(length: int, window_length: int, window_step: int, center_window
     return 1 if missing > 0 else -missing // window_step + 1
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _aligned_rows(count: int) -> np.ndarray:
     """Return float32 [count, LANES] at an address aligned to a row."""
     raw = np.empty((count + 1) * LANES, np.float32)
@@ -63,7 +63,7 @@ def _aligned_rows(count: int) -> np.ndarray:
     return raw[first : first + count * LANES].reshape(count, LANES)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, inline="always")
 def _value(x: np.ndarray, index: int, reflect_padding: bool) -> Any:
     """Return a sample of a signal; beyond its ends reflected at the outermost samples, or 0."""
     length = x.size
@@ -78,7 +78,7 @@ def _value(x: np.ndarray, index: int, reflect_padding: bool) -> Any:
     return x[min(index, period - index)]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, inline="always")
 def _cut_frames(
     rows: np.ndarray, x: np.ndarray, first: int, window_step: int, count: int, window: np.ndarray, reflect_padding: bool
 ) -> None:
@@ -97,12 +97,16 @@ def _cut_frames(
             for lane in range(LANES):
                 rows[n, lane] = x[first + lane * window_step + n] * window[n]
     else:
-        rows[:size, count:] = 0
+        for n in range(size):
+            for lane in range(count, LANES):
+                rows[n, lane] = 0
         for lane in range(count):
             start = first + lane * window_step
             for n in range(size):
                 rows[n, lane] = _value(x, start + n, reflect_padding) * window[n]
-    rows[size:] = 0
+    for n in range(size, rows.shape[0]):
+        for lane in range(LANES):
+            rows[n, lane] = 0
 
 
 @njit(nogil=True, cache=True)

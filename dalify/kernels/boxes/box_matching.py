@@ -113,8 +113,10 @@ def _match(out, out_labels, boxes, starts, labels, table, criteria, offset, scal
         _find_best(best, best_box, own, boxes[first : starts[n + 1]], table)
         for box in range(own.size):  # sequential: the last box wins an anchor
             best[own[box]], best_box[own[box]] = 2, box
-        out[n], out_labels[n] = plain, 0
         for a in range(count):
+            out_labels[n, a] = 0
+            for k in range(4):  # assigning all at once would compile for 2 s
+                out[n, a, k] = plain[a, k]
             if not best[a] > criteria:
                 continue
             row = first + best_box[a]

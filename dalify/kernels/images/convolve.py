@@ -103,7 +103,8 @@ def _normalize(out: np.ndarray, weights: np.ndarray, ends: np.ndarray) -> None:
         end = ends[n]
         total, rest = 0.0, start
         if end - start >= 8:
-            parts[:] = weights[start : start + 8]
+            for place in range(8):  # assigning a slice would compile for 2 s
+                parts[place] = weights[start + place]
             rest = start + (end - start) // 8 * 8
             for place in range(start + 8, rest):
                 parts[(place - start) % 8] += weights[place]

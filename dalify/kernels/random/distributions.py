@@ -11,22 +11,26 @@ device, bit for bit, because only integer operations and separate float32 produc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import NormalDist
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
-from dalify.base.optional import torch
+from dalify.base.optional import LazyModule, torch
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import wide_dtype
 from dalify.kernels.random.philox import FEW, WORD_BYTES, SampleDraws, uniform_of
 from dalify.kernels.random.philox_words import philox4x32, store_words
 
+if TYPE_CHECKING:
+    import statistics
+else:  # it imports five other modules
+    statistics = LazyModule("statistics", "drawing normally distributed numbers")
+
 __all__ = [
-    "NORMAL_TABLE",
     "choice",
     "choice_torch",
     "coin_flip",
@@ -35,6 +39,7 @@ __all__ = [
     "column_torch",
     "flip_few",
     "normal_of",
+    "normal_table",
     "standard_normal",
     "standard_normal_torch",
     "uniform",
@@ -48,9 +53,10 @@ __all__ = [
 _EXACT = 64  # each of the smallest magnitudes has its own entry
 
 
-def _normal_table() -> np.ndarray:
+@cache
+def _coefficients() -> np.ndarray:
     """Return cubic coefficients float32 [4, pieces], for t in [-0.5, 0.5) across the piece, highest power first."""
-    inverse = NormalDist().inv_cdf
+    inverse = statistics.NormalDist().inv_cdf
     pieces = np.zeros((4, _EXACT + (31 - 6) * 32), np.float64)
     for magnitude in range(_EXACT):
         pieces[3, magnitude] = inverse((magnitude + 0.5) / 2.0**32)
@@ -64,13 +70,15 @@ def _normal_table() -> np.ndarray:
     return pieces.astype(np.float32)
 
 
-_TABLE: np.ndarray = _normal_table()
-NORMAL_TABLE: np.ndarray = np.ascontiguousarray(_TABLE.T)  # one piece in 16 bytes: one cache line on the CPU
+@cache
+def normal_table() -> np.ndarray:
+    """Return the table of `normal_of`, float32 [pieces, 4]."""
+    return np.ascontiguousarray(_coefficients().T)  # one piece in 16 bytes: one cache line on the CPU
 
 
 @njit(nogil=True, inline="always")
 def normal_of(table, random_word):
-    """Map a random word to a normally distributed float32; `table` is NORMAL_TABLE."""
+    """Map a random word to a normally distributed float32; `table` is `normal_table()`."""
     word = np.int64(random_word)
     magnitude = word & 0x7FFFFFFF
     if magnitude < _EXACT:
@@ -136,7 +144,7 @@ def standard_normal(draws: SampleDraws, count: int | np.ndarray) -> np.ndarray:
     """
     sizes = np.full(len(draws), count, np.int64) if isinstance(count, int) else count
     out = np.empty(int(sizes.sum()), np.float32)
-    _fill_normal(out, sizes, NORMAL_TABLE, *draws.draws.numba_arguments(draws.samples))
+    _fill_normal(out, sizes, normal_table(), *draws.draws.numba_arguments(draws.samples))
     return out.reshape(len(draws), count) if isinstance(count, int) else out
 
 
@@ -150,7 +158,7 @@ def standard_normal_torch(draws: SampleDraws, count: int, device: torch.device |
     piece = torch.where(magnitude < _EXACT, magnitude, _EXACT + (shift - 1) * 32 + ((magnitude >> shift) & 31))
     scale = 1.0 / (1 << shift).float()
     t = (magnitude & ((1 << shift) - 1)).float() * scale + (0.5 * scale - 0.5)
-    rows = uploaded(_TABLE, device)
+    rows = uploaded(_coefficients(), device)
     value = rows[0][piece] * t + rows[1][piece]
     value = value * t + rows[2][piece]
     value = value * t + rows[3][piece]

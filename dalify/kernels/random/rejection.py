@@ -13,7 +13,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.kernels.arrays.wide_torch import widened
-from dalify.kernels.random.distributions import NORMAL_TABLE, normal_of
+from dalify.kernels.random.distributions import normal_of, normal_table
 from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.philox_words import philox4x32
 
@@ -254,5 +254,5 @@ def beta(draws: SampleDraws, count: int | np.ndarray, alpha: np.ndarray, beta: n
     out = np.empty(int(counts.sum()), np.float64)
     first = np.ascontiguousarray(np.broadcast_to(np.asarray(alpha, np.float64), (size,)))
     second = np.ascontiguousarray(np.broadcast_to(np.asarray(beta, np.float64), (size,)))
-    _fill_beta(out, counts, NORMAL_TABLE, first, second, *draws.draws.numba_arguments(draws.samples))
+    _fill_beta(out, counts, normal_table(), first, second, *draws.draws.numba_arguments(draws.samples))
     return out.reshape(size, count) if isinstance(count, int) else out
