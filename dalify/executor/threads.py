@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import heapq
 import itertools
+import multiprocessing.util  # noqa: F401 -- handlers at exit run last to first: its handler after those of dalify
 import threading
 import time
 import weakref

@@ -9,7 +9,7 @@ import numpy as np
 from dalify.base.array_at import copy_bytes
 from dalify.base.compiling import njit
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.strided import contiguous
+from dalify.kernels.arrays.strided import copy_strided
 
 __all__ = ["blocks", "converted", "copy_samples", "joined", "per_element", "repeated_rows", "split"]
 
@@ -33,13 +33,14 @@ def joined(x: Samples) -> np.ndarray:
 
     They may be those of `x`, whose memory the caller keeps alive.
     """
-    x, count = contiguous(x), len(x)
+    count = len(x)
     if x.dense is not None:
         return x.dense.reshape(count, -1)
-    if count == 1:
+    if count == 1 and x.strides is None:
         return next(x.arrays()).reshape(1, x.shapes.prod())
     values = np.empty(int(x.shapes.prod(1).sum()), x.dtype)
-    copy_samples(split(values, x.shapes), x)
+    copy: Any = copy_samples if x.strides is None else copy_strided
+    copy(split(values, x.shapes), x)
     return values.reshape(count, -1) if x.is_uniform and count else values
 
 
