@@ -160,7 +160,7 @@ def test_ctrl_c_ends_everything(ray_cluster: RayCluster, photo_folder: Path) -> 
     ray_cluster.fill_up()
     with running(PROGRAM, photo_folder, ray_cluster.cluster.address) as program:
         assert program.stdout is not None
-        assert program.stdout.readline().strip() == "runs"
+        assert program.stdout.readline().strip() == "runs", program.communicate()[1]
         assert len(worker_processes()) == 2
         begin = time.monotonic()
         program.send_signal(signal.SIGINT)
@@ -173,6 +173,6 @@ def test_a_trainer_that_is_killed_leaves_no_workers(ray_cluster: RayCluster, pho
     ray_cluster.fill_up()
     with running(PROGRAM, photo_folder, ray_cluster.cluster.address) as program:
         assert program.stdout is not None
-        assert program.stdout.readline().strip() == "runs"
+        assert program.stdout.readline().strip() == "runs", program.communicate()[1]
         program.kill()
     eventually(lambda: not worker_processes(), "the actors have ended")
