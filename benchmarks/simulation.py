@@ -369,9 +369,9 @@ def simulating(made: Recording, done: Simulated) -> Iterator[None]:
         part = size_bytes / function.size_bytes if function.size_bytes else 1 / function.calls
         seconds = function.seconds * part
         result = function.last
-        if name in READS_ELEMENTS:
-            pass
-        elif name.startswith(REALLY_RUN) or (function.is_decisive and name.startswith(KERNELS)):
+        if name not in READS_ELEMENTS and (
+            name.startswith(REALLY_RUN) or (function.is_decisive and name.startswith(KERNELS))
+        ):
             result = None
         elif function.is_decisive or name in FILLED_FROM_RECORDING:
             result = function.by_shapes.get(_key(arguments, arrays))

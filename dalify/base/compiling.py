@@ -77,12 +77,12 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
         # C code does not call kernels, so no C wrapper is compiled.
         dispatcher = _numba.njit(**{"no_cfunc_wrapper": True, **options})(function)
         if isinstance(dispatcher, Dispatcher):
-            changed = cast("Any", dispatcher)
-            changed._compiler.compile = partial(_compiled, changed._compiler.compile)
+            untyped = cast("Any", dispatcher)
+            untyped._compiler.compile = partial(_compiled, untyped._compiler.compile)
             # Before it looks for cached code, numba would read the metadata of all installed packages for extensions,
             # which no kernel needs, and import numpy.ma to see whether an array is masked.
-            changed._compilation_chain_init_hook = _nothing
-            changed.typeof_pyval = partial(_type_of, changed.typeof_pyval)
+            untyped._compilation_chain_init_hook = _nothing
+            untyped.typeof_pyval = partial(_type_of, untyped.typeof_pyval)
         if cache and isinstance(dispatcher, Dispatcher):  # with NUMBA_DISABLE_JIT, it is the Python function
             with suppress(OSError):  # without a source file, saved code cannot be validated
                 cast("Any", dispatcher)._cache = KernelCache(cast("FunctionType", function), options)

@@ -193,6 +193,7 @@ def check_shape(shape: Sequence[int], item_bytes: int, what: str = "the sample")
     Raises:
         LimitError: more bytes than ``max_sample_bytes``.
     """
+    # Few shapes have an extent of 0; a single C call is enough for the others.
     size_bytes = (math.prod(shape) or math.prod(extent or 1 for extent in shape)) * item_bytes
     if size_bytes > current().max_sample_bytes:
         extents = " x ".join(map(str, shape))

@@ -27,6 +27,7 @@ __all__ = [
     "array_dtype",
     "array_of",
     "block_offsets",
+    "contiguous_strides",
     "packed",
     "stack_samples",
     "tensor_of",
@@ -341,6 +342,14 @@ def block_offsets(shapes: np.ndarray[Any, Any], item_bytes: int) -> tuple[np.nda
     return ends[:-1], int(ends[-1])
 
 
+def contiguous_strides(shapes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the strides of contiguous samples with shapes int64 ``[N, ndim]``, in elements, int64 ``[N, ndim]``."""
+    strides = np.ones_like(shapes)
+    if shapes.shape[1] > 1:
+        np.cumprod(shapes[:, :0:-1], 1, out=strides[:, -2::-1])
+    return strides
+
+
 def packed(batch: Batch, allocate: Callable[[int], np.ndarray[Any, Any]]) -> Batch:
     """Return copies of samples on the CPU, of any shapes, in one block of memory.
 
@@ -366,8 +375,7 @@ def _views(ragged: Ragged, dtype: Any, item_bytes: int) -> list[Array]:
     if not is_array(block) and len(block) % item_bytes == 0:
         # One call of torch for each sample instead of three.
         whole = block.view(dtype)
-        steps = np.ones_like(shapes)
-        np.cumprod(np.maximum(shapes, 1)[:, :0:-1], 1, out=steps[:, -2::-1])
+        steps = contiguous_strides(np.maximum(shapes, 1))  # those of torch, also for empty samples
         positions = (offsets // item_bytes + whole.storage_offset()).tolist()
         return [
             whole.as_strided(shape, strides, position)

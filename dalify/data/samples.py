@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalify.base.small_arrays import counting, rows_at
-from dalify.data.batch import Batch, block_offsets
+from dalify.data.batch import Batch, block_offsets, contiguous_strides
 
 __all__ = ["Samples"]
 
@@ -161,10 +161,7 @@ class Samples:
 
     def steps(self) -> Integers:
         """Return the strides of contiguous samples, in elements, int64 ``[N, ndim]``."""
-        steps = np.ones_like(self.shapes)
-        if self.ndim > 1:
-            np.cumprod(self.shapes[:, :0:-1], 1, out=steps[:, -2::-1])
-        return steps
+        return contiguous_strides(self.shapes)
 
     def window(self, begin: Integers, extents: Integers) -> Samples:
         """Return a window of each sample, without a copy.

@@ -49,13 +49,10 @@ class Arena:
             self._full.clear()
 
 
-class NewMemory(Arena):
-    """Allocates memory that is not reused, for values that remain valid after the stage."""
+class NewMemory:
+    """Used instead of an arena for values that remain valid after the stage: all memory is new."""
 
     __slots__ = ()
-
-    def __init__(self) -> None:
-        pass
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """Return an uninitialized array."""

@@ -14,7 +14,7 @@ from dalify.data import Batch, BufferPool, stack_samples
 from dalify.data.agreement import check_agreement
 from dalify.data.batch import ALIGNMENT_BYTES
 from dalify.executor.agreement import Agreement
-from dalify.executor.arena import Arena
+from dalify.executor.arena import Arena, NewMemory
 from dalify.executor.origins import joined_origins
 from dalify.graph import Branch, Node
 
@@ -195,7 +195,7 @@ class Frame:
         start: position of the chunk's first sample in the batch.
         count: number of samples of the chunk.
         step: number of the iteration since the start of the pipeline; random numbers depend on it.
-        arena: scratch memory; None on the GPU.
+        arena: memory for results; None on the GPU.
         collectors: buffers by slot for outputs of the stage.
         entries: entries chosen by samplers for the batch, by slot of a reader.
         substitutes: by node, the positions in the batch of samples that are replaced by blank ones.
@@ -233,7 +233,7 @@ class Frame:
         count: int,
         step: int,
         batch_size: int,
-        arena: Arena | None,
+        arena: Arena | NewMemory | None,
         collectors: dict[int, Collector],
         entries: dict[int, Any],
         torch_device: str,

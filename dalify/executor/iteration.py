@@ -17,7 +17,7 @@ from dalify.base.first_error import FirstError
 from dalify.base.interrupts import Completion
 from dalify.data import Batch, BufferPool
 from dalify.executor.agreement import Agreement
-from dalify.executor.arena import Arena
+from dalify.executor.arena import Arena, NewMemory
 from dalify.executor.frame import Collector, Frame
 from dalify.executor.steps import Step, located
 from dalify.graph import Branch, Node
@@ -151,7 +151,7 @@ class Iteration:
         values: list[Batch | None],
         start: int,
         stop: int,
-        arena: Arena,
+        arena: Arena | NewMemory,
         collectors: dict[int, Collector],
         *,
         torch_device: str = "",

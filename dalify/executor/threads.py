@@ -8,7 +8,9 @@ from __future__ import annotations
 import atexit
 import heapq
 import itertools
-import multiprocessing.util  # noqa: F401 -- handlers at exit run last to first: its handler after those of dalify
+
+# Python calls its exit handler after those of dalify, which are registered later.
+import multiprocessing.util  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import threading
 import time
 import weakref

@@ -255,26 +255,15 @@ def tensor_geometry(
     *,
     sizes: Any,
     scales: Any,
-    mode: str,
-    max_size: Sequence[float] | None,
     roi_start: Any,
     roi_end: Any,
-    roi_relative: bool,
-    subpixel_scale: bool,
-    size_rounding: str,
     alignment: Any,
+    **options: Any,
 ) -> ResizeGeometry:
     """Return size and source window for the resized axes of one sample of any data; see `chunk_tensor_geometry`."""
     shaping = {"sizes": sizes, "scales": scales, "roi_start": roi_start, "roi_end": roi_end, "alignment": alignment}
-    found = chunk_tensor_geometry(
-        np.array([extents], np.int64),
-        mode=mode,
-        max_size=max_size,
-        roi_relative=roi_relative,
-        subpixel_scale=subpixel_scale,
-        size_rounding=size_rounding,
-        **{name: None if values is None else np.array([values], np.float64) for name, values in shaping.items()},
-    )
+    rows = {name: None if values is None else np.array([values], np.float64) for name, values in shaping.items()}
+    found = chunk_tensor_geometry(np.array([extents], np.int64), **rows, **options)
     size, start, end = (tuple(values[0].tolist()) for values in found)
     return ResizeGeometry(size, start, end)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.optional import torch
+from dalify.data.batch import contiguous_strides
 from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.upload_torch import uploaded_together
 from dalify.kernels.dispatch import UnsupportedError
@@ -211,8 +212,7 @@ def _copy(
         raise UnsupportedError
     geometry = np.zeros((count, _AXES, _FIELDS), np.int32)
     geometry[:, :, [0, 1, 4]] = 1
-    strides = np.ones((count, axes), np.int64)
-    strides[:, :-1] = np.cumprod(x.shapes[:, :0:-1], 1)[:, ::-1]
+    strides = contiguous_strides(x.shapes)
     used, described = list(order), geometry[:, _AXES - axes :]
     described[:, :, 0], described[:, :, 1], described[:, :, 2] = out.shapes, x.shapes[:, used], strides[:, used]
     described[:, :, 3], described[:, :, 4] = start, step
