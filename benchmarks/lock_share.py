@@ -1,7 +1,7 @@
 """Measure the fraction of time in which a worker holds the GIL. py-spy samples another process.
 
-py-spy does not pause that process. A paused thread mostly stops at its next system call, and continues with a cold
-cache, so pausing overestimates the time in Python code by 30 to 50 percent. Samples that py-spy cannot read because the
+py-spy does not pause that process. Threads that are paused often stop at a system call, which they make with the GIL,
+and continue with a cold cache: pausing added up to a third to the result. Samples that py-spy cannot read because the
 stack changes are counted as holding the GIL.
 
 Run as a program, this file is the other process: a pipeline with one worker that runs until its standard input ends.
