@@ -19,6 +19,7 @@ from dalify.base.optional import LazyModule, torch
 from dalify.base.recent import Recent
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.samples import Samples
+from dalify.executor.bound_call import BoundCall
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
 from dalify.executor.origins import origins_of
@@ -28,7 +29,7 @@ from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
 from dalify.registry import RANDOM_STATE, Kernel, Operator
 
-__all__ = ["KernelStep", "open_spec"]
+__all__ = ["KernelStep", "note_sample", "open_spec"]
 
 if TYPE_CHECKING:
     from dalify.kernels.random import philox
@@ -94,6 +95,8 @@ class KernelStep:
         self._repeated = not argument_slots  # then the arguments depend only on the number of samples
         self._last_arguments: tuple[int, dict[str, Any]] = (0, {})
         self._given = {name: argument for name, argument in self._arguments.items() if argument.slot is not None}
+        prepare = operator.prepare_function
+        self._prepare_call = None if prepare is None else self._bound(prepare)
         # Without inputs and random shapes, everything except the call also depends only on it.
         self._is_constant = (
             self._repeated and not inputs and not (operator.is_random and operator.prepare_function is not None)
@@ -107,6 +110,10 @@ class KernelStep:
     def _kernel_of(self, operator: Operator) -> Kernel:
         """Return the kernel that the step calls."""
         return operator.kernels[self.device]
+
+    def _bound(self, kernel: Kernel) -> BoundCall:
+        """Return a function of the operator with the arguments of the step."""
+        return BoundCall(kernel, self._static, self._arguments.keys() - self._given.keys(), self._given)
 
     def run(self, frame: Frame) -> None:
         """Compute the outputs of the chunk's samples."""
@@ -129,7 +136,7 @@ class KernelStep:
             results = compute(frame, inputs, arguments, draws, count)
         except Exception as error:
             if isinstance(error, DalifyError) and failure_context(error).failure is None:
-                _note_sample(error, 0, None)  # of an argument: counted from the start of the chunk
+                note_sample(error, 0, None)  # of an argument: counted from the start of the chunk
             refusal = device_error(error, self.node) if self.device == "gpu" else None
             if refusal is not None:
                 raise refusal from error
@@ -369,7 +376,7 @@ class KernelStep:
         try:
             return self._kernel.function(*filled, *xs, **named)
         except Exception as error:
-            _note_sample(error, start, 0 if size == 1 else None)
+            note_sample(error, start, 0 if size == 1 else None)
             raise
 
     def _group_arguments(
@@ -457,7 +464,7 @@ class KernelStep:
             count: number of samples.
             like: the samples of the first input, or None.
         """
-        if is_tuple(shapes):
+        if not isinstance(shapes, ShapeTable):
             if spec.shape != shapes:
                 spec = spec.replace(shape=shapes)
             dense = self._allocate(frame, output, 0, count, spec)
@@ -485,22 +492,31 @@ class KernelStep:
         return allocate((size_bytes,), np.dtype(np.uint8)), collector is not None
 
     def _prepare(
-        self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
+        self,
+        inputs: list[Batch | None],
+        arguments: dict[str, Any],
+        draws: SampleDraws | None,
+        count: int,
+        call: BoundCall | None = None,
     ) -> dict[str, Any]:
-        prepare = self._operator.prepare_function
-        if prepare is None:
+        """Return the result of `prepare`. `call` is it, with other constants than those of the step."""
+        call = call or self._prepare_call
+        if call is None:
             return {}
-        spec = None
-        if "spec" in prepare.names:
+        named = call.named(self._static, arguments, count)
+        if "draws" in call.names:
+            named["draws"] = draws
+        if "count" in call.names:
+            named["count"] = count
+        if "spec" in call.names:
             first = next((batch for batch in inputs if batch is not None), None)
-            spec = None if first is None else open_spec(first)
-        names = self._select(prepare, {**self._static, **arguments, "draws": draws, "count": count, "spec": spec})
+            named["spec"] = None if first is None else open_spec(first)
         try:
-            return dict(prepare.function(*inputs, **names))
+            return dict(call.function(*inputs, **named))
         except Exception as error:
             if not self._varying:
                 self._run_specs(inputs, {}, NOTHING_WANTED, 0)  # an input of the wrong type is not a damaged sample
-            _note_sample(error, 0, None)
+            note_sample(error, 0, None)
             raise
 
     def _run_specs(
@@ -567,7 +583,7 @@ class KernelStep:
             ) from None
 
 
-def _note_sample(error: Exception, start: int, known: int | None) -> None:
+def note_sample(error: Exception, start: int, known: int | None) -> None:
     """Record the sample of a chunk that caused an error.
 
     Args:

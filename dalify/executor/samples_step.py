@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from dalify.data import Batch, Spec
 from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import Wanted
-from dalify.executor.kernel_step import KernelStep, open_spec
+from dalify.executor.kernel_step import KernelStep, note_sample, open_spec
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.shape_trace import ShapeTrace
@@ -25,6 +26,23 @@ if TYPE_CHECKING:
     from dalify.kernels.random.philox import SampleDraws
 
 _CACHE_LIMIT = 4096
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What is known of a chunk before it has memory.
+
+    Attributes:
+        specs: specs of the results.
+        shapes: shapes of each result: a tuple if they are equal, or a `ShapeTable`.
+        is_full: whether all samples of a result have elements.
+        named: what `prepare` and the specs add to the arguments of the kernel.
+    """
+
+    specs: list[Spec]
+    shapes: list[Any]
+    is_full: bool
+    named: dict[str, Any]
 
 
 class SamplesStep(KernelStep):
@@ -48,7 +66,10 @@ class SamplesStep(KernelStep):
         self._is_planned_by_shape = (prepare is None or self._prepares_once) and not self._varying
         # Whether all results are in memory from the arena: none is a view of an input.
         self.fills_memory = self._is_constant and self.device == "cpu" and node.branch is None
-        self._known_plan: tuple[Any, Any] = (None, None)
+        self._known_plan: tuple[Any, _Plan | None] = (None, None)
+        self._call = self._bound(self._kernel)
+        self._takes_draws = "draws" in self._wanted
+        self._context_names = [name for name in self._wanted if name != "draws"]
         self._known_preparations: Recent[dict[str, Any]] = Recent(_CACHE_LIMIT)
         self._known_results: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
         self._trace = ShapeTrace(lambda specs: operator.apply_rule(specs, self._rule_arguments))
@@ -57,53 +78,85 @@ class SamplesStep(KernelStep):
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         xs = [None if batch is None else self._samples(batch) for batch in inputs]
-        like = xs[0] if xs else None
         key = self._plan_key(inputs, count)
-        known, planned = self._known_plan
-        if key is None or known != key:
-            prepared = self._prepare_cached(inputs, arguments, draws, count)
-            planned = prepared, *self._result_specs(inputs, xs, arguments, prepared, count)
+        known, plan = self._known_plan
+        if plan is None or key is None or known != key:
+            plan = self._plan(inputs, xs, arguments, draws, count)
             if key is not None:
-                self._known_plan = key, planned
-        prepared, specs, shapes = planned
-        extra = self._add_cache(prepared, frame, inputs, count)
+                self._known_plan = key, plan
+        like = xs[0] if xs else None
         origins = origins_of(inputs)
         batches: list[Batch] = []
         outs: list[Any] = []
-        is_full = not specs
-        for output, (spec, found) in enumerate(zip(specs, shapes, strict=True)):
-            batch = self._memory_of(frame, output, spec, found, origins, count, like)
+        for output, (spec, shapes) in enumerate(zip(plan.specs, plan.shapes, strict=True)):
+            batch = self._memory_of(frame, output, spec, shapes, origins, count, like)
             batches.append(batch)
             outs.append(self._samples(batch))
-            is_full |= 0 not in found if is_tuple(found) else found.is_full
-        named = dict(self._constants)
-        for name in self._own_arguments:
-            named[name] = arguments[name]
-        for name, value in extra.items():
-            if name in self._kernel.names:
-                named[name] = value
-        kept = None
-        if not is_full:  # kernels need not handle samples without elements
-            kept = np.flatnonzero(np.any([out.shapes.all(1) for out in outs], 0))
-            if not len(kept):
-                return batches
-            xs = [None if x is None else x.take(kept) for x in xs]
-            outs = [out.take(kept) for out in outs]
-            per_sample = {*self._own_arguments, *extra}
-            named = {name: _take_values(value, kept) if name in per_sample else value for name, value in named.items()}
-            if draws is not None:
-                draws = draws.take(kept)
-            count = len(kept)
-        for name in self._wanted:
-            named[name] = self._context(name, inputs, specs, draws, count)
+        extra = self._add_cache(plan.named, frame, inputs, count)
+        if not plan.is_full:
+            self._fill_others(outs, xs, arguments, extra, draws, count)
+            return batches
+        named = self._call.named(self._static, arguments, count)
+        named.update(extra)
+        if self._takes_draws:
+            named["draws"] = draws
         try:
-            self._call_kernel([*outs], xs, named, 0, count)
+            self._call.function(*outs, *xs, **named)
         except Exception as error:
-            sample: int | None = failure_context(error).sample
-            if kept is not None and sample is not None:
-                failure_context(error).sample = int(kept[sample])
+            note_sample(error, 0, 0 if count == 1 else None)
             raise
         return batches
+
+    def _plan(
+        self,
+        inputs: list[Batch | None],
+        xs: list[Any],
+        arguments: dict[str, Any],
+        draws: SampleDraws | None,
+        count: int,
+    ) -> _Plan:
+        prepared = self._prepare_cached(inputs, arguments, draws, count)
+        specs, shapes = self._result_specs(inputs, xs, arguments, prepared, count)
+        is_full = not specs
+        closed: list[Spec] = []
+        for spec, found in zip(specs, shapes, strict=True):
+            is_table = isinstance(found, ShapeTable)
+            is_full |= found.is_full if is_table else 0 not in found
+            closed.append(spec if is_table or spec.shape == found else spec.replace(shape=found))
+        named = {name: value for name, value in prepared.items() if name in self._call.names}
+        for name in self._context_names:
+            named[name] = self._context(name, inputs, specs, count)
+        return _Plan(closed, shapes, is_full, named)
+
+    def _fill_others(
+        self,
+        outs: list[Any],
+        xs: list[Any],
+        arguments: dict[str, Any],
+        extra: dict[str, Any],
+        draws: SampleDraws | None,
+        count: int,
+    ) -> None:
+        """Fill the samples that have elements: kernels need not handle others."""
+        kept = np.flatnonzero(np.any([out.shapes.all(1) for out in outs], 0))
+        if not len(kept):
+            return
+        named = {name: _take_values(arguments[name], kept) for name in self._own_arguments}
+        named |= {name: value if name in self._wanted else _take_values(value, kept) for name, value in extra.items()}
+        if "count" in self._wanted:
+            named["count"] = len(kept)
+        if self._takes_draws and draws is not None:
+            named["draws"] = draws.take(kept)
+        outs = [out.take(kept) for out in outs]
+        xs = [None if x is None else x.take(kept) for x in xs]
+        try:
+            self._kernel.function(*outs, *xs, **self._constants, **named)
+        except Exception as error:
+            note_sample(error, 0, 0 if len(kept) == 1 else None)
+            sample: int | None = failure_context(error).sample
+            if sample is not None:
+                failure_context(error).sample = int(kept[sample])
+            raise
 
     def _plan_key(self, inputs: list[Batch | None], count: int) -> Any:
         """Return what the result of `prepare` and the specs of the results depend on; None if it is not only shapes."""
@@ -125,10 +178,8 @@ class SamplesStep(KernelStep):
         """Return a batch in the form that kernels get."""
         return Samples.of_batch(batch)
 
-    def _context(
-        self, name: str, inputs: list[Batch | None], specs: tuple[Spec, ...], draws: SampleDraws | None, count: int
-    ) -> Any:
-        """Return the arguments that a kernel declares in addition to parameters. Specs have no shapes."""
+    def _context(self, name: str, inputs: list[Batch | None], specs: tuple[Spec, ...], count: int) -> Any:
+        """Return an argument that a kernel declares in addition to parameters. Specs have no shapes."""
         if name == "spec":
             first = next((batch for batch in inputs if batch is not None), None)
             return None if first is None else open_spec(first)
@@ -138,7 +189,7 @@ class SamplesStep(KernelStep):
             return specs[0].replace(shape=None)
         if name == "out_specs":
             return specs
-        return count if name == "count" else draws
+        return count
 
     def _add_cache(self, extra: dict[str, Any], frame: Frame, inputs: list[Batch | None], count: int) -> dict[str, Any]:
         """Return the result of `prepare` with the cache of the step, if any. Do not modify the given dictionary."""

@@ -35,6 +35,8 @@ class ViewStep(KernelStep):
             for name, argument in self._arguments.items()
             if argument.slot is None and argument.value is not None and element_dtype(argument.parameter).kind == "f"
         }
+        prepare = self._operator.prepare_function
+        self._exact_call = self._bound(prepare) if prepare is not None and self._exact else None
 
     def _groupwise(
         self,
@@ -75,7 +77,8 @@ class ViewStep(KernelStep):
         """Return the new shapes, which differ, and the spec of the result; None if the kernel has to be called."""
         old = x.shape_array()
         exact = {name: np.broadcast_to(value, (count, *value.shape[1:])) for name, value in self._exact.items()}
-        shapes = self._prepare(inputs, {**arguments, **exact}, draws, count).get("out_shapes")
+        prepared = self._prepare(inputs, {**arguments, **exact}, draws, count, self._exact_call)
+        shapes = prepared.get("out_shapes")
         if is_array(shapes):
             if (shapes == shapes[0]).all():
                 return None

@@ -92,12 +92,15 @@ class Kernel:
         groups: groups of arguments by name, which the function may declare instead of single arguments.
 
     Attributes:
-        names: the keyword-only parameters of the function; the fields of groups in place of the groups.
+        function: takes the fields of groups instead of the groups.
+        inner: the given function.
+        groups: the groups that it declares, by name.
+        names: the keyword-only parameters of `function`.
         takes_samples: the function receives all samples of a chunk in one call, as `Samples`; on the GPU, as
             `DeviceSamples`.
     """
 
-    __slots__ = ("device", "function", "names", "takes_samples")
+    __slots__ = ("device", "function", "groups", "inner", "names", "takes_samples")
 
     def __init__(
         self,
@@ -107,7 +110,10 @@ class Kernel:
         takes_samples: bool = False,
         groups: Mapping[str, type[Parameters]] | None = None,
     ) -> None:
-        self.function = function = packing(function, groups or {})
+        declared = inspect.signature(function).parameters
+        self.inner = function
+        self.groups = {name: group for name, group in (groups or {}).items() if name in declared}
+        self.function = function = packing(function, self.groups)
         self.device = device
         self.takes_samples = takes_samples
         parameters = inspect.signature(function).parameters.values()
