@@ -15,7 +15,7 @@ import simplejpeg
 from dalify.base import scratch
 from dalify.base.errors import DTypeError, of_sample
 from dalify.base.limits import current
-from dalify.base.small_arrays import zeros
+from dalify.base.small_arrays import all_of, any_of, zeros
 from dalify.codecs.color import channels_of, check_dtype
 from dalify.codecs.image import decode_image, image_shape, jpeg_color_space
 from dalify.codecs.image_format import Bytes
@@ -86,7 +86,7 @@ def decoded_shapes(
     shapes = headers.shapes(adjust_orientation)
     if output_type != DALIImageType.ANY_DATA:
         shapes[:, 2] = channels_of(output_type, 3)
-    others = np.flatnonzero(~(headers.is_known & headers.are_within_limits()))
+    others = (~(headers.is_known & headers.are_within_limits())).nonzero()[0]
     if len(others):
         samples = encoded.samples
         for index in others.tolist():
@@ -139,9 +139,9 @@ def decode_group(
     if dtype == DALIDataType.UINT8 and output_type != DALIImageType.YCbCr:
         is_plain = _plain_images(headers, adjust_orientation, windows)
     is_decoded = np.zeros(len(headers), np.bool_)
-    if is_plain.any() and not use_fast_idct:
+    if any_of(is_plain, None) and not use_fast_idct:
         is_decoded = _decode_compiled(out, encoded, output_type, headers, is_plain, windows, needed)
-        if is_decoded.all():
+        if all_of(is_decoded, None):
             return
     first_rows = None if needed is None else needed[:, 0] + needed[:, 2]
     plain = _PlainImages(headers, output_type, use_fast_idct, windows, first_rows)
@@ -175,7 +175,7 @@ def _plain_images(
     if windows is None:
         return plain
     extents = headers.shapes(adjust_orientation=False)[:, :2]
-    return plain & (windows >= 0).all(1) & (windows[:, :2] + windows[:, 2:] <= extents).all(1)
+    return plain & all_of(windows >= 0, 1) & all_of(windows[:, :2] + windows[:, 2:] <= extents, 1)
 
 
 def _decode_compiled(
@@ -190,7 +190,7 @@ def _decode_compiled(
     """Decode plain images in one compiled call; return which ones were decoded, bool ``[N]``."""
     stored = headers.shapes(adjust_orientation=False)
     components = stored[:, 2]
-    first = int(components[np.flatnonzero(is_plain)[0]])
+    first = int(components[is_plain.nonzero()[0][0]])
     wanted = is_plain
     if output_type == DALIImageType.ANY_DATA:  # images with another number of channels are left to the library
         wanted = wanted & (components == first)

@@ -9,7 +9,7 @@ import numpy as np
 from dalify.base.array_at import byte_at, pair_at
 from dalify.base.compiling import njit
 from dalify.base.limits import current
-from dalify.base.small_arrays import zeros
+from dalify.base.small_arrays import any_of, zeros
 from dalify.codecs.exif import tiff_orientation
 from dalify.codecs.image_format import Bytes, as_bytes_array
 from dalify.codecs.jpeg import CONTEXT_ROWS, JpegHeader, read_jpeg_header
@@ -69,7 +69,7 @@ class JpegHeaders:
         shapes = self._table[:, : _COMPONENTS + 1].copy()
         if adjust_orientation:
             turned = self._table[:, _ORIENTATION] >= 5
-            if turned.any():
+            if any_of(turned, None):
                 shapes[turned, 0], shapes[turned, 1] = self._table[turned, _WIDTH], self._table[turned, _HEIGHT]
         return shapes
 
@@ -124,7 +124,7 @@ def read_jpeg_headers(encoded: Batch) -> JpegHeaders:
     if encoded.ndim == 1 and encoded.dtype.numpy.itemsize == 1:
         samples = Samples.of_batch(encoded)
         _read_headers(samples.addresses, samples.shapes, table)
-        for index in np.flatnonzero(table[:, _IS_KNOWN] & (table[:, _NOTES] > 0)).tolist():
+        for index in (table[:, _IS_KNOWN] & (table[:, _NOTES] > 0)).nonzero()[0].tolist():
             note, notes = table[index, _NOTE], table[index, _NOTES]
             table[index, _ORIENTATION] = _orientation(as_bytes_array(encoded.samples[index]), int(note), int(notes))
     return JpegHeaders(table)

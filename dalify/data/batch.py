@@ -344,9 +344,10 @@ def block_offsets(shapes: np.ndarray[Any, Any], item_bytes: int) -> tuple[np.nda
 
 def contiguous_strides(shapes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return the strides of contiguous samples with shapes int64 ``[N, ndim]``, in elements, int64 ``[N, ndim]``."""
-    strides = np.ones_like(shapes)
-    if shapes.shape[1] > 1:
-        np.cumprod(shapes[:, :0:-1], 1, out=strides[:, -2::-1])
+    strides = np.empty(shapes.shape, np.int64)
+    strides[:, -1:] = 1
+    for axis in range(shapes.shape[1] - 1, 0, -1):
+        strides[:, axis - 1] = strides[:, axis] * shapes[:, axis]
     return strides
 
 

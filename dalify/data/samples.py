@@ -55,10 +55,12 @@ class Samples:
         self._shapes = shapes
         self.dtype = dtype
         self.strides = strides
-        self.like = _like(dtype)
+        self.like = _likes[dtype]
         self._owner = owner
-        self._is_uniform: bool | None = None
-        self.dense: np.ndarray[Any, Any] | None = None
+        # Tables of an array are computed when a kernel needs them: many use only the array.
+        is_array = addresses is None
+        self._is_uniform: bool | None = True if is_array else None
+        self.dense: np.ndarray[Any, Any] | None = owner if is_array else None
         self.table: Any = None
 
     @staticmethod
@@ -71,8 +73,9 @@ class Samples:
             dense = batch.dense
             is_contiguous = dense.flags.c_contiguous
             if not (is_contiguous or (len(dense) and dense[0].flags.c_contiguous)):
-                return Samples.of_dense(np.ascontiguousarray(dense))
-            found = Samples.of_dense(dense)
+                dense = np.ascontiguousarray(dense)
+                return Samples(None, None, dense.dtype, dense)
+            found = Samples(None, None, dense.dtype, dense)
             if not is_contiguous:  # a repeated constant, or a part of each sample
                 found.dense = None
         elif batch.ragged is not None:
@@ -93,11 +96,7 @@ class Samples:
     @staticmethod
     def of_dense(dense: np.ndarray[Any, Any]) -> Samples:
         """Return the samples of a C-contiguous array ``[N, ...]``."""
-        # Tables are computed when a kernel needs them: many use only the array.
-        found = Samples(None, None, dense.dtype, dense)
-        found._is_uniform = True
-        found.dense = dense
-        return found
+        return Samples(None, None, dense.dtype, dense)
 
     @property
     def addresses(self) -> Integers:
@@ -246,11 +245,14 @@ class _Memory:
 
 # NumPy creates an array in a buffer in a third of the time that it takes at an address.
 _MEMORY = np.asarray(_Memory())
-_likes: dict[np.dtype[Any], np.ndarray[Any, Any]] = {}
 
 
-def _like(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    found = _likes.get(dtype)
-    if found is None:
-        found = _likes[dtype] = np.empty(0, dtype)
-    return found
+class _Likes(dict[np.dtype[Any], np.ndarray[Any, Any]]):
+    """An empty array of each element type."""
+
+    def __missing__(self, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        self[dtype] = found = np.empty(0, dtype)
+        return found
+
+
+_likes = _Likes()

@@ -131,7 +131,7 @@ class KernelStep:
         arguments: dict[str, Any] = {}
         try:
             arguments = self._argument_values(frame, count)
-            draws = self._draws(frame, frame.positions(branch), arguments)
+            draws = None if self._seed is None else self._draws(frame, frame.positions(branch), arguments)
             compute = self._batchwise if self._operator.is_batchwise else self._groupwise
             results = compute(frame, inputs, arguments, draws, count)
         except Exception as error:

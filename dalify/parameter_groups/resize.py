@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from dalify.registry import Parameters, PerSample, Shaping, Spec
 __all__ = ["Filters", "ResizeSize", "cropped_sources", "result_type"]
 
 
-@dataclass(slots=True)
+@dataclass
 class ResizeSize(Parameters):
     """Extents of a resized image, and the region of the source that it shows.
 
@@ -95,8 +96,13 @@ class ResizeSize(Parameters):
 
     def chunk(self, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return sizes, starts and ends of the source windows of a chunk; see `chunk_geometry`."""
-        self.check()  # runs before the rule, which checks only while the graph is built
-        return chunk_geometry(extents, **self._options, **self.shaping)
+        return chunk_geometry(extents, **self._checked)
+
+    @cached_property
+    def _checked(self) -> dict[str, Any]:
+        """The arguments of `chunk_geometry`, checked: the rule checks only while the graph is built."""
+        self.check()
+        return {**self._options, **self.shaping}
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ from dalify.base.array_at import array_at, new_array
 from dalify.base.compiling import njit
 from dalify.base.errors import ShapeError
 from dalify.base.extremes import larger_of, smaller_of
+from dalify.base.small_arrays import all_of, any_of
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import in_float32
@@ -37,7 +38,7 @@ from dalify.kernels.arrays.simd_rows import WIDE, sum_of_rows, wide_sum_of_rows
 from dalify.kernels.arrays.strided import contiguous
 from dalify.kernels.images.resample_filters import axis_taps, new_taps
 
-__all__ = ["has_others", "resample", "separable"]
+__all__ = ["has_others", "resample", "resample_windows", "separable"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
@@ -78,28 +79,38 @@ def resample(
         ShapeError: a sample of `x` has no pixels.
     """
     samples, axes = len(x), x.ndim - 1
-    begin = broadcast_to(start, (samples, axes), np.float32)
-    stop = broadcast_to(end, (samples, axes), np.float32)
-    minify = broadcast_to(min_filter, (samples,), np.int32)
-    magnify = broadcast_to(mag_filter, (samples,), np.int32)
-    kept: Any = out.shapes.all(1)
-    if not kept.all():
-        _resample_some(out, x, begin, stop, minify, magnify, antialias, kept)
+    begin, stop = (broadcast_to(corner, (samples, axes), np.float32) for corner in (start, end))
+    smaller, larger = (broadcast_to(kinds, (samples,), np.int32) for kinds in (min_filter, mag_filter))
+    resample_windows(out, x, begin, stop, smaller, larger, antialias)
+
+
+def resample_windows(
+    out: Samples,
+    x: Samples,
+    begin: np.ndarray,
+    stop: np.ndarray,
+    minify: np.ndarray,
+    magnify: np.ndarray,
+    antialias: bool,
+) -> None:
+    """Resample as `resample` does, with arrays as `broadcast_to` returns them: float32 [N, 2 or 3] and int32 [N]."""
+    if not all_of(out.shapes, None):
+        _resample_some(out, x, begin, stop, minify, magnify, antialias, all_of(out.shapes, 1))
         return
-    if not x.shapes.all():
+    if not all_of(x.shapes, None):
         empty = int(np.flatnonzero(~x.shapes.all(1))[0])
         shape = tuple(x.shapes[empty].tolist())
         raise ShapeError(f"an empty image with shape {shape} cannot be resampled.", sample=empty)
     if out.dtype == x.dtype:
         nearest: Any = (minify == _NEAREST) & (magnify == _NEAREST)
-        if nearest.all():
-            _gather_nearest(out, contiguous(x), begin, stop)
-            return
-        if nearest.any():
+        if any_of(nearest):
+            if all_of(nearest):
+                _gather_nearest(out, contiguous(x), begin, stop)
+                return
             for some in (nearest, np.logical_not(nearest)):
                 _resample_some(out, x, begin, stop, minify, magnify, antialias, some)
             return
-    resample_all = _resample_volumes if axes == 3 else _resample_images
+    resample_all = _resample_volumes if x.ndim == 4 else _resample_images
     if x.dtype in _DIRECT_TYPES and out.dtype in (np.float32, x.dtype):
         resample_all(out, x, begin, stop, minify, magnify, antialias)
         return
@@ -122,9 +133,9 @@ def _resample_some(
     chosen: np.ndarray,
 ) -> None:
     at = np.flatnonzero(chosen)
-    filters = {"min_filter": min_filter[at], "mag_filter": mag_filter[at]}
+    windows = start[at], end[at], min_filter[at], mag_filter[at]
     try:
-        resample(out.take(at), x.take(at), start[at], end[at], **filters, antialias=antialias)
+        resample_windows(out.take(at), x.take(at), *windows, antialias)
     except ShapeError as error:
         error.sample = int(at[error.sample or 0])
         raise
@@ -133,7 +144,7 @@ def _resample_some(
 def has_others(*filters: np.ndarray) -> bool | None:
     """Return True, or None if all filters are linear or triangular, for `axis_taps`."""
     for kinds in filters:
-        if np.logical_and.reduce((kinds == _LINEAR) | (kinds == _TRIANGULAR)):
+        if all_of((kinds == _LINEAR) | (kinds == _TRIANGULAR)):
             continue
         return True
     return None
@@ -152,7 +163,7 @@ def _resample_images(
     places: list[Any] = [None]
     if out.dtype == np.uint8:
         is_rgb = (out.extents(2) == 3) & (out.extents(1) >= _LANES)
-        if is_rgb.any() and not is_rgb.all():
+        if any_of(is_rgb) and not all_of(is_rgb):
             places = [np.flatnonzero(is_rgb), np.flatnonzero(~is_rgb)]
     for at in places:
         some = slice(None) if at is None else at
@@ -183,7 +194,7 @@ def _resample_volumes(
     """Resample the depth first, if it changes; then the images."""
     depth = out.extents(0)
     is_whole = (x.extents(0) == depth) & (start[:, 0] == 0) & (end[:, 0] == depth)
-    are_alike = is_whole.all() or not is_whole.any()
+    are_alike = all_of(is_whole) or not any_of(is_whole)
     for at in [None] if are_alike else [np.flatnonzero(is_whole), np.flatnonzero(~is_whole)]:
         windows = start, end, min_filter, mag_filter
         target, source = (out, x) if at is None else (out.take(at), x.take(at))

@@ -15,7 +15,7 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
-from dalify.kernels.images.resample import resample
+from dalify.kernels.images.resample import resample_windows
 from dalify.kernels.images.resample_samples_torch import resample_samples_torch
 from dalify.kernels.images.resample_torch import resample_torch
 from dalify.kernels.images.resize_geometry import spatial_axes
@@ -52,13 +52,15 @@ def resample_axes(
     """
     first, last = spatial_axes(layout)
     samples = len(x)
-    both = broadcast_to(int(DALIInterpType.INTERP_LINEAR), (samples,), np.int32) if interp_type is None else interp_type
-    smaller, larger = both if min_filter is None else min_filter, both if mag_filter is None else mag_filter
+    both = int(DALIInterpType.INTERP_LINEAR) if interp_type is None else interp_type
+    both = broadcast_to(both, (samples,), np.int32)
+    smaller = both if min_filter is None else broadcast_to(min_filter, (samples,), np.int32)
+    larger = both if mag_filter is None else broadcast_to(mag_filter, (samples,), np.int32)
     begin, stop = (broadcast_to(corner, (samples, last - first), np.float32) for corner in (start, end))
     if isinstance(x, DeviceSamples) and x.dense is not None and out.dense is not None:
         out, x = out.dense, x.dense
     if isinstance(x, (Samples, DeviceSamples)):
-        kernel: Any = resample if isinstance(x, Samples) else resample_samples_torch
+        is_on_device = isinstance(x, DeviceSamples)
         if last == len(layout):
             out, x = out.with_axis(last), x.with_axis(last)
         source, owner = x.folded(first)
@@ -66,7 +68,11 @@ def resample_axes(
         if owner is not None:
             begin, stop, smaller, larger = begin[owner], stop[owner], smaller[owner], larger[owner]
         try:
-            kernel(target, source, begin, stop, min_filter=smaller, mag_filter=larger, antialias=antialias)
+            if is_on_device:
+                filters = {"min_filter": smaller, "mag_filter": larger}
+                resample_samples_torch(target, source, begin, stop, **filters, antialias=antialias)
+            else:
+                resample_windows(target, source, begin, stop, smaller, larger, antialias)
         except ShapeError as error:
             if owner is not None and error.sample is not None:
                 error.sample = int(owner[error.sample])

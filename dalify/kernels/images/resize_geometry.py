@@ -16,7 +16,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, LimitError, option_error_text
 from dalify.base.limits import check_shape
-from dalify.base.small_arrays import zeros
+from dalify.base.small_arrays import all_of, zeros
 
 __all__ = [
     "MODES",
@@ -191,13 +191,14 @@ def chunk_geometry(
         wanted = _columns([shaping.get(name) for name in ("resize_z", "resize_y", "resize_x")][3 - axes :], count)
     wanted[extents == 0] = 0  # they do not affect the scale of the others
     region = _region(extents, shaping.get("roi_start"), shaping.get("roi_end"), roi_relative)
-    middle = np.full(extents.shape, 0.5)
+    middle = np.empty(extents.shape)
+    middle[:] = 0.5
     return _checked(_fitted(extents, wanted, mode, max_size, region, subpixel_scale, "round", middle))
 
 
 def _checked(found: tuple[np.ndarray, np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return sizes and windows of a chunk, or raise LimitError for an extent whose shape is not even computed with."""
-    if found[0].max(initial=0) > _MAX_EXTENT:
+    if np.maximum.reduce(found[0], None, initial=0) > _MAX_EXTENT:
         sample = int(found[0].max(1).argmax())
         try:
             check_shape(tuple(found[0][sample].tolist()), 1, "a result")
@@ -223,7 +224,7 @@ def _for_each_axis(name: str, values: Any, axes: int) -> np.ndarray:
         ArgumentValueError: as in `for_each_axis`, with the sample.
     """
     found = np.empty((len(values), axes))
-    if not isinstance(values, list) and values.shape[1] in (1, axes) and np.isfinite(values).all():
+    if not isinstance(values, list) and values.shape[1] in (1, axes) and all_of(np.isfinite(values), None):
         found[:] = values
         return found
     for sample, row in enumerate(values):

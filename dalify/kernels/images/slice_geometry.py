@@ -50,17 +50,18 @@ def slice_bounds(
         ArgumentValueError: a slice ends before its start, or coordinates are not numbers; with the sample.
     """
     along = np.asarray(extents, np.float64)
+    zeros = along * 0
 
     def elements(absolute: Any, relative: Any) -> np.ndarray | None:
         if relative is None:
-            return None if absolute is None else np.asarray(absolute, np.float64) + np.zeros_like(along)
+            return None if absolute is None else np.asarray(absolute, np.float64) + zeros
         if are_inputs:
             return np.asarray(relative, np.float64) * along
         return (np.asarray(relative, np.float32) * along.astype(np.float32)).astype(np.float64)
 
     first, last, length = elements(start, rel_start), elements(end, rel_end), elements(shape, rel_shape)
     if first is None:
-        first = np.zeros_like(along)
+        first = zeros
     if last is None:
         if length is None:
             last = along

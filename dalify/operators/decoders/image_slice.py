@@ -139,7 +139,7 @@ def _(
         rel_shape=rel_shape,
         are_inputs=anchor is not None,
     )
-    starts, stops = np.zeros_like(extents), extents.copy()
+    starts, stops = extents * 0, extents.copy()
     starts.reshape(-1)[at], stops.reshape(-1)[at] = begins.reshape(-1), ends.reshape(-1)
     windows = np.concatenate([starts, stops - starts], axis=1)
     return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}
