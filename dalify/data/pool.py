@@ -11,6 +11,7 @@ import math
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,7 @@ class BufferPool:
             free.clear()
 
 
+@lru_cache(256)
 def _round_up(size_bytes: int) -> int:
     step = max(4096, 1 << max(0, size_bytes.bit_length() - 4))  # wastes at most an eighth
     return -(-size_bytes // step) * step

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.optional import torch
-from dalify.base.small_arrays import zeros
+from dalify.base.small_arrays import any_of, zeros
 
 __all__ = ["Rows", "starts_of"]
 
@@ -74,9 +74,10 @@ class Rows:
 
     def dense(self) -> Any:
         """Return the samples as one array ``[N, n, ...]``, a view; None if their lengths differ."""
-        count, starts = len(self), self.starts
+        starts = self.starts
+        count = len(starts) - 1
         length = int(starts[1]) if count else 0
-        if int(starts[-1]) != count * length or (count > 1 and (starts[1:] - starts[:-1] != length).any()):
+        if int(starts[-1]) != count * length or (count > 1 and any_of(starts[1:] - starts[:-1] != length)):
             return None
         return self.values.reshape(count, length, *self.values.shape[1:])
 
@@ -88,7 +89,7 @@ class Rows:
 def starts_of(lengths: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Return the offsets of samples of these lengths: int64 ``[N + 1]``."""
     starts = zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=starts[1:])
+    np.add.accumulate(lengths, out=starts[1:])
     return starts
 
 

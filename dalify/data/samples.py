@@ -175,8 +175,9 @@ class Samples:
 
     def with_axis(self, axis: int) -> Samples:
         """Return the same elements with a new axis of extent 1 at the given position."""
-        shapes = np.ones((len(self), self.ndim + 1), np.int64)
-        shapes[:, :axis], shapes[:, axis + 1 :] = self.shapes[:, :axis], self.shapes[:, axis:]
+        own = self.shapes
+        shapes = np.empty((own.shape[0], own.shape[1] + 1), np.int64)
+        shapes[:, :axis], shapes[:, axis], shapes[:, axis + 1 :] = own[:, :axis], 1, own[:, axis:]
         found = self.reshaped(shapes)
         found._is_uniform = self._is_uniform
         return found

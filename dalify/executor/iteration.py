@@ -285,7 +285,9 @@ class Iteration:
             low, high = start, stop
             if branch is not None:
                 low, high = (int(bound) for bound in np.searchsorted(self.positions[branch], (start, stop)))
-            if high > low:
+            if branch is None and stop - start == self.size:
+                values[slot] = batch
+            elif high > low:
                 values[slot] = batch if low == 0 and high == len(batch) else batch.slice(low, high)
         return values
 

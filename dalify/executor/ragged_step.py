@@ -13,7 +13,6 @@ from dalify.base.errors import ShapeError
 from dalify.base.failure_context import failure_context
 from dalify.base.narrow import is_tuple
 from dalify.base.optional import torch
-from dalify.base.recent import Recent
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.rows import Rows, starts_of
 from dalify.executor.frame import Frame
@@ -37,20 +36,31 @@ class RaggedStep(KernelStep):
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)
         # The specs of the outputs by the shapes of a sample, for the last element types and layouts.
-        self._known_rows: tuple[Any, Recent[tuple[Spec, ...]]] = (None, Recent(_CACHE_LIMIT))
+        self._known_rows: tuple[Any, dict[Any, tuple[Spec, ...]]] = (None, {})
+        self._takes_specs = not self._wanted.isdisjoint({"spec", "specs"})
 
     def _groupwise(
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         arrays = {name: value for name, value in arguments.items() if name in self._kernel.names}
         parts: list[list[Any]] = [[] for _ in self.outputs]
-        runs = find_runs([], arrays, {}, _row_shapes(inputs), count)
-        kept = all(frame.collectors.get(slot) is not None for slot in self.outputs) and self.device == "cpu"
+        row_shapes, has_lists = _row_shapes(inputs), False
+        for value in arrays.values():
+            has_lists |= type(value) is list
+        runs = [(0, count)]
+        if row_shapes is not None or has_lists:
+            runs = find_runs([], arrays, {}, row_shapes, count)
+        kept = self.device == "cpu"
+        for slot in self.outputs:
+            kept &= slot in frame.collectors
         specs: tuple[Spec, ...] = ()
         for start, stop in runs:
-            in_specs, samples = self._sample_specs(inputs, start, stop)
+            samples = self._sample_specs(inputs, start, stop)
             specs = samples[0]
             xs = [None if batch is None else _rows_of(batch, start, stop) for batch in inputs]
+            in_specs: tuple[Spec | None, ...] = ()
+            if self._takes_specs:
+                in_specs = tuple(None if batch is None else self._spec_of(batch, start) for batch in inputs)
             named = self._group_arguments(arrays, in_specs, specs, draws, start, stop, count)
             if self._operator.is_allocating:
                 results = self._call_kernel([], xs, named, start, stop - start)
@@ -60,7 +70,10 @@ class RaggedStep(KernelStep):
                     self._empty_rows(frame, output, start, [spec[output] for spec in samples], kept)
                     for output in range(len(self.outputs))
                 ]
-                if any(out.values.shape.count(0) == 0 for out in filled):
+                is_full = False  # kernels need not handle samples without elements
+                for out in filled:
+                    is_full |= 0 not in out.values.shape
+                if is_full:
                     self._call_kernel(filled, xs, named, start, stop - start)
             for part, result in zip(parts, filled, strict=True):
                 part.append(result)
@@ -68,28 +81,23 @@ class RaggedStep(KernelStep):
         is_fresh = kept or (self._operator.is_allocating and self.device == "cpu")
         return [self._batch_of(part, spec, origins, is_fresh) for part, spec in zip(parts, specs, strict=True)]
 
-    def _sample_specs(
-        self, inputs: list[Batch | None], start: int, stop: int
-    ) -> tuple[tuple[Spec | None, ...], list[tuple[Spec, ...]]]:
-        """Return the specs of the inputs of the first sample, and those of the outputs of each sample."""
-        in_specs, first = self._run_specs(inputs, {}, NOTHING_WANTED, start)
-        if stop - start == 1 or all(batch is None or batch.dense is not None for batch in inputs):
-            return in_specs, [first] * (stop - start)
-        keys = list(zip(*(batch.shapes()[start:stop] for batch in inputs if batch is not None), strict=True))
-        types = tuple(None if batch is None else (batch.dtype, batch.layout) for batch in inputs)
+    def _sample_specs(self, inputs: list[Batch | None], start: int, stop: int) -> list[tuple[Spec, ...]]:
+        """Return the specs of the outputs of each sample."""
+        is_uniform = True
+        for batch in inputs:
+            is_uniform &= batch is None or batch.dense is not None
+        if is_uniform or stop - start == 1:
+            return [self._run_specs(inputs, {}, NOTHING_WANTED, start)[1]] * (stop - start)
+        keys = list(zip(*[batch.shapes()[start:stop] for batch in inputs if batch is not None], strict=True))
+        types = tuple([None if batch is None else (batch.dtype, batch.layout) for batch in inputs])
         known_types, known = self._known_rows  # another thread may replace them
-        if known_types != types:
-            fresh: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
-            known, self._known_rows = fresh, (types, fresh)
-        found: dict[Any, tuple[Spec, ...]] = {}
+        if known_types != types or len(known) > _CACHE_LIMIT:
+            known = {}
+            self._known_rows = types, known
         for sample, key in enumerate(keys, start):
-            if key not in found:
-                specs = known.get(key)
-                if specs is None:
-                    specs = self._run_specs(inputs, {}, NOTHING_WANTED, sample)[1]
-                    known.put(key, specs)
-                found[key] = specs
-        return in_specs, [found[key] for key in keys]
+            if key not in known:
+                known[key] = self._run_specs(inputs, {}, NOTHING_WANTED, sample)[1]
+        return [known[key] for key in keys]
 
     def _empty_rows(self, frame: Frame, output: int, start: int, specs: list[Spec], kept: bool) -> Rows:
         """Return memory for one output of some samples."""

@@ -179,16 +179,16 @@ def walk(steps: Iterable[Step]) -> Iterator[Step]:
 
 def run_steps(steps: Iterable[Step], frame: Frame) -> None:
     """Run steps one after the other. A fork waits for each, except for user code and other processes."""
-    receives_signals = is_main_thread()
+    receives_signals, lock = is_main_thread(), working()
     for step in steps:
         # Steps with nested steps also run them with this function.
         if step.node.operator.runs_user_code or getattr(step, "ahead", None) is not None or hasattr(step, "steps"):
             step.run(frame)
         elif receives_signals:
-            with working(), kept_interrupts():
+            with lock, kept_interrupts():
                 step.run(frame)
         else:
-            with working():
+            with lock:
                 step.run(frame)
 
 

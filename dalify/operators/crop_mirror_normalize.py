@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -136,5 +137,10 @@ def _(
         out_spec.layout or "",
         dict(zip(layout.replace("C", ""), anchors.T, strict=True)),
         **normalization.values,
-        fill_values=fill_in_range(fill_values, out_spec.dtype.numpy).tolist(),
+        fill_values=_converted(tuple(fill_values), out_spec.dtype.numpy),
     )
+
+
+@lru_cache(64)
+def _converted(fill_values: tuple[float, ...], dtype: np.dtype[Any]) -> list[float]:
+    return fill_in_range(fill_values, dtype).tolist()

@@ -15,7 +15,7 @@ __all__ = ["broadcast_to", "read_only"]
 
 def read_only(x: np.ndarray) -> np.ndarray:
     """Return a C-contiguous, read-only view of an array, or a copy if it is not contiguous."""
-    view = np.ascontiguousarray(x).view()
+    view = (x if x.flags.c_contiguous else np.ascontiguousarray(x)).view()
     view.flags.writeable = False
     return view
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
+from dalify.base.small_arrays import all_of
 from dalify.base.extremes import larger_of, smaller_of
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import store_joined
@@ -85,11 +86,11 @@ def crop_mirror_normalize(
 
 def _are_inner_rgb(out: Samples, x: Samples, anchor: np.ndarray) -> bool:
     """Return whether `normalize_rgb` can compute all samples."""
-    if x.dtype != np.uint8 or not (x.shapes[:, 3] == _CHANNELS).all():
+    if x.dtype != np.uint8 or not all_of(x.shapes[:, 3] == _CHANNELS):
         return False
     is_rgb = (out.extents(0) == _CHANNELS) & (out.extents(3) >= PIXELS)
     is_inside = (anchor >= 0) & (anchor + out.shapes[:, 1:] <= x.shapes[:, :3])
-    return bool(is_rgb.all() and is_inside.all())
+    return bool(all_of(is_rgb) and all_of(is_inside, None))
 
 
 def _normalize_inner_rgb(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.small_arrays import zeros
+from dalify.base.small_arrays import all_of, any_of, zeros
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
@@ -124,8 +124,11 @@ def normalize_axes(
 
 def multiplier_of(std: np.ndarray, scale: float) -> np.ndarray:
     """Return ``scale / std``, float32; infinite for 0."""
+    divisor, factor = np.asarray(std, np.float32), np.float32(scale)
+    if all_of(divisor, None):  # setting the mode of errors takes longer than the division
+        return factor / divisor
     with np.errstate(divide="ignore"):
-        return np.float32(scale) / std.astype(np.float32)
+        return factor / divisor
 
 
 def _fill_values_of_channels(fill_values: Sequence[float] | np.ndarray, channels: int) -> np.ndarray:
@@ -163,7 +166,7 @@ def normalize_samples(
         options: ``scale``, ``shift`` and ``fill_values``.
     """
     channels = x.extents(layout.index("C"))
-    is_mixed = bool((channels != channels[0]).any())
+    is_mixed = bool(any_of(channels != channels[0]))
     spatial = layout.replace("C", "")
     is_usual = layout in ("HWC", "DHWC", "FHWC") and (output_layout == layout or output_layout == f"C{spatial}")
     is_frames = layout == "FHWC" and output_layout in ("FHWC", "FCHW")

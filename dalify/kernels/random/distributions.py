@@ -198,7 +198,7 @@ def uniform_few(out: np.ndarray, draws: SampleDraws, limits: np.ndarray) -> bool
     Returns:
         False if `out` is large or not float32, or a range is invalid; its values are undefined then.
     """
-    if not _are_few(out, np.float32) or np.shape(limits) != (len(out), 2):
+    if not _are_few(out, np.float32) or limits.shape != (len(out), 2):
         return False
     numbers = out.reshape(len(out), -1)
     return _fill_ranges(numbers, read_only(limits), *draws.draws.numba_arguments(draws.samples))
