@@ -92,8 +92,7 @@ def _emulated_class(operator: Operator, compiled: Kernel) -> type[KernelStep] | 
 class DeviceSamplesStep(SamplesStep):
     """Calls a GPU kernel once for all samples of a chunk, with `DeviceSamples` instead of tensors."""
 
-    def _samples(self, batch: Batch) -> Any:
-        return DeviceSamples.of_batch(batch)
+    _samples = staticmethod(DeviceSamples.of_batch)
 
     def _memory_of(
         self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
@@ -123,7 +122,8 @@ class MixedStep(DeviceSamplesStep):
     def _kernel_of(self, operator: Operator) -> Kernel:
         return operator.kernels["mixed"]
 
-    def _samples(self, batch: Batch) -> Any:
+    @staticmethod
+    def _samples(batch: Batch) -> Any:
         return Samples.of_batch(batch) if batch.device == "cpu" else DeviceSamples.of_batch(batch)
 
 

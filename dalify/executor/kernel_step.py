@@ -193,7 +193,7 @@ class KernelStep:
         if frame.rows is not None and not self._operator.is_batchwise:
             return philox.Draws(self._seed, self._stream).at(frame.rows[positions])
         drawing = frame.drawing.get(self.node.number) or (self._seed, self._stream, frame.step)
-        return philox.Draws(*drawing).at(positions)
+        return philox.SampleDraws(philox.Draws(*drawing), positions)
 
     def _argument_values(self, frame: Frame, count: int) -> dict[str, Any]:
         """Return the per-sample arguments by name. Do not modify them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,9 @@ class _Plan:
 
 class SamplesStep(KernelStep):
     """Calls a kernel once for all samples of a chunk, with `Samples` instead of arrays."""
+
+    # Returns a batch in the form that kernels get.
+    _samples: Callable[[Batch], Any] = staticmethod(Samples.of_batch)
 
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)
@@ -97,7 +101,8 @@ class SamplesStep(KernelStep):
             self._fill_others(outs, xs, arguments, extra, draws, count)
             return batches
         named = self._call.named(self._static, arguments, count)
-        named.update(extra)
+        if extra:
+            named.update(extra)
         if self._takes_draws:
             named["draws"] = draws
         try:
@@ -173,10 +178,6 @@ class SamplesStep(KernelStep):
             else:
                 key.append(None)
         return key
-
-    def _samples(self, batch: Batch) -> Any:
-        """Return a batch in the form that kernels get."""
-        return Samples.of_batch(batch)
 
     def _context(self, name: str, inputs: list[Batch | None], specs: tuple[Spec, ...], count: int) -> Any:
         """Return an argument that a kernel declares in addition to parameters. Specs have no shapes."""

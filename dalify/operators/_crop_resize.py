@@ -61,7 +61,7 @@ def _crop_resize(
 def _(x: Batch, *, spec: Spec, window: CropWindow, target: ResizeSize) -> dict[str, Any]:
     layout, shapes = visual_layout(spec, _LAYOUTS), x.shape_array()
     axes = [axis for axis, letter in enumerate(layout) if letter != "C"]
-    begin, extents = np.zeros_like(shapes), shapes.copy()
+    begin, extents = shapes * 0, shapes.copy()
     for axis, first, extent in zip(axes, *(table.T for table in window.windows(shapes, layout, "error")), strict=True):
         begin[:, axis], extents[:, axis] = first, extent
     first, last = spatial_axes(layout)

@@ -15,6 +15,8 @@ __all__ = ["broadcast_to", "read_only"]
 
 def read_only(x: np.ndarray) -> np.ndarray:
     """Return a C-contiguous, read-only view of an array, or a copy if it is not contiguous."""
+    if x.flags.c_contiguous and not x.flags.writeable:
+        return x
     view = (x if x.flags.c_contiguous else np.ascontiguousarray(x)).view()
     view.flags.writeable = False
     return view

@@ -146,7 +146,7 @@ def chunk_extents(letters: str, extents: np.ndarray, shaping: Mapping[str, Any])
     Raises:
         ArgumentValueError: as `crop_extents`, with the sample.
     """
-    wanted = np.zeros_like(extents)
+    wanted = extents * 0
     crop = shaping["crop"]
     if isinstance(crop, list):
         for sample, own in enumerate(crop):

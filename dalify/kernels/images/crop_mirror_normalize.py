@@ -13,8 +13,8 @@ import numpy as np
 
 from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
-from dalify.base.small_arrays import all_of
 from dalify.base.extremes import larger_of, smaller_of
+from dalify.base.small_arrays import all_of
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import store_joined
 from dalify.kernels.arrays.frozen import broadcast_to

@@ -60,7 +60,6 @@ def resample_axes(
     if isinstance(x, DeviceSamples) and x.dense is not None and out.dense is not None:
         out, x = out.dense, x.dense
     if isinstance(x, (Samples, DeviceSamples)):
-        is_on_device = isinstance(x, DeviceSamples)
         if last == len(layout):
             out, x = out.with_axis(last), x.with_axis(last)
         source, owner = x.folded(first)
@@ -68,7 +67,7 @@ def resample_axes(
         if owner is not None:
             begin, stop, smaller, larger = begin[owner], stop[owner], smaller[owner], larger[owner]
         try:
-            if is_on_device:
+            if isinstance(source, DeviceSamples):
                 filters = {"min_filter": smaller, "mag_filter": larger}
                 resample_samples_torch(target, source, begin, stop, **filters, antialias=antialias)
             else:

@@ -183,10 +183,6 @@ def uniform(draws: SampleDraws, count: int | np.ndarray, low: Any, high: Any, dt
     return np.minimum(values, np.nextafter(end, first), out=values)
 
 
-def _are_few(numbers: np.ndarray, dtype: Any) -> bool:
-    return numbers.dtype == dtype and numbers.size <= FEW and numbers.flags.c_contiguous
-
-
 def uniform_few(out: np.ndarray, draws: SampleDraws, limits: np.ndarray) -> bool:
     """Fill an array with a few numbers of `uniform` in one call, which keeps the GIL.
 
@@ -198,9 +194,10 @@ def uniform_few(out: np.ndarray, draws: SampleDraws, limits: np.ndarray) -> bool
     Returns:
         False if `out` is large or not float32, or a range is invalid; its values are undefined then.
     """
-    if not _are_few(out, np.float32) or limits.shape != (len(out), 2):
+    count = out.shape[0]
+    if out.dtype != np.float32 or out.size > FEW or limits.shape != (count, 2) or not out.flags.c_contiguous:
         return False
-    numbers = out.reshape(len(out), -1)
+    numbers = out.reshape(count, -1)
     return _fill_ranges(numbers, read_only(limits), *draws.draws.numba_arguments(draws.samples))
 
 
@@ -249,9 +246,9 @@ def flip_few(out: np.ndarray, draws: SampleDraws, probability: np.ndarray) -> bo
     Returns:
         False if `out` is large or not int32, or a probability is NaN; its values are undefined then.
     """
-    if not _are_few(out, np.int32):
+    if out.dtype != np.int32 or out.size > FEW or not out.flags.c_contiguous:
         return False
-    numbers = out.reshape(len(out), -1)
+    numbers = out.reshape(out.shape[0], -1)
     return _fill_flips(numbers, read_only(probability), *draws.draws.numba_arguments(draws.samples))
 
 

@@ -153,7 +153,7 @@ class Draws:
     def numba_arguments(self, samples: np.ndarray, first_block: int = 0) -> tuple[Any, ...]:
         """Return (samples int64 [N], first block, key low, key high, step) for compiled functions."""
         k0, k1 = self.key
-        positions = np.asarray(samples, np.int64)
+        positions = samples if samples.dtype == np.int64 else samples.astype(np.int64)
         return positions, np.uint64(first_block), np.uint64(k0), np.uint64(k1), np.uint64(self.step)
 
     def bits(self, samples: np.ndarray, count: int | np.ndarray, *, first_block: int = 0) -> np.ndarray:
