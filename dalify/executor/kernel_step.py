@@ -24,12 +24,12 @@ from dalify.executor.frame import Frame
 from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
-from dalify.executor.steps import cause, device_error, is_foreign, located, with_substitutes
+from dalify.executor.steps import cause, device_error, is_foreign, located, note_sample, with_substitutes
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
 from dalify.registry import RANDOM_STATE, Kernel, Operator
 
-__all__ = ["KernelStep", "note_sample", "open_spec"]
+__all__ = ["KernelStep", "open_spec"]
 
 if TYPE_CHECKING:
     from dalify.kernels.random import philox
@@ -581,24 +581,6 @@ class KernelStep:
             raise AssertionError(
                 f"dalify bug: {self._operator.name}'s kernel declares {error}, which is not available"
             ) from None
-
-
-def note_sample(error: Exception, start: int, known: int | None) -> None:
-    """Record the sample of a chunk that caused an error.
-
-    Args:
-        error: error of a function whose first sample is ``start``; ``of_sample`` may have set the sample.
-        start: index of the first sample in the chunk.
-        known: index of the sample, if the error does not contain it; None if unknown.
-    """
-    if failure_context(error).sample is not None:
-        return
-    within = getattr(error, "sample", None)
-    within = within if isinstance(within, int) else known
-    if within is not None:
-        failure_context(error).sample = start + within
-    if isinstance(error, DalifyError):
-        error.sample = None
 
 
 def open_spec(batch: Batch) -> Spec:

@@ -15,10 +15,11 @@ from dalify.data import Batch, Spec
 from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import Wanted
-from dalify.executor.kernel_step import KernelStep, note_sample, open_spec
+from dalify.executor.kernel_step import KernelStep, open_spec
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.shape_trace import ShapeTrace
+from dalify.executor.steps import note_sample
 from dalify.graph import Node
 
 __all__ = ["SamplesStep"]

@@ -31,6 +31,7 @@ __all__ = [
     "device_error",
     "is_foreign",
     "located",
+    "note_sample",
     "run_steps",
     "walk",
     "with_substitutes",
@@ -168,6 +169,24 @@ def with_substitutes(batch: Batch | None, node: Node, frame: Frame) -> Batch:
         for position, sample in zip(positions, batch.samples, strict=True)
     ]
     return Batch(None, samples, batch.layout, batch.device, batch.origins, batch.dtype)
+
+
+def note_sample(error: Exception, start: int, known: int | None) -> None:
+    """Record the sample of a chunk that caused an error.
+
+    Args:
+        error: error of a function whose first sample is ``start``; ``of_sample`` may have set the sample.
+        start: index of the first sample in the chunk.
+        known: index of the sample, if the error does not contain it; None if unknown.
+    """
+    if failure_context(error).sample is not None:
+        return
+    within = getattr(error, "sample", None)
+    within = within if isinstance(within, int) else known
+    if within is not None:
+        failure_context(error).sample = start + within
+    if isinstance(error, DalifyError):
+        error.sample = None
 
 
 def walk(steps: Iterable[Step]) -> Iterator[Step]:
