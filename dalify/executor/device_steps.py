@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -92,21 +92,22 @@ def _reason_for_no_device() -> str:
     return ""
 
 
-@contextmanager
-def device_stream(stream: Any, event: Any) -> Generator[None, None, None]:
+def device_stream(stream: Any, event: Any) -> AbstractContextManager[None]:
     """Run a ``with`` block on a stream of the device.
 
     Args:
         stream: the stream; None if the device has no streams.
         event: event that the stream waits for first; None for no event.
     """
-    if stream is None:
+    return nullcontext() if stream is None else _on_stream(stream, event)
+
+
+@contextmanager
+def _on_stream(stream: Any, event: Any) -> Generator[None, None, None]:
+    if event is not None:
+        stream.wait_event(event)
+    with torch.cuda.stream(stream):
         yield
-    else:
-        if event is not None:
-            stream.wait_event(event)
-        with torch.cuda.stream(stream):
-            yield
 
 
 def share_fed(batches: list[Batch], stream: Any) -> Any:

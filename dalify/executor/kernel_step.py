@@ -19,7 +19,7 @@ from dalify.base.optional import LazyModule, torch
 from dalify.base.recent import Recent
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.samples import Samples
-from dalify.executor.bound_call import BoundCall
+from dalify.executor.step_function import StepFunction
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
 from dalify.executor.origins import origins_of
@@ -111,9 +111,9 @@ class KernelStep:
         """Return the kernel that the step calls."""
         return operator.kernels[self.device]
 
-    def _bound(self, kernel: Kernel) -> BoundCall:
+    def _bound(self, kernel: Kernel) -> StepFunction:
         """Return a function of the operator with the arguments of the step."""
-        return BoundCall(kernel, self._static, self._arguments.keys() - self._given.keys(), self._given)
+        return StepFunction(kernel, self._static, self._arguments.keys() - self._given.keys(), self._given)
 
     def run(self, frame: Frame) -> None:
         """Compute the outputs of the chunk's samples."""
@@ -497,7 +497,7 @@ class KernelStep:
         arguments: dict[str, Any],
         draws: SampleDraws | None,
         count: int,
-        call: BoundCall | None = None,
+        call: StepFunction | None = None,
     ) -> dict[str, Any]:
         """Return the result of `prepare`. `call` is it, with other constants than those of the step."""
         call = call or self._prepare_call

@@ -9,10 +9,10 @@ from typing import Any
 from dalify.registry import Kernel
 from dalify.registry.parameter_group import field_names, packing
 
-__all__ = ["BoundCall"]
+__all__ = ["StepFunction"]
 
 
-class BoundCall:
+class StepFunction:
     """Groups of constants are created once, not for each chunk, with everything that they compute from their fields.
 
     Args:
