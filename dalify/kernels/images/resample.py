@@ -78,13 +78,13 @@ def resample(
         ShapeError: a sample of `x` has no pixels.
     """
     samples, axes = len(x), x.ndim - 1
-    begin = broadcast_to(start, (samples, axes), np.float32)
-    stop = broadcast_to(end, (samples, axes), np.float32)
+    starts = broadcast_to(start, (samples, axes), np.float32)
+    ends = broadcast_to(end, (samples, axes), np.float32)
     minify = broadcast_to(min_filter, (samples,), np.int32)
     magnify = broadcast_to(mag_filter, (samples,), np.int32)
     kept: Any = out.shapes.all(1)
     if not kept.all():
-        _resample_some(out, x, begin, stop, minify, magnify, antialias, kept)
+        _resample_some(out, x, starts, ends, minify, magnify, antialias, kept)
         return
     if not x.shapes.all():
         empty = int(np.flatnonzero(~x.shapes.all(1))[0])
@@ -93,19 +93,19 @@ def resample(
     if out.dtype == x.dtype:
         nearest: Any = (minify == _NEAREST) & (magnify == _NEAREST)
         if nearest.all():
-            _gather_nearest(out, contiguous(x), begin, stop)
+            _gather_nearest(out, contiguous(x), starts, ends)
             return
         if nearest.any():
             for some in (nearest, np.logical_not(nearest)):
-                _resample_some(out, x, begin, stop, minify, magnify, antialias, some)
+                _resample_some(out, x, starts, ends, minify, magnify, antialias, some)
             return
     resample_all = _resample_volumes if axes == 3 else _resample_images
     if x.dtype in _DIRECT_TYPES and out.dtype in (np.float32, x.dtype):
-        resample_all(out, x, begin, stop, minify, magnify, antialias)
+        resample_all(out, x, starts, ends, minify, magnify, antialias)
         return
 
     def fill(target: Samples, source: Samples, numbers: np.ndarray) -> None:
-        windows = begin[numbers], stop[numbers], minify[numbers], magnify[numbers]
+        windows = starts[numbers], ends[numbers], minify[numbers], magnify[numbers]
         resample_all(target, source, *windows, antialias)
 
     in_float32(out, x, fill)

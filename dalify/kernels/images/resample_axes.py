@@ -54,7 +54,7 @@ def resample_axes(
     samples = len(x)
     both = broadcast_to(int(DALIInterpType.INTERP_LINEAR), (samples,), np.int32) if interp_type is None else interp_type
     smaller, larger = both if min_filter is None else min_filter, both if mag_filter is None else mag_filter
-    begin, stop = (broadcast_to(corner, (samples, last - first), np.float32) for corner in (start, end))
+    starts, ends = (broadcast_to(corner, (samples, last - first), np.float32) for corner in (start, end))
     if isinstance(x, DeviceSamples) and x.dense is not None and out.dense is not None:
         out, x = out.dense, x.dense
     if isinstance(x, (Samples, DeviceSamples)):
@@ -64,9 +64,9 @@ def resample_axes(
         source, owner = x.folded(first)
         target, _ = out.folded(first)
         if owner is not None:
-            begin, stop, smaller, larger = begin[owner], stop[owner], smaller[owner], larger[owner]
+            starts, ends, smaller, larger = starts[owner], ends[owner], smaller[owner], larger[owner]
         try:
-            kernel(target, source, begin, stop, min_filter=smaller, mag_filter=larger, antialias=antialias)
+            kernel(target, source, starts, ends, min_filter=smaller, mag_filter=larger, antialias=antialias)
         except ShapeError as error:
             if owner is not None and error.sample is not None:
                 error.sample = int(owner[error.sample])
@@ -82,4 +82,4 @@ def resample_axes(
         return values if copies == 1 else np.repeat(values, copies, axis=0)
 
     filters = {"min_filter": repeated(smaller), "mag_filter": repeated(larger)}
-    resample_torch(folded(out), folded(x), repeated(begin), repeated(stop), **filters, antialias=antialias)
+    resample_torch(folded(out), folded(x), repeated(starts), repeated(ends), **filters, antialias=antialias)
