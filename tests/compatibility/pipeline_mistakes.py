@@ -632,6 +632,14 @@ mistakes(
     ),
 )
 mistakes(
+    "feature of TFRecord",
+    default_of_another_type=lambda dali: dali.tfrecord.FixedLenFeature([1], dali.tfrecord.int64, 1.0),
+    integer_for_a_float=lambda dali: dali.tfrecord.VarLenFeature(dali.tfrecord.float32, 1),
+    bytes_for_a_string=lambda dali: dali.tfrecord.FixedLenFeature([], dali.tfrecord.string, b""),
+    integer_for_a_shape=lambda dali: dali.tfrecord.FixedLenFeature(4, dali.tfrecord.int64, 0),
+    no_default=lambda dali: dali.tfrecord.VarLenFeature(dali.tfrecord.int64),
+)
+mistakes(
     "decoder",
     nonsense=_on(lambda dali, x: dali.fn.decoders.image(x), np.full((2, 30), 7, np.uint8)),
     nothing=_on(lambda dali, x: dali.fn.decoders.image(x), [np.zeros(0, np.uint8)] * 2),
