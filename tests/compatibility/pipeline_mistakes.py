@@ -78,6 +78,8 @@ def _with_step(function: Callable[[Any], Any]) -> Program:
     return made
 
 
+_TWO_QUEUES = {"cpu_size": 2, "gpu_size": 2}
+
 # -- creating pipelines ------------------------------------------------------------------------------------------------
 
 mistakes(
@@ -91,6 +93,12 @@ mistakes(
     queue_of_a_text=lambda dali: built(dali, prefetch_queue_depth="x"),
     queue_of_nothing=lambda dali: built(dali, prefetch_queue_depth=0).run(x=_ROWS),
     queue_without_a_size=lambda dali: built(dali, prefetch_queue_depth={"cpu_size": 1}, exec_dynamic=False),
+    two_queues_without_threads=lambda dali: built(dali, prefetch_queue_depth=_TWO_QUEUES, exec_async=False).run(
+        x=_ROWS
+    ),
+    two_queues_of_dynamic_memory=lambda dali: built(dali, prefetch_queue_depth=_TWO_QUEUES, exec_dynamic=True).run(
+        x=_ROWS
+    ),
     queue_of_unknown_sizes=lambda dali: built(dali, prefetch_queue_depth={"a": 1, "b": 2}, exec_dynamic=False),
     seed_of_a_text=lambda dali: built(dali, seed="x"),
     seed_of_a_fraction=lambda dali: built(dali, seed=1.5),
