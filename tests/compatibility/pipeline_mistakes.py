@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tarfile
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -532,6 +533,13 @@ def _made(name: str, content: bytes | str) -> str:
     return str(path)
 
 
+def _tar(member: str) -> str:
+    path = _made("one.tar", b"")
+    with tarfile.open(path, "w") as archive:
+        archive.add(_made(member, "content"), member)
+    return path
+
+
 def _empty_folder() -> str:
     folder = _FOLDER / "empty"
     folder.mkdir(parents=True, exist_ok=True)
@@ -618,6 +626,9 @@ mistakes(
     webdataset_of_no_paths=_reads("webdataset", paths=[], ext=["jpg"]),
     webdataset_with_unknown_missing=_reads(
         "webdataset", paths=lambda: [_made("w.tar", b"\0" * 10240)], ext=["jpg"], missing_component_behavior="x"
+    ),
+    webdataset_with_an_extension_twice=_reads(
+        "webdataset", paths=lambda: [_tar("0.jpg")], ext=["jpg", "jpg"], missing_component_behavior="skip"
     ),
     numpy_of_no_file=_reads("numpy", files=["/no/such.npy"]),
     numpy_of_no_folder=_reads("numpy", file_root=_NOWHERE),
