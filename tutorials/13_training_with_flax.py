@@ -5,7 +5,7 @@ A small Flax network learns to classify crops of eight photographs. A dalify pip
 batches are JAX arrays; on a CPU they share the memory of the pipeline, except for small ones, which may be copied. The
 last section resumes the iteration at the next batch.
 
-The tutorial needs `pip install dalify[jax] flax optax` and runs on CPUs and accelerators.
+The tutorial needs `pip install 'dalify[jax]' flax optax` and runs on CPUs and accelerators.
 """
 
 # %%
