@@ -6,7 +6,7 @@ import argparse
 import importlib
 from pathlib import Path
 
-from benchmarks.common import Options
+from benchmarks.common import Options, UsageError
 from dalify.codecs.decode_batch import jpeg_decoder
 
 BENCHMARKS = [
@@ -81,8 +81,11 @@ def main() -> None:
     )
     if not options.is_smoke:  # otherwise it happens during a measurement, when many images have been decoded
         jpeg_decoder.compile()
-    for name in arguments.names or BENCHMARKS:
-        importlib.import_module(f"benchmarks.{name}").main(options)
+    try:
+        for name in arguments.names or BENCHMARKS:
+            importlib.import_module(f"benchmarks.{name}").main(options)
+    except UsageError as error:
+        parser.exit(2, f"{parser.prog}: {error}\n")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,6 +28,8 @@ __all__ = [
     "Contender",
     "Options",
     "RunBatch",
+    "UsageError",
+    "check_names",
     "compare",
     "library",
     "missing_package",
@@ -45,7 +48,13 @@ RIVAL = "nvidia.dali"
 IDLE_INTERVAL_S = 0.1
 IDLE_SHARE = 0.15
 
+MIN_PHOTOS = 64  # the largest batch
+
 RunBatch = Callable[[], int]
+
+
+class UsageError(Exception):
+    """A command line that cannot be carried out; the message says what to write instead."""
 
 
 @dataclass(frozen=True)
@@ -225,9 +234,29 @@ def print_table(
     Console().print(table)
 
 
+def check_names(benchmark: str, options: Options, names: Sequence[str]) -> None:
+    """Check the names of `--only`.
+
+    Raises:
+        UsageError: a name is not one of `names`.
+    """
+    if unknown := [name for name in options.only if name not in names]:
+        raise UsageError(f"{benchmark}: --only does not know {', '.join(unknown)}; there are {', '.join(names)}")
+
+
 def photo_folder(options: Options) -> Path:
-    """Return the folder of the command line, or generate photographs of ImageNet's size: 500 pixels, about 70 kB."""
+    """Return the folder of the command line, or generate photographs of ImageNet's size: 500 pixels, about 70 kB.
+
+    Raises:
+        UsageError: the folder of the command line has too few files, or another layout.
+    """
     if options.data is not None:
+        found = sum(1 for _ in islice(options.data.glob("*/*.jpg"), MIN_PHOTOS))
+        if found < MIN_PHOTOS:
+            raise UsageError(
+                f"--data {options.data}: needs at least {MIN_PHOTOS} JPEG files named CLASS/NAME.jpg in this folder; "
+                f"there are {found}"
+            )
         return options.data
     images_per_class = 4 if options.is_smoke else 16
     return make_photos(Path(f"out/photos_{images_per_class}"), images_per_class=images_per_class, longest_side=500)

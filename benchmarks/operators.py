@@ -20,7 +20,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.common import OURS, RIVAL, Options, library, missing_package, photo_folder, take_turn
+from benchmarks.common import OURS, RIVAL, Options, check_names, library, missing_package, photo_folder, take_turn
 from dalify import types
 from dalify.registry import catalog
 
@@ -291,9 +291,9 @@ def main(options: Options) -> None:
     for heading in ("", "dalify", "DALI", "dalify is"):
         table.add_column(heading, justify="right" if heading else "left")
     ratios: list[float] = []
-    timed = [task for task in tasks(photo_folder(options)) if task.name in (options.only or catalog.names())]
-    if unknown := sorted(set(options.only) - {task.name for task in timed}):
-        raise SystemExit(f"no task for {', '.join(unknown)}")
+    timed = tasks(photo_folder(options))
+    check_names("operators", options, sorted({task.name for task in timed}))
+    timed = [task for task in timed if task.name in (options.only or catalog.names())]
     for task in timed:
         times = _timed(task, options, libraries)
         ours = times[OURS]

@@ -33,6 +33,7 @@ from benchmarks.common import (
     OURS,
     Contender,
     Options,
+    check_names,
     compare,
     library,
     pipelines,
@@ -54,6 +55,7 @@ SHORTEST_TURN_S = 1.0
 
 def main(options: Options) -> None:
     """Measure the pipelines one after the other."""
+    check_names("scaling", options, workload_names())
     if not options.is_smoke:
         options = replace(options, seconds=max(options.seconds, SHORTEST_TURN_S))
     found: dict[str, Any] = {"machine": _machine(), "pipelines": {}}

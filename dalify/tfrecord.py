@@ -18,7 +18,7 @@ __all__ = ["Feature", "FixedLenFeature", "VarLenFeature", "float32", "int64", "s
 int64 = DALIDataType.INT64
 float32 = DALIDataType.FLOAT
 string = DALIDataType.UINT8
-_TYPES = (int64, float32, string)
+_PYTHON_TYPES: dict[DALIDataType, tuple[type, str]] = {int64: (int, "0"), float32: (float, "0.0"), string: (str, "''")}
 
 
 def FixedLenFeature(shape: Sequence[int], dtype: DALIDataType, default_value: Any) -> Feature:  # noqa: N802 - DALI's
@@ -27,13 +27,14 @@ def FixedLenFeature(shape: Sequence[int], dtype: DALIDataType, default_value: An
     Args:
         shape: shape of the output; ``[]`` for a scalar or a string.
         dtype: ``tfrecord.int64``, ``tfrecord.float32`` or ``tfrecord.string``.
-        default_value: accepted but ignored; a missing feature is an empty array.
+        default_value: an int, a float or a str, according to `dtype`. Not used: a missing feature is an empty array.
 
     Raises:
-        ArgumentTypeError: `dtype` is not a type of this module, or an extent is not an integer.
+        ArgumentTypeError: `dtype` is not a type of this module, `shape` is not a list of integers, or `default_value`
+            is of another type.
         ArgumentValueError: a negative extent.
     """
-    return Feature(_check_dtype(dtype), _shape(shape), False, default_value)
+    return Feature(_check_dtype(dtype), _shape("shape", shape), False, _check_default(dtype, default_value))
 
 
 def VarLenFeature(*arguments: Any, **named: Any) -> Feature:  # noqa: N802 - DALI's name
@@ -44,7 +45,7 @@ def VarLenFeature(*arguments: Any, **named: Any) -> Feature:  # noqa: N802 - DAL
         named: the same by name.
 
     Raises:
-        ArgumentTypeError: invalid arguments, or `dtype` is not a type of this module.
+        ArgumentTypeError: missing or unknown arguments, or as for `FixedLenFeature`.
         ArgumentValueError: a negative extent.
     """
     names = ["partial_shape", "dtype", "default_value"]
@@ -52,26 +53,42 @@ def VarLenFeature(*arguments: Any, **named: Any) -> Feature:  # noqa: N802 - DAL
         names = names[1:]
     given = dict(zip(names, arguments, strict=False))
     unknown = sorted(set(named) - {"partial_shape", "dtype", "default_value"} | set(given) & set(named))
-    if len(arguments) > len(names) or unknown or "dtype" not in {**given, **named}:
-        raise ArgumentTypeError("VarLenFeature takes [partial_shape,] dtype, default_value.")
     given |= named
-    shape = given.get("partial_shape")
-    return Feature(
-        _check_dtype(given["dtype"]), _shape(() if shape is None else shape), True, given.get("default_value")
-    )
+    missing = {"dtype", "default_value"} - set(given)
+    if len(arguments) > len(names) or unknown or missing:
+        raise ArgumentTypeError(
+            "VarLenFeature takes [partial_shape,] dtype, default_value.",
+            hint="For example VarLenFeature(tfrecord.int64, 0).",
+        )
+    dtype, shape = _check_dtype(given["dtype"]), given.get("partial_shape")
+    partial_shape = () if shape is None else _shape("partial_shape", shape)
+    return Feature(dtype, partial_shape, True, _check_default(dtype, given["default_value"]))
 
 
 def _check_dtype(dtype: Any) -> DALIDataType:
-    if not isinstance(dtype, DALIDataType) or dtype not in _TYPES:
+    if not isinstance(dtype, DALIDataType) or dtype not in _PYTHON_TYPES:
         raise ArgumentTypeError(f"dtype must be tfrecord.int64, tfrecord.float32 or tfrecord.string; got {dtype!r}.")
     return dtype
 
 
-def _shape(shape: Any) -> tuple[int, ...]:
+def _check_default(dtype: DALIDataType, value: Any) -> Any:
+    """Return the default of a feature, whose type DALI checks as strictly."""
+    kind, example = _PYTHON_TYPES[dtype]
+    if not isinstance(value, kind):
+        name = {int64: "int64", float32: "float32", string: "string"}[dtype]
+        raise ArgumentTypeError(
+            f"default_value of a feature of type tfrecord.{name} must be of type {kind.__name__}; got {value!r}.",
+            hint=f"Write {example}; it is not used, because a missing feature is an empty array.",
+        )
+    return value
+
+
+def _shape(name: str, shape: Any) -> tuple[int, ...]:
     try:
-        extents = tuple(index(extent) for extent in shape) if isinstance(shape, (list, tuple)) else (index(shape),)
+        extents = tuple(index(extent) for extent in shape)
     except TypeError:
-        raise ArgumentTypeError(f"shape must be a list of integers; got {shape!r}.") from None
+        hint = f"Write {name}=[{shape}]." if isinstance(shape, int) else ""
+        raise ArgumentTypeError(f"{name} must be a list of integers; got {shape!r}.", hint=hint) from None
     if any(extent < 0 for extent in extents):
-        raise ArgumentValueError(f"shape must not have negative extents; got {list(extents)}.")
+        raise ArgumentValueError(f"{name} must not have negative extents; got {list(extents)}.")
     return extents

@@ -141,7 +141,7 @@ names = [CLASSES[labels.at(i).item()] for i in range(BATCH_SIZE)]
 contact_sheet(OUT / "01_augmented.png", list(images.as_array()), names)
 
 # %% [markdown]
-"""`fn.random.coin_flip()` is a node too. It has one number *per sample*, and `horizontal` accepts it. Most arguments
+"""`fn.random.coin_flip()` is a node too. It has one number *per sample*, and `horizontal` accepts it. Many arguments
 of operators accept either a constant or such a node.
 
 ## 5. A custom source

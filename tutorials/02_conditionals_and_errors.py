@@ -59,7 +59,7 @@ contact_sheet(OUT / "02_brighten.png", list(images.as_array()), captions)
 """## 2. Supported syntax
 
 `if / elif / else` nested to any depth, also in functions that the pipeline calls; `x if c else y`; `and`, `or`,
-`not`; `a < b < c`; an early `return`. A `for` over a Python range is unrolled, and its body may contain conditions.
+`not`; `a < b < c`; an early `return`. A `for` over Python values is unrolled, and its body may contain conditions.
 """
 
 

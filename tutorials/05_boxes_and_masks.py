@@ -290,6 +290,7 @@ show("05_coco.png", *from_coco().run())
 | `slice` with the window of `random_bbox_crop` | the boxes that `random_bbox_crop` returns |
 | `resize` | not needed for relative boxes |
 | `flip` | `bb_flip` for boxes, `coord_flip` for points |
-| `rotate`, `warp_affine` | `coord_transform` with the same matrix for points, `bbox_rotate` for boxes |
+| `warp_affine(inverse_map=False)` | `coord_transform` with the same matrix for points |
+| `rotate` | `bbox_rotate` for boxes |
 | any of them | the same operator with `INTERP_NN` for masks |
 """

@@ -298,7 +298,7 @@ contact_sheet(OUT / "10_gaudi_programs.png", [*resnet_images, *ssd_images], [*re
 | `import habana_dataloader` | `from dalify.mediapipe import habana_dataloader` |
 | `device="mixed"`, `"hpu"`, `"gaudi2"` … | the accelerator that torch finds, else the CPU |
 | `pipe.run()`, `as_cpu().as_nparray()` | the same; also `.torch()`, `np.asarray` and DLPack |
-| `HPU…PytorchIterator` | the same; tensors are int64 labels and images that own their memory |
+| `HPU…PytorchIterator` | the same; labels are int64, and tensors own their memory |
 
 [docs/mediapipe.md](../docs/mediapipe.md) lists all operators and differences. Next:
 [11_looking_inside.py](11_looking_inside.py).

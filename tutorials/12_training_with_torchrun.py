@@ -8,7 +8,8 @@ run.
 
 The data need only `shard="auto"`, `processes=2` and `state_dict()`.
 
-The tutorial runs on CPUs, with two trainers. For a machine with eight GPUs, change the three lines at the end.
+The tutorial runs on CPUs, with two trainers. For a machine with eight GPUs, make the three changes in the table at the
+end.
 """
 
 # %%

@@ -2,10 +2,10 @@
 """# Training with Flax: batches as JAX arrays
 
 A small Flax network learns to classify crops of eight photographs. A dalify pipeline reads, decodes and augments. Its
-batches are JAX arrays that share the memory of the pipeline, so nothing is copied. The last section resumes the
-iteration at the next batch.
+batches are JAX arrays; on a CPU they share the memory of the pipeline, except for small ones, which may be copied. The
+last section resumes the iteration at the next batch.
 
-The tutorial needs `pip install dalify[jax] flax optax` and runs on CPUs and accelerators.
+The tutorial needs `pip install 'dalify[jax]' flax optax` and runs on CPUs and accelerators.
 """
 
 # %%

@@ -2,9 +2,9 @@
 """# A Ray cluster feeds trainers
 
 Eight GPUs can consume more images than the CPUs of their machine can decode. Then other machines decode, and Ray
-transfers their batches to the trainers: replace `Pipeline` with `RayPipeline` and leave the rest of the program
-unchanged. The first half feeds one trainer from a pool of CPU nodes, one of which is killed during the run. The second
-half trains with Ray Train, two trainers and one pool.
+transfers their batches to the trainers: pass the pipeline to `RayPipeline` and leave the rest of the program unchanged.
+The first half feeds one trainer from a pool of CPU nodes, one of which is killed during the run. The second half trains
+with Ray Train, two trainers and one pool.
 
 The tutorial needs `pip install 'dalify[ray]' 'ray[train]'`. It simulates a cluster of small nodes on this machine. On a
 real cluster, section 1 is only `ray.init("auto")`.

@@ -1,7 +1,7 @@
 # %% [markdown]
 """# An operator of your own
 
-dalify has more than 160 operators. This tutorial adds one: a *lens*, which magnifies a disk of each image. It becomes
+dalify has about 150 operators. This tutorial adds one: a *lens*, which magnifies a disk of each image. It becomes
 a member of `fn` like the others: documented, checked, fast, and usable in conditions, without a pipeline and in worker
 processes.
 """

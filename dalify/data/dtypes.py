@@ -36,6 +36,10 @@ class _Named(IntEnum):
     def _missing_(cls, value: object) -> None:
         raise ArgumentValueError(f"{value!r} is not a member of {cls.__name__}.")
 
+    def __str__(self) -> str:
+        """Return the qualified name, for instance ``DALIDataType.FLOAT``."""
+        return f"{type(self).__name__}.{self.name}"
+
 
 class DALIDataType(_Named):
     """Type of the elements of a tensor or of an argument."""
@@ -70,10 +74,6 @@ class DALIDataType(_Named):
     _DATA_TYPE_VEC = 26
     _INT64_VEC = 27
     BFLOAT16 = 64  # not a DALI type; only for outputs of pipelines with precision="bf16"
-
-    def __str__(self) -> str:
-        """Return the qualified name, ``DALIDataType.FLOAT``."""
-        return f"DALIDataType.{self.name}"
 
     @cached_property
     def numpy(self) -> np.dtype[Any]:
@@ -110,10 +110,6 @@ class DALIImageType(_Named):
     YCbCr = 3
     ANY_DATA = 4
 
-    def __str__(self) -> str:
-        """Return the qualified name."""
-        return f"DALIImageType.{self.name}"
-
 
 class DALIInterpType(_Named):
     """Interpolation used when images are resampled."""
@@ -124,10 +120,6 @@ class DALIInterpType(_Named):
     INTERP_LANCZOS3 = 3
     INTERP_TRIANGULAR = 4
     INTERP_GAUSSIAN = 5
-
-    def __str__(self) -> str:
-        """Return the qualified name."""
-        return f"DALIInterpType.{self.name}"
 
 
 class PipelineAPIType(Enum):

@@ -162,15 +162,15 @@ class Samples:
         """Return the strides of contiguous samples, in elements, int64 ``[N, ndim]``."""
         return contiguous_strides(self.shapes)
 
-    def window(self, begin: Integers, extents: Integers) -> Samples:
+    def window(self, start: Integers, extents: Integers) -> Samples:
         """Return a window of each sample, without a copy.
 
         Args:
-            begin: start of the windows, int64 ``[N, ndim]``.
+            start: start of the windows, int64 ``[N, ndim]``.
             extents: extents of the windows, int64 ``[N, ndim]``; they are inside the samples.
         """
         strides = self.steps()
-        addresses = self.addresses + (begin * strides).sum(1) * self.dtype.itemsize
+        addresses = self.addresses + (start * strides).sum(1) * self.dtype.itemsize
         return Samples(addresses, extents, self.dtype, self._owner, strides)
 
     def with_axis(self, axis: int) -> Samples:

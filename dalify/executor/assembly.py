@@ -206,17 +206,6 @@ def _places(node: Node) -> str:
     return ", ".join(found) or "the data"
 
 
-def _check_options_of_dali(arguments: Mapping[str, Any]) -> None:
-    """Refuse values that DALI refuses of options that have no effect here."""
-    if arguments["prefetch_queue_depth"] < 1:
-        raise ArgumentValueError(f"prefetch_queue_depth must be at least 1; got {arguments['prefetch_queue_depth']}.")
-    if arguments["use_o_direct"] and not arguments["dont_use_mmap"]:
-        raise ArgumentValueError(
-            "use_o_direct requires dont_use_mmap=True.",
-            hint="Omit use_o_direct: it has no effect in dalify.",
-        )
-
-
 def _sampler(node: Node, index: Any, seed: int) -> Sampler:
     arguments = rule_arguments(node)
     names = (
@@ -227,7 +216,6 @@ def _sampler(node: Node, index: Any, seed: int) -> Sampler:
         "pad_last_batch",
     )
     try:
-        _check_options_of_dali(arguments)
         selection = None if arguments["sampler"] is None else bind_sampler(arguments["sampler"], index)
         shard_id, num_shards = resolve_shard(arguments)
         file_sizes = getattr(index, "file_sizes", None) if selection is None else None

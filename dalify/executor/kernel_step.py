@@ -19,11 +19,11 @@ from dalify.base.optional import LazyModule, torch
 from dalify.base.recent import Recent
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.samples import Samples
-from dalify.executor.step_function import StepFunction
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
+from dalify.executor.step_function import StepFunction
 from dalify.executor.steps import cause, device_error, is_foreign, located, note_sample, with_substitutes
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments

@@ -235,6 +235,12 @@ class PipelineOptions:
             raise ArgumentValueError(f"prefetch_queue_depth must be at least 1; got {depths!r}.")
         if max(values) > _MAX_DEPTH:
             raise ArgumentValueError(f"prefetch_queue_depth must be at most {_MAX_DEPTH}; got {depths!r}.")
+        if isinstance(depths, Mapping) and (not self.exec_async or self.exec_dynamic):
+            option = "exec_dynamic=True" if self.exec_async else f"exec_async={self.exec_async!r}"
+            raise ArgumentValueError(
+                f"prefetch_queue_depth as a dict cannot be used with {option}; got {depths!r}.",
+                hint=f"Omit one of them, or write prefetch_queue_depth={max(values)}.",
+            )
 
     @property
     def depth(self) -> int:

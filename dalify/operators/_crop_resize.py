@@ -61,13 +61,13 @@ def _crop_resize(
 def _(x: Batch, *, spec: Spec, window: CropWindow, target: ResizeSize) -> dict[str, Any]:
     layout, shapes = visual_layout(spec, _LAYOUTS), x.shape_array()
     axes = [axis for axis, letter in enumerate(layout) if letter != "C"]
-    begin, extents = shapes * 0, shapes.copy()
+    crop_start, extents = shapes * 0, shapes.copy()
     for axis, first, extent in zip(axes, *(table.T for table in window.windows(shapes, layout, "error")), strict=True):
-        begin[:, axis], extents[:, axis] = first, extent
+        crop_start[:, axis], extents[:, axis] = first, extent
     first, last = spatial_axes(layout)
     out_shapes = extents.copy()
     out_shapes[:, first:last], start, end = target.chunk(extents[:, first:last])
-    return {"begin": begin, "extents": extents, "start": start, "end": end, "out_shapes": out_shapes}
+    return {"crop_start": crop_start, "extents": extents, "start": start, "end": end, "out_shapes": out_shapes}
 
 
 @_crop_resize.cpu_samples
@@ -76,11 +76,11 @@ def _(
     x: Samples,
     *,
     out_spec: Spec,
-    begin: np.ndarray,
+    crop_start: np.ndarray,
     extents: np.ndarray,
     start: np.ndarray,
     end: np.ndarray,
     filters: Filters,
 ) -> None:
-    layout, windows = out_spec.layout or "", x.window(begin, extents)
+    layout, windows = out_spec.layout or "", x.window(crop_start, extents)
     filters.resample(out, windows if layout in _STRIDED else contiguous(windows), layout, start, end)

@@ -61,18 +61,18 @@ def _(x: Batch, *, spec: Spec, window: CropWindow, bounds: OutOfBounds) -> dict[
     shapes = x.shape_array()
     if bounds.is_filling:
         bounds.check_channels(shapes[:, layout.index("C")])
-    anchors, windows = window.windows(shapes, layout, bounds.out_of_bounds_policy)
+    starts, windows = window.windows(shapes, layout, bounds.out_of_bounds_policy)
     axes = [layout.index(letter) for letter in layout.replace("C", "")]
-    begin, out_shapes = np.zeros_like(shapes), shapes.copy()
+    start, out_shapes = np.zeros_like(shapes), shapes.copy()
     for place, axis in enumerate(axes):
-        begin[:, axis], out_shapes[:, axis] = anchors[:, place], windows[:, place]
-    return {"begin": begin, "out_shapes": out_shapes}
+        start[:, axis], out_shapes[:, axis] = starts[:, place], windows[:, place]
+    return {"start": start, "out_shapes": out_shapes}
 
 
 @crop.cpu_samples
 @crop.gpu_samples
-def _(out: Any, x: Any, *, out_spec: Spec, begin: np.ndarray, bounds: OutOfBounds) -> None:
-    bounds.copy(out, x, begin, out_spec, out_spec.layout or "")
+def _(out: Any, x: Any, *, out_spec: Spec, start: np.ndarray, bounds: OutOfBounds) -> None:
+    bounds.copy(out, x, start, out_spec, out_spec.layout or "")
 
 
 @crop.before("resize", "merges", into="_crop_resize", takes=_OF_RESIZE, keeps=_OF_WINDOW)

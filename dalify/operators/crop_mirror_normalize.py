@@ -108,11 +108,11 @@ def _(
     channels = shapes[:, layout.index("C")]
     _check_fill_values(bounds, channels, pad_output)
     check_channel_values(mean, std, channels)
-    anchors, windows = window.windows(shapes, layout, bounds.out_of_bounds_policy)
+    start, windows = window.windows(shapes, layout, bounds.out_of_bounds_policy)
     extents = dict(zip(layout.replace("C", ""), windows.T, strict=True))
     extents["C"] = np.array([_padded(count, pad_output) for count in channels.tolist()], np.int64)
     out_shapes = np.stack([extents[letter] for letter in output_layout or layout], 1)
-    return {"anchors": anchors, "out_shapes": out_shapes}
+    return {"start": start, "out_shapes": out_shapes}
 
 
 @crop_mirror_normalize.cpu_samples
@@ -123,7 +123,7 @@ def _(
     *,
     spec: Spec,
     out_spec: Spec,
-    anchors: np.ndarray,
+    start: np.ndarray,
     bounds: OutOfBounds,
     normalization: Normalization,
 ) -> None:
@@ -135,7 +135,7 @@ def _(
         x,
         layout,
         out_spec.layout or "",
-        dict(zip(layout.replace("C", ""), anchors.T, strict=True)),
+        dict(zip(layout.replace("C", ""), start.T, strict=True)),
         **normalization.values,
         fill_values=_converted(tuple(fill_values), out_spec.dtype.numpy),
     )

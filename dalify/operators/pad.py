@@ -137,10 +137,10 @@ def _converted(fill_value: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
 def _(out: DeviceSamples, x: DeviceSamples, *, fill_value: np.ndarray, spec: Spec) -> None:
     assert spec.dtype is not None, "dalify bug: a kernel without the type of its input"
     fill_value = fill_in_range(fill_value, spec.dtype.numpy)
-    begin = np.zeros_like(out.shapes)
+    start = np.zeros_like(out.shapes)
     if out.ndim and (fill_value != fill_value[0]).any():
         pad_samples_torch(out, x, _converted(fill_value, spec.dtype.numpy))
     elif out.dense is not None and x.dense is not None:
-        copy_window_torch(out.dense, x.dense, begin, fill_values=fill_value[0])
+        copy_window_torch(out.dense, x.dense, start, fill_values=fill_value[0])
     else:
-        window_samples_torch(out, x, begin, fill_values=fill_value[0])
+        window_samples_torch(out, x, start, fill_values=fill_value[0])

@@ -72,7 +72,7 @@ def paste(
 @paste.cpu_samples
 @paste.gpu_samples
 def _(out: Any, x: Any, *, paste_x: np.ndarray, paste_y: np.ndarray, fill_value: list[int]) -> None:
-    anchors = np.zeros((len(x), 3), np.int64)
+    start = np.zeros((len(x), 3), np.int64)
     for axis, (name, positions) in enumerate((("paste_y", paste_y), ("paste_x", paste_x))):
         wrong = ~((positions >= 0) & (positions <= 1))
         if wrong.any():
@@ -81,6 +81,6 @@ def _(out: Any, x: Any, *, paste_x: np.ndarray, paste_y: np.ndarray, fill_value:
             )
         # Negative: the canvas is a window that starts before the image.
         margin = (out.extents(axis) - x.extents(axis)).astype(np.float32)
-        anchors[:, axis] = -np.trunc(positions * margin).astype(np.int64)
+        start[:, axis] = -np.trunc(positions * margin).astype(np.int64)
     copy: Any = copy_windows if isinstance(x, Samples) else window_samples_torch
-    copy(out, x, anchors, fill_values=channel_fill(fill_value, "HWC", DALIDataType.UINT8))
+    copy(out, x, start, fill_values=channel_fill(fill_value, "HWC", DALIDataType.UINT8))

@@ -96,18 +96,18 @@ def slice(
 def _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shape, rel_shape) -> None:
     if (anchor is None) != (shape_input is None):
         raise ArgumentValueError("the inputs anchor and shape must be specified together.")
-    begins = [name for name, value in (("start", start), ("rel_start", rel_start)) if value is not None]
+    starts_given = [name for name, value in (("start", start), ("rel_start", rel_start)) if value is not None]
     ends = {"end": end, "rel_end": rel_end, "shape": shape, "rel_shape": rel_shape}
     ends_given = [name for name, value in ends.items() if value is not None]
-    if anchor is not None and begins + ends_given:
+    if anchor is not None and starts_given + ends_given:
         raise ArgumentValueError(
-            f"{', '.join(begins + ends_given)} cannot be combined with the inputs anchor and shape."
+            f"{', '.join(starts_given + ends_given)} cannot be combined with the inputs anchor and shape."
         )
-    if anchor is None and not begins + ends_given:
+    if anchor is None and not starts_given + ends_given:
         raise ArgumentValueError(
             "the slice is not specified.", hint="For example slice(x, start=[0, 0], shape=[10, 10], axis_names='HW')."
         )
-    for names in (begins, ends_given):
+    for names in (starts_given, ends_given):
         if len(names) > 1:
             raise ArgumentValueError(f"{' and '.join(names)} are mutually exclusive.")
 
@@ -172,7 +172,7 @@ def _(
                 hint="Specify the axes: axis_names='HW' or axes=[0].",
             )
     at = flat_indices(places, extents.shape[1])
-    begins, ends = slice_bounds(
+    first, last = slice_bounds(
         extents.reshape(-1)[at].reshape(places.shape),
         start=start,
         rel_start=rel_start,
@@ -182,20 +182,20 @@ def _(
         rel_shape=rel_shape,
         are_inputs=anchor is not None,
     )
-    anchors, windows = np.zeros_like(extents), extents.copy()
-    anchors.reshape(-1)[at], windows.reshape(-1)[at] = begins.reshape(-1), (ends - begins).reshape(-1)
-    outside = (anchors < 0) | (anchors + windows > extents)
+    starts, windows = np.zeros_like(extents), extents.copy()
+    starts.reshape(-1)[at], windows.reshape(-1)[at] = first.reshape(-1), (last - first).reshape(-1)
+    outside = (starts < 0) | (starts + windows > extents)
     if outside.any() and out_of_bounds_policy == "error":
         n, axis = np.argwhere(outside)[0].tolist()
         raise IndexingError(
-            f"the slice [{anchors[n, axis]}, {anchors[n, axis] + windows[n, axis]}) of axis {axis} extends outside its "
+            f"the slice [{starts[n, axis]}, {starts[n, axis] + windows[n, axis]}) of axis {axis} extends outside its "
             f"{extents[n, axis]} elements.",
             hint="Pass out_of_bounds_policy='pad' or 'trim_to_shape' if that is intended.",
             sample=n,
         )
     if out_of_bounds_policy == "trim_to_shape":
-        anchors, windows = trimmed(anchors, windows, extents)
-    return {"anchors": anchors, "out_shapes": windows}
+        starts, windows = trimmed(starts, windows, extents)
+    return {"starts": starts, "out_shapes": windows}
 
 
 @slice.cpu_samples
@@ -208,12 +208,12 @@ def _(
     *,
     spec: Spec,
     out_spec: Spec,
-    anchors: Any,
+    starts: Any,
     fill_values: tuple[float, ...],
     out_of_bounds_policy: str,
 ) -> None:
     if out_of_bounds_policy in BORDERS:
-        copy_bordered_window(out, data, anchors, out_of_bounds_policy)
+        copy_bordered_window(out, data, starts, out_of_bounds_policy)
         return
     layout = spec.layout or "?" * ((spec.ndim or 1) - 1) + "C"  # without a letter C, the last axis has the channels
     if out_of_bounds_policy not in FILLING:
@@ -223,4 +223,4 @@ def _(
         check_fill_values(fill_values, data.shapes[:, axis])
     copy: Any = copy_windows if isinstance(data, Samples) else window_samples_torch
     assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its output"
-    copy(out, data, anchors, fill_values=channel_fill(fill_values, layout, out_spec.dtype))
+    copy(out, data, starts, fill_values=channel_fill(fill_values, layout, out_spec.dtype))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,43 +18,20 @@ from dalify.kernels.images.resample_samples_torch import resample_samples_torch
 from dalify.kernels.images.resample_torch import resample_torch
 from dalify.kernels.images.resize_geometry import MODES, ROUNDINGS, chunk_tensor_geometry, tensor_geometry
 from dalify.parameter_groups.resize import Filters, result_type
-from dalify.registry import VARIES, AnySamples, PerSample, Shaping, Spec, Vectors, operator
+from dalify.registry import AnySamples, Parameters, PerSample, Shaping, Spec, operator
 
 _MAX_AXES = 3
 
 
-@operator(alphabetical=True)
-def tensor_resize(
-    x: Spec,
-    /,
-    *,
-    alignment: PerSample[list[float]] = [0.5],  # noqa: B006 -- the signature is the schema; the list is never mutated
-    filters: Filters,
-    axes: list[int] | None = None,
-    axis_names: str | None = None,
-    dtype: DALIDataType | None = None,
-    max_size: list[float] | None = None,
-    mode: str = "default",
-    roi_end: Shaping[list[float]] | None = None,
-    roi_relative: bool = False,
-    roi_start: Shaping[list[float]] | None = None,
-    scales: Shaping[list[float]] | None = None,
-    size_rounding: str = "round",
-    sizes: Shaping[list[float]] | None = None,
-    subpixel_scale: bool = True,
-) -> Spec:
-    """Resize data with any number of dimensions along the specified axes.
+@dataclass(slots=True)
+class TensorSize(Parameters):
+    """Extents of the result along some axes, and the region of the source that it shows.
 
-    The same resampling as `fn.resize`, for data that is not images. Up to three adjacent axes can change.
-
-    Args:
-        x: numbers of any shape and layout.
+    Attributes:
         alignment: fixed point of the region when a computed size is rounded, from 0 (start) over 0.5 (center) to 1
             (end); one for all axes or one each.
-        antialias: widen the filter when downscaling. Ignored by nearest-neighbor interpolation.
         axes: axes of the other arguments, in their order; negative axes count from the end. By default all.
         axis_names: the axes as letters of the layout.
-        dtype: type of `x` (default) or FLOAT.
         max_size: maximum extents of the result; 0 or less: no limit.
         mode: ``default``: extents of 0 are scaled like the others; ``stretch``: they are not changed; ``not_larger``:
             keep the ratio, with no extent above its size; ``not_smaller``: keep it, with none below.
@@ -65,6 +43,95 @@ def tensor_resize(
         sizes: extents of the result; 0: computed from the others (a mirrored region then stays mirrored, unlike in
             DALI); negative: mirrored.
         subpixel_scale: if a computed size is not an integer, adjust the region to keep the exact scale.
+    """
+
+    alignment: PerSample[list[float]] = field(default_factory=lambda: [0.5])
+    axes: list[int] | None = None
+    axis_names: str | None = None
+    max_size: list[float] | None = None
+    mode: str = "default"
+    roi_end: Shaping[list[float]] | None = None
+    roi_relative: bool = False
+    roi_start: Shaping[list[float]] | None = None
+    scales: Shaping[list[float]] | None = None
+    size_rounding: str = "round"
+    sizes: Shaping[list[float]] | None = None
+    subpixel_scale: bool = True
+
+    @property
+    def _shaping(self) -> dict[str, Any]:
+        return {"sizes": self.sizes, "scales": self.scales, "roi_start": self.roi_start, "roi_end": self.roi_end}
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {
+            "mode": self.mode,
+            "max_size": self.max_size,
+            "roi_relative": self.roi_relative,
+            "subpixel_scale": self.subpixel_scale,
+            "size_rounding": self.size_rounding,
+        }
+
+    def check(self) -> None:
+        """Raise ArgumentValueError for contradictory arguments or an unknown option."""
+        options = (("mode", self.mode, MODES), ("size_rounding", self.size_rounding, ROUNDINGS))
+        for name, value, allowed in options:
+            if value not in allowed:
+                raise ArgumentValueError(option_error_text(name, value, allowed))
+        if (self.sizes is None) == (self.scales is None):
+            raise ArgumentValueError(
+                "specify either sizes or scales.", hint="For example tensor_resize(x, scales=[0.5, 0.5])."
+            )
+        if self.scales is not None and self.mode in ("not_larger", "not_smaller"):
+            raise ArgumentValueError(f"mode {self.mode!r} requires sizes instead of scales.")
+        if (self.roi_start is None) != (self.roi_end is None):
+            raise ArgumentValueError("roi_start and roi_end must be specified together.")
+
+    def resized_axes(self, x: Spec) -> list[int]:
+        """Return the axes that are resized, in the order of the arguments."""
+        assert x.ndim is not None, "dalify bug: a rule without the dimensions of its input"
+        if self.axes is not None and self.axis_names is not None:
+            raise ArgumentValueError("specify either axes or axis_names.")
+        if self.axis_names is not None:
+            if not set(self.axis_names) <= set(x.layout or ""):
+                raise LayoutError(
+                    f"axis_names {self.axis_names!r} must all be in the layout of the data, {x.layout!r}."
+                )
+            given = [x.axis(letter) for letter in self.axis_names]
+        else:
+            given = list(range(x.ndim) if self.axes is None else self.axes)
+            if any(not -x.ndim <= axis < x.ndim for axis in given):
+                raise IndexingError(f"axes {given} are out of range for data with {x.ndim} dimensions.")
+        chosen = [axis % x.ndim for axis in given]
+        if len(set(chosen)) != len(chosen):
+            raise ArgumentValueError(f"axes must not be repeated; got {self.axis_names or given!r}.")
+        if not chosen:
+            raise ArgumentValueError("axes must not be empty.")
+        return chosen
+
+    def result_shape(self, shape: tuple[int, ...], axes: list[int]) -> tuple[int, ...]:
+        """Return the shape of the result for a sample of a shape."""
+        extents = [shape[axis] for axis in axes]
+        # The alignment, which may vary, moves the region but does not change the size.
+        size = tensor_geometry(extents, **self._shaping, **self._options, alignment=[0.5]).size
+        resized = dict(zip(axes, size, strict=True))
+        return tuple(resized.get(axis, extent) for axis, extent in enumerate(shape))
+
+    def chunk(self, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return sizes, starts and ends of the source windows of a chunk; see `chunk_tensor_geometry`."""
+        return chunk_tensor_geometry(extents, **self._shaping, **self._options, alignment=self.alignment)
+
+
+@operator(alphabetical=True)
+def tensor_resize(x: Spec, /, *, filters: Filters, dtype: DALIDataType | None = None, target: TensorSize) -> Spec:
+    """Resize data with any number of dimensions along the specified axes.
+
+    The same resampling as `fn.resize`, for data that is not images. Up to three adjacent axes can change.
+
+    Args:
+        x: numbers of any shape and layout.
+        antialias: widen the filter when downscaling. Ignored by nearest-neighbor interpolation.
+        dtype: type of `x` (default) or FLOAT.
 
     Returns:
         Same layout, new extents.
@@ -80,103 +147,25 @@ def tensor_resize(
         >>> volumes = fn.tensor_resize(volumes, sizes=[64, 64], axis_names="DH")  # doctest: +SKIP
     """
     result = x.replace(dtype=result_type(x, dtype))
-    for name, value, options in (("mode", mode, MODES), ("size_rounding", size_rounding, ROUNDINGS)):
-        if value not in options:
-            raise ArgumentValueError(option_error_text(name, value, options))
-    if (sizes is None) == (scales is None):
-        raise ArgumentValueError(
-            "specify either sizes or scales.", hint="For example tensor_resize(x, scales=[0.5, 0.5])."
-        )
-    if scales is not None and mode in ("not_larger", "not_smaller"):
-        raise ArgumentValueError(f"mode {mode!r} requires sizes instead of scales.")
-    if (roi_start is None) != (roi_end is None):
-        raise ArgumentValueError("roi_start and roi_end must be specified together.")
+    target.check()
     if x.ndim == 0:
         raise ShapeError("the data must have at least one axis; got scalars.")
-    chosen = _resized_axes(x, axes, axis_names)
-    if x.shape is None or VARIES in (sizes, scales, roi_start, roi_end):
-        return result
-    shape = list(x.shape)
-    geometry = tensor_geometry(
-        [shape[axis] for axis in chosen],
-        sizes=sizes,
-        scales=scales,
-        mode=mode,
-        max_size=max_size,
-        roi_start=roi_start,
-        roi_end=roi_end,
-        roi_relative=roi_relative,
-        subpixel_scale=subpixel_scale,
-        size_rounding=size_rounding,
-        alignment=[0.5],
-    )
-    for axis, extent in zip(chosen, geometry.size, strict=True):
-        shape[axis] = extent
-    return result.replace(shape=tuple(shape))
-
-
-def _resized_axes(x: Spec, axes: Any, axis_names: str | None) -> list[int]:
-    """Return the axes that are resized, in the order of the arguments."""
-    assert x.ndim is not None, "dalify bug: a rule without the dimensions of its input"
-    if axes is not None and axis_names is not None:
-        raise ArgumentValueError("specify either axes or axis_names.")
-    if axis_names is not None:
-        missing = [letter for letter in axis_names if letter not in (x.layout or "")]
-        if missing:
-            raise LayoutError(f"axis_names {axis_names!r} must all be in the layout of the data, {x.layout!r}.")
-        given = [x.axis(letter) for letter in axis_names]
-    else:
-        given = range(x.ndim) if axes is None else axes
-        if any(not -x.ndim <= axis < x.ndim for axis in given):
-            raise IndexingError(f"axes {list(given)} are out of range for data with {x.ndim} dimensions.")
-    chosen = [axis % x.ndim for axis in given]
-    if len(set(chosen)) != len(chosen):
-        raise ArgumentValueError(f"axes must not be repeated; got {axis_names or list(given)!r}.")
-    if not chosen:
-        raise ArgumentValueError("axes must not be empty.")
-    return chosen
+    axes = target.resized_axes(x)
+    return result if x.shape is None else result.replace(shape=target.result_shape(x.shape, axes))
 
 
 @tensor_resize.geometry
-def _(
-    x: Batch,
-    *,
-    spec: Spec,
-    axes: Any,
-    axis_names: str | None,
-    alignment: Vectors,
-    mode: str,
-    max_size: Any,
-    roi_relative: bool,
-    size_rounding: str,
-    subpixel_scale: bool,
-    sizes: Vectors | None,
-    scales: Vectors | None,
-    roi_start: Vectors | None,
-    roi_end: Vectors | None,
-) -> dict[str, Any]:
-    chosen, shapes = _resized_axes(spec, axes, axis_names), x.shape_array()
-    begin, stop, out_shapes = np.zeros(shapes.shape, np.float32), shapes.astype(np.float32), shapes.copy()
-    out_shapes[:, chosen], begin[:, chosen], stop[:, chosen] = chunk_tensor_geometry(
-        columns_at(shapes, chosen),
-        sizes=sizes,
-        scales=scales,
-        mode=mode,
-        max_size=max_size,
-        roi_start=roi_start,
-        roi_end=roi_end,
-        roi_relative=roi_relative,
-        subpixel_scale=subpixel_scale,
-        size_rounding=size_rounding,
-        alignment=alignment,
-    )
-    return {"out_shapes": out_shapes, "begin": begin, "stop": stop}
+def _(x: Batch, *, spec: Spec, target: TensorSize) -> dict[str, Any]:
+    axes, shapes = target.resized_axes(spec), x.shape_array()
+    start, end, out_shapes = np.zeros(shapes.shape, np.float32), shapes.astype(np.float32), shapes.copy()
+    out_shapes[:, axes], start[:, axes], end[:, axes] = target.chunk(columns_at(shapes, axes))
+    return {"out_shapes": out_shapes, "start": start, "end": end}
 
 
 @tensor_resize.cpu_samples
 @tensor_resize.gpu_samples
-def _(out: AnySamples, x: AnySamples, *, begin: np.ndarray, stop: np.ndarray, filters: Filters) -> None:
-    changes = (x.shapes != out.shapes) | (begin != 0) | (stop != x.shapes)
+def _(out: AnySamples, x: AnySamples, *, start: np.ndarray, end: np.ndarray, filters: Filters) -> None:
+    changes = (x.shapes != out.shapes) | (start != 0) | (end != x.shapes)
     changes[~changes.any(1), -1] = True  # only a type conversion
     firsts = changes.argmax(1)
     lasts = x.ndim - changes[:, ::-1].argmax(1)
@@ -194,7 +183,7 @@ def _(out: AnySamples, x: AnySamples, *, begin: np.ndarray, stop: np.ndarray, fi
 
     def fill(target: AnySamples, numbers: np.ndarray) -> None:
         source = x if len(numbers) == len(x) else x.take(numbers)
-        window = begin[numbers], stop[numbers], smaller[numbers], larger[numbers]
+        window = start[numbers], end[numbers], smaller[numbers], larger[numbers]
         try:
             _resample_axes(target, source, int(firsts[numbers[0]]), int(lasts[numbers[0]]), *window, filters.antialias)
         except ShapeError as error:
@@ -215,8 +204,8 @@ def _resample_axes(
     x: AnySamples,
     first: int,
     last: int,
-    begin: np.ndarray,
-    stop: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
     smaller: np.ndarray,
     larger: np.ndarray,
     antialias: bool,
@@ -244,7 +233,7 @@ def _resample_axes(
             target, source, kernel = target.dense, source.dense, resample_torch
     filters = {"min_filter": smaller[images], "mag_filter": larger[images], "antialias": antialias}
     try:
-        kernel(target, source, window(begin, 0), window(stop, 1), **filters)
+        kernel(target, source, window(start, 0), window(end, 1), **filters)
     except ShapeError as error:
         if error.sample is not None:
             error.sample = int(images[error.sample])

@@ -70,7 +70,7 @@ class CropWindow(Parameters):
         return crop_extents(letters, extents, **self.shaping)
 
     def windows(self, shapes: np.ndarray, layout: str, policy: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return anchors and extents of the windows of a chunk; see `chunk_windows`."""
+        """Return starts and extents of the windows of a chunk; see `chunk_windows`."""
         return chunk_windows(shapes, layout, self.shaping, self.crop_pos, self.rounding, policy)
 
 
@@ -98,19 +98,19 @@ class OutOfBounds(Parameters):
         """Raise ArgumentValueError if there are neither one fill value nor one for each channel."""
         check_fill_values(self.fill_values, channels)
 
-    def copy(self, out: Any, x: Any, begin: np.ndarray, out_spec: Spec, layout: str) -> None:
+    def copy(self, out: Any, x: Any, start: np.ndarray, out_spec: Spec, layout: str) -> None:
         """Copy windows, and fill what is outside of the data.
 
         Args:
             out: receives the windows.
             x: samples of a chunk, on the CPU or on the GPU.
-            begin: int64 [N, ndim], start of the windows.
+            start: int64 [N, ndim], start of the windows.
             out_spec: spec of the result.
             layout: layout by which fill values are assigned to channels.
         """
         if self.out_of_bounds_policy in BORDERS:
-            copy_bordered_window(out, x, begin, self.out_of_bounds_policy)
+            copy_bordered_window(out, x, start, self.out_of_bounds_policy)
             return
         copy: Any = copy_windows if isinstance(x, Samples) else window_samples_torch
         fill_values = self.fill_values if self.is_filling else self.fill_values[:1]  # otherwise without effect
-        copy(out, x, begin, fill_values=channel_fill(fill_values, layout, out_spec.dtype))
+        copy(out, x, start, fill_values=channel_fill(fill_values, layout, out_spec.dtype))

@@ -72,7 +72,6 @@ from dalify.registry.kernel_types import AnySamples, Memory, Vectors
 from dalify.registry.operator import (
     COMMON_PARAMETERS,
     RANDOM_STATE,
-    READER_PARAMETERS,
     SEED,
     Input,
     Kernel,
@@ -90,6 +89,7 @@ from dalify.registry.parameters import (
     PerSample,
     Shaping,
 )
+from dalify.registry.reader_options import READER_PARAMETERS
 from dalify.registry.role import Role
 from dalify.registry.schema import pascal_case
 

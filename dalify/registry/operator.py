@@ -30,47 +30,24 @@ from dalify.registry.parameter_group import (
     parameters_of_group,
 )
 from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
+from dalify.registry.reader_options import READER_PARAMETERS, check_reader_options
 from dalify.registry.role import Role
 
-__all__ = ["COMMON_PARAMETERS", "RANDOM_STATE", "READER_PARAMETERS", "SEED", "Input", "Kernel", "Operator", "operator"]
+__all__ = ["COMMON_PARAMETERS", "RANDOM_STATE", "SEED", "Input", "Kernel", "Operator", "operator"]
 
 _Options = ParamSpec("_Options")
 
 _OPERATORS_PACKAGE = "dalify.operators."
 _MAX_OUTPUTS = 1 << 16
 
-# Accepted by every operator; used by the graph and the executor, not by kernels.
 # DALI's random operators take the state of a generator, which its dynamic mode makes: 28 bytes or more. It replaces the
 # seed: the batch depends on nothing else. Names with an underscore are neither documented nor part of signatures.
 RANDOM_STATE = Parameter("_random_state", "per_sample", np.uint32, True, True, None, "list[int]")
 
 SEED = parameter_of("seed", int, -1)
 
+# Accepted by every operator; used by the graph and the executor, not by kernels.
 COMMON_PARAMETERS = ("name", "device", "preserve", "bytes_per_sample_hint", "seed")
-
-READER_PARAMETERS: dict[str, Parameter] = {
-    parameter.name: parameter
-    for parameter in (
-        parameter_of("random_shuffle", bool, False),
-        parameter_of("initial_fill", int, 1024),
-        parameter_of("num_shards", int, 1),
-        parameter_of("shard_id", int, 0),
-        parameter_of("stick_to_shard", bool, False),
-        parameter_of("shuffle_after_epoch", bool, False),
-        parameter_of("shuffle_after_epoch_seed", int, None),
-        parameter_of("pad_last_batch", bool, False),
-        parameter_of("prefetch_queue_depth", int, 1),
-        parameter_of("read_ahead", bool, False),
-        parameter_of("tensor_init_bytes", int, 1048576),
-        parameter_of("dont_use_mmap", bool, False),
-        parameter_of("lazy_init", bool, False),
-        parameter_of("skip_cached_images", bool, False),
-        parameter_of("use_o_direct", bool, False),
-        parameter_of("on_error", str, None),
-        parameter_of("shard", str, None),
-        parameter_of("sampler", object, None),
-    )
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -467,12 +444,14 @@ class Operator:
 
         Args:
             specs: specs of the inputs; trailing optional ones may be missing.
-            arguments: arguments by name; those that the rule does not accept (the common ones of readers) are ignored.
+            arguments: arguments by name; the rule receives those that it declares.
 
         Raises:
             DalifyError: invalid inputs or arguments.
         """
         named = {name: arguments[name] for name in self.own_names if name in arguments}
+        if self.is_reader:
+            check_reader_options(arguments)
         try:
             result = self.rule(*specs, **self.grouped(named))
         except DalifyError:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tarfile
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -78,6 +79,8 @@ def _with_step(function: Callable[[Any], Any]) -> Program:
     return made
 
 
+_TWO_QUEUES = {"cpu_size": 2, "gpu_size": 2}
+
 # -- creating pipelines ------------------------------------------------------------------------------------------------
 
 mistakes(
@@ -91,6 +94,12 @@ mistakes(
     queue_of_a_text=lambda dali: built(dali, prefetch_queue_depth="x"),
     queue_of_nothing=lambda dali: built(dali, prefetch_queue_depth=0).run(x=_ROWS),
     queue_without_a_size=lambda dali: built(dali, prefetch_queue_depth={"cpu_size": 1}, exec_dynamic=False),
+    two_queues_without_threads=lambda dali: built(dali, prefetch_queue_depth=_TWO_QUEUES, exec_async=False).run(
+        x=_ROWS
+    ),
+    two_queues_of_dynamic_memory=lambda dali: built(dali, prefetch_queue_depth=_TWO_QUEUES, exec_dynamic=True).run(
+        x=_ROWS
+    ),
     queue_of_unknown_sizes=lambda dali: built(dali, prefetch_queue_depth={"a": 1, "b": 2}, exec_dynamic=False),
     seed_of_a_text=lambda dali: built(dali, seed="x"),
     seed_of_a_fraction=lambda dali: built(dali, seed=1.5),
@@ -524,6 +533,13 @@ def _made(name: str, content: bytes | str) -> str:
     return str(path)
 
 
+def _tar(member: str) -> str:
+    path = _made("one.tar", b"")
+    with tarfile.open(path, "w") as archive:
+        archive.add(_made(member, "content"), member)
+    return path
+
+
 def _empty_folder() -> str:
     folder = _FOLDER / "empty"
     folder.mkdir(parents=True, exist_ok=True)
@@ -611,6 +627,9 @@ mistakes(
     webdataset_with_unknown_missing=_reads(
         "webdataset", paths=lambda: [_made("w.tar", b"\0" * 10240)], ext=["jpg"], missing_component_behavior="x"
     ),
+    webdataset_with_an_extension_twice=_reads(
+        "webdataset", paths=lambda: [_tar("0.jpg")], ext=["jpg", "jpg"], missing_component_behavior="skip"
+    ),
     numpy_of_no_file=_reads("numpy", files=["/no/such.npy"]),
     numpy_of_no_folder=_reads("numpy", file_root=_NOWHERE),
     numpy_of_nonsense=_reads("numpy", files=lambda: [_made("n.npy", "nonsense")]),
@@ -630,6 +649,14 @@ mistakes(
             dali.fn.readers.file(files=[_made("a.bin", "a")], name="R")[0],
         ),
     ),
+)
+mistakes(
+    "feature of TFRecord",
+    default_of_another_type=lambda dali: dali.tfrecord.FixedLenFeature([1], dali.tfrecord.int64, 1.0),
+    integer_for_a_float=lambda dali: dali.tfrecord.VarLenFeature(dali.tfrecord.float32, 1),
+    bytes_for_a_string=lambda dali: dali.tfrecord.FixedLenFeature([], dali.tfrecord.string, b""),
+    integer_for_a_shape=lambda dali: dali.tfrecord.FixedLenFeature(4, dali.tfrecord.int64, 0),
+    no_default=lambda dali: dali.tfrecord.VarLenFeature(dali.tfrecord.int64),
 )
 mistakes(
     "decoder",

@@ -81,7 +81,7 @@ def test_absent_features_are_empty():
     [
         (tfrecord.FixedLenFeature([2], INT, 0), "needs 2"),
         (tfrecord.FixedLenFeature([4], INT, 0), "needs 4"),
-        (tfrecord.FixedLenFeature([3], FLOAT, 0), "has integers, not floats"),
+        (tfrecord.FixedLenFeature([3], FLOAT, 0.0), "has integers, not floats"),
         (tfrecord.FixedLenFeature([], TEXT, ""), "has integers, not strings"),
         (tfrecord.VarLenFeature([2], INT, 0), "are not divisible"),
         (tfrecord.VarLenFeature([0], INT, 0), "are not divisible"),
@@ -142,11 +142,40 @@ def test_declarations():
         lambda: tfrecord.VarLenFeature(INT, 0, shape=1),
         lambda: tfrecord.FixedLenFeature([], "string", ""),
         lambda: tfrecord.FixedLenFeature([1.5], INT, 0),
+        lambda: tfrecord.VarLenFeature(INT),
+        lambda: tfrecord.VarLenFeature([2], INT),
     ):
         with pytest.raises(ArgumentTypeError):
             call()
+    with pytest.raises(ArgumentTypeError, match=r"shape must be a list of integers; got 4\.\n  Write shape=\[4\]"):
+        tfrecord.FixedLenFeature(4, INT, 0)
+    with pytest.raises(ArgumentTypeError, match=r"partial_shape must be a list of integers; got 2"):
+        tfrecord.VarLenFeature(2, INT, 0)
+    assert tfrecord.FixedLenFeature(np.array([4]), INT, 0) == tfrecord.FixedLenFeature([4], INT, 0)
     with pytest.raises(ArgumentValueError, match="negative"):
         tfrecord.FixedLenFeature([-1], INT, 0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "default", "message"),
+    [
+        (INT, 1.0, "of type tfrecord.int64 must be of type int; got 1.0"),
+        (INT, "a", "of type int; got 'a'"),
+        (INT, [1], r"of type int; got \[1\]"),
+        (INT, None, "of type int; got None"),
+        (FLOAT, 1, "of type tfrecord.float32 must be of type float; got 1"),
+        (FLOAT, np.float32(1), "of type float; got"),
+        (TEXT, 1, "of type tfrecord.string must be of type str; got 1"),
+        (TEXT, b"a", "of type str; got b'a'"),
+    ],
+)
+def test_defaults_of_another_type(dtype, default, message):
+    for declare in (
+        lambda: tfrecord.FixedLenFeature([1], dtype, default),
+        lambda: tfrecord.VarLenFeature(dtype, default),
+    ):
+        with pytest.raises(ArgumentTypeError, match=message):
+            declare()
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

@@ -551,6 +551,16 @@ OPTIONS: list[tuple[dict[str, Any], type[DalifyError], str]] = [
     ({"prefetch_queue_depth": 1.5}, ArgumentTypeError, "prefetch_queue_depth must be an integer, or a dict of"),
     ({"bytes_per_sample": -1}, ArgumentValueError, "bytes_per_sample must be at least 0; got -1"),
     ({"enable_conditionals": "False"}, ArgumentTypeError, "enable_conditionals must be True or False; got 'False'"),
+    (
+        {"prefetch_queue_depth": {"cpu_size": 2, "gpu_size": 3}, "exec_async": False},
+        ArgumentValueError,
+        "prefetch_queue_depth as a dict cannot be used with exec_async=False; got",
+    ),
+    (
+        {"prefetch_queue_depth": {"cpu_size": 2, "gpu_size": 3}, "exec_dynamic": True},
+        ArgumentValueError,
+        "prefetch_queue_depth as a dict cannot be used with exec_dynamic=True; got",
+    ),
     ({"prefetch_queue_depth": {"cpu": 1}}, ArgumentValueError, "needs the keys 'cpu_size' and 'gpu_size'"),
     ({"py_num_workers": -1}, ArgumentValueError, "py_num_workers must be at least 0; got -1"),
     ({"py_start_method": "thread"}, ArgumentValueError, "py_start_method must be one of fork, spawn, forkserver; got"),

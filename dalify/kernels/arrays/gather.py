@@ -48,17 +48,17 @@ _UNITS = {size: np.empty(0, f"u{size}") for size in (1, 2, 4, 8)}
 _MAX_FILLED_BYTES = 1 << 16
 
 
-def _overlap(anchor: np.ndarray, size: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, Any, bool]:
+def _overlap(start: np.ndarray, size: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, Any, bool]:
     """Return the part of a window inside the source, as slices of both, and whether it is the whole window."""
     inside, source = [], []
     is_whole = True
-    for begin, extent, available in zip(anchor.tolist(), size, shape, strict=True):
-        first = min(max(-begin, 0), extent)
-        last = max(min(available - begin, extent), first)
+    for origin, extent, available in zip(start.tolist(), size, shape, strict=True):
+        first = min(max(-origin, 0), extent)
+        last = max(min(available - origin, extent), first)
         is_whole = is_whole and first == 0 and last == extent
         inside.append(slice(first, last))
-        # An empty slice if nothing is inside: begin + first may be negative or beyond the end.
-        source.append(slice(begin + first, begin + last) if last > first else slice(0, 0))
+        # An empty slice if nothing is inside: origin + first may be negative or beyond the end.
+        source.append(slice(origin + first, origin + last) if last > first else slice(0, 0))
     return tuple(inside), tuple(source), is_whole
 
 
@@ -77,58 +77,58 @@ def channel_fill(fill_values: Sequence[float] | np.ndarray, layout: str, dtype: 
     return fill_values.reshape([-1 if letter == "C" else 1 for letter in layout])
 
 
-def copy_window(out: np.ndarray, x: np.ndarray, anchor: np.ndarray, *, fill_values: np.ndarray | float = 0) -> None:
+def copy_window(out: np.ndarray, x: np.ndarray, start: np.ndarray, *, fill_values: np.ndarray | float = 0) -> None:
     """Copy a window of each sample, with the extents of `out`.
 
     Args:
         out: output [N, ...], any dtype; see `truncate_cast`.
         x: [N, ...] with the same number of dimensions.
-        anchor: int [N, dimensions]: start of the windows, which may exceed `x`.
+        start: int [N, dimensions]: start of the windows, which may exceed `x`.
         fill_values: value outside `x`, in units of `out`: anything that broadcasts to a sample of `out`.
     """
-    begins = np.asarray(anchor)
-    if len(begins) > 1 and (begins == begins[0]).all():  # one copy for all
-        out, x, begins = out[None], x[None], np.concatenate([[0], begins[0]])[None]
+    starts = np.asarray(start)
+    if len(starts) > 1 and (starts == starts[0]).all():  # one copy for all
+        out, x, starts = out[None], x[None], np.concatenate([[0], starts[0]])[None]
     value: np.ndarray | None = None
-    for target, source, begin in zip(out, x, begins, strict=True):
-        inside, place, is_whole = _overlap(begin, target.shape, source.shape)
+    for target, source, own in zip(out, x, starts, strict=True):
+        inside, place, is_whole = _overlap(own, target.shape, source.shape)
         truncate_cast(target[inside], source[place])
         if not is_whole:
             value = _native(fill_values, out.dtype, out.shape[1:]) if value is None else value
             _fill_outside(target, inside, value)
 
 
-def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill_values: np.ndarray | float = 0) -> None:
+def copy_windows(out: Samples, x: Samples, start: np.ndarray, *, fill_values: np.ndarray | float = 0) -> None:
     """Copy a window of each sample of a chunk, with the extents of `out`.
 
     Args:
         out: output; see `copy_window`.
         x: with the same number of dimensions.
-        anchor: int64 [N, dimensions]: start of the windows, which may exceed `x`.
+        start: int64 [N, dimensions]: start of the windows, which may exceed `x`.
         fill_values: value outside `x`; see `copy_window`.
     """
     is_inside = np.full(len(x), out.dtype == x.dtype and x.ndim > 0)
     if is_inside.any():
-        is_inside &= ((anchor >= 0) & (anchor + out.shapes <= x.shapes)).all(1)
+        is_inside &= ((start >= 0) & (start + out.shapes <= x.shapes)).all(1)
     if is_inside.all():
-        _copy_all(out.addresses, out.shapes, x.addresses, x.shapes, anchor, x.dtype.itemsize)
+        _copy_all(out.addresses, out.shapes, x.addresses, x.shapes, start, x.dtype.itemsize)
         return
     at = np.flatnonzero(is_inside)
     if len(at):
-        copy_windows(out.take(at), x.take(at), anchor[at])
+        copy_windows(out.take(at), x.take(at), start[at])
     others = np.flatnonzero(~is_inside)
     value = _fill_of_axis(np.asarray(fill_values), out)
     if value is not None and out.dtype == x.dtype and out.shapes.prod(1).max() * out.dtype.itemsize < _MAX_FILLED_BYTES:
-        begin = anchor[others]
+        own = start[others]
         shapes, extents = out.shapes[others], x.shapes[others]
-        first = np.clip(-begin, 0, shapes)
-        parts = np.maximum(np.minimum(extents - begin, shapes) - first, 0)
+        first = np.clip(-own, 0, shapes)
+        parts = np.maximum(np.minimum(extents - own, shapes) - first, 0)
         _copy_filled(
-            out.addresses[others], shapes, x.addresses[others], extents, first, begin + first, parts, *value
+            out.addresses[others], shapes, x.addresses[others], extents, first, own + first, parts, *value
         )  # fmt: skip
         return
     for target, source, n in zip(out.take(others).arrays(), x.take(others).arrays(), others, strict=True):
-        copy_window(target[None], source[None], anchor[n : n + 1], fill_values=fill_values)
+        copy_window(target[None], source[None], start[n : n + 1], fill_values=fill_values)
 
 
 def pad_samples(out: Samples, x: Samples, fill_value: np.ndarray) -> None:
@@ -216,10 +216,10 @@ def fill_run(out, first, size, fill_values, channel, units):
 
 
 @njit(nogil=True, cache=True)
-def _copy_filled(out_at, out_shapes, x_at, x_shapes, to, begin, extents, fill_values, fill_axis):
+def _copy_filled(out_at, out_shapes, x_at, x_shapes, out_start, x_start, extents, fill_values, fill_axis):
     """Fill samples and copy a part of each source, by runs that are contiguous in both.
 
-    The parts start at `to` in the results and at `begin` in the sources; all are [N, axes].
+    The parts start at `out_start` in the results and at `x_start` in the sources; all are [N, axes].
     """
     axes = out_shapes.shape[1]
     index = np.zeros(axes, np.int64)
@@ -243,8 +243,8 @@ def _copy_filled(out_at, out_shapes, x_at, x_shapes, to, begin, extents, fill_va
         for _ in range(rows):
             target, source = np.int64(0), np.int64(0)
             for axis in range(axes):
-                target = target * out_shapes[n, axis] + to[n, axis] + index[axis]
-                source = source * x_shapes[n, axis] + begin[n, axis] + index[axis]
+                target = target * out_shapes[n, axis] + out_start[n, axis] + index[axis]
+                source = source * x_shapes[n, axis] + x_start[n, axis] + index[axis]
             copy_bytes(out_at[n] + target * fill_values.itemsize, x_at[n] + source * fill_values.itemsize, run)
             axis = last - 1
             while axis >= 0:
@@ -256,7 +256,7 @@ def _copy_filled(out_at, out_shapes, x_at, x_shapes, to, begin, extents, fill_va
 
 
 @njit(nogil=True, cache=True)
-def _copy_all(out_at, out_shapes, x_at, x_shapes, anchor, itemsize):
+def _copy_all(out_at, out_shapes, x_at, x_shapes, start, itemsize):
     """Copy windows inside their samples by runs that are contiguous in both."""
     axes = out_shapes.shape[1]
     index = np.zeros(axes, np.int64)
@@ -273,7 +273,7 @@ def _copy_all(out_at, out_shapes, x_at, x_shapes, anchor, itemsize):
         for axis in range(axes - 1, -1, -1):
             size *= out_shapes[n, axis]
             steps[axis] = step
-            at += anchor[n, axis] * step
+            at += start[n, axis] * step
             step *= x_shapes[n, axis]
             index[axis] = 0
         target, end = out_at[n], out_at[n] + size
@@ -319,19 +319,19 @@ def _fill_outside(target: np.ndarray, inside: tuple[slice, ...], value: np.ndarr
         window[axis] = part
 
 
-def copy_window_torch(out: Tensor, x: Tensor, anchor: np.ndarray, *, fill_values: np.ndarray | float = 0) -> None:
+def copy_window_torch(out: Tensor, x: Tensor, start: np.ndarray, *, fill_values: np.ndarray | float = 0) -> None:
     """`copy_window` for torch tensors on any device; one copy if all windows are equal."""
-    begins = np.asarray(anchor)
-    if len(begins) and (begins == begins[0]).all():
-        batch = np.concatenate([[0], begins[0]])
+    starts = np.asarray(start)
+    if len(starts) and (starts == starts[0]).all():
+        batch = np.concatenate([[0], starts[0]])
         _copy_torch(out, x, batch, fill_values)
         return
-    for n, begin in enumerate(begins):
-        _copy_torch(out[n], x[n], begin, fill_values)
+    for n, own in enumerate(starts):
+        _copy_torch(out[n], x[n], own, fill_values)
 
 
-def _copy_torch(out: Tensor, x: Tensor, anchor: np.ndarray, fill_values: np.ndarray | float) -> None:
-    inside, place, is_whole = _overlap(anchor, tuple(out.shape), tuple(x.shape))
+def _copy_torch(out: Tensor, x: Tensor, start: np.ndarray, fill_values: np.ndarray | float) -> None:
+    inside, place, is_whole = _overlap(start, tuple(out.shape), tuple(x.shape))
     if not is_whole:
         value = uploaded(fill_values, out.device)
         saturate_cast_torch(out, value.expand(out.shape))
@@ -364,29 +364,29 @@ BORDERS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
 }
 
 
-def copy_bordered_window(out: Any, x: Any, anchor: np.ndarray, border: str) -> None:
+def copy_bordered_window(out: Any, x: Any, start: np.ndarray, border: str) -> None:
     """Copy a window of each sample; outside the sample, its elements are repeated.
 
     Args:
         out: [N, ...], output; array, tensor, `Samples` or `DeviceSamples`.
         x: [N, ...] same type and number of dimensions, not empty.
-        anchor: int [N, dimensions]: start of the windows.
+        start: int [N, dimensions]: start of the windows.
         border: one of `BORDERS`.
     """
     if isinstance(x, DeviceSamples):
-        bordered_samples_torch(out, x, anchor, border)
+        bordered_samples_torch(out, x, start, border)
         return
     if isinstance(x, Samples):
         for n, (target, source) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
-            copy_bordered_window(target[None], source[None], anchor[n : n + 1], border)
+            copy_bordered_window(target[None], source[None], start[n : n + 1], border)
         return
-    for n, begins in enumerate(anchor.tolist()):
+    for n, starts in enumerate(start.tolist()):
         part = x[n]
-        for axis, (begin, size) in enumerate(zip(begins, out.shape[1:], strict=True)):
+        for axis, (first, size) in enumerate(zip(starts, out.shape[1:], strict=True)):
             extent = part.shape[axis]
-            if begin == 0 and size == extent:
+            if first == 0 and size == extent:
                 continue
-            places = BORDERS[border](np.arange(begin, begin + size), extent)
+            places = BORDERS[border](np.arange(first, first + size), extent)
             if isinstance(part, np.ndarray):
                 part = part.take(places, axis)
             else:

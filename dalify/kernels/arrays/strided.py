@@ -40,10 +40,10 @@ def contiguous(x: Samples) -> Samples:
 
 def join_samples(out: Samples, parts: Sequence[Samples], axis: int) -> None:
     """Concatenate samples along an axis. Empty ones are skipped, whatever their shape."""
-    begin = np.zeros_like(out.shapes)
+    start = np.zeros_like(out.shapes)
     for part in parts:
-        copy_strided(out.window(begin, part.shapes), part)
-        begin[:, axis] += part.shapes[:, axis] * part.shapes.all(1)
+        copy_strided(out.window(start, part.shapes), part)
+        start[:, axis] += part.shapes[:, axis] * part.shapes.all(1)
 
 
 def transpose_samples(out: Samples, x: Samples, order: Sequence[int]) -> None:

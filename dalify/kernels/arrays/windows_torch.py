@@ -33,24 +33,24 @@ __all__ = [
 
 @prefer_triton("windows", "copy_windows")
 def window_samples_torch(
-    out: DeviceSamples, x: DeviceSamples, anchor: np.ndarray, *, fill_values: np.ndarray | float = 0
+    out: DeviceSamples, x: DeviceSamples, start: np.ndarray, *, fill_values: np.ndarray | float = 0
 ) -> None:
     """`dalify.kernels.arrays.gather.copy_windows` for samples on the device.
 
     Args:
         out: output.
         x: with the same number of dimensions.
-        anchor: int64 [N, dimensions]: start of the windows, which may exceed `x`.
+        start: int64 [N, dimensions]: start of the windows, which may exceed `x`.
         fill_values: value outside `x`: one, or one for each index of one axis, in a shape that broadcasts to samples.
     """
     if out.ndim == 0:
         truncate_cast_torch(out.block, x.block.reshape(out.block.shape))
         return
     fill_values = np.asarray(fill_values)
-    is_inside = bool(((anchor >= 0) & (anchor + out.shapes <= x.shapes)).all())
-    whole = ((anchor == 0) & (out.shapes == x.shapes)).all(0)
+    is_inside = bool(((start >= 0) & (start + out.shapes <= x.shapes)).all())
+    whole = ((start == 0) & (out.shapes == x.shapes)).all(0)
     grid = _grid(out, x, whole if is_inside or fill_values.size == 1 else np.zeros(out.ndim, bool))
-    sources = [at + grid.of_sample(anchor[:, axis]) for axis, at in enumerate(grid.coordinates)]
+    sources = [at + grid.of_sample(start[:, axis]) for axis, at in enumerate(grid.coordinates)]
     index = grid.sources(x, sources if is_inside else grid.limited(x, sources))
     truncate_cast_torch(out.block, grid.whole(grid.read(x, index)).reshape(out.block.shape))
     if is_inside:
@@ -86,19 +86,19 @@ def pad_samples_torch(out: DeviceSamples, x: DeviceSamples, fill_value: np.ndarr
     movable_torch(out.block).copy_(grid.whole(torch.where(grid.inside(x, grid.coordinates), values, outside)))
 
 
-def bordered_samples_torch(out: DeviceSamples, x: DeviceSamples, anchor: np.ndarray, border: str) -> None:
+def bordered_samples_torch(out: DeviceSamples, x: DeviceSamples, start: np.ndarray, border: str) -> None:
     """Copy windows; outside of a sample its elements are repeated.
 
     Args:
         out: output.
         x: with the same number of dimensions, not empty.
-        anchor: int64 [N, dimensions]: start of the windows.
+        start: int64 [N, dimensions]: start of the windows.
         border: key of `dalify.kernels.arrays.gather.BORDERS`.
     """
     place = BORDERS_TORCH[border]
-    grid = _grid(out, x, ((anchor == 0) & (out.shapes == x.shapes)).all(0))
+    grid = _grid(out, x, ((start == 0) & (out.shapes == x.shapes)).all(0))
     sources = [
-        place(at + grid.of_sample(anchor[:, axis]), grid.of_sample(x.shapes[:, axis]))
+        place(at + grid.of_sample(start[:, axis]), grid.of_sample(x.shapes[:, axis]))
         for axis, at in enumerate(grid.coordinates)
     ]
     truncate_cast_torch(

@@ -19,8 +19,8 @@ __all__ = [
     "POLICIES",
     "check_crop_arguments",
     "check_fill_values",
-    "chunk_anchors",
     "chunk_extents",
+    "chunk_starts",
     "chunk_windows",
     "crop_extents",
     "trimmed",
@@ -176,11 +176,11 @@ def _replace_missing(wanted, extents):
 
 
 @njit(cache=True)
-def _place(anchors, extents, windows, crop_pos, is_rounded, must_fit, skips_whole):
+def _place(start, extents, windows, crop_pos, is_rounded, must_fit, skips_whole):
     """Fill the starts of windows in pixels.
 
     Args:
-        anchors: int64 [N, axes], output.
+        start: int64 [N, axes], output.
         extents: int64 [N, axes], extents of the sources.
         windows: int64 [N, axes], extents of the windows.
         crop_pos: float32 [axes, N], 0 (start) to 1 (end).
@@ -199,7 +199,7 @@ def _place(anchors, extents, windows, crop_pos, is_rounded, must_fit, skips_whol
             for other in range(axes):
                 is_whole = is_whole and windows[n, other] == extents[n, other]
             if is_whole:
-                anchors[n, axis] = 0
+                start[n, axis] = 0
                 continue
             position, room = np.float64(crop_pos[axis, n]), extents[n, axis] - windows[n, axis]
             if not 0 <= position <= 1:  # written so that NaN is rejected
@@ -210,7 +210,7 @@ def _place(anchors, extents, windows, crop_pos, is_rounded, must_fit, skips_whol
             if is_rounded:
                 half = 0.5 if room >= 0 else -0.5
             # As in DALI, the position is a float32 and the product a float64: 0.7 of 10 pixels is slightly less than 7.
-            anchors[n, axis] = np.int64(np.trunc(position * room + half))
+            start[n, axis] = np.int64(np.trunc(position * room + half))
         if too_large >= 0:
             return axis, too_large, False
     return -1, -1, False
@@ -221,7 +221,7 @@ def _check_axes(count: int, letters: str, sample: int | None) -> None:
         raise ArgumentValueError(f"crop has {count} elements, but the data only has the axes {letters}.", sample=sample)
 
 
-def chunk_anchors(
+def chunk_starts(
     letters: str,
     extents: np.ndarray,
     windows: np.ndarray,
@@ -253,9 +253,9 @@ def chunk_anchors(
     by_axis = np.empty((len(names), len(extents)), np.float32)
     for axis, name in enumerate(names):
         by_axis[axis] = crop_pos[name]
-    anchors = np.empty(extents.shape, np.int64)
+    start = np.empty(extents.shape, np.int64)
     axis, sample, is_position = _place(
-        anchors, extents, windows, by_axis, rounding != "truncate", policy == "error", skips_whole
+        start, extents, windows, by_axis, rounding != "truncate", policy == "error", skips_whole
     )
     if is_position:
         raise ArgumentValueError(
@@ -268,24 +268,24 @@ def chunk_anchors(
             hint="Resize first, or set out_of_bounds_policy to 'pad' or 'trim_to_shape'.",
             sample=sample,
         )
-    return anchors
+    return start
 
 
 def trimmed(
-    anchors: np.ndarray, window: Sequence[int] | np.ndarray, extents: Sequence[int] | np.ndarray
+    start: np.ndarray, window: Sequence[int] | np.ndarray, extents: Sequence[int] | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Clip windows to the source: the policy ``trim_to_shape``.
 
     Args:
-        anchors: int [N, axes].
+        start: int [N, axes].
         window: extents of the windows, [axes] or [N, axes].
         extents: extents of the source, [axes] or [N, axes].
 
     Returns:
-        anchors and extents, int64 [N, axes] each.
+        starts and extents, int64 [N, axes] each.
     """
-    first = np.clip(anchors, 0, extents)
-    last = np.clip(anchors + np.asarray(window), 0, extents)
+    first = np.clip(start, 0, extents)
+    last = np.clip(start + np.asarray(window), 0, extents)
     return first, np.maximum(last - first, 0)
 
 
@@ -303,17 +303,17 @@ def chunk_windows(
         shapes: int64 [N, dimensions] of the samples.
         layout: layout of a sample.
         shaping: crop, crop_d, crop_h, crop_w, as for `chunk_extents`.
-        crop_pos: as for `chunk_anchors`.
-        rounding: as for `chunk_anchors`.
+        crop_pos: as for `chunk_starts`.
+        rounding: as for `chunk_starts`.
         policy: handling of windows that exceed the source.
 
     Returns:
-        anchors and extents, int64 [N, axes], for the axes of the layout without C.
+        starts and extents, int64 [N, axes], for the axes of the layout without C.
     """
     letters = layout.replace("C", "")
     extents = columns_at(shapes, [layout.index(letter) for letter in letters])
     windows = chunk_extents(letters, extents, shaping)
     if policy == "trim_to_shape":
-        anchors = chunk_anchors(letters, extents, windows, crop_pos, rounding, policy)
-        return trimmed(anchors, windows, extents)
-    return chunk_anchors(letters, extents, windows, crop_pos, rounding, policy, skips_whole=True), windows
+        start = chunk_starts(letters, extents, windows, crop_pos, rounding, policy)
+        return trimmed(start, windows, extents)
+    return chunk_starts(letters, extents, windows, crop_pos, rounding, policy, skips_whole=True), windows

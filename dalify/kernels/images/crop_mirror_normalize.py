@@ -34,7 +34,7 @@ _NATIVE = (np.uint8, np.float32, np.int16, np.uint16, np.int32)  # other dtypes 
 def crop_mirror_normalize(
     out: Samples,
     x: Samples,
-    anchor: np.ndarray,
+    start: np.ndarray,
     *,
     mirror: np.ndarray,
     mean: np.ndarray,
@@ -49,7 +49,7 @@ def crop_mirror_normalize(
         out: N samples [C', d, h, w] if `is_planar`, else [d, h, w, C'], to fill, any numeric dtype; C' >= C. Integers
             are rounded half away from zero and saturated.
         x: N samples [D, H, W, C], any numeric dtype; images have D = 1. C is the same for all.
-        anchor: int [N, 3], start of the windows in D, H, W; their extents are those of `out`. Windows may exceed `x`.
+        start: int [N, 3], start of the windows in D, H, W; their extents are those of `out`. Windows may exceed `x`.
         mirror: [N], non-zero: reverse the W axis of the window.
         mean: float [N, C] or [C], in units of `x`.
         multiplier: float [N, C] or [C]: scale / standard deviation.
@@ -61,35 +61,35 @@ def crop_mirror_normalize(
         return
     samples, channels = len(x), int(x.shapes[0, 3])
     source = x if x.dtype in _NATIVE else x.converted(np.dtype(np.float32))
-    anchors, mirrors = broadcast_to(anchor, (samples, 3), np.int64), np.array(mirror, np.bool_)
+    starts, mirrors = broadcast_to(start, (samples, 3), np.int64), np.array(mirror, np.bool_)
     means = broadcast_to(mean, (samples, channels), np.float32)
     multipliers = broadcast_to(multiplier, (samples, channels), np.float32)
     shifted, fill_values = np.float32(shift), np.array(fill_values, np.float32)
-    if is_planar and _are_inner_rgb(out, source, anchors):
+    if is_planar and _are_inner_rgb(out, source, starts):
         kernel: Any = _normalize_inner_rgb
     elif is_planar:
         kernel = partial(_normalize_planes, None if source.dtype == np.uint8 else True)
     else:
         kernel = _interleaved
     if out.dtype == np.float32:
-        kernel(*out.compiled, *source.compiled, anchors, mirrors, means, multipliers, shifted, fill_values)
+        kernel(*out.compiled, *source.compiled, starts, mirrors, means, multipliers, shifted, fill_values)
         return
     # As many samples at a time as fit into the CPU cache in float32.
     sizes = np.multiply.reduce(out.shapes, 1)
     for numbers in blocks(sizes, 1 << 17):
         target, part = out.take(numbers), source.take(numbers)
         values = np.empty(int(sizes[numbers].sum()), np.float32)
-        own = anchors[numbers], mirrors[numbers], means[numbers], multipliers[numbers]
+        own = starts[numbers], mirrors[numbers], means[numbers], multipliers[numbers]
         kernel(*split(values, target.shapes).compiled, *part.compiled, *own, shifted, fill_values)
         store_joined(target, values)
 
 
-def _are_inner_rgb(out: Samples, x: Samples, anchor: np.ndarray) -> bool:
+def _are_inner_rgb(out: Samples, x: Samples, start: np.ndarray) -> bool:
     """Return whether `normalize_rgb` can compute all samples."""
     if x.dtype != np.uint8 or not all_of(x.shapes[:, 3] == _CHANNELS):
         return False
     is_rgb = (out.extents(0) == _CHANNELS) & (out.extents(3) >= PIXELS)
-    is_inside = (anchor >= 0) & (anchor + out.shapes[:, 1:] <= x.shapes[:, :3])
+    is_inside = (start >= 0) & (start + out.shapes[:, 1:] <= x.shapes[:, :3])
     return bool(all_of(is_rgb) and all_of(is_inside, None))
 
 
@@ -107,7 +107,7 @@ def _normalize_inner_rgb(
 
 # Separate, because it is what nearly all pipelines need, and compiles in a third of the time.
 @njit(nogil=True, cache=True)
-def normalize_rgb(out_at, out_shapes, x_at, x_shapes, anchor, mirror, mean, multiplier, shift):
+def normalize_rgb(out_at, out_shapes, x_at, x_shapes, start, mirror, mean, multiplier, shift):
     """Normalize RGB images of uint8 into three float32 planes, at least 16 pixels wide; no window exceeds its image.
 
     The arguments are those of `crop_mirror_normalize`.
@@ -119,19 +119,19 @@ def normalize_rgb(out_at, out_shapes, x_at, x_shapes, anchor, mirror, mean, mult
         plane_bytes = row_bytes * np.uintp(depth * height)
         own = np.uintp(n * (_CHANNELS * _FLOAT_BYTES))
         for d in range(depth):
-            slice_start = (anchor[n, 0] + d) * x_shapes[n, 1] + anchor[n, 1]
+            slice_start = (start[n, 0] + d) * x_shapes[n, 1] + start[n, 1]
             for i in range(height):
-                pixel = (slice_start + i) * x_shapes[n, 2] + anchor[n, 2]
+                pixel = (slice_start + i) * x_shapes[n, 2] + start[n, 2]
                 source = np.uintp(x_at[n] + _CHANNELS * pixel)
                 _split_bytes(target, plane_bytes, source, width, means + own, multipliers + own, shift, mirror[n])
                 target += row_bytes
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _overlap(anchor, size, extent):
+def _overlap(start, size, extent):
     """Return the part [first, last) of a window of `size` that is inside `extent` pixels."""
-    first = smaller_of(larger_of(-anchor, 0), size)
-    return first, larger_of(smaller_of(extent - anchor, size), first)
+    first = smaller_of(larger_of(-start, 0), size)
+    return first, larger_of(smaller_of(extent - start, size), first)
 
 
 @njit(nogil=True, cache=True)
@@ -143,7 +143,7 @@ def _normalize_planes(
     x_at,
     x_shapes,
     x_like,
-    anchor,
+    start,
     mirror,
     mean,
     multiplier,
@@ -161,7 +161,7 @@ def _normalize_planes(
         out = array_at(out_at[n], (out_channels, depth, height, width), out_like)
         x = array_at(x_at[n], (x_shapes[n, 0], x_shapes[n, 1], x_shapes[n, 2] * channels), x_like)
         plane_bytes = np.uintp(_FLOAT_BYTES * depth * height * width)
-        z0, y0, x0 = anchor[n, 0], anchor[n, 1], anchor[n, 2]
+        z0, y0, x0 = start[n, 0], start[n, 1], start[n, 2]
         left, right = _overlap(x0, width, x_shapes[n, 2])
         begin, end = (width - right, width - left) if mirror[n] else (left, right)
         for d in range(depth):
@@ -259,7 +259,7 @@ def _reverse(row):
 
 
 @njit(nogil=True, cache=True)
-def _interleaved(out_at, out_shapes, out_like, x_at, x_shapes, x_like, anchor, mirror, mean, multiplier, shift, fill):
+def _interleaved(out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, mirror, mean, multiplier, shift, fill):
     channels = mean.shape[1]
     for n in range(len(out_at)):
         depth, height, width, out_channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2], out_shapes[n, 3]
@@ -270,7 +270,7 @@ def _interleaved(out_at, out_shapes, out_like, x_at, x_shapes, x_like, anchor, m
             np.empty(width * channels, np.float32),
             np.empty(width * channels, np.float32),
         )
-        z0, y0, x0 = anchor[n, 0], anchor[n, 1], anchor[n, 2]
+        z0, y0, x0 = start[n, 0], start[n, 1], start[n, 2]
         left, right = _overlap(x0, width, x.shape[2])
         for j in range(width):
             for c in range(channels):

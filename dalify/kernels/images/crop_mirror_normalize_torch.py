@@ -22,7 +22,7 @@ __all__ = ["crop_mirror_normalize_torch"]
 def crop_mirror_normalize_torch(
     out: Tensor,
     x: Tensor,
-    anchor: np.ndarray,
+    start: np.ndarray,
     *,
     mirror: np.ndarray,
     mean: np.ndarray,
@@ -36,7 +36,7 @@ def crop_mirror_normalize_torch(
     Args:
         out: [N, C', d, h, w] if `is_planar`, else [N, d, h, w, C'], to fill; C' >= C.
         x: [N, D, H, W, C] on `out`'s device.
-        anchor: int [N, 3], start of the windows in D, H, W; on the CPU, like all parameters.
+        start: int [N, 3], start of the windows in D, H, W; on the CPU, like all parameters.
         mirror: [N], non-zero: reverse the W axis of the window.
         mean: float [N, C] or [C].
         multiplier: float [N, C] or [C]: scale / standard deviation.
@@ -46,7 +46,7 @@ def crop_mirror_normalize_torch(
     """
     samples, channels = x.shape[0], x.shape[-1]
     target = out.movedim(1, -1) if is_planar else out
-    places = [np.asarray(anchor)[:, axis, None] + np.arange(target.shape[1 + axis]) for axis in range(3)]
+    places = [np.asarray(start)[:, axis, None] + np.arange(target.shape[1 + axis]) for axis in range(3)]
     places[2] = np.where(np.asarray(mirror, bool)[:, None], places[2][:, ::-1], places[2])
     inside = [(place >= 0) & (place < x.shape[1 + axis]) for axis, place in enumerate(places)]
     index = [uploaded(place.clip(0, x.shape[1 + axis] - 1), x.device) for axis, place in enumerate(places)]

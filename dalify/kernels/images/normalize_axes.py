@@ -29,7 +29,7 @@ def normalize_axes(
     x: Any,
     layout: str,
     output_layout: str,
-    anchors: Mapping[str, np.ndarray],
+    start: Mapping[str, np.ndarray],
     *,
     mirror: np.ndarray,
     mean: Any,
@@ -45,7 +45,7 @@ def normalize_axes(
         x: [N, ...], same type.
         layout: layout of a sample of `x`: F, C, D, H and W, each at most once.
         output_layout: layout of a sample of `out`, a permutation of `layout`.
-        anchors: letter to int [N]: start of the windows, which may exceed `x`.
+        start: letter to int [N]: start of the windows, which may exceed `x`.
         mirror: [N], non-zero: reverse W.
         mean: float [N, C] or [N, 1], or a list of N such vectors.
         std: like `mean`.
@@ -55,10 +55,10 @@ def normalize_axes(
     """
     options: dict[str, Any] = {"scale": scale, "shift": shift, "fill_values": fill_values}
     if isinstance(x, Samples):
-        normalize_samples(out, x, layout, output_layout, anchors, mirror, mean, std, options)
+        normalize_samples(out, x, layout, output_layout, start, mirror, mean, std, options)
         return
     if isinstance(x, DeviceSamples):
-        _normalize_on_device(out, x, layout, output_layout, anchors, mirror, mean, std, options)
+        _normalize_on_device(out, x, layout, output_layout, start, mirror, mean, std, options)
         return
     size = dict(zip(output_layout, out.shape[1:], strict=True))
     extents = dict(zip(layout, x.shape[1:], strict=True))
@@ -70,7 +70,7 @@ def normalize_axes(
     keeps_planes = (
         layout == output_layout and layout[-1] != "C" and size["C"] == channels and len(set(fill_values.tolist())) == 1
     )
-    keeps_frames = "F" in layout and size["F"] == extents["F"] and not anchors["F"].any()
+    keeps_frames = "F" in layout and size["F"] == extents["F"] and not start["F"].any()
     lead = [letter for letter in layout if (letter == "C" and keeps_planes) or (letter == "F" and keeps_frames)]
     depth = [letter for letter in layout if letter in "FD" and letter not in lead]
     color = [] if keeps_planes else ["C"]
@@ -92,7 +92,7 @@ def normalize_axes(
 
     source = rearranged(x, layout, [*lead, *depth, "H", "W", *color])
     source = source.reshape(samples * copies, *extent_of(extents), 1 if keeps_planes else channels)
-    begins = np.stack([anchors[depth[0]] if depth else zeros(samples, np.int64), anchors["H"], anchors["W"]], 1)
+    starts = np.stack([start[depth[0]] if depth else zeros(samples, np.int64), start["H"], start["W"]], 1)
     planes = [*lead, *color, *depth, "H", "W"]
     is_planar = list(output_layout) != [*lead, *depth, "H", "W", *color] or keeps_planes
     is_direct = not is_planar or list(output_layout) == planes
@@ -109,7 +109,7 @@ def normalize_axes(
     kernel(
         Samples.of_dense(target) if is_array else target,
         Samples.of_dense(np.ascontiguousarray(source)) if is_array else source,
-        np.repeat(begins, copies, axis=0),
+        np.repeat(starts, copies, axis=0),
         mirror=np.repeat(mirror, copies),
         mean=of_channels(mean),
         multiplier=of_channels(multiplier),
@@ -146,7 +146,7 @@ def normalize_samples(
     x: Samples,
     layout: str,
     output_layout: str,
-    anchors: Mapping[str, np.ndarray],
+    start: Mapping[str, np.ndarray],
     mirror: np.ndarray,
     mean: Any,
     std: Any,
@@ -159,7 +159,7 @@ def normalize_samples(
         x: input.
         layout: of `x`.
         output_layout: of `out`.
-        anchors: start of the windows.
+        start: start of the windows.
         mirror: reverse W.
         mean: subtracted.
         std: divisor.
@@ -171,7 +171,7 @@ def normalize_samples(
     is_usual = layout in ("HWC", "DHWC", "FHWC") and (output_layout == layout or output_layout == f"C{spatial}")
     is_frames = layout == "FHWC" and output_layout in ("FHWC", "FCHW")
     if is_frames:
-        is_frames = not anchors["F"].any() and bool((out.extents(0) == x.extents(0)).all())
+        is_frames = not start["F"].any() and bool((out.extents(0) == x.extents(0)).all())
     if is_mixed or not (is_usual or is_frames):
         # Each channel count separately; for an uncommon layout, each sample.
         places = [np.flatnonzero(channels == kind) for kind in np.unique(channels)] if is_mixed else None
@@ -179,7 +179,7 @@ def normalize_samples(
             target, source = out.take(at), x.take(at)
             if places is None:
                 target, source = next(target.arrays())[None], next(source.arrays())[None]
-            own = {letter: values[at] for letter, values in anchors.items()}
+            own = {letter: values[at] for letter, values in start.items()}
             rows = [np.stack([values[n] for n in at]) for values in (mean, std)]
             normalize_axes(
                 target, source, layout, output_layout, own, mirror=mirror[at], mean=rows[0], std=rows[1], **options
@@ -190,7 +190,7 @@ def normalize_samples(
     windows = zeros((len(x), 3), np.int64)
     for axis, letter in ((0, spatial[0] if len(spatial) == 3 else ""), (1, "H"), (2, "W")):
         if letter and not (is_frames and letter == "F"):
-            windows[:, axis] = anchors[letter]
+            windows[:, axis] = start[letter]
     flags = mirror
     is_planar = output_layout.index("C") < output_layout.index("H")
     if is_frames:
@@ -218,7 +218,7 @@ def _normalize_on_device(
     x: DeviceSamples,
     layout: str,
     output_layout: str,
-    anchors: Mapping[str, np.ndarray],
+    start: Mapping[str, np.ndarray],
     mirror: np.ndarray,
     mean: Any,
     std: Any,
@@ -226,7 +226,7 @@ def _normalize_on_device(
 ) -> None:
     if x.dense is not None and out.dense is not None:
         rows = {"mean": rows_of(mean), "std": rows_of(std)}
-        normalize_axes(out.dense, x.dense, layout, output_layout, anchors, mirror=mirror, **rows, **options)
+        normalize_axes(out.dense, x.dense, layout, output_layout, start, mirror=mirror, **rows, **options)
         return
     scale = options["scale"]
     normalize_samples_torch(
@@ -234,7 +234,7 @@ def _normalize_on_device(
         x,
         layout,
         output_layout,
-        anchors,
+        start,
         mirror=mirror,
         mean=mean,
         multiplier=[multiplier_of(row, scale) for row in std] if isinstance(std, list) else multiplier_of(std, scale),

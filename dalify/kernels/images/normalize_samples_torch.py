@@ -24,7 +24,7 @@ def normalize_samples_torch(
     x: DeviceSamples,
     layout: str,
     output_layout: str,
-    anchors: Mapping[str, np.ndarray],
+    start: Mapping[str, np.ndarray],
     *,
     mirror: np.ndarray,
     mean: Any,
@@ -39,7 +39,7 @@ def normalize_samples_torch(
         x: N samples.
         layout: layout of a sample of `x`.
         output_layout: layout of a sample of `out`, a permutation of `layout`.
-        anchors: letter to int [N]: start of the windows, which may exceed `x`.
+        start: letter to int [N]: start of the windows, which may exceed `x`.
         mirror: [N], non-zero: reverse W.
         mean: float [N, C] or [N, 1], or a list of N such vectors.
         multiplier: like `mean`: scale / standard deviation.
@@ -57,10 +57,10 @@ def normalize_samples_torch(
         )
     for axis, letter in enumerate(layout):
         window = out.shapes[:, output_layout.index(letter)]
-        begin = anchors[letter] if letter != "C" else np.zeros(len(x), np.int64)
-        if begin.any():
-            coordinates[letter] = coordinates[letter] + grid.of_sample(begin)
-        is_inside = is_inside and bool(((begin >= 0) & (begin + window <= x.shapes[:, axis])).all())
+        first = start[letter] if letter != "C" else np.zeros(len(x), np.int64)
+        if first.any():
+            coordinates[letter] = coordinates[letter] + grid.of_sample(first)
+        is_inside = is_inside and bool(((first >= 0) & (first + window <= x.shapes[:, axis])).all())
     sources = [coordinates[letter] for letter in layout]
     index = grid.sources(x, sources if is_inside else grid.limited(x, sources))
     result = grid.read(x, index).to(torch.float32)

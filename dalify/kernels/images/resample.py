@@ -79,23 +79,23 @@ def resample(
         ShapeError: a sample of `x` has no pixels.
     """
     samples, axes = len(x), x.ndim - 1
-    begin, stop = (broadcast_to(corner, (samples, axes), np.float32) for corner in (start, end))
+    starts, ends = (broadcast_to(corner, (samples, axes), np.float32) for corner in (start, end))
     smaller, larger = (broadcast_to(kinds, (samples,), np.int32) for kinds in (min_filter, mag_filter))
-    resample_windows(out, x, begin, stop, smaller, larger, antialias)
+    resample_windows(out, x, starts, ends, smaller, larger, antialias)
 
 
 def resample_windows(
     out: Samples,
     x: Samples,
-    begin: np.ndarray,
-    stop: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
     minify: np.ndarray,
     magnify: np.ndarray,
     antialias: bool,
 ) -> None:
     """Resample as `resample` does, with arrays as `broadcast_to` returns them: float32 [N, 2 or 3] and int32 [N]."""
     if not all_of(out.shapes, None):
-        _resample_some(out, x, begin, stop, minify, magnify, antialias, all_of(out.shapes, 1))
+        _resample_some(out, x, starts, ends, minify, magnify, antialias, all_of(out.shapes, 1))
         return
     if not all_of(x.shapes, None):
         empty = int(np.flatnonzero(~x.shapes.all(1))[0])
@@ -105,18 +105,18 @@ def resample_windows(
         nearest: Any = (minify == _NEAREST) & (magnify == _NEAREST)
         if any_of(nearest):
             if all_of(nearest):
-                _gather_nearest(out, contiguous(x), begin, stop)
+                _gather_nearest(out, contiguous(x), starts, ends)
                 return
             for some in (nearest, np.logical_not(nearest)):
-                _resample_some(out, x, begin, stop, minify, magnify, antialias, some)
+                _resample_some(out, x, starts, ends, minify, magnify, antialias, some)
             return
     resample_all = _resample_volumes if x.ndim == 4 else _resample_images
     if x.dtype in _DIRECT_TYPES and out.dtype in (np.float32, x.dtype):
-        resample_all(out, x, begin, stop, minify, magnify, antialias)
+        resample_all(out, x, starts, ends, minify, magnify, antialias)
         return
 
     def fill(target: Samples, source: Samples, numbers: np.ndarray) -> None:
-        windows = begin[numbers], stop[numbers], minify[numbers], magnify[numbers]
+        windows = starts[numbers], ends[numbers], minify[numbers], magnify[numbers]
         resample_all(target, source, *windows, antialias)
 
     in_float32(out, x, fill)

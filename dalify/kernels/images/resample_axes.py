@@ -56,7 +56,7 @@ def resample_axes(
     both = broadcast_to(both, (samples,), np.int32)
     smaller = both if min_filter is None else broadcast_to(min_filter, (samples,), np.int32)
     larger = both if mag_filter is None else broadcast_to(mag_filter, (samples,), np.int32)
-    begin, stop = (broadcast_to(corner, (samples, last - first), np.float32) for corner in (start, end))
+    starts, ends = (broadcast_to(corner, (samples, last - first), np.float32) for corner in (start, end))
     if isinstance(x, DeviceSamples) and x.dense is not None and out.dense is not None:
         out, x = out.dense, x.dense
     if isinstance(x, (Samples, DeviceSamples)):
@@ -65,13 +65,13 @@ def resample_axes(
         source, owner = x.folded(first)
         target, _ = out.folded(first)
         if owner is not None:
-            begin, stop, smaller, larger = begin[owner], stop[owner], smaller[owner], larger[owner]
+            starts, ends, smaller, larger = starts[owner], ends[owner], smaller[owner], larger[owner]
         try:
             if isinstance(source, DeviceSamples):
                 filters = {"min_filter": smaller, "mag_filter": larger}
-                resample_samples_torch(target, source, begin, stop, **filters, antialias=antialias)
+                resample_samples_torch(target, source, starts, ends, **filters, antialias=antialias)
             else:
-                resample_windows(target, source, begin, stop, smaller, larger, antialias)
+                resample_windows(target, source, starts, ends, smaller, larger, antialias)
         except ShapeError as error:
             if owner is not None and error.sample is not None:
                 error.sample = int(owner[error.sample])
@@ -87,4 +87,4 @@ def resample_axes(
         return values if copies == 1 else np.repeat(values, copies, axis=0)
 
     filters = {"min_filter": repeated(smaller), "mag_filter": repeated(larger)}
-    resample_torch(folded(out), folded(x), repeated(begin), repeated(stop), **filters, antialias=antialias)
+    resample_torch(folded(out), folded(x), repeated(starts), repeated(ends), **filters, antialias=antialias)

@@ -49,8 +49,8 @@ def resample_normalized(
     is_on_device = isinstance(x, DeviceSamples)
     resized: Any = DeviceSamples.empty(shapes, x.dtype, x.device) if is_on_device else Samples.empty(shapes, x.dtype)
     resample_axes(resized, x, "HWC", start, end, **filters)
-    anchors = {letter: zeros(len(x), np.int64) for letter in "HW"}
-    normalize_axes(out, resized, "HWC", output_layout, anchors, fill_values=[0.0], **normalization)
+    whole = {letter: zeros(len(x), np.int64) for letter in "HW"}
+    normalize_axes(out, resized, "HWC", output_layout, whole, fill_values=[0.0], **normalization)
 
 
 def in_order(values: Sequence[Any], layout: str) -> list[Any]:

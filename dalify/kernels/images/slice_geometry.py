@@ -71,29 +71,29 @@ def slice_bounds(
             last = np.where(np.asarray(rel_shape) >= 0, np.maximum(last, first), last)
         else:
             last = first + length
-    begins, ends = np.empty(along.shape, np.int64), np.empty(along.shape, np.int64)
-    sample, axis = _round(first, last, begins, ends)
+    starts, ends = np.empty(along.shape, np.int64), np.empty(along.shape, np.int64)
+    sample, axis = _round(first, last, starts, ends)
     if sample < 0:
-        return begins, ends
+        return starts, ends
     wrong = [value for value in (first[sample, axis], last[sample, axis]) if not abs(value) < _LARGEST]
     if wrong:
         text = f"coordinates must be numbers that fit into 32 bits; got {wrong[0]:g}."
     else:
-        text = f"the slice ends at {ends[sample, axis]}, before its start {begins[sample, axis]}."
+        text = f"the slice ends at {ends[sample, axis]}, before its start {starts[sample, axis]}."
     raise ArgumentValueError(text, sample=sample)
 
 
 # It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
-def _round(first, last, begins, ends):
+def _round(first, last, starts, ends):
     """Round start and end half away from zero; return sample and axis of the first error, -1 without errors."""
     for n in range(first.shape[0]):
         for axis in range(first.shape[1]):
             start, end = first[n, axis], last[n, axis]
             if not (abs(start) < _LARGEST and abs(end) < _LARGEST):  # written so that NaN is rejected
                 return n, axis
-            begins[n, axis] = np.int64(np.trunc(start + math.copysign(0.5, start)))
+            starts[n, axis] = np.int64(np.trunc(start + math.copysign(0.5, start)))
             ends[n, axis] = np.int64(np.trunc(end + math.copysign(0.5, end)))
-            if ends[n, axis] < begins[n, axis]:
+            if ends[n, axis] < starts[n, axis]:
                 return n, axis
     return -1, -1

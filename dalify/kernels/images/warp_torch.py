@@ -104,10 +104,10 @@ def warp_folded_torch(
     axes = x.ndim - 1
     source = x
     if border_mode == "wrap":  # the pixels next to the edges are those of the opposite edges
-        anchor = np.full_like(x.shapes, -1)
-        anchor[:, axes] = 0
-        source = DeviceSamples.empty(x.shapes - 2 * anchor, x.dtype, x.device)
-        bordered_samples_torch(source, x, anchor, border_mode)
+        start = np.full_like(x.shapes, -1)
+        start[:, axes] = 0
+        source = DeviceSamples.empty(x.shapes - 2 * start, x.dtype, x.device)
+        bordered_samples_torch(source, x, start, border_mode)
     grid = Grid(out, source, axes, int(x.shapes[0, axes]))
     points = [
         _folded(point, grid.of_sample(x.shapes[:, axis]), border_mode)

@@ -333,12 +333,12 @@ def _launch(
     samples = len(x)
     if x.ndim != 3 or torch.int32 in (x.dtype, out.dtype):
         raise UnsupportedError
-    begin, stop = (broadcast_to(corner, (samples, 2), np.float32) for corner in (start, end))
+    starts, ends = (broadcast_to(corner, (samples, 2), np.float32) for corner in (start, end))
     minify, magnify = (broadcast_to(kinds, (samples,), np.int32) for kinds in (min_filter, mag_filter))
     kept = np.flatnonzero(out.shapes.all(1))
     if len(kept) < samples:
         out, x = out.take(kept), x.take(kept)
-        begin, stop, minify, magnify = begin[kept], stop[kept], minify[kept], magnify[kept]
+        starts, ends, minify, magnify = starts[kept], ends[kept], minify[kept], magnify[kept]
         normalization = None if normalization is None else normalization.take(kept)
         samples = len(kept)
     if not samples:
@@ -354,8 +354,8 @@ def _launch(
     is_planar = normalization is not None and normalization.is_planar
     sizes = out.shapes[:, [1, 2, 0]] if is_planar else out.shapes
     integers, floats = np.zeros((samples, 2, _INTEGERS), np.int32), np.zeros((samples, 2, _FLOATS), np.float32)
-    _describe(x.shapes, sizes, begin, stop, minify, magnify, antialias, integers, floats)
-    positions = _place_nearest(integers, begin, stop)
+    _describe(x.shapes, sizes, starts, ends, minify, magnify, antialias, integers, floats)
+    positions = _place_nearest(integers, starts, ends)
     kinds = integers[:, :, 4].copy()
     integers[:, :, 4] = 0
     for kind, curve in _CURVES.items():

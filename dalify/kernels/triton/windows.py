@@ -237,14 +237,14 @@ def _copy(
 
 
 def copy_windows(
-    out: DeviceSamples, x: DeviceSamples, anchor: np.ndarray, *, fill_values: np.ndarray | float = 0
+    out: DeviceSamples, x: DeviceSamples, start: np.ndarray, *, fill_values: np.ndarray | float = 0
 ) -> None:
     """`dalify.kernels.arrays.gather.copy_windows` for samples on a device.
 
     Raises:
         UnsupportedError: see `_copy`; or a conversion, which rounds otherwise there.
     """
-    _copy_mirrored(out, x, anchor, np.ones_like(x.shapes), np.asarray(fill_values, np.float64))
+    _copy_mirrored(out, x, start, np.ones_like(x.shapes), np.asarray(fill_values, np.float64))
 
 
 def flip_axes(out: DeviceSamples, x: DeviceSamples, flags: dict[int, np.ndarray]) -> None:
@@ -299,7 +299,7 @@ def normalize_samples(
     x: DeviceSamples,
     layout: str,
     output_layout: str,
-    anchors: Mapping[str, np.ndarray],
+    start: Mapping[str, np.ndarray],
     mirror: np.ndarray,
     mean: Any,
     std: Any,
@@ -323,19 +323,19 @@ def normalize_samples(
     factors[:, :known] = multiplier_of(np.stack(std) if isinstance(std, list) else std, options["scale"])
     values = options["fill_values"]
     fill[:, : len(values) if len(values) > 1 else out_channels] = values
-    start, step = np.zeros_like(out.shapes), np.ones_like(out.shapes)
+    first, step = np.zeros_like(out.shapes), np.ones_like(out.shapes)
     for axis, letter in enumerate(output_layout):
-        if letter in anchors:
-            start[:, axis] = anchors[letter]
+        if letter in start:
+            first[:, axis] = start[letter]
         if letter == "W":
             flags = np.asarray(mirror) != 0
-            start[:, axis] += np.where(flags, out.extents(axis) - 1, 0)
+            first[:, axis] += np.where(flags, out.extents(axis) - 1, 0)
             step[:, axis] = np.where(flags, -1, 1)
     order = [layout.index(letter) for letter in output_layout]
     if (layout, output_layout) == ("HWC", "CHW") and out_channels == known <= _MAX_CHANNELS and out.shapes.any():
-        ends = start + step * (out.shapes - 1)
+        ends = first + step * (out.shapes - 1)
         extents = x.shapes[:, order]
-        if ((start >= 0) & (start < extents) & (ends >= 0) & (ends < extents) | (out.shapes == 0)).all():
-            _normalize_planes(out, x, start[:, 1:], step[:, 2], means, factors, options["shift"])
+        if ((first >= 0) & (first < extents) & (ends >= 0) & (ends < extents) | (out.shapes == 0)).all():
+            _normalize_planes(out, x, first[:, 1:], step[:, 2], means, factors, options["shift"])
             return
-    _copy(out, x, order, start, step, channel_axis, fill, means, factors, options["shift"])
+    _copy(out, x, order, first, step, channel_axis, fill, means, factors, options["shift"])

@@ -129,7 +129,7 @@ def _(
                 f"there must be one coordinate for each of the {axes.shape[1]} axes; got {values.shape[1:]}."
             )
     at = flat_indices(axes, 2)
-    begins, ends = slice_bounds(
+    first, last = slice_bounds(
         extents.reshape(-1)[at].reshape(axes.shape),
         start=start,
         rel_start=rel_start,
@@ -140,7 +140,7 @@ def _(
         are_inputs=anchor is not None,
     )
     starts, stops = extents * 0, extents.copy()
-    starts.reshape(-1)[at], stops.reshape(-1)[at] = begins.reshape(-1), ends.reshape(-1)
+    starts.reshape(-1)[at], stops.reshape(-1)[at] = first.reshape(-1), last.reshape(-1)
     windows = np.concatenate([starts, stops - starts], axis=1)
     return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}
 

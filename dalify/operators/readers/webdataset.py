@@ -61,14 +61,16 @@ def webdataset(
     Raises:
         ReaderError: a missing or damaged archive or index; a file size that is not a multiple of the item size; a
             missing file with ``error``.
-        ArgumentValueError: an unknown option, or different numbers of types and outputs.
+        ArgumentValueError: an unknown option, different numbers of types and outputs, or two outputs with the same
+            extensions with ``skip`` or ``error``.
 
     Example:
         >>> encoded, label = fn.readers.webdataset(
         ...     paths=["train-0.tar", "train-1.tar"], ext=["jpg;png", "cls"], missing_component_behavior="error"
         ... )  # doctest: +SKIP
     """
-    _behavior(missing_component_behavior)
+    if _behavior(missing_component_behavior) != "empty":
+        _check_distinct(ext, case_sensitive_extensions, missing_component_behavior)
     return tuple(Spec(dtype, 1, "") for dtype in _types(dtypes, len(ext)))
 
 
@@ -88,6 +90,20 @@ def _behavior(text: str) -> str:
     if found not in _BEHAVIORS:
         raise ArgumentValueError(option_error_text("missing_component_behavior", text, _BEHAVIORS))
     return found
+
+
+def _check_distinct(ext: Sequence[str], case_sensitive: bool, behavior: str) -> None:
+    """Refuse outputs with the same extensions, of which DALI counts all but one as missing in every sample."""
+    seen: dict[frozenset[str], str] = {}
+    for name in ext:
+        extensions = frozenset((name if case_sensitive else name.lower()).split(";"))
+        if extensions in seen:
+            raise ArgumentValueError(
+                f"ext must not have two outputs with the same extensions with missing_component_behavior={behavior!r}; "
+                f"got {seen[extensions]!r} and {name!r}.",
+                hint="Name the extension once, and use the output twice.",
+            )
+        seen[extensions] = name
 
 
 @webdataset.index

@@ -194,6 +194,22 @@ def test_damaged_indices(archive: Path, index: str, message: str):
     [
         ({"ext": ["jpg", "cls"], "missing_component_behavior": "error"}, ReaderError, "has no file for ext 'cls'"),
         ({"ext": "jpg", "missing_component_behavior": "foo"}, ArgumentValueError, "must be one of"),
+        (
+            {"ext": ["jpg", "jpg"], "missing_component_behavior": "error"},
+            ArgumentValueError,
+            "ext must not have two outputs with the same extensions with missing_component_behavior='error'; "
+            "got 'jpg' and 'jpg'",
+        ),
+        (
+            {"ext": ["jpg;png", "cls", "png;jpg"], "missing_component_behavior": "skip"},
+            ArgumentValueError,
+            "got 'jpg;png' and 'png;jpg'",
+        ),
+        (
+            {"ext": ["JPG", "jpg"], "missing_component_behavior": "Skip", "case_sensitive_extensions": False},
+            ArgumentValueError,
+            "got 'JPG' and 'jpg'",
+        ),
         ({"ext": []}, ArgumentValueError, "ext must not be empty"),
         ({"ext": ["zzz"], "missing_component_behavior": "skip"}, ReaderError, "nothing to read"),
         ({"ext": ["jpg", "cls"], "dtypes": [dalify.types.UINT8]}, ArgumentValueError, "got 1 for 2 outputs"),
