@@ -190,7 +190,14 @@ class OpenFiles:
     def fill(
         self, pieces: Pieces, files: NDArray[np.int64], offsets: NDArray[np.int64], sizes: NDArray[np.int64]
     ) -> bool:
-        """Read pieces in one call; return False if each must be read separately. The arguments are those of ``Pieces.of``."""
+        """Read pieces in one call; return False if each must be read separately.
+
+        Args:
+            pieces: memory of ``Pieces.of``, with these arguments.
+            files: file indices, ``[N]``.
+            offsets: offsets of the first bytes, ``[N]``.
+            sizes: numbers of bytes, ``[N]``.
+        """
         wanted = {*files.tolist()}
         count = len(wanted)
         if not HAS_PREAD or not wanted.isdisjoint(self._remote) or not is_within_limit(count):

@@ -95,6 +95,10 @@ class Pieces:
         """
         return _read(descriptors, offsets, sizes, self.starts, self.data)
 
+    def copy(self, addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> None:
+        """Copy the pieces from memory, which the caller keeps alive. Releases the GIL."""
+        _copy(addresses, sizes, self.starts, self.data)
+
     def samples(self) -> Batch:
         """Return the pieces, uint8 ``[n]`` each."""
         return samples_in(self.data, self.starts, self.stops)
@@ -208,7 +212,7 @@ def copy_pieces(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Piece
     """
     pieces = Pieces.of(addresses, addresses, sizes)  # different numbers of files, so there are no neighbors
     if pieces is not None:
-        _copy(addresses, sizes, pieces.starts, pieces.data)
+        pieces.copy(addresses, sizes)
     return pieces
 
 
