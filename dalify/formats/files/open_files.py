@@ -198,20 +198,16 @@ class OpenFiles:
             offsets: offsets of the first bytes, ``[N]``.
             sizes: numbers of bytes, ``[N]``.
         """
-        wanted = {*files.tolist()}
-        count = len(wanted)
-        if not HAS_PREAD or not wanted.isdisjoint(self._remote) or not is_within_limit(count):
+        listed = [int(files[0])] if pieces.has_one_file else files.tolist()
+        wanted = {*listed}
+        if not HAS_PREAD or not wanted.isdisjoint(self._remote) or not is_within_limit(len(wanted)):
             return False
-        with Holding(count):
+        with Holding(len(wanted)):
             try:
                 opened = {file: self._descriptor(file) for file in wanted}  # keeps the files open during the read
             except ReaderError:
                 return False
-            if count == 1:
-                descriptors = np.empty(len(files), np.int32)
-                descriptors.fill(opened[next(iter(wanted))].number)
-            else:
-                descriptors = np.array([opened[file].number for file in files.tolist()], np.int32)
+            descriptors = np.array([opened[file].number for file in listed], np.int32)
             is_read = pieces.read(descriptors, offsets, sizes)
             opened.clear()
         return is_read

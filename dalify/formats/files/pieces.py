@@ -51,19 +51,25 @@ class Pieces:
     Args:
         starts: first byte of each piece in the memory, a multiple of the size of its elements, int64 ``[N]``, N > 0.
         stops: one past the last byte of each, ascending.
+        size_bytes: size of the memory, a multiple of 64.
+        has_one_file: whether all are pieces of the same file.
 
     Attributes:
-        data: all pieces, uint8 ``[n]``, ``n`` a multiple of 64.
+        data: all pieces, uint8 ``[size_bytes]``.
         starts: see the argument.
         stops: see the argument.
+        has_one_file: see the argument.
     """
 
-    __slots__ = ("data", "starts", "stops")
+    __slots__ = ("data", "has_one_file", "starts", "stops")
 
-    def __init__(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> None:
+    def __init__(
+        self, starts: NDArray[np.int64], stops: NDArray[np.int64], size_bytes: int, *, has_one_file: bool
+    ) -> None:
         self.starts = starts
         self.stops = stops
-        self.data = file_memory((int(stops[-1]) + (ALIGNMENT_BYTES - 1)) & -ALIGNMENT_BYTES)
+        self.has_one_file = has_one_file
+        self.data = file_memory(size_bytes)
 
     @classmethod
     def of(
@@ -80,16 +86,17 @@ class Pieces:
         count = len(sizes)
         if not count:
             return None
-        starts, stops = np.empty(count, np.int64), np.empty(count, np.int64)
+        starts, stops = np.empty((2, count), np.int64)
         largest = min(_MAX_BYTES // count, limits.current().max_sample_bytes)  # more than 64 MiB is not faster
         alignment = 1 if has_bytes else ALIGNMENT_BYTES
-        return cls(starts, stops) if _lay_out(files, offsets, sizes, largest, alignment, starts, stops) else None
+        size_bytes, has_one_file = _lay_out(files, offsets, sizes, largest, alignment, starts, stops)
+        return None if size_bytes < 0 else cls(starts, stops, size_bytes, has_one_file=has_one_file)
 
     def read(self, descriptors: NDArray[np.int32], offsets: NDArray[np.int64], sizes: NDArray[np.int64]) -> bool:
         """Read the pieces; return False if one cannot be read completely. The GIL is released during the read.
 
         Args:
-            descriptors: descriptor of the file of each piece, ``[N]``.
+            descriptors: descriptor of the file of each piece, ``[N]``; ``[1]`` if it is the same.
             offsets: see ``of``.
             sizes: see ``of``.
         """
@@ -149,18 +156,22 @@ def rows_in(data: NDArray[np.uint8], starts: NDArray[np.int64], size: int) -> ND
 
 
 @njit(cache=True)
-def _lay_out(files: Any, offsets: Any, sizes: Any, largest: int, alignment: int, starts: Any, stops: Any) -> bool:
+def _lay_out(
+    files: Any, offsets: Any, sizes: Any, largest: int, alignment: int, starts: Any, stops: Any
+) -> tuple[int, bool]:
     """Compute start and stop of each piece. Neighbors in a file keep their distance if it is a multiple of `alignment`.
 
-    Return False if a number is invalid.
+    Return the size of all, -1 if a number is invalid, and whether there is one file.
     """
-    place = 0
+    place, has_one_file = 0, True
     for piece in range(sizes.size):
         if offsets[piece] < 0 or not 0 <= sizes[piece] <= largest:
-            return False
+            return -1, False
         step = -1
         if piece and files[piece] == files[piece - 1]:
             step = offsets[piece] - offsets[piece - 1]
+        elif piece:
+            has_one_file = False
         if step % alignment == 0 and piece and sizes[piece - 1] <= step <= sizes[piece - 1] + _MAX_GAP_BYTES:
             place += step
         else:
@@ -170,24 +181,25 @@ def _lay_out(files: Any, offsets: Any, sizes: Any, largest: int, alignment: int,
                 # The system copies a fifth faster if both addresses are at the same place of a cache line.
                 place += offsets[piece] % ALIGNMENT_BYTES
         starts[piece], stops[piece] = place, place + sizes[piece]
-    return True
+    return (stops[sizes.size - 1] + (ALIGNMENT_BYTES - 1)) & -ALIGNMENT_BYTES, has_one_file
 
 
 @njit(nogil=True, cache=True)
 def _read(descriptors: Any, offsets: Any, sizes: Any, starts: Any, out: Any) -> bool:
     """Fill ``out`` from each start on; return False at the first error or early end of file."""
     address = out.ctypes.data
+    step = 1 if descriptors.size > 1 else 0
     first = 0
     for piece in range(offsets.size):
         following = piece + 1
         if (
             following < offsets.size
-            and descriptors[following] == descriptors[first]
+            and descriptors[following * step] == descriptors[first * step]
             and offsets[following] - offsets[first] == starts[following] - starts[first]
         ):
             continue  # read in one call with the next
         size = starts[piece] + sizes[piece] - starts[first]
-        if not read_part(descriptors[first], offsets[first], size, address + starts[first]):
+        if not read_part(descriptors[first * step], offsets[first], size, address + starts[first]):
             return False
         first = following
     return True
