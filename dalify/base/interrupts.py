@@ -14,6 +14,8 @@ from functools import partial
 from types import FrameType
 from typing import Any, cast
 
+from dalify.base.fork_hook import at_fork
+
 # The module ``signal`` wraps the functions of ``_signal`` in conversions to enumerations, which take ten times as long.
 _signal: Any = untyped_signal
 
@@ -32,9 +34,22 @@ __all__ = [
 PATIENCE_S = 0.15
 
 
+# ``threading.main_thread().ident`` takes two calls of Python, and is needed several times for each batch.
+_main_thread = threading.main_thread().ident
+
+
+def _begin_child() -> None:
+    """In a forked child: the thread that forked is the main thread."""
+    global _main_thread
+    _main_thread = _thread.get_ident()
+
+
+at_fork(_begin_child)
+
+
 def is_main_thread() -> bool:
     """Return whether this is the thread that receives signals."""
-    return threading.get_ident() == threading.main_thread().ident
+    return _thread.get_ident() == _main_thread
 
 
 class _Watch:

@@ -10,8 +10,8 @@ decoders ignore Pillow's limit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
@@ -96,16 +96,24 @@ def applied(limits: Limits | None) -> AbstractContextManager[None]:
     Args:
         limits: limits of a pipeline.
     """
-    return nullcontext() if limits is None else _applied(limits)
+    return nullcontext() if limits is None else _Applied(limits)
 
 
-@contextmanager
-def _applied(limits: Limits) -> Generator[None]:
-    token = _of_context.set(limits)
-    try:
-        yield
-    finally:
-        _of_context.reset(token)
+class _Applied(AbstractContextManager[None]):
+    """Applies limits; entered for each chunk, in half the calls of a generator."""
+
+    __slots__ = ("_limits", "_token")
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def __enter__(self) -> None:
+        """Apply the limits."""
+        self._token = _of_context.set(self._limits)
+
+    def __exit__(self, *_: object) -> None:
+        """Restore those before."""
+        _of_context.reset(self._token)
 
 
 def within(limits: Limits | None, function: Callable[..., T]) -> Callable[..., T]:

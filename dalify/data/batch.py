@@ -124,6 +124,7 @@ class Batch:
     """
 
     __slots__ = (
+        "_is_uniform",
         "_samples",
         "compiled",
         "dense",
@@ -150,6 +151,7 @@ class Batch:
         self.ragged = ragged
         self.dense = dense
         self._samples = samples
+        self._is_uniform: bool | None = None
         self.layout = layout
         self.device = device
         self.origins = origins
@@ -236,13 +238,15 @@ class Batch:
         """Whether all samples have the same shape."""
         if self.dense is not None:
             return True
-        # Lists are in the cache after a compiled call, functions of NumPy are not.
-        if self.ragged is None:
-            shapes: list[Any] = self.shapes()
-        else:
-            extents = self.ragged[2]
-            shapes = (extents[:, 0] if extents.shape[1] == 1 else extents).tolist()
-        return shapes.count(shapes[0]) == len(shapes) if shapes else True
+        if self._is_uniform is None:
+            # Lists are in the cache after a compiled call, functions of NumPy are not.
+            if self.ragged is None:
+                shapes: list[Any] = self.shapes()
+            else:
+                extents = self.ragged[2]
+                shapes = (extents[:, 0] if extents.shape[1] == 1 else extents).tolist()
+            self._is_uniform = shapes.count(shapes[0]) == len(shapes) if shapes else True
+        return self._is_uniform
 
     def shape_array(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the shape of each sample, int64 ``[N, ndim]``."""

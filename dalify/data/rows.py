@@ -47,13 +47,6 @@ class Rows:
             return Rows(samples[0], starts)
         return Rows(np.concatenate(samples) if isinstance(samples[0], np.ndarray) else torch.cat(list(samples)), starts)
 
-    @staticmethod
-    def of_table(table: np.ndarray[Any, Any], firsts: np.ndarray[Any, Any], numbers: np.ndarray[Any, Any]) -> Rows:
-        """Return copies of some samples, of which sample i is ``table[firsts[i]:firsts[i + 1]]``."""
-        bounds = list(zip(firsts[numbers].tolist(), firsts[numbers + 1].tolist(), strict=True))
-        values = np.concatenate([table[start:stop] for start, stop in bounds])
-        return Rows(values, starts_of([stop - start for start, stop in bounds]))
-
     def __len__(self) -> int:
         """Return the number of samples."""
         return len(self.starts) - 1

@@ -108,14 +108,16 @@ class ReaderStep:
     def run(self, frame: Frame) -> None:
         """Read the samples of the chunk: together if the reader supports it, otherwise one after the other."""
         numbers = frame.entries[self.outputs[0]][frame.start : frame.start + frame.count]
-        substitutes = frame.substitutes.get(self.node, ())
+        substitutes = frame.substitutes.get(self.node, ()) if frame.substitutes else ()
+        origins = self.origins_of(numbers)
         columns: Any = None
         if self._read_many is not None and self.ahead is None and not substitutes:
-            with suppress(Exception):  # reading one by one determines the bad sample
+            try:
                 columns = self._read_many(numbers)
+            except Exception:
+                columns = None  # reading one by one determines the bad sample
         if columns is None:
             columns = self._read_each(frame, numbers.tolist(), substitutes)
-        origins = self.origins_of(numbers)
         for slot, column, layout, is_open in zip(self.outputs, columns, self._layouts, self._is_open, strict=True):
             if is_open:
                 column = self._agreed(column, slot, frame, origins)
@@ -194,15 +196,14 @@ class ReaderStep:
 
 
 def _batch_of(column: Any, layout: str, origins: Origins | None) -> Batch:
-    """Return an output of a chunk, from an array ``[N, ...]``, a `Batch` or a list of arrays."""
-    if isinstance(column, Batch) and column.ragged is None:
-        column = column.samples
+    """Return an output of a chunk, from an array ``[N, ...]``, a new `Batch` or a list of arrays."""
     if isinstance(column, Batch):
-        batch = Batch(None, None, layout, "cpu", origins, column.dtype, column.ragged)
-        batch.rows = column.rows
-        # Files of equal size may become one array at the output.
-        batch.is_lasting = not batch.is_uniform
-        return batch
+        if column.ragged is not None:
+            column.layout, column.origins = layout, origins
+            # Files of equal size may become one array at the output.
+            column.is_lasting = not column.is_uniform
+            return column
+        column = column.samples
     if is_array(column):
         batch = Batch(column, None, layout, "cpu", origins)
         owner = column if column.base is None else column.base

@@ -223,7 +223,7 @@ class Run:
 
     def _collect(self) -> tuple[TensorList, ...]:
         engine = self._builder.engine()
-        if not engine.scheduled and self.is_exhausted:
+        if self.is_exhausted and not engine.scheduled:
             self.has_delivered = True
             raise StopIteration
         try:

@@ -11,6 +11,7 @@ import pytest
 
 from dalify.base.limits import Limits, applied
 from dalify.data import Batch
+from dalify.data.batch import block_offsets
 from dalify.formats.arrays import ragged_arrays
 from dalify.formats.arrays.ragged_arrays import read_ragged
 from dalify.formats.files.paths import Paths
@@ -75,6 +76,57 @@ def test_single_numbers_and_vectors(tmp_path):
         for one, two in zip(found, arrays, strict=True):
             np.testing.assert_array_equal(one, two)
             assert one.shape == np.shape(two)
+
+
+def test_offsets_are_those_of_other_batches(tmp_path):
+    arrays = [random.integers(0, 100, (n, 7), np.uint8) for n in (1, 30, 27, 28, 55, 100)]
+    found = read_ragged(Paths.of(saved(tmp_path, arrays)))
+    assert isinstance(found, Batch)
+    assert found.ragged is not None
+    shapes = np.array([array.shape for array in arrays])
+    np.testing.assert_array_equal(found.ragged[1], block_offsets(shapes, 1)[0])
+
+
+HEADERS = {
+    "as written by NumPy": "(3, 4), }",
+    "without the last comma": "(3, 4)}",
+    "other blanks": "(3,4), }",
+    "leading zeros": "(003, 4), }",
+    "comma after the last extent": "(3, 4,), }",
+    "many digits": "(0000000000000000003, 4), }",
+    "other extents": "(4, 3), }",
+}
+REFUSED = {
+    "too large": "(3, 5), }",
+    "overflow": "(4611686018427387905, 4), }",
+    "many large digits": "(36893488147419103232, 4), }",
+    "negative": "(-3, -4), }",
+    "empty": "(0, 4), }",
+    "no number": "(, 4), }",
+    "one extent": "(12,), }",
+    "a number": "(12), }",
+    "none": "(), }",
+    "open": "(3, 4",
+    "text behind it": "(3, 4), } x",
+}
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("end", [*HEADERS.values(), *REFUSED.values()], ids=[*HEADERS, *REFUSED])
+def test_headers_that_others_write(end, place, tmp_path):
+    """Each is parsed as by NumPy, or left to the reader of single files."""
+    arrays = [np.arange(12, dtype=np.uint8).reshape(3, 4), np.arange(20, dtype=np.uint8).reshape(5, 4)]
+    paths = saved(tmp_path, arrays)
+    text = ("{'descr': '|u1', 'fortran_order': False, 'shape': " + end).ljust(117) + "\n"
+    assert len(text) == 118
+    odd = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + bytes(range(12))
+    Path(os.fsdecode(paths[place])).write_bytes(odd)
+    found = read(paths)
+    assert (found is None) == (end in REFUSED.values())
+    if found is not None:
+        shape = (4, 3) if end == "(4, 3), }" else (3, 4)
+        np.testing.assert_array_equal(found[place], np.arange(12).reshape(shape))
+        np.testing.assert_array_equal(found[1 - place], arrays[1 - place])
 
 
 ODD = {

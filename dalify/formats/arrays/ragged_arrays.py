@@ -1,7 +1,8 @@
 """Reads NumPy files of different shapes in a few compiled calls.
 
-`runs` reads files of equal shape without parsing their headers. Here all headers are read first, equal headers are
-parsed once, and then all elements are read into one block of memory.
+`runs` reads files of equal shape without parsing their headers. Here all headers are read first, and then all elements
+into one block of memory. The headers of a data set usually differ only in the shape: that of the first file is parsed
+in Python, those of the others by compiled code.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import DalifyError
 from dalify.base.limits import current
 from dalify.base.small_arrays import zeros
-from dalify.data.batch import Batch, block_offsets
+from dalify.data.batch import ALIGNMENT_BYTES, Batch
 from dalify.data.dtypes import from_numpy
 from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_header
 from dalify.formats.files.compiled_files import close_file, file_size, open_file, read_part
@@ -28,6 +29,9 @@ from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS
 __all__ = ["read_ragged"]
 
 _HEAD_BYTES = 128  # size of the header that numpy.save writes for arrays of a few dimensions
+_BEFORE_SHAPE, _AFTER_SHAPE = b"'shape': (", np.frombuffer(b", }", np.uint8)
+_COMMA, _BLANK, _CLOSING, _LINE_END, _ZERO, _NINE = b", )\n09"
+_MAX_DIGITS = 18
 _FILES_AT_ONCE = 64  # maximum number of open files
 _MAX_BYTES = 1 << 28  # of the arrays of a chunk; reading more in one call is not faster
 
@@ -45,6 +49,75 @@ def _open_all(text: Any, paths: Any, flags: int, descriptors: Any, sizes: Any, h
         if count <= 0 or not read_part(descriptor, 0, count, heads[file].ctypes.data):
             return False
     return True
+
+
+# The next two functions keep the GIL: they take less time than releasing it.
+@njit(cache=True)
+def _parse(heads: Any, sizes: Any, begin: int, offset: int, item_bytes: int, shapes: Any) -> bool:
+    """Parse the shapes of arrays whose headers are, as ``numpy.save`` writes them, equal to the first one up to there.
+
+    Args:
+        heads: the first bytes of each file, uint8 ``[N, n]``, n >= `offset`.
+        sizes: sizes of the files in bytes, ``[N]``.
+        begin: place of the shape in the header, after the parenthesis.
+        offset: place of the first element of the array.
+        item_bytes: size of an element.
+        shapes: output, ``[N, ndim]``.
+
+    Returns:
+        False if a header is different or does not match the size of its file, or an array is empty.
+    """
+    ndim = shapes.shape[1]
+    for file in range(sizes.size):
+        head = heads[file]
+        for place in range(begin):
+            if head[place] != heads[0, place]:
+                return False
+        place, total = begin, np.int64(item_bytes)
+        for axis in range(ndim):
+            extent, first = np.int64(0), place
+            while place < offset and _ZERO <= head[place] <= _NINE:
+                extent = extent * 10 + np.int64(head[place] - _ZERO)
+                place += 1
+                if place - first > _MAX_DIGITS:
+                    return False
+            if extent == 0 or total > sizes[file] // extent or place + 2 > offset:
+                return False
+            shapes[file, axis] = extent
+            total *= extent
+            if axis < ndim - 1 or ndim == 1:
+                if head[place] != _COMMA:
+                    return False
+                place += 1
+            if axis < ndim - 1:
+                if head[place] != _BLANK:
+                    return False
+                place += 1
+        if offset + total != sizes[file] or place + 2 + _AFTER_SHAPE.size > offset or head[place] != _CLOSING:
+            return False
+        place += 1
+        for index in range(_AFTER_SHAPE.size):
+            if head[place + index] != _AFTER_SHAPE[index]:
+                return False
+        for rest in range(place + _AFTER_SHAPE.size, offset - 1):
+            if head[rest] != _BLANK:
+                return False
+        if head[offset - 1] != _LINE_END:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _lay_out(shapes: Any, item_bytes: int, offsets: Any) -> Any:
+    """Compute the offsets of arrays in a block; return its size. Both are in bytes."""
+    place = np.int64(0)
+    for file in range(offsets.size):
+        offsets[file] = place
+        size = np.int64(item_bytes)
+        for axis in range(shapes.shape[1]):
+            size *= shapes[file, axis]
+        place += size + -size % ALIGNMENT_BYTES
+    return place
 
 
 @njit(nogil=True, cache=True)
@@ -95,26 +168,25 @@ def read_ragged(paths: Paths) -> Batch | list[NDArray[Any]] | None:
 def _read_part(paths: Paths) -> Batch | list[NDArray[Any]] | None:
     """Return the arrays of a few files; see ``read_ragged``."""
     count = len(paths)
-    descriptors, sizes = np.full(count, -1, np.int32), np.zeros(count, np.int64)
+    descriptors, sizes = np.empty(count, np.int32), zeros(count, np.int64)
+    descriptors.fill(-1)
     heads = zeros((count, _HEAD_BYTES), np.uint8)
     try:
         if not _open_all(paths.text, paths.starts, OPEN_FLAGS, descriptors, sizes, heads):
             return None
-        headers = _headers(heads.tobytes(), sizes.tolist())
-        if headers is None:
+        found = _described(heads, sizes)
+        if found is None:
             return None
-        dtype = headers[0].native
-        shapes = np.array([header.shape for header in headers], np.int64).reshape(count, -1)
-        starts = np.array([header.offset for header in headers], np.int64)
-        offsets, total = block_offsets(shapes, dtype.itemsize)
+        dtype, shapes, starts = found
+        offsets = np.empty(count, np.int64)
+        total = _lay_out(shapes, dtype.itemsize, offsets)
         if total <= LARGE_BYTES:
             block = file_memory(total)
             arrays = Batch(None, None, dtype=from_numpy(dtype), ragged=(block, offsets, shapes))
             addresses = offsets + block.__array_interface__["data"][0]
         else:
             arrays = [
-                file_memory(math.prod(header.shape) * dtype.itemsize).view(dtype).reshape(header.shape)
-                for header in headers
+                file_memory(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape) for shape in shapes.tolist()
             ]
             addresses = np.array([array.__array_interface__["data"][0] for array in arrays], np.int64)
         return arrays if _read_all(descriptors, starts, sizes - starts, addresses) else None
@@ -123,27 +195,39 @@ def _read_part(paths: Paths) -> Batch | list[NDArray[Any]] | None:
             _close_all(descriptors)
 
 
-def _headers(heads: bytes, sizes: list[int]) -> list[NumpyHeader] | None:
-    """Return the headers of plain arrays of one dtype and number of dimensions; None if a file is different.
+def _described(
+    heads: NDArray[np.uint8], sizes: NDArray[np.int64]
+) -> tuple[np.dtype[Any], NDArray[np.int64], NDArray[np.int64]] | None:
+    """Return dtype, shapes ``[N, ndim]``, and the offset of the elements in each file, ``[N]``, of plain arrays.
 
     Args:
         heads: the first `_HEAD_BYTES` of each file.
         sizes: sizes of the files in bytes.
+
+    Returns:
+        None if the dtype or number of dimensions of a file differs, an array is not plain, or the files are too large.
     """
-    limits = current()
-    if max(sizes) > limits.max_sample_bytes or sum(sizes) > _MAX_BYTES:
+    listed, limits = sizes.tolist(), current()
+    if max(listed) > limits.max_sample_bytes or sum(listed) > _MAX_BYTES:
         return None
-    headers: list[NumpyHeader] = []
-    for index, size in enumerate(sizes):
-        header = _plain_header(heads[index * _HEAD_BYTES : (index + 1) * _HEAD_BYTES], size)
-        if header is None:
+    start = heads[0].tobytes()
+    first = _plain_header(start, listed[0])
+    if first is None or len(first.shape) > limits.max_dimensions:
+        return None
+    starts, shapes = np.empty(len(sizes), np.int64), np.empty((len(sizes), len(first.shape)), np.int64)
+    begin = start.find(_BEFORE_SHAPE) + len(_BEFORE_SHAPE)
+    if _parse(heads, sizes, begin, first.offset, first.dtype.itemsize, shapes):
+        starts.fill(first.offset)
+        return first.native, shapes, starts
+    for number, size in enumerate(listed):
+        header = _plain_header(heads[number].tobytes(), size)
+        if header is None or header.native != first.native or len(header.shape) != len(first.shape):
             return None
-        headers.append(header)
-    kinds = {(header.native, len(header.shape)) for header in headers}
-    return headers if len(kinds) == 1 and len(headers[0].shape) <= limits.max_dimensions else None
+        starts[number], shapes[number] = header.offset, header.shape
+    return first.native, shapes, starts
 
 
-@lru_cache(maxsize=1024)  # the files of a data set usually have equal headers
+@lru_cache(maxsize=1024)
 def _plain_header(head: bytes, size: int) -> NumpyHeader | None:
     """Return the header of an array in native byte order and C order; None if the file is different or damaged."""
     try:

@@ -119,7 +119,7 @@ class FileList(Entries[FileEntry]):
         paths = self.paths(numbers) if len(numbers) >= _MIN_BATCH else None
         contents = None if paths is None else read_files(paths, self._typical_bytes)
         if contents is not None:
-            mean_bytes = sum(contents.shape_array()[:, 0].tolist()) // len(contents)
+            mean_bytes = sum(contents.shape_array()[:, 0].tolist()) // len(numbers)
             self._typical_bytes = max(mean_bytes, (7 * self._typical_bytes + mean_bytes) // 8)
         return contents
 
@@ -127,17 +127,15 @@ class FileList(Entries[FileEntry]):
         """Return paths of a Unix-like system; None if a path contains a null byte, with which no file can be opened."""
         if self._names.has_null or self._prefixes.has_null:
             return None
-        return join_paths(self._names, self._prefixes, numbers, self._folders_of(numbers))
+        return join_paths(self._names, self._prefixes, numbers, self._firsts)
 
     def labels_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the labels of some files, ``[N, 1]``."""
-        labels = self._folders_of(numbers) if self._labels is None else self._labels[numbers]
-        return labels.astype(np.int32)[:, None]
-
-    def _folders_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        folders = np.empty(len(numbers), np.int64)
-        find_folders(self._firsts, np.ascontiguousarray(numbers, np.int64), folders)
-        return folders
+        if self._labels is not None:
+            return self._labels[numbers][:, None]
+        labels = np.empty((len(numbers), 1), np.int32)
+        find_folders(self._firsts, np.ascontiguousarray(numbers, np.int64), labels[:, 0])
+        return labels
 
     @property
     def is_remote(self) -> bool:

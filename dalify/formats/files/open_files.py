@@ -19,7 +19,7 @@ from dalify.base.fork_lock import ForkLock
 from dalify.base.interrupts import CallAtEnd
 from dalify.formats.files import storage
 from dalify.formats.files.memory import file_memory
-from dalify.formats.files.pieces import Pieces, read_pieces
+from dalify.formats.files.pieces import Pieces
 from dalify.formats.files.positions import (
     HAS_PREAD,
     Holding,
@@ -63,6 +63,7 @@ class OpenFiles:
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = list(paths)
+        self._remote = {number for number, path in enumerate(self.paths) if storage.is_remote(path)}
         self._lock = ForkLock()
         self._open: dict[int, _Descriptor] = {}
         self._states: dict[int, tuple[int, int]] = {}  # size and time of modification of local files
@@ -97,7 +98,7 @@ class OpenFiles:
     @property
     def is_remote(self) -> bool:
         """Whether one of the files is on another machine."""
-        return any(storage.is_remote(path) for path in self.paths)
+        return bool(self._remote)
 
     def read(
         self,
@@ -181,26 +182,35 @@ class OpenFiles:
             files: file indices, ``[N]``.
             offsets: offsets of the first bytes, ``[N]``.
             sizes: numbers of bytes, ``[N]``.
-            has_bytes: see ``read_pieces``.
+            has_bytes: see ``Pieces.of``.
         """
-        if not HAS_PREAD:
-            return None
-        listed = files.tolist()
-        wanted = set(listed)
-        if not is_within_limit(len(wanted)) or any(storage.is_remote(self.paths[file]) for file in wanted):
-            return None
+        pieces = Pieces.of(files, offsets, sizes, has_bytes=has_bytes)
+        return pieces if pieces is not None and self.fill(pieces, files, offsets, sizes) else None
+
+    def fill(
+        self, pieces: Pieces, files: NDArray[np.int64], offsets: NDArray[np.int64], sizes: NDArray[np.int64]
+    ) -> bool:
+        """Read pieces in one call; return False if each must be read separately.
+
+        Args:
+            pieces: memory of ``Pieces.of``, with these arguments.
+            files: file indices, ``[N]``.
+            offsets: offsets of the first bytes, ``[N]``.
+            sizes: numbers of bytes, ``[N]``.
+        """
+        listed = [int(files[0])] if pieces.has_one_file else files.tolist()
+        wanted = {*listed}
+        if not HAS_PREAD or not wanted.isdisjoint(self._remote) or not is_within_limit(len(wanted)):
+            return False
         with Holding(len(wanted)):
             try:
                 opened = {file: self._descriptor(file) for file in wanted}  # keeps the files open during the read
             except ReaderError:
-                return None
-            if len(opened) == 1:
-                descriptors = np.full(len(listed), opened[listed[0]].number, np.int32)
-            else:
-                descriptors = np.array([opened[file].number for file in listed], np.int32)
-            pieces = read_pieces(descriptors, offsets, sizes, has_bytes=has_bytes)
+                return False
+            descriptors = np.array([opened[file].number for file in listed], np.int32)
+            is_read = pieces.read(descriptors, offsets, sizes)
             opened.clear()
-        return pieces
+        return is_read
 
     def _check_size(self, file: int, offset: int, size: int) -> None:
         if size > limits.current().max_sample_bytes:

@@ -25,12 +25,13 @@ class JoinedBytes:
         parts: the byte strings.
 
     Attributes:
+        arrays: the joined bytes and ``ends``.
         ends: where each string ends, with a leading 0, int64 ``[N + 1]``.
         has_null: whether a string contains a null byte.
         longest: size of the longest string in bytes.
     """
 
-    __slots__ = ("_joined", "ends", "has_null", "longest")
+    __slots__ = ("_joined", "arrays", "ends", "has_null", "longest")
 
     def __init__(self, parts: Iterable[bytes]) -> None:
         joined, ends = bytearray(), array("q", [0])
@@ -39,9 +40,22 @@ class JoinedBytes:
             joined += part
             ends.append(len(joined))
             self.longest = max(self.longest, len(part))
-        self._joined = bytes(joined)
-        self.ends = np.frombuffer(ends, np.int64)
-        self.has_null = b"\0" in self._joined
+        self._begin(bytes(joined), np.frombuffer(ends, np.int64))
+
+    def _begin(self, joined: bytes, ends: NDArray[np.int64]) -> None:
+        self._joined = joined
+        self.ends = ends
+        self.arrays = np.frombuffer(joined, np.uint8), ends
+        self.has_null = b"\0" in joined
+
+    def __getstate__(self) -> tuple[bytes, NDArray[np.int64], int]:
+        """Return the state for pickling: the bytes once."""
+        return self._joined, self.ends, self.longest
+
+    def __setstate__(self, state: tuple[bytes, NDArray[np.int64], int]) -> None:
+        """Restore the byte strings."""
+        joined, ends, self.longest = state
+        self._begin(joined, ends)
 
     def __len__(self) -> int:
         """Return the number of byte strings."""
@@ -54,11 +68,6 @@ class JoinedBytes:
     def __contains__(self, part: bytes) -> bool:
         """Return whether the joined strings contain ``part``."""
         return part in self._joined
-
-    @property
-    def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """The joined bytes and ``ends``."""
-        return np.frombuffer(self._joined, np.uint8), self.ends
 
 
 class Paths:
@@ -91,30 +100,42 @@ class Paths:
         return Paths(self.text, self.starts[part])
 
 
-# The next two functions keep the GIL: they take less time than releasing it.
+# These functions keep the GIL: they take less time than releasing it.
+@njit(cache=True, inline="always")
+def _folder_of(number: int, firsts: Any) -> int:
+    """Return the last folder whose first name is not after a name, by bisection."""
+    low, high = 0, firsts.size
+    while low < high:
+        middle = (low + high) // 2
+        if firsts[middle] <= number:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
 @njit(cache=True)
-def find_folders(first_names: Any, numbers: Any, folders: Any) -> None:
-    """Find the last folder whose first name is not after each number, by bisection."""
+def find_folders(firsts: Any, numbers: Any, folders: Any) -> None:
+    """Find the folder of each name.
+
+    Args:
+        firsts: first name of each folder, int64, ascending.
+        numbers: numbers of names, ``[N]``.
+        folders: output, the number of the last folder whose first name is not after the name, ``[N]``.
+    """
     for n in range(numbers.size):
-        low, high = 0, first_names.size
-        while low < high:
-            middle = (low + high) // 2
-            if first_names[middle] <= numbers[n]:
-                low = middle + 1
-            else:
-                high = middle
-        folders[n] = low - 1
+        folders[n] = _folder_of(numbers[n], firsts)
 
 
 @njit(cache=True)
 def _join(
-    names: Any, name_ends: Any, prefixes: Any, prefix_ends: Any, numbers: Any, folders: Any, text: Any, starts: Any
+    names: Any, name_ends: Any, prefixes: Any, prefix_ends: Any, numbers: Any, firsts: Any, text: Any, starts: Any
 ) -> Any:
     # Addresses and `copy_bytes` compile in half the time of loops over bytes.
     names_at, prefixes_at = np.int64(names.ctypes.data), np.int64(prefixes.ctypes.data)
     text_at, place = np.int64(text.ctypes.data), np.int64(0)
     for n in range(numbers.size):
-        number, folder = numbers[n], folders[n]
+        number, folder = numbers[n], _folder_of(numbers[n], firsts)
         start, end = name_ends[number], name_ends[number + 1]
         starts[n] = place
         is_absolute = end > start and names[start] == _SLASH
@@ -130,7 +151,7 @@ def _join(
 
 
 def join_paths(
-    names: JoinedBytes, prefixes: JoinedBytes, numbers: NDArray[np.int64], folders: NDArray[np.int64]
+    names: JoinedBytes, prefixes: JoinedBytes, numbers: NDArray[np.int64], firsts: NDArray[np.int64]
 ) -> Paths:
     """Return the paths of some files: the prefix of the folder and the name, or the name if it is an absolute path.
 
@@ -138,9 +159,10 @@ def join_paths(
         names: names of all files.
         prefixes: prefixes of all folders.
         numbers: numbers of the wanted files, ``[N]``.
-        folders: number of the folder of each wanted file, ``[N]``.
+        firsts: number of the first file of each folder.
     """
-    starts = np.empty(len(numbers), np.int64)
-    text = np.empty(len(numbers) * (names.longest + prefixes.longest + 1), np.uint8)
-    size = _join(*names.arrays, *prefixes.arrays, np.ascontiguousarray(numbers, np.int64), folders, text, starts)
+    count = len(numbers)
+    starts = np.empty(count, np.int64)
+    text = np.empty(count * (names.longest + prefixes.longest + 1), np.uint8)
+    size = _join(*names.arrays, *prefixes.arrays, np.ascontiguousarray(numbers, np.int64), firsts, text, starts)
     return Paths(text[:size], starts)

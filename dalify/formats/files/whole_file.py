@@ -65,16 +65,21 @@ def read_files(paths: Paths, typical_bytes: int) -> Batch | None:
     if not HAS_PREAD:
         return None
     parts: list[Batch] = []
-    left, wanted_bytes, expected_bytes = paths, 0, typical_bytes
-    while left:
+    left, wanted_bytes, expected_bytes, largest_bytes = paths, 0, typical_bytes, 0
+    while left.starts.size:
         space_bytes = expected_bytes * 9 // 8 + ALIGNMENT_BYTES
-        size_bytes = max(wanted_bytes, min(_BLOCK_BYTES, space_bytes * len(left)))
+        size_bytes = max(wanted_bytes, min(_BLOCK_BYTES, space_bytes * left.starts.size))
+        largest_bytes = max(largest_bytes, size_bytes)
         part, wanted_bytes = fill_with_files(left, OPEN_FLAGS, file_memory(size_bytes))
         if not 0 <= wanted_bytes <= _MAX_BYTES:
             return None
         if part is not None:
             parts.append(part)
+            if not wanted_bytes:
+                break
             left = left[len(part) :]
         expected_bytes = max(typical_bytes, wanted_bytes)
     contents = parts[0] if len(parts) == 1 else Batch(samples=[sample for part in parts for sample in part.samples])
-    return contents if max(contents.shape_array().tolist())[0] <= limits.current().max_sample_bytes else None
+    most_bytes = limits.current().max_sample_bytes
+    is_within = largest_bytes <= most_bytes or max(contents.shape_array().tolist())[0] <= most_bytes
+    return contents if is_within else None

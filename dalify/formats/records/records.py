@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.data.entries import Entries
 from dalify.formats.files.open_files import OpenFiles
@@ -20,6 +21,21 @@ from dalify.formats.files.pieces import Pieces
 from dalify.formats.files.storage import local_copy
 
 __all__ = ["Record", "Records", "paired", "read_integers"]
+
+
+# It keeps the GIL: it takes less time than releasing it.
+@njit(cache=True)
+def _find(numbers: Any, firsts: Any, offsets: Any, sizes: Any, places: Any) -> None:
+    """Find file, offset and size of records, ``places[3, N]``."""
+    for n in range(numbers.size):
+        file, stop = 0, firsts.size  # a bisection: the last file whose first record is not after this one
+        while stop - file > 1:
+            middle = (file + stop) // 2
+            if firsts[middle] <= numbers[n]:
+                file = middle
+            else:
+                stop = middle
+        places[0, n], places[1, n], places[2, n] = file, offsets[numbers[n]], sizes[numbers[n]]
 
 
 class Record(NamedTuple):
@@ -82,10 +98,16 @@ class Records(Entries[Record]):
         file = bisect_right(self._firsts, number) - 1
         return Record(self._files, file, int(self._offsets[number]), int(self._sizes[number]), self.context)
 
-    def read_many(self, numbers: NDArray[np.int64]) -> Pieces | None:
-        """Return the bytes of records, read in one call; None if each must be read separately."""
-        files = np.searchsorted(self._starts, numbers, side="right") - 1
-        return self._files.read_many(files, self._offsets[numbers], self._sizes[numbers])
+    def read_many(self, numbers: NDArray[np.int64], *, has_bytes: bool = False) -> Pieces | None:
+        """Return the bytes of records, read in one call; None if each must be read separately.
+
+        Args:
+            numbers: numbers of the records, ``[N]``.
+            has_bytes: whether records may start anywhere in memory, otherwise at a multiple of 64.
+        """
+        places = np.empty((3, len(numbers)), np.int64)
+        _find(numbers, self._starts, self._offsets, self._sizes, places)
+        return self._files.read_many(*places, has_bytes=has_bytes)
 
     @property
     def file_sizes(self) -> NDArray[np.int64]:

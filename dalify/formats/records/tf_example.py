@@ -142,15 +142,20 @@ def _find(data: Any, start: Any, stop: Any, names: Any, name_ends: Any, found: A
 
 
 @njit(nogil=True, cache=True)
-def _find_all(data: Any, starts: Any, stops: Any, names: Any, name_ends: Any, found: Any) -> bool:
+def _find_all(
+    data: Any, starts: Any, stops: Any, names: Any, name_ends: Any, kinds: Any, found: Any, are_all: Any
+) -> bool:
     """Find the requested features of many Examples, ``found[N, F, 3]``, initially zeros.
 
-    For a string, start and end of its bytes, if it is the only one in its list. False if an Example is damaged.
+    For a string, start and end of its bytes, if it is the only one in its list. ``are_all[F]`` is whether all Examples
+    have the feature, and its kind is that of ``kinds[F]``. Return False if an Example is damaged.
     """
+    are_all[:] = True
     for sample in range(starts.size):
         if not _find(data, starts[sample], stops[sample], names, name_ends, found[sample]):
             return False
         for feature in range(name_ends.size):
+            are_all[feature] &= found[sample, feature, 0] == kinds[feature]
             if found[sample, feature, 0] == _STRING:
                 end = found[sample, feature, 2]
                 number, wire, begin, after = next_field(data, found[sample, feature, 1], end)
@@ -169,6 +174,7 @@ class ExampleParser:
 
     def __init__(self, features: Mapping[str, Feature]) -> None:
         self._features = [(name, feature, _KINDS[feature.dtype]) for name, feature in features.items()]
+        self._kinds = np.array([kind for _, _, kind in self._features], np.int64)
         encoded = [name.encode() for name in features]
         self._names = np.frombuffer(b"".join(encoded) or b"\0", np.uint8)
         self._name_ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
@@ -209,22 +215,41 @@ class ExampleParser:
             stops: ends of the Examples.
         """
         found = zeros((len(starts), len(self._features), 3), np.int64)
-        if not _find_all(data, starts, stops, self._names, self._name_ends, found):
+        are_all = np.empty(len(self._features), np.bool_)
+        if not _find_all(data, starts, stops, self._names, self._name_ends, self._kinds, found, are_all):
             return None
         try:
             return tuple(
-                _decoded_all(data, name, feature, kind, found[:, number])
-                for number, (name, feature, kind) in enumerate(self._features)
+                [
+                    _decoded_all(data, *feature, found[:, number], is_everywhere)
+                    for number, (feature, is_everywhere) in enumerate(
+                        zip(self._features, are_all.tolist(), strict=True)
+                    )
+                ]
             )
         except ReaderError:
             return None
 
 
 def _decoded_all(
-    data: NDArray[np.uint8], name: str, feature: Feature, wanted: int, places: NDArray[np.int64]
+    data: NDArray[np.uint8],
+    name: str,
+    feature: Feature,
+    wanted: int,
+    places: NDArray[np.int64],
+    is_everywhere: bool,
 ) -> NDArray[Any] | Batch | list[NDArray[Any]]:
-    """Return one feature of many Examples from its kinds, starts and ends, ``[N, 3]``."""
-    if (places[:, 0] == wanted).all():
+    """Return one feature of many Examples from its kinds, starts and ends, ``[N, 3]``.
+
+    Args:
+        data: the bytes of the Examples.
+        name: name of the feature.
+        feature: its declaration.
+        wanted: kind of the declaration.
+        places: kinds, starts and ends, ``[N, 3]``.
+        is_everywhere: whether all kinds are the wanted one.
+    """
+    if is_everywhere:
         if wanted == _STRING:
             return samples_in(data, places[:, 1], places[:, 2])
         values = np.empty((len(places), *feature.shape), feature.dtype.numpy)

@@ -23,7 +23,7 @@ from dalify.data import DALIDataType
 from dalify.data.batch import Batch
 from dalify.data.entries import Entries
 from dalify.formats.files.open_files import OpenFiles
-from dalify.formats.files.pieces import rows_in, samples_in
+from dalify.formats.files.pieces import Pieces, large_samples_in, rows_in, samples_in
 from dalify.formats.files.storage import local_copy
 from dalify.formats.records.records import paired
 from dalify.formats.records.tar import BLOCK_BYTES, members
@@ -141,13 +141,23 @@ class Samples(Entries[Sample]):
 
         None if each sample must be read separately.
         """
-        pieces = self.files.read_many(*pieces_of(numbers, self.places, self._starts))
+        places = pieces_of(numbers, self.places, self._starts)
+        pieces = Pieces.of(*places)
         if pieces is None:
             return None
         count = len(self.dtypes)
-        return tuple(
-            _column(pieces.data, pieces.starts[output::count], pieces.stops[output::count], dtype)
+        bounds = [(pieces.starts[output::count], pieces.stops[output::count]) for output in range(count)]
+        large = [
+            large_samples_in(pieces.data, *bounds[output]) if dtype == np.uint8 else None
             for output, dtype in enumerate(self.dtypes)
+        ]
+        if not self.files.fill(pieces, *places):
+            return None
+        return tuple(
+            [
+                _column(pieces.data, *bounds[output], self.dtypes[output]) if found is None else found
+                for output, found in enumerate(large)
+            ]
         )
 
     @property

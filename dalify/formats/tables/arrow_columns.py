@@ -40,6 +40,11 @@ class Column:
     Args:
         count: number of values.
         valid: mask of values that are not null, ``[n]``; None if no value is null.
+
+    Attributes:
+        strings: where the byte strings are, see ``find_strings``, int64 ``[1, 8]``; None for other values.
+        scalars: where the numbers are, see ``gather_numbers``, int64 ``[1, 2]``; None for other values and with nulls.
+        values: the bytes of the strings, or the numbers.
     """
 
     # Whether ``part`` returns views of shared memory.
@@ -48,6 +53,9 @@ class Column:
     def __init__(self, count: int, valid: NDArray[np.bool_] | None) -> None:
         self._count = count
         self._valid = valid
+        self.strings: NDArray[np.int64] | None = None
+        self.scalars: NDArray[np.int64] | None = None
+        self.values: Values | None = None
 
     def __len__(self) -> int:
         """Return the number of values."""
@@ -112,8 +120,10 @@ def _out_of_bounds() -> ReaderError:
 class _Numbers(Column):
     def __init__(self, valid: NDArray[np.bool_] | None, values: Values) -> None:
         super().__init__(len(values), valid)
-        self._values = values
+        self._values = self.values = values
         self.returns_views = not isinstance(values, ValuesInFile)
+        if valid is None and self.returns_views:
+            self.scalars = np.array([[values.place[2], len(values)]], np.int64)
 
     def numbers(self, rows: NDArray[np.int64]) -> NDArray[Any] | None:
         return None if self._valid is not None or not self.returns_views else self._values.part(0, self._count)[rows]
@@ -128,8 +138,11 @@ class _Numbers(Column):
 class _Bytes(Column):
     def __init__(self, valid: NDArray[np.bool_] | None, offsets: NDArray[Any], values: Values) -> None:
         super().__init__(len(offsets) - 1, valid)
-        self._offsets = offsets
-        self._values = values
+        self._offsets = np.require(offsets, None, ["C", "A"])  # compiled code reads them
+        self._values = self.values = values
+        address = 0 if valid is None else valid.ctypes.data
+        place = self._offsets.ctypes.data, offsets.itemsize, len(offsets), address, *values.place, len(values)
+        self.strings = np.array([place], np.int64)
 
     def places(self, rows: NDArray[np.int64]) -> Places | None:
         starts, stops = self._offsets[rows].astype(np.int64), self._offsets[rows + 1].astype(np.int64)
@@ -212,6 +225,8 @@ class _Files(Column):
         self._contents = contents
         self._paths = paths
         self._root = root
+        if valid is None:
+            self.strings, self.values = contents.strings, contents.values
 
     def places(self, rows: NDArray[np.int64]) -> Places | None:
         return self._contents.places(rows) if self._are_valid(rows) else None

@@ -20,7 +20,16 @@ from dalify.formats.files.memory import file_memory
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import Pieces, copy_pieces
 
-__all__ = ["FileMemory", "Places", "Values", "ValuesInFile", "reserved", "samples_at"]
+__all__ = [
+    "FileMemory",
+    "Places",
+    "Values",
+    "ValuesInFile",
+    "reserved",
+    "samples_at",
+    "samples_in_files",
+    "samples_in_memory",
+]
 
 # Smaller blocks come from the allocator. Flags that the system does not have are 0.
 _LARGE_BYTES = 1 << 25
@@ -50,6 +59,11 @@ class Values:
     def __init__(self, array: NDArray[Any]) -> None:
         self._array = array
         self._address = array.ctypes.data
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Identity of the files, number of the file, and offset in it; 0, 0 and the address of values in memory."""
+        return 0, 0, self._address
 
     def __len__(self) -> int:
         """Return the number of values."""
@@ -98,6 +112,16 @@ class ValuesInFile(Values):
         self._offset = offset
         self._count = count
         self._dtype = dtype
+
+    @property
+    def files(self) -> OpenFiles:
+        """The open files."""
+        return self._files
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """See ``Values.place``."""
+        return id(self._files), self._number, self._offset
 
     def __len__(self) -> int:
         """Return the number of values."""
@@ -165,6 +189,29 @@ def samples_at(places: Sequence[Places], members: NDArray[np.int64]) -> Batch | 
             starts[chosen], stops[chosen] = place.starts, place.stops
     pieces = kind.pieces(parts, members, starts, stops)
     return None if pieces is None else pieces.samples()
+
+
+def samples_in_memory(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Batch | None:
+    """Return copies of ranges of memory, which the caller keeps alive; None if they are large."""
+    pieces = Pieces.of(addresses, addresses, sizes)
+    if pieces is None:
+        return None
+    found = pieces.large_samples()
+    pieces.copy(addresses, sizes)
+    return pieces.samples() if found is None else found
+
+
+def samples_in_files(
+    files: OpenFiles, numbers: NDArray[np.int64], offsets: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> Batch | None:
+    """Return ranges of files; None if each must be read separately."""
+    pieces = Pieces.of(numbers, offsets, sizes, has_bytes=True)
+    if pieces is None:
+        return None
+    found = pieces.large_samples()
+    if not files.fill(pieces, numbers, offsets, sizes):
+        return None
+    return pieces.samples() if found is None else found
 
 
 class FileMemory:

@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError
 from dalify.base.optional import LazyModule
+from dalify.data import Batch
 from dalify.data.entries import Blocks, Entries
 from dalify.formats.files.block_cache import BlockCache
 from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.storage import is_remote
 from dalify.formats.tables.arrow_columns import Column, column_of
-from dalify.formats.tables.arrow_memory import samples_at
+from dalify.formats.tables.arrow_gather import IN_FILES, IN_MEMORY, find_blocks, find_strings, gather_numbers
+from dalify.formats.tables.arrow_memory import ValuesInFile, samples_at, samples_in_files, samples_in_memory
 from dalify.formats.tables.arrow_tables import ArrowSource
 
 pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
@@ -129,6 +131,7 @@ class ArrowRows(Entries[ArrowRow]):
         self._firsts = [0, *self._ends.tolist()]
         # Source index of each block; a list, because indexing a list is faster than indexing an array.
         self._first_rows = [self._firsts[self._first_blocks[source]] for source in self._block_sources.tolist()]
+        self._has_blocks = any(size for source in sources for size in source.size_bytes)  # decoded as a whole
         self._cache = BlockCache(self._load, cache_bytes)
 
     def __len__(self) -> int:
@@ -144,27 +147,21 @@ class ArrowRows(Entries[ArrowRow]):
     def read_many(self, numbers: NDArray[np.int64]) -> tuple[Any, ...] | None:
         """Return the columns of rows, each ``[N]``, a `Batch` or a list of arrays; None if each must be read alone."""
         rows = numbers if self._order is None else self._order[numbers]
-        listed = rows.tolist()
-        first = bisect_right(self._firsts, min(listed)) - 1
-        if max(listed) < self._firsts[first + 1]:  # without the functions of NumPy below, which release the GIL
-            wanted, members, offsets = [first], np.zeros(len(rows), np.int64), rows - self._firsts[first]
-        else:
-            blocks = np.searchsorted(self._ends, rows, side="right")
-            wanted = sorted(set(blocks.tolist()))
-            if len(wanted) > _MAX_BLOCKS:  # all of them would be in memory at the same time
-                return None
-            offsets = rows - (self._ends - self._entries)[blocks]
-            members = np.searchsorted(wanted, blocks)
+        wanted, members, offsets = np.empty((3, len(rows)), np.int64)
+        count = find_blocks(self._ends, rows, wanted, members, offsets)
+        if count > _MAX_BLOCKS and self._has_blocks:  # all of them would be in memory at the same time
+            return None
         try:
-            blocks = [self.block(block) for block in wanted]
-            found: list[Any] = []
-            for place in range(len(self.columns)):
-                columns = [block[place] for block in blocks]
-                many = _read_column(columns, members, offsets)
-                if many is None:
+            blocks = [self.block(block) for block in wanted[:count].tolist()]
+            columns = list(zip(*blocks, strict=True))
+            # Numbers first: after the bytes of a chunk, the functions are no longer in the cache of the processor.
+            found: list[Any] = [_read_numbers(own, members, offsets) for own in columns]
+            for place, own in enumerate(columns):
+                if found[place] is None:
+                    found[place] = _read_column(own, members, offsets)
+                if found[place] is None:
                     pairs = zip(members.tolist(), offsets.tolist(), strict=True)
-                    many = [columns[block].row(offset) for block, offset in pairs]
-                found.append(many)
+                    found[place] = [own[block].row(offset) for block, offset in pairs]
         except ReaderError:
             return None
         return tuple(found)
@@ -234,15 +231,44 @@ def _read_column(columns: Sequence[Column], members: NDArray[np.int64], offsets:
         members: index into ``columns`` for each row.
         offsets: row index in its block, for each row.
     """
-    is_single = len(columns) == 1
-    chosen = [] if is_single else [members == block for block in range(len(columns))]
-    own = [offsets] if is_single else [offsets[rows] for rows in chosen]
+    found = _read_strings(columns, members, offsets)
+    if found is not None:
+        return found
+    chosen = [members == block for block in range(len(columns))]
+    own = [offsets[rows] for rows in chosen]
     numbers = [column.numbers(rows) for column, rows in zip(columns, own, strict=True)]
     if all(values is not None for values in numbers):
-        return numbers[0] if is_single else _joined(chosen, numbers)
-    found = [column.places(rows) for column, rows in zip(columns, own, strict=True)]
-    places = [place for place in found if place is not None]
-    return samples_at(places, members) if len(places) == len(columns) else None
+        return _joined(chosen, numbers)
+    places = [column.places(rows) for column, rows in zip(columns, own, strict=True)]
+    known = [place for place in places if place is not None]
+    return samples_at(known, members) if len(known) == len(columns) else None
+
+
+def _read_strings(columns: Sequence[Column], members: NDArray[np.int64], offsets: NDArray[np.int64]) -> Batch | None:
+    """Return byte strings; None for other values, null and damaged ones."""
+    tables = [column.strings for column in columns if column.strings is not None]
+    if len(tables) < len(columns):
+        return None
+    places = np.empty((3, len(offsets)), np.int64)
+    kind = find_strings(tables[0] if len(tables) == 1 else np.concatenate(tables), members, offsets, places)
+    if kind == IN_MEMORY:
+        return samples_in_memory(places[1], places[2])
+    values = columns[0].values
+    return samples_in_files(values.files, *places) if kind == IN_FILES and isinstance(values, ValuesInFile) else None
+
+
+def _read_numbers(
+    columns: Sequence[Column], members: NDArray[np.int64], offsets: NDArray[np.int64]
+) -> NDArray[Any] | None:
+    """Return numbers; None for other values, and if there are nulls."""
+    values = columns[0].values
+    tables = [column.scalars for column in columns if column.scalars is not None]
+    if values is None or len(tables) < len(columns):
+        return None
+    dtype = values.part(0, 0).dtype
+    found = np.empty((len(offsets), dtype.itemsize), np.uint8)
+    table = tables[0] if len(tables) == 1 else np.concatenate(tables)
+    return found.view(dtype)[:, 0] if gather_numbers(table, members, offsets, found) else None
 
 
 def _joined(chosen: Sequence[NDArray[np.bool_]], parts: Sequence[Any]) -> NDArray[Any]:

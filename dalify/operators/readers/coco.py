@@ -13,9 +13,9 @@ from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
 from dalify.data import Batch, DALIDataType
 from dalify.data.entries import Entries
 from dalify.data.origin import Origin
-from dalify.data.rows import Rows
 from dalify.formats.annotations.coco import Annotations, BoxOptions, read_annotations
 from dalify.formats.annotations.coco_masks import pixelwise_mask, pycocotools
+from dalify.formats.annotations.coco_rows import boxes_and_labels
 from dalify.formats.annotations.coco_saved import load, save
 from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.file_list import FileList
@@ -236,12 +236,12 @@ def _(
 ) -> tuple[Any, ...] | None:
     if images.annotations.problems and not images.annotations.problems.keys().isdisjoint(numbers.tolist()):
         return None
+    found = images.annotations
+    boxes, labels = map(Batch.of_rows, boxes_and_labels(found.boxes, found.labels, found.box_firsts, numbers))
     contents = images.files.read_many(numbers)
     if contents is None:
         return None
-    found = images.annotations
-    boxes, labels = (Rows.of_table(table, found.box_firsts, numbers) for table in (found.boxes, found.labels))
-    columns: list[Any] = [contents, Batch.of_rows(boxes), Batch.of_rows(labels)]
+    columns: list[Any] = [contents, boxes, labels]
     if masks or pixelwise_masks or polygon_masks or image_ids:
         others = [
             _more_annotations(images[number], image_ids, masks, pixelwise_masks, polygon_masks, ratio)

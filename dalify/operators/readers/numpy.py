@@ -242,6 +242,8 @@ def _(
 
 def _coordinates(*values: np.ndarray[Any, Any] | None) -> _Coordinates:
     """Return coordinates of a window with their names, for ``_window``."""
+    if not [value for value in values if value is not None]:
+        return _WHOLE
     return tuple(
         [
             (name, None if value is None or not value.size else tuple(value.ravel().tolist()))

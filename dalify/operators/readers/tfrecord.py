@@ -94,7 +94,7 @@ def _(record: Record, *, check_crc: bool) -> tuple[np.ndarray[Any, Any], ...]:
 
 @tfrecord.read_many
 def _(records: Records, numbers: np.ndarray[Any, Any], *, check_crc: bool) -> tuple[Any, ...] | None:
-    pieces = records.read_many(numbers)
+    pieces = records.read_many(numbers, has_bytes=True)
     places = None if pieces is None else payloads(pieces, check_crc)
     return None if pieces is None or places is None else records.context.columns(pieces.data, *places)
 

@@ -39,7 +39,7 @@ def _table() -> Any:
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_rows_of_several_blocks_are_as_one_by_one(data: st.DataObject) -> None:
-    cuts = sorted(data.draw(st.sets(st.integers(1, COUNT - 1), max_size=3)))
+    cuts = sorted(data.draw(st.sets(st.integers(1, COUNT - 1), max_size=9)))
     table = _table()
     parts = [table.slice(start, stop - start) for start, stop in zip([0, *cuts], [*cuts, COUNT], strict=True)]
     order = data.draw(st.none() | st.permutations(range(COUNT)))
