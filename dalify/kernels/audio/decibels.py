@@ -5,6 +5,7 @@ The logarithm is implemented here with SIMD, because that of the math library co
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -95,6 +96,7 @@ def to_decibels(out: Samples, x: Samples, multiplier: float, cutoff_db: float, r
     _of_samples(*out.compiled, *x.compiled, float(reference or 0), minimum, factor)
 
 
+@functools.lru_cache(maxsize=64)
 def _minimum_and_factor(multiplier: float, cutoff_db: float) -> tuple[np.float32, np.float32]:
     minimum = np.float32(np.power(10.0, np.divide(cutoff_db, multiplier)))
     # The logarithm of 0 would be infinite: use the smallest number instead.

@@ -116,25 +116,25 @@ def _regions(begins, lengths, x_at, x_shapes, x_like, ratio, reference, window_l
 
 
 def nonsilent_regions(
+    begins: np.ndarray,
+    lengths: np.ndarray,
     x: Samples,
     *,
     cutoff_db: float,
     reference_power: float,
     window_length: int,
     reset_interval: int,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> None:
     """Find the non-silent part of each recording.
 
     Args:
+        begins: output, int32 [N]: first sample of the first loud window, 0 if there is none.
+        lengths: output, int32 [N]: number of samples from there to the end of the last loud window, 0 if there is none.
         x: N recordings, [samples] of any integer type or FLOAT.
         cutoff_db: windows are loud from ``10 ** (cutoff_db / 10)`` of the reference.
         reference_power: 0 for the maximum power of a window.
         window_length: samples of a window; shorter recordings are one window.
         reset_interval: samples after which the sliding sum of floats is recomputed; -1 for never.
-
-    Returns:
-        int32 [N]: first sample of the first loud window, and the number of samples from there to the end of the
-        last one; 0 if there is none.
     """
     if x.dtype == np.float32:
         zero = np.float32(0)
@@ -142,7 +142,5 @@ def nonsilent_regions(
         # Sums of 16-bit squares are exact in 64 bits; wider ones are not.
         zero, reset_interval = np.int64(0) if x.dtype.itemsize <= 2 else np.float64(0), -1
     ratio = np.float32(np.power(10.0, cutoff_db / 10))
-    begins, lengths = np.empty(len(x), np.int32), np.empty(len(x), np.int32)
     options = np.float32(reference_power), window_length, reset_interval
     _regions(begins, lengths, *x.compiled, ratio, *options, zero)
-    return begins, lengths

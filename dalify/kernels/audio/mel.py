@@ -140,26 +140,33 @@ def _apply_to_last(
 
 
 @njit(nogil=True, cache=True)
-def _apply(out_at, out_shapes, out_like, x_at, x_shapes, x_like, falling_filter, falling, rising):
+def _apply(out_at, out_shapes, out_like, x_at, x_shapes, x_like, axis, falling_filter, falling, rising):
+    filters = out_shapes[0, axis]
     for n in range(len(x_at)):
-        before, bins, after = x_shapes[n, 0], x_shapes[n, 1], x_shapes[n, 2]
+        before, bins, after = np.int64(1), x_shapes[n, axis], np.int64(1)
+        for i in range(x_shapes.shape[1]):
+            if i < axis:
+                before *= x_shapes[n, i]
+            elif i > axis:
+                after *= x_shapes[n, i]
         if after == 1:
             spectra = array_at(x_at[n], (before, bins), x_like)
-            sums = array_at(out_at[n], (before, out_shapes[n, 1]), out_like)
+            sums = array_at(out_at[n], (before, filters), out_like)
             _apply_to_last(sums, spectra, falling_filter, falling, rising)
         else:
             x = array_at(x_at[n], (before, bins, after), x_like)
-            out = array_at(out_at[n], (before, out_shapes[n, 1], after), out_like)
+            out = array_at(out_at[n], (before, filters, after), out_like)
             for a in range(before):
                 _add(out[a], x[a], falling_filter, falling, rising)
 
 
-def apply_bank(out: Samples, x: Samples, bank: Bank) -> None:
+def apply_bank(out: Samples, x: Samples, axis: int, bank: Bank) -> None:
     """Apply a filter bank to spectra.
 
     Args:
-        out: N samples float32 [A, filters, B], output.
-        x: N samples float32 [A, bins, B].
+        out: N samples float32 with the shapes of `x`, but filters along the axis; output.
+        x: N samples float32.
+        axis: the axis of frequencies, of the same extent in all samples.
         bank: filter bank for these bins and filters.
     """
-    _apply(*out.compiled, *x.compiled, *bank)
+    _apply(*out.compiled, *x.compiled, axis, *bank)
