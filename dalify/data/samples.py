@@ -55,7 +55,10 @@ class Samples:
         self._shapes = shapes
         self.dtype = dtype
         self.strides = strides
-        self.like = _like(dtype)
+        try:  # the operations for which most objects are created call nothing
+            self.like = _likes[dtype]
+        except KeyError:
+            self.like = _likes[dtype] = np.empty(0, dtype)
         self._owner = owner
         self._is_uniform: bool | None = None
         self.dense: np.ndarray[Any, Any] | None = None
@@ -137,7 +140,9 @@ class Samples:
     @property
     def compiled(self) -> tuple[Integers, Integers, np.ndarray[Any, Any]]:
         """Arguments of compiled functions: addresses, shapes, and an empty array of the element type."""
-        return self.addresses, self.shapes, self.like
+        if self._addresses is None or self._shapes is None:
+            return self.addresses, self.shapes, self.like
+        return self._addresses, self._shapes, self.like
 
     @property
     def ndim(self) -> int:
@@ -248,9 +253,3 @@ class _Memory:
 _MEMORY = np.asarray(_Memory())
 _likes: dict[np.dtype[Any], np.ndarray[Any, Any]] = {}
 
-
-def _like(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    found = _likes.get(dtype)
-    if found is None:
-        found = _likes[dtype] = np.empty(0, dtype)
-    return found

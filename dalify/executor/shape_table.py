@@ -39,7 +39,7 @@ class ShapeTable:
         self.shapes = shapes
         self._offsets: dict[int, tuple[NDArray[np.int64], int]] = {}
         *extents, self.largest, is_full = self._describe(item_bytes)
-        self.extents = tuple(None if extent < 0 else extent for extent in extents)
+        self.extents = (*[None if extent < 0 else extent for extent in extents],)
         self.is_full = bool(is_full)
 
     def _describe(self, item_bytes: int) -> list[int]:

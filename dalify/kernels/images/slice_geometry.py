@@ -109,7 +109,7 @@ def whole_windows(extents: np.ndarray, axes: np.ndarray, start: np.ndarray, leng
     """
     found = np.empty((2, *extents.shape), np.int64)
     anchors, windows = found
-    given = (np.ascontiguousarray(values, np.int64) for values in (extents, axes, start, length))
+    given = [np.ascontiguousarray(values, np.int64) for values in (extents, axes, start, length)]
     return (anchors, windows) if _fill_windows(anchors, windows, *given) else None
 
 
