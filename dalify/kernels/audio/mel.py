@@ -152,7 +152,7 @@ def _apply(out_at, x_at, x_shapes, axis, filters, falling_filter, falling, risin
             for lane in range(count):
                 for k in range(bins):
                     lanes[k, lane] = x[first + lane, k]
-            _add(sums_at, lanes_at, filters, bins, _LANES, falling_filter, falling, rising)
+            _add(sums_at, lanes_at, filters, bins, np.int64(_LANES), falling_filter, falling, rising)
             for lane in range(count):
                 for m in range(filters):
                     out[first + lane, m] = sums[m, lane]
