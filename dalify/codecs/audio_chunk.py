@@ -6,11 +6,12 @@ errors.
 
 from __future__ import annotations
 
+from ctypes import string_at
 from typing import Any
 
 import numpy as np
 
-from dalify.base.array_at import array_at, copy_bytes
+from dalify.base.array_at import array_at, byte_at, copy_bytes, new_array
 from dalify.base.compiling import njit
 from dalify.base.limits import current
 from dalify.base.small_arrays import rows_at
@@ -22,11 +23,13 @@ __all__ = ["AudioFiles"]
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
-_BYTE = np.empty(0, np.uint8)
+_BYTE, _INT32, _INT64 = np.empty(0, np.uint8), np.empty(0, np.int32), np.empty(0, np.int64)
 _OTHER, _WAVE, _WAVE_OF_FLOATS, _FLAC = range(4)
-# Columns of the table. The last two: offset of the samples or frames, and maximum number of samples of a frame.
-_KIND, _FRAMES, _CHANNELS, _RATE, _BITS, _START, _BLOCK = range(7)
-_COLUMNS = 7
+# Columns of the table. The last three: offset of the samples or frames, maximum number of samples of a frame, and
+# whether decoding failed.
+_KIND, _FRAMES, _CHANNELS, _RATE, _BITS, _START, _BLOCK, _FAILED = range(8)
+_COLUMNS = 8
+_FLAC_MARK = b"fLaC"
 _RIFF, _WAVE_TAG, _FORMAT, _DATA, _FACT, _PEAK, _LIST, _JUNK, _PAD = (
     int.from_bytes(name, "little")
     for name in (b"RIFF", b"WAVE", b"fmt ", b"data", b"fact", b"PEAK", b"LIST", b"JUNK", b"PAD ")
@@ -51,97 +54,133 @@ class AudioFiles:
         downmix: whether the result is the mean of all channels.
 
     Attributes:
-        is_known: bool ``[N]``: whether the header is valid, supported here and within the limits.
-        frames: int64 ``[N]``, number of samples per channel; this and the following are 0 if the header is not known.
-        channels: int64 ``[N]``.
-        rates: int64 ``[N]``, Hz.
+        are_known: whether all headers are valid, supported here and within the limits.
     """
 
-    __slots__ = ("_downmix", "_files", "_table", "channels", "frames", "is_known", "rates")
+    __slots__ = ("_downmix", "_files", "_has_flacs", "_has_waves", "_table", "are_known")
 
     def __init__(self, encoded: Batch, dtype: np.dtype[Any], *, downmix: bool) -> None:
-        table = np.empty((len(encoded), _COLUMNS), np.int64)
-        self._files = Samples.of_batch(encoded)
-        _read_wave_headers(self._files.addresses, self._files.shapes, table, _BYTE)
-        if not table[:, _KIND].all():  # the function is only compiled if it is needed
-            _read_flac_headers(self._files.addresses, self._files.shapes, table, _BYTE)
-        limits = current()
-        self._table = table
-        self.frames, self.channels, self.rates = table[:, _FRAMES], table[:, _CHANNELS], table[:, _RATE]
-        self.is_known = (table[:, _KIND] != _OTHER) & (self.frames <= limits.max_declared_samples)
-        self.is_known &= self.frames * self.channels * dtype.itemsize <= limits.max_sample_bytes
-        is_copied = (self.channels == 1) | (not downmix) if dtype == np.float32 else False
-        self.is_known &= (table[:, _KIND] != _WAVE_OF_FLOATS) | is_copied
+        self._files = files = Samples.of_batch(encoded)
+        addresses, shapes, limits = files.addresses, files.shapes, current()
+        count = len(addresses)
+        self._table = table = np.empty((count, _COLUMNS), np.int64)
+        bounds = limits.max_declared_samples, limits.max_sample_bytes, dtype.itemsize
+        # Of files of floats, which are not converted: others are left to the library.
+        float_channels = (1 if downmix else _MAX_CHANNELS) if dtype == np.float32 else 0
+        # A function is only compiled if it is needed.
+        is_flac_first = (
+            shapes.item(0) >= len(_FLAC_MARK) and string_at(addresses.item(0), len(_FLAC_MARK)) == _FLAC_MARK
+        )
+        if is_flac_first:
+            flacs = _read_flac_headers(addresses, shapes, table, True, *bounds)
+            waves = _read_wave_headers(addresses, shapes, table, False, float_channels, *bounds) if flacs < count else 0
+        else:
+            waves = _read_wave_headers(addresses, shapes, table, True, float_channels, *bounds)
+            flacs = _read_flac_headers(addresses, shapes, table, False, *bounds) if waves < count else 0
+        self._has_waves, self._has_flacs, self.are_known = waves > 0, flacs > 0, waves + flacs == count
         self._downmix = downmix
 
-    def decode(self, out: Samples, chosen: Integers) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Decode some of the files with known headers.
+    @property
+    def is_known(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """For each file, whether its header is valid, supported here and within the limits, ``[N]``."""
+        return self._table[:, _KIND] != _OTHER
+
+    @property
+    def frames(self) -> Integers:
+        """Number of samples per channel, int64 ``[N]``; this and the following are only valid for known headers."""
+        return self._table[:, _FRAMES]
+
+    @property
+    def channels(self) -> Integers:
+        """Number of channels, int64 ``[N]``."""
+        return self._table[:, _CHANNELS]
+
+    @property
+    def rates(self) -> Integers:
+        """Sampling rates in Hz, int64 ``[N]``."""
+        return self._table[:, _RATE]
+
+    @property
+    def shapes(self) -> Integers:
+        """Shapes of the results without resampling, int64 ``[N, 1]`` with `downmix`, otherwise ``[N, 2]``; a copy."""
+        return self._table[:, _FRAMES : _FRAMES + (1 if self._downmix else 2)].copy()
+
+    def decode(self, out: Samples, chosen: Integers | None = None) -> Integers:
+        """Decode files with known headers.
 
         Args:
             out: output, ``[frames, channels]`` for each of the chosen files, of the dtype of the result or float32;
                 with `downmix` ``[frames, 1]``, float32 if the file has several channels.
-            chosen: indices of the files, int64 ``[M]``.
+            chosen: indices of the files, int64 ``[M]``; None for all.
 
         Returns:
-            bool ``[M]``: which files were decoded. The others are damaged or unusual.
+            indices of the files that were not decoded, because they are damaged or unusual, int64.
         """
-        is_done = np.zeros(len(chosen), np.bool_)
-        files = self._files.take(chosen)
-        table = rows_at(self._table, chosen)
-        is_flac = table[:, _KIND] == _FLAC
-        arguments = files.addresses, files.shapes, _BYTE, table, out.addresses, out.like
-        arguments = *arguments, out.dtype == np.float32, self._downmix, is_done
-        if not is_flac.all():
+        files, table = self._files, self._table
+        if chosen is not None:
+            files, table = files.take(chosen), rows_at(table, chosen)
+        arguments = (
+            files.addresses,
+            files.shapes,
+            table,
+            out.addresses,
+            out.like,
+            out.dtype == np.float32,
+            self._downmix,
+        )
+        if self._has_waves:
             _decode_waves(*arguments)
-        if is_flac.any():
-            _decode_flacs(*arguments)
-        return is_done
+        # Damaged files are noted in the table.
+        if not (self._has_flacs and _decode_flacs(*arguments)):
+            return _INT64
+        failed = np.flatnonzero(table[:, _FAILED])
+        return failed if chosen is None else chosen[failed]
 
 
 @njit(nogil=True, inline="always")
-def _half(data, place):
-    return np.int64(data[place]) | np.int64(data[place + 1]) << 8
+def _half(at):
+    return byte_at(at) | byte_at(at + 1) << 8
 
 
-@njit(nogil=True, inline="always")
-def _read_wave_header(data, row):
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _read_wave_header(base, size, row_at):
     """Fill a row of the table; leave it unchanged if the file is left to the library."""
-    size = data.size
-    if size < 12 or little_word(data, 0) != _RIFF or little_word(data, 8) != _WAVE_TAG:
+    if size < 12 or little_word(base) != _RIFF or little_word(base + 8) != _WAVE_TAG:
         return
     place, form = np.int64(12), np.int64(-1)
     is_usual = True  # all decoders interpret the file in the same way
     while place + 8 <= size:
-        name, length = little_word(data, place), little_word(data, place + 4)
+        name, length = little_word(base + place), little_word(base + place + 4)
         place += 8
         if name == _FORMAT and length >= 16 and place + 16 <= size:
             is_usual &= form < 0 and (length == 16 or length == 18 or length == 40)
             form = place
         elif name == _DATA:
             if form >= 0:
-                _note_wave(data, row, form, place, length, is_usual)
+                _note_wave(base, size, row_at, form, place, length, is_usual)
             return
         else:
             is_usual &= name in _CHUNKS_WITHOUT_SOUND or (name == _FACT and length == 4)
-            is_usual &= name != _PEAK or (form >= 0 and length == 8 + 8 * _half(data, form + 2))
+            is_usual &= name != _PEAK or (form >= 0 and length == 8 + 8 * _half(base + form + 2))
         place += length + length % 2
 
 
 @njit(nogil=True, inline="always")
-def _note_wave(data, row, form, place, length, is_usual):
+def _note_wave(base, size, row_at, form, place, length, is_usual):
     """Fill a row of the table from the format and the offset and size of the samples."""
-    kind, channels, rate = _half(data, form), _half(data, form + 2), little_word(data, form + 4)
-    block, bits = _half(data, form + 12), _half(data, form + 14)
-    form_length = little_word(data, form - 4)
-    if kind == _EXTENSIBLE and form_length >= 26 and form + 40 <= data.size:
-        kind = _half(data, form + 24)
-        is_usual &= form_length == 40 and _half(data, form + 18) == bits
+    format_at, row = base + form, array_at(row_at, (_COLUMNS,), _INT64)
+    kind, channels, rate = _half(format_at), _half(format_at + 2), little_word(format_at + 4)
+    block, bits = _half(format_at + 12), _half(format_at + 14)
+    form_length = little_word(format_at - 4)
+    if kind == _EXTENSIBLE and form_length >= 26 and form + 40 <= size:
+        kind = _half(format_at + 24)
+        is_usual &= form_length == 40 and _half(format_at + 18) == bits
         if is_usual:
             for i in range(_IDENTIFIER.size):
-                is_usual &= data[form + 26 + i] == _IDENTIFIER[i]
+                is_usual &= byte_at(format_at + 26 + i) == _IDENTIFIER[i]
     if not 0 < channels <= _MAX_CHANNELS or length * rate * block == 0 or block * 8 != channels * bits:
         return
-    left = data.size - place
+    left = size - place
     if not (kind == _PCM and bits == 16):  # 16-bit files may be truncated
         is_known = bits == 32 or (kind == _PCM and (bits == 8 or bits == 24))
         is_whole = length % block == 0 and left - length % 2 <= length <= left
@@ -155,26 +194,46 @@ def _note_wave(data, row, form, place, length, is_usual):
 
 # The next two functions keep the GIL: they take less time than releasing it.
 @njit(cache=True)
-def _read_wave_headers(at, shapes, table, like):
-    table[...] = 0
+def _read_wave_headers(at, shapes, table, is_first, float_channels, max_samples, max_bytes, item_bytes):
+    """Fill the rows of WAV files and return their number; the table is empty if this function is the first."""
+    known = 0
     for n in range(len(at)):
-        _read_wave_header(array_at(at[n], (shapes[n, 0],), like), table[n])
+        if is_first:
+            for column in range(_COLUMNS):
+                table[n, column] = 0
+        if table[n, _KIND] != _OTHER:
+            continue
+        _read_wave_header(at[n], shapes[n, 0], np.int64(table.ctypes.data) + n * 8 * _COLUMNS)
+        frames, channels = table[n, _FRAMES], table[n, _CHANNELS]
+        is_refused = table[n, _KIND] == _WAVE_OF_FLOATS and channels > float_channels
+        if is_refused or frames > max_samples or frames * channels * item_bytes > max_bytes:
+            table[n, _KIND] = _OTHER
+        known += table[n, _KIND] != _OTHER
+    return known
 
 
 @njit(cache=True)
-def _read_flac_headers(at, shapes, table, like):
-    header = np.zeros(6, np.int64)
+def _read_flac_headers(at, shapes, table, is_first, max_samples, max_bytes, item_bytes):
+    """Do the same for FLAC files."""
+    header, known = new_array((6,), _INT64), 0
     for n in range(len(at)):
-        data, row = array_at(at[n], (shapes[n, 0],), like), table[n]
-        if row[_KIND] != _OTHER or not read_flac_header(data, header) or header[1] > _MAX_CHANNELS:
+        if is_first:
+            for column in range(_COLUMNS):
+                table[n, column] = 0
+        if table[n, _KIND] != _OTHER or not read_flac_header(at[n], shapes[n, 0], np.int64(header.ctypes.data)):
             continue
-        if header[0] * header[1] * header[3] <= 8 * max(_SMALL_BYTES, _MAX_FLAC_RATIO * data.size):
-            row[_KIND], row[_FRAMES], row[_CHANNELS], row[_RATE] = _FLAC, header[0], header[1], header[2]
-            row[_BITS], row[_START], row[_BLOCK] = header[3], header[4], header[5]
+        frames, channels, bits = header[0], header[1], header[3]
+        is_plausible = frames * channels * bits <= 8 * max(_SMALL_BYTES, _MAX_FLAC_RATIO * shapes[n, 0])
+        table[n, _FRAMES], table[n, _CHANNELS], table[n, _RATE] = frames, channels, header[2]
+        table[n, _BITS], table[n, _START], table[n, _BLOCK] = bits, header[4], header[5]
+        if is_plausible and frames <= max_samples and frames * channels * item_bytes <= max_bytes:
+            table[n, _KIND] = _FLAC
+            known += 1
+    return known
 
 
 @njit(nogil=True, inline="always")
-def _decode_wave(out, is_float, data, row, scratch, downmix):
+def _decode_wave(out, is_float, base, row, scratch, downmix):
     """Fill ``out``, ``[frames * channels]``, from integers, in blocks of frames."""
     channels, bits, total = row[_CHANNELS], row[_BITS], row[_FRAMES]
     size = bits // 8
@@ -182,22 +241,21 @@ def _decode_wave(out, is_float, data, row, scratch, downmix):
     for first in range(0, total, _FRAMES_AT_ONCE):
         count = min(_FRAMES_AT_ONCE, total - first)
         for channel in range(channels):
-            place, row_out = row[_START] + first * width + channel * size, scratch[channel]
+            place, row_out = base + row[_START] + first * width + channel * size, scratch[channel]
             if bits == 16:
                 for i in range(count):
-                    byte = place + i * width
-                    row_out[SCRATCH_BEFORE + i] = np.int16(np.uint16(data[byte]) | np.uint16(data[byte + 1]) << 8)
+                    row_out[SCRATCH_BEFORE + i] = np.int16(_half(place + i * width))
             elif bits == 8:
                 for i in range(count):
-                    row_out[SCRATCH_BEFORE + i] = np.int32(data[place + i * width]) - np.int32(128)
+                    row_out[SCRATCH_BEFORE + i] = byte_at(place + i * width) - 128
             elif bits == 24:
                 for i in range(count):
                     byte = place + i * width
-                    value = np.int64(data[byte]) | np.int64(data[byte + 1]) << 8 | np.int64(data[byte + 2]) << 16
+                    value = _half(byte) | byte_at(byte + 2) << 16
                     row_out[SCRATCH_BEFORE + i] = (value ^ 0x800000) - 0x800000
             else:
                 for i in range(count):
-                    row_out[SCRATCH_BEFORE + i] = little_word(data, place + i * width)
+                    row_out[SCRATCH_BEFORE + i] = little_word(place + i * width)
         _put(out, is_float, scratch, first, count, channels, bits, downmix)
 
 
@@ -227,49 +285,61 @@ def _put(out, is_float, scratch, first, count, channels, bits, downmix):
 
 
 @njit(nogil=True, inline="always")
-def _decode_flac(out, is_float, data, size, row, scratch, factors, downmix):
+def _decode_flac(out, is_float, base, size, row, scratch, factors_at, downmix):
     """Fill ``out``, ``[frames * channels]``; return whether the file matches its header."""
-    total, done, at, block = row[_FRAMES], np.int64(0), row[_START], np.int64(0)
+    total, channels, rate, bits = row[_FRAMES], row[_CHANNELS], row[_RATE], row[_BITS]
+    done, at, block = np.int64(0), row[_START], np.int64(0)
+    samples_at, stride = np.int64(scratch.ctypes.data), scratch.shape[1]
     while done < total:
-        count, at = decode_frame(data, size, at, done, block, row[_RATE], scratch, row[_BITS], factors)
+        count, at = decode_frame(
+            base, size, at, done, block, rate, samples_at, stride, channels, bits, factors_at
+        )  # fmt: skip
         if count == 0 or done + count > total:
             return False
-        _put(out, is_float, scratch, done, count, row[_CHANNELS], row[_BITS], downmix)
+        _put(out, is_float, scratch, done, count, channels, bits, downmix)
         block = block or count
         done += count
     return True
 
 
 @njit(nogil=True, cache=True)
-def _decode_waves(at, shapes, like, table, out_at, out_like, is_float, downmix, is_done):
-    scratch = np.empty((_MAX_CHANNELS, SCRATCH_BEFORE + _FRAMES_AT_ONCE), np.int32)
+def _decode_waves(at, shapes, table, out_at, out_like, is_float, downmix):
+    """Decode the WAV files."""
+    scratch = new_array((_MAX_CHANNELS, SCRATCH_BEFORE + _FRAMES_AT_ONCE), _INT32)
     for n in range(len(at)):
         row = table[n]
         if row[_KIND] == _FLAC:
             continue
         out = array_at(out_at[n], (row[_FRAMES] * (1 if downmix else row[_CHANNELS]),), out_like)
         if row[_KIND] == _WAVE_OF_FLOATS:
-            copy_bytes(out.ctypes.data, at[n] + row[_START], 4 * out.size)
+            copy_bytes(out_at[n], at[n] + row[_START], 4 * out.size)
         else:
-            _decode_wave(out, is_float, array_at(at[n], (shapes[n, 0],), like), row, scratch, downmix)
-        is_done[n] = True
+            _decode_wave(out, is_float, at[n], row, scratch, downmix)
 
 
 @njit(nogil=True, cache=True)
-def _decode_flacs(at, shapes, like, table, out_at, out_like, is_float, downmix, is_done):
-    block, largest, most = np.int64(1), np.int64(0), np.int64(1)
+def _decode_flacs(at, shapes, table, out_at, out_like, is_float, downmix):
+    """Decode the FLAC files and return the number of those that fail, which the table notes."""
+    block, largest, most, failed = np.int64(1), np.int64(0), np.int64(1), 0
     for n in range(len(at)):
         if table[n, _KIND] == _FLAC:
             most, block = max(most, table[n, _CHANNELS]), max(block, table[n, _BLOCK])
             largest = max(largest, shapes[n, 0])
-    scratch, factors = np.zeros((most, SCRATCH_BEFORE + block), np.int32), np.zeros(32, np.int64)
-    padded = np.empty(largest + PADDING_BYTES, np.uint8)
+    scratch, factors = new_array((most, SCRATCH_BEFORE + block), _INT32), new_array((32,), _INT64)
+    for channel in range(most):
+        for i in range(SCRATCH_BEFORE):
+            scratch[channel, i] = 0
+    padded = new_array((largest + PADDING_BYTES,), _BYTE)
+    base = np.int64(padded.ctypes.data)
     for n in range(len(at)):
-        row, size, channels = table[n], shapes[n, 0], table[n, _CHANNELS]
+        row, size = table[n], shapes[n, 0]
         if row[_KIND] != _FLAC:
             continue
-        out = array_at(out_at[n], (row[_FRAMES] * (1 if downmix else channels),), out_like)
-        copy_bytes(padded.ctypes.data, at[n], size)
-        for i in range(size, size + PADDING_BYTES):
-            padded[i] = 0
-        is_done[n] = _decode_flac(out, is_float, padded, size, row, scratch[:channels], factors, downmix)
+        out = array_at(out_at[n], (row[_FRAMES] * (1 if downmix else row[_CHANNELS]),), out_like)
+        copy_bytes(base, at[n], size)
+        for i in range(PADDING_BYTES):
+            padded[size + i] = 0
+        if not _decode_flac(out, is_float, base, size, row, scratch, np.int64(factors.ctypes.data), downmix):
+            row[_FAILED] = 1
+            failed += 1
+    return failed

@@ -16,6 +16,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
+from dalify.base.array_at import array_at, byte_at, pair_at
 from dalify.base.compiling import intrinsic, njit
 
 __all__ = ["PADDING_BYTES", "SCRATCH_BEFORE", "decode_frame", "little_word", "read_flac_header"]
@@ -26,6 +27,8 @@ _PEEKED_BITS = 57  # minimum number of valid bits in a word
 _STREAM_INFO, _PADDING, _SEEK_TABLE, _COMMENTS, _PICTURE = 0, 1, 3, 4, 6  # types of metadata blocks
 _STREAM_INFO_BYTES, _SEEK_POINT_BYTES = 34, 18
 _NEAR_TAPS = 8
+_MARK = int.from_bytes(b"fLaC", "little")
+_INT32, _INT64 = np.empty(0, np.int32), np.empty(0, np.int64)
 
 _BLOCK_SIZES = np.array([0, 192, 576, 1152, 2304, 4608, 0, 0, *(256 << n for n in range(8))], np.int64)
 _RATES = np.array([0, 88200, 176400, 192000, 8000, 16000, 22050, 24000, 32000, 44100, 48000, 96000], np.int64)
@@ -109,7 +112,7 @@ def _signed(value, width):
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _coded(at, position, stop, rice, samples, first, count, factors, order, shift):
+def _coded(at, position, stop, rice, samples_at, first, count, factors_at, order, shift):
     """Decode the Rice-coded residuals of a partition and add predictions: ``samples[first : first + count]``.
 
     Args:
@@ -117,16 +120,17 @@ def _coded(at, position, stop, rice, samples, first, count, factors, order, shif
         position: first bit.
         stop: number of bits of the data.
         rice: Rice parameter: number of bits of each residual that are stored in binary.
-        samples: int32, the samples of a frame.
+        samples_at: address of the samples of a frame, int32.
         first: index of the first sample.
         count: number of samples.
-        factors: int64 [32], coefficients of the predictor; zeros beyond its order.
+        factors_at: address of the coefficients of the predictor, int64 [32]; zeros beyond its order.
         order: order of the predictor.
         shift: number of bits by which predictions are shifted right.
 
     Returns:
         The bit after the partition; -1 if the data ends before it.
     """
+    samples, factors = array_at(samples_at, (first + count,), _INT32), array_at(factors_at, (32,), _INT64)
     c0, c1, c2, c3 = factors[0], factors[1], factors[2], factors[3]
     c4, c5, c6, c7 = factors[4], factors[5], factors[6], factors[7]
     h0, h1, h2 = np.int64(samples[first - 1]), np.int64(samples[first - 2]), np.int64(samples[first - 3])
@@ -190,8 +194,9 @@ def _coded(at, position, stop, rice, samples, first, count, factors, order, shif
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _stored(at, position, stop, width, samples, first, count, factors, order, shift):
+def _stored(at, position, stop, width, samples_at, first, count, factors_at, order, shift):
     """Decode residuals of a fixed width, which may be 0; see `_coded`."""
+    samples, factors = array_at(samples_at, (first + count,), _INT32), array_at(factors_at, (32,), _INT64)
     if position + width * count > stop:
         return np.int64(-1)
     for i in range(first, first + count):
@@ -205,9 +210,10 @@ def _stored(at, position, stop, width, samples, first, count, factors, order, sh
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _subframe(at, position, stop, width, samples, size, factors):
+def _subframe(at, position, stop, width, samples_at, size, factors_at):
     """Decode one channel of a frame; return the bit after it, or -1 if it is not supported."""
     refused = np.int64(-1)
+    samples, factors = array_at(samples_at, (SCRATCH_BEFORE + size,), _INT32), array_at(factors_at, (32,), _INT64)
     if position + 8 > stop:
         return refused
     kind = _top(_peek(at, position), 7)  # with the bit in front, which is 0
@@ -227,7 +233,7 @@ def _subframe(at, position, stop, width, samples, size, factors):
         for i in range(first, first + size):
             samples[i] = value
     elif kind == 1:
-        position = _stored(at, position, stop, width, samples, first, size, factors, np.int64(0), np.int64(0))
+        position = _stored(at, position, stop, width, samples_at, first, size, factors_at, np.int64(0), np.int64(0))
     else:
         is_fixed = 8 <= kind <= 12
         if not is_fixed and not 32 <= kind <= 63:
@@ -239,7 +245,7 @@ def _subframe(at, position, stop, width, samples, size, factors):
             samples[i] = _signed(_top(_peek(at, position), width), width)
             position += width
         shift = np.int64(0)
-        for j in range(factors.size):
+        for j in range(32):
             factors[j] = _FIXED_PREDICTORS[order, j] if is_fixed and j < order else 0
         if not is_fixed:
             head = _peek(at, position)
@@ -250,7 +256,7 @@ def _subframe(at, position, stop, width, samples, size, factors):
             for j in range(order):
                 factors[j] = _signed(_top(_peek(at, position), precision), precision)
                 position += precision
-        position = _residuals(at, position, stop, samples, size, factors, order, shift)
+        position = _residuals(at, position, stop, samples_at, size, factors_at, order, shift)
     if waste:
         for i in range(first, first + size):
             samples[i] <<= waste
@@ -258,7 +264,7 @@ def _subframe(at, position, stop, width, samples, size, factors):
 
 
 @njit(nogil=True, inline="always")
-def _residuals(at, position, stop, samples, size, factors, order, shift):
+def _residuals(at, position, stop, samples_at, size, factors_at, order, shift):
     refused = np.int64(-1)
     head = _peek(at, position)
     method, partitions = _top(head, 2), np.int64(1) << _top(_without(head, 2), 4)
@@ -275,9 +281,9 @@ def _residuals(at, position, stop, samples, size, factors, order, shift):
         position += bits
         if rice == (1 << bits) - 1:
             width = _top(_peek(at, position), 5)
-            position = _stored(at, position + 5, stop, width, samples, i, end - i, factors, order, shift)
+            position = _stored(at, position + 5, stop, width, samples_at, i, end - i, factors_at, order, shift)
         else:
-            position = _coded(at, position, stop, rice, samples, i, end - i, factors, order, shift)
+            position = _coded(at, position, stop, rice, samples_at, i, end - i, factors_at, order, shift)
         if position < 0:
             return refused
         i = end
@@ -285,47 +291,52 @@ def _residuals(at, position, stop, samples, size, factors, order, shift):
 
 
 @njit(nogil=True, inline="always")
-def _check_sum(data, start, stop):
+def _check_sum(at, size):
     """Return the CRC-16 of a frame."""
-    found, i = np.int64(0), start
-    while i + 8 <= stop:
-        a, b = data[i] ^ (found >> 8), data[i + 1] ^ (found & 255)
-        found = _CRC_16[7, a] ^ _CRC_16[6, b] ^ _CRC_16[5, data[i + 2]] ^ _CRC_16[4, data[i + 3]]
-        found ^= _CRC_16[3, data[i + 4]] ^ _CRC_16[2, data[i + 5]] ^ _CRC_16[1, data[i + 6]] ^ _CRC_16[0, data[i + 7]]
-        i += 8
-    while i < stop:
-        found = ((found << 8) & 0xFFFF) ^ _CRC_16[0, (found >> 8) ^ data[i]]
-        i += 1
+    found, stop = np.int64(0), at + size
+    while at + 8 <= stop:
+        a, b = byte_at(at) ^ (found >> 8), byte_at(at + 1) ^ (found & 255)
+        found = _CRC_16[7, a] ^ _CRC_16[6, b] ^ _CRC_16[5, byte_at(at + 2)] ^ _CRC_16[4, byte_at(at + 3)]
+        found ^= _CRC_16[3, byte_at(at + 4)] ^ _CRC_16[2, byte_at(at + 5)] ^ _CRC_16[1, byte_at(at + 6)]
+        found ^= _CRC_16[0, byte_at(at + 7)]
+        at += 8
+    while at < stop:
+        found = ((found << 8) & 0xFFFF) ^ _CRC_16[0, (found >> 8) ^ byte_at(at)]
+        at += 1
     return found
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def decode_frame(data, size, start, number, block_size, rate, samples, width, factors):
+def decode_frame(base, size, start, number, block_size, rate, samples_at, stride, channels, width, factors_at):
     """Decode one frame.
 
     Args:
-        data: uint8, followed by zeros.
+        base: address of the data, which zeros follow.
         size: size of the data in bytes.
         start: first byte of the frame.
         number: number of the frame, or of its first sample if the length of frames varies.
         block_size: number of samples of the previous frames; 0 for the first frame.
         rate: sampling rate that the header of the stream declares, in Hz.
-        samples: output, int32 [channels, 32 + n]; the first 32 are zeros.
+        samples_at: address of the output, int32 [channels, stride]; the first 32 of each channel are zeros.
+        stride: 32 plus the maximum number of samples of a frame.
+        channels: number of channels.
         width: bits per sample.
-        factors: int64 [32], scratch.
+        factors_at: address of scratch, int64 [32].
 
     Returns:
         Number of samples per channel and the byte after the frame; 0 and 0 if the frame is not supported.
     """
     refused = np.int64(0), np.int64(0)
-    channels = samples.shape[0]
-    if start + 6 > size or data[start] != 0xFF or data[start + 1] & 0xFE != 0xF8 or data[start + 3] & 1:
+    if start + 6 > size:
         return refused
-    varies = data[start + 1] & 1
-    size_code, rate_code = data[start + 2] >> 4, data[start + 2] & 15
-    assignment, width_code = data[start + 3] >> 4, (data[start + 3] >> 1) & 7
+    at, second, fourth = base + start + 5, byte_at(base + start + 1), byte_at(base + start + 3)
+    if byte_at(base + start) != 0xFF or second & 0xFE != 0xF8 or fourth & 1:
+        return refused
+    varies, sizes = second & 1, byte_at(base + start + 2)
+    size_code, rate_code = sizes >> 4, sizes & 15
+    assignment, width_code = fourth >> 4, (fourth >> 1) & 7
     # The number, encoded like UTF-8.
-    lead, at = np.int64(data[start + 4]), start + 5
+    lead = byte_at(base + start + 4)
     more = np.int64(0)
     while more < 8 and lead & (0x80 >> more):
         more += 1
@@ -333,87 +344,87 @@ def decode_frame(data, size, start, number, block_size, rate, samples, width, fa
         return refused
     found = lead & (0x7F >> more)
     for _ in range(more - 1):
-        if data[at] & 0xC0 != 0x80:
+        if byte_at(at) & 0xC0 != 0x80:
             return refused
-        found = (found << 6) | (data[at] & 0x3F)
+        found = (found << 6) | (byte_at(at) & 0x3F)
         at += 1
     count = _BLOCK_SIZES[size_code]
     if size_code == 6:
-        count = np.int64(data[at]) + 1
+        count = byte_at(at) + 1
         at += 1
     elif size_code == 7:
-        count = (np.int64(data[at]) << 8) + data[at + 1] + 1
+        count = pair_at(at) + 1
         at += 2
     own_rate = rate
     if 1 <= rate_code <= 11:
         own_rate = _RATES[rate_code]
     elif rate_code == 12:
-        own_rate = np.int64(data[at]) * 1000
+        own_rate = byte_at(at) * 1000
         at += 1
     elif rate_code >= 13:
-        own_rate = (np.int64(data[at]) << 8) + data[at + 1]
+        own_rate = pair_at(at)
         own_rate *= 10 if rate_code == 14 else 1
         at += 2
     check = np.int64(0)
-    for i in range(start, at):
-        check = _CRC_8[check ^ data[i]]
-    if check != data[at] or own_rate != rate or rate_code == 15 or (width_code and _WIDTHS[width_code] != width):
+    for place in range(base + start, at):
+        check = _CRC_8[check ^ byte_at(place)]
+    if check != byte_at(at) or own_rate != rate or rate_code == 15 or (width_code and _WIDTHS[width_code] != width):
         return refused
-    if count == 0 or count > samples.shape[1] - SCRATCH_BEFORE or width_code == 3:
+    if count == 0 or count > stride - SCRATCH_BEFORE or width_code == 3:
         return refused
     if found != number if varies else found * block_size != number:
         return refused
     if assignment > 10 or (channels != assignment + 1 if assignment < 8 else channels != 2):
         return refused
-    base, stop, position = np.int64(data.ctypes.data), size * 8, (at + 1) * 8
+    stop, position = size * 8, (at + 1 - base) * 8
     for channel in range(channels):
         is_difference = (assignment == 8 and channel == 1) or (assignment == 9 and channel == 0)
         is_difference |= assignment == 10 and channel == 1
         own_width = width + 1 if is_difference else width
-        position = _subframe(base, position, stop, own_width, samples[channel], count, factors)
+        position = _subframe(base, position, stop, own_width, samples_at + 4 * stride * channel, count, factors_at)
         if position < 0:
             return refused
     end = (position + 7) >> 3
     if _top(_peek(base, position), 8 * end - position):  # the padding of the last byte is 0
         return refused
-    if end + 2 > size or _check_sum(data, start, end) != (np.int64(data[end]) << 8) + data[end + 1]:
+    if end + 2 > size or _check_sum(base + start, end - start) != pair_at(base + end):
         return refused
-    low, high = SCRATCH_BEFORE, SCRATCH_BEFORE + count
-    if assignment == 8:  # left and difference
-        for i in range(low, high):
-            samples[1, i] = samples[0, i] - samples[1, i]
-    elif assignment == 9:  # difference and right
-        for i in range(low, high):
-            samples[0, i] += samples[1, i]
-    elif assignment == 10:  # mean, rounded down, and difference
-        for i in range(low, high):
-            side = samples[1, i]
-            total = 2 * samples[0, i] + (side & 1)
-            samples[0, i], samples[1, i] = (total + side) >> 1, (total - side) >> 1
+    if assignment >= 8:
+        _join_channels(samples_at + 4 * SCRATCH_BEFORE, stride, count, assignment)
     for channel in range(channels):
-        outside, values = np.int32(0), samples[channel]
-        for i in range(low, high):
+        outside, values = np.int32(0), array_at(samples_at + 4 * (stride * channel + SCRATCH_BEFORE), (count,), _INT32)
+        for i in range(count):
             outside |= (values[i] >> (width - 1)) + np.int32(1) & ~np.int32(1)
         if outside:
             return refused
     return count, end + 2
 
 
+@njit(nogil=True, inline="always")
+def _join_channels(samples_at, stride, count, assignment):
+    """Compute the two channels of a frame that stores a difference, at an address."""
+    one, other = array_at(samples_at, (count,), _INT32), array_at(samples_at + 4 * stride, (count,), _INT32)
+    if assignment == 8:  # left and difference
+        for i in range(count):
+            other[i] = one[i] - other[i]
+    elif assignment == 9:  # difference and right
+        for i in range(count):
+            one[i] += other[i]
+    else:  # mean, rounded down, and difference
+        for i in range(count):
+            side = other[i]
+            total = 2 * one[i] + (side & 1)
+            one[i], other[i] = (total + side) >> 1, (total - side) >> 1
+
+
+@njit(nogil=True, inline="always")
+def little_word(at):
+    """Return four little-endian bytes at an address."""
+    return byte_at(at) | byte_at(at + 1) << 8 | byte_at(at + 2) << 16 | byte_at(at + 3) << 24
+
+
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def little_word(data, place):
-    """Return four little-endian bytes as int64."""
-    low = np.int64(data[place]) | np.int64(data[place + 1]) << 8
-    return low | np.int64(data[place + 2]) << 16 | np.int64(data[place + 3]) << 24
-
-
-@njit(nogil=True, inline="always")
-def _big_word(data, place):
-    high = np.int64(data[place]) << 24 | np.int64(data[place + 1]) << 16
-    return high | np.int64(data[place + 2]) << 8 | np.int64(data[place + 3])
-
-
-@njit(nogil=True, inline="always")
-def _is_sound_block(data, kind, start, size, is_first):
+def _is_sound_block(at, kind, size, is_first):
     """Return whether the structure of a metadata block is valid, as far as libsndfile checks it."""
     if kind == _STREAM_INFO:
         return is_first and size == _STREAM_INFO_BYTES
@@ -421,66 +432,63 @@ def _is_sound_block(data, kind, start, size, is_first):
         return True
     if kind == _SEEK_TABLE:
         return size % _SEEK_POINT_BYTES == 0
-    stop, place = start + size, start
+    stop, place = at + size, at
     if kind == _COMMENTS:
         texts = np.int64(-1)  # the encoder name is first, then the number of comments
         while texts != 0:
             if place + 4 > stop:
                 return False
-            place += 4 + little_word(data, place)
+            place += 4 + little_word(place)
             if texts < 0:
                 if place + 4 > stop:
                     return False
-                texts = little_word(data, place) + 1
+                texts = little_word(place) + 1
                 place += 4
             texts -= 1
         return place == stop
     if kind != _PICTURE:
         return False
     place += 4
-    for skipped in (0, 0, 16):  # two strings; dimensions and colors, and the image data
+    for part in range(3):  # two strings; dimensions and colors, and the image data
+        skipped = 16 if part == 2 else 0
         if place + skipped + 4 > stop:
             return False
         place += skipped
-        place += 4 + _big_word(data, place)
+        place += 4 + (pair_at(place) << 16 | pair_at(place + 2))
     return place == stop
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def read_flac_header(data, header):
+def read_flac_header(base, total, header_at):
     """Parse the stream header and the metadata blocks.
 
     Args:
-        data: uint8 [n].
-        header: output, int64 [6]: samples per channel, channels, rate in Hz, bits per sample, first byte of the frames,
-            and maximum number of samples in a frame.
+        base: address of the data.
+        total: number of bytes.
+        header_at: address of the output, int64 [6]: samples per channel, channels, rate in Hz, bits per sample, first
+            byte of the frames, and maximum number of samples in a frame.
 
     Returns:
         Whether `decode_frame` may support the stream.
     """
-    if data.size < 4 + 4 + _STREAM_INFO_BYTES:
-        return False
-    if data[0] != 0x66 or data[1] != 0x4C or data[2] != 0x61 or data[3] != 0x43:
-        return False
-    if data[4] & 0x7F != _STREAM_INFO:
+    if total < 4 + 4 + _STREAM_INFO_BYTES or little_word(base) != _MARK or byte_at(base + 4) & 0x7F != _STREAM_INFO:
         return False
     at, is_last = np.int64(4), False
     while not is_last:
-        if at + 4 > data.size:
+        if at + 4 > total:
             return False
-        is_last, kind = data[at] >> 7 == 1, data[at] & 0x7F
-        size = (np.int64(data[at + 1]) << 16) + (np.int64(data[at + 2]) << 8) + data[at + 3]
-        if at + 4 + size > data.size or not _is_sound_block(data, kind, at + 4, size, at == 4):
+        lead = byte_at(base + at)
+        is_last, kind = lead >> 7 == 1, lead & 0x7F
+        size = byte_at(base + at + 1) << 16 | pair_at(base + at + 2)
+        if at + 4 + size > total or not _is_sound_block(base + at + 4, kind, size, at == 4):
             return False
         at += 4 + size
-    header[5] = (np.int64(data[10]) << 8) + data[11]
-    head = np.int64(0)
-    for i in range(18, 26):
-        head = (head << 8) + np.int64(data[i])
+    head, header = _peek(base, np.int64(18 * 8)), array_at(header_at, (6,), _INT64)
+    header[5] = pair_at(base + 10)
     header[2] = _top(head, 20)
     header[1] = (_top(head, 23) & 7) + 1
     header[3] = (_top(head, 28) & 31) + 1
     header[0] = head & ((np.int64(1) << 36) - 1)
     header[4] = at
     is_known_width = header[3] == 8 or header[3] == 16 or header[3] == 24
-    return header[0] > 0 and header[2] > 0 and is_known_width and header[5] >= 16 and at < data.size
+    return header[0] > 0 and header[2] > 0 and is_known_width and header[5] >= 16 and at < total

@@ -136,7 +136,9 @@ class Samples:
     @property
     def compiled(self) -> tuple[Integers, Integers, np.ndarray[Any, Any]]:
         """Arguments of compiled functions: addresses, shapes, and an empty array of the element type."""
-        return self.addresses, self.shapes, self.like
+        if self._addresses is None or self._shapes is None:
+            return self.addresses, self.shapes, self.like
+        return self._addresses, self._shapes, self.like
 
     @property
     def ndim(self) -> int:

@@ -48,11 +48,13 @@ class TracedShapes(NamedTuple):
         specs: specs of the outputs, without shapes.
         sources: of each output and axis: the extent, or the input index and axis that it is copied from.
         same: of each output: an input whose samples have the same shapes; None if there is none.
+        constants: of each output: its shape if no extent is copied, otherwise None.
     """
 
     specs: tuple[Spec, ...]
     sources: list[list[int | tuple[int, int]]]
     same: list[int | None]
+    constants: list[tuple[int, ...] | None]
 
     def shapes(self, inputs: Sequence[ShapeTable | None], count: int) -> list[tuple[int, ...] | ShapeTable]:
         """Return the shapes of each output, as a tuple if they are equal.
@@ -62,9 +64,9 @@ class TracedShapes(NamedTuple):
             count: number of samples.
         """
         found: list[Any] = []
-        for spec, axes, same in zip(self.specs, self.sources, self.same, strict=True):
-            if all(isinstance(source, int) for source in axes):
-                found.append(tuple(axes))
+        for spec, axes, same, constant in zip(self.specs, self.sources, self.same, self.constants, strict=True):
+            if constant is not None:
+                found.append(constant)
                 continue
             if same is not None:
                 found.append(inputs[same])
@@ -117,7 +119,8 @@ def trace_shapes(
         for index, known in enumerate(extents)
     ]
     same = [copies.index(axes) if axes in copies else None for axes in sources]
-    return TracedShapes(tuple(result.replace(shape=None) for result in results), sources, same)
+    constants = [tuple(axes) if all(isinstance(source, int) for source in axes) else None for axes in sources]
+    return TracedShapes(tuple(result.replace(shape=None) for result in results), sources, same, constants)
 
 
 class ShapeTrace:
@@ -138,8 +141,9 @@ class ShapeTrace:
             inputs: the inputs.
             shapes: shapes of their samples; None for absent inputs.
         """
-        extents = tuple(None if each is None else each.extents for each in shapes)
-        kinds = tuple(None if batch is None else (batch.dtype, batch.layout) for batch in inputs)
+        # Lists are one call; a generator is resumed for each element.
+        extents = (*[None if each is None else each.extents for each in shapes],)
+        kinds = (*[None if batch is None else (batch.dtype, batch.layout) for batch in inputs],)
 
         def trace() -> list[TracedShapes | None]:
             opened = [

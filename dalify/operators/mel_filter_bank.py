@@ -96,25 +96,18 @@ def _axis(x: Spec) -> int:
     return max(0, (x.ndim or 1) - 2)
 
 
-def _samples_as_3d(samples: Samples, axis: int) -> Samples:
-    """Return samples as [A, frequencies, B]."""
-    shapes = samples.shapes
-    forms = np.stack([shapes[:, :axis].prod(1), shapes[:, axis], shapes[:, axis + 1 :].prod(1)], 1)
-    return samples.reshaped(forms)
-
-
 @mel_filter_bank.cpu_samples
 def _(out: Samples, x: Samples, *, filters: MelFilters, spec: Spec) -> None:
     axis = _axis(spec)
-    target, source = _samples_as_3d(out, axis), _samples_as_3d(x, axis)
     high = _high(filters.freq_high, filters.sample_rate)
-    counts = source.extents(1)
-    for bins in sorted(set(counts.tolist())):
-        at = np.flatnonzero(counts == bins)
-        bank = mel.bank_of(
-            bins, filters.nfilter, filters.sample_rate, filters.freq_low, high, filters.mel_formula, filters.normalize
-        )
-        mel.apply_bank(target.take(at), source.take(at), bank)
+    options = filters.sample_rate, filters.freq_low, high, filters.mel_formula, filters.normalize
+    counts = x.extents(axis).tolist()
+    if counts.count(counts[0]) == len(counts):
+        mel.apply_bank(out, x, axis, mel.bank_of(counts[0], filters.nfilter, *options))
+        return
+    for bins in sorted(set(counts)):
+        at = np.flatnonzero(x.extents(axis) == bins)
+        mel.apply_bank(out.take(at), x.take(at), axis, mel.bank_of(bins, filters.nfilter, *options))
 
 
 @mel_filter_bank.gpu_samples

@@ -88,11 +88,13 @@ def nonsilent_region(x: Spec, /, *, silence: Silence) -> tuple[Spec, Spec]:
 def _(begin: Samples, length: Samples, x: Samples, *, silence: Silence) -> None:
     assert begin.dense is not None, "dalify bug: numbers that are not in one array"
     assert length.dense is not None, "dalify bug: numbers that are not in one array"
-    begin.dense[...], length.dense[...] = _regions(x, silence)
+    _find(begin.dense, length.dense, x, silence)
 
 
-def _regions(x: Samples, silence: Silence) -> tuple[np.ndarray, np.ndarray]:
-    return nonsilent_regions(
+def _find(begins: np.ndarray, lengths: np.ndarray, x: Samples, silence: Silence) -> None:
+    nonsilent_regions(
+        begins,
+        lengths,
         x,
         cutoff_db=silence.cutoff_db,
         reference_power=silence.reference_power,
@@ -107,6 +109,8 @@ def _(begin: DeviceSamples, length: DeviceSamples, x: DeviceSamples, *, silence:
     # same on both devices. The host waits once for a chunk.
     block = x.block.cpu().numpy()
     addresses = x.offsets * block.itemsize + block.__array_interface__["data"][0]
-    found = uploaded(np.stack(_regions(Samples(addresses, x.shapes, block.dtype, block), silence)), x.device)
+    regions = np.empty((2, len(x)), np.int32)
+    _find(regions[0], regions[1], Samples(addresses, x.shapes, block.dtype, block), silence)
+    found = uploaded(regions, x.device)
     begin.block.copy_(found[0])
     length.block.copy_(found[1])

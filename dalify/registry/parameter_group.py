@@ -17,6 +17,7 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
@@ -79,12 +80,14 @@ def packing(function: Callable[..., Any], groups: Mapping[str, type[Parameters]]
 
     fields = [name for group in used.values() for name in field_names(group)]
     single = [name for name in fields if name in signature.parameters]
-    members = [(name, group, field_names(group)) for name, group in used.items()]
+    members = [(name, group, _getter(field_names(group))) for name, group in used.items()]
     packed_fields = [name for name in fields if name not in single]
 
     @functools.wraps(function)
     def packed(*arrays: Any, **named: Any) -> Any:
-        groups = {name: group(*[named[field] for field in names]) for name, group, names in members}
+        groups: dict[str, Any] = {}
+        for name, group, values in members:
+            groups[name] = group(*values(named))
         for field in packed_fields:
             del named[field]
         return function(*arrays, **named, **groups)
@@ -94,6 +97,13 @@ def packing(function: Callable[..., Any], groups: Mapping[str, type[Parameters]]
     flat = [*kept, *(inspect.Parameter(name, keyword) for name in fields if name not in single)]
     packed.__signature__ = signature.replace(parameters=flat)  # pyright: ignore[reportAttributeAccessIssue]
     return packed
+
+
+def _getter(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    """Return a function that returns the values of keys of a dictionary."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda named: tuple(named[name] for name in names)
 
 
 def merged_documentation(doc: str, names: Iterable[str], groups: Iterable[type[Parameters]]) -> str:

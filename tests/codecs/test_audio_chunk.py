@@ -52,7 +52,7 @@ def outcome(data: np.ndarray, dtype: np.dtype[Any], downmix: bool = False) -> np
     if not files.is_known[0]:
         return None
     out = Samples.empty(np.stack([files.frames, files.channels if not downmix else [1]], 1), dtype)
-    return next(out.arrays()).copy() if files.decode(out, np.array([0]))[0] else None
+    return None if len(files.decode(out, np.array([0]))) else next(out.arrays()).copy()
 
 
 def check(data: np.ndarray) -> None:

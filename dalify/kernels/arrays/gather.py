@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalify.base.array_at import array_at, copy_bytes
+from dalify.base.array_at import array_at, copy_bytes, new_array
 from dalify.base.compiling import njit
 from dalify.base.small_arrays import zeros
 from dalify.data.device_samples import DeviceSamples
@@ -34,6 +34,7 @@ __all__ = [
     "BORDERS",
     "channel_fill",
     "copy_bordered_window",
+    "copy_inside",
     "copy_window",
     "copy_window_torch",
     "copy_windows",
@@ -107,12 +108,11 @@ def copy_windows(out: Samples, x: Samples, start: np.ndarray, *, fill_values: np
         start: int64 [N, dimensions]: start of the windows, which may exceed `x`.
         fill_values: value outside `x`; see `copy_window`.
     """
+    if copy_inside(out, x, start):
+        return
     is_inside = np.full(len(x), out.dtype == x.dtype and x.ndim > 0)
     if is_inside.any():
         is_inside &= ((start >= 0) & (start + out.shapes <= x.shapes)).all(1)
-    if is_inside.all():
-        _copy_all(out.addresses, out.shapes, x.addresses, x.shapes, start, x.dtype.itemsize)
-        return
     at = np.flatnonzero(is_inside)
     if len(at):
         copy_windows(out.take(at), x.take(at), start[at])
@@ -129,6 +129,13 @@ def copy_windows(out: Samples, x: Samples, start: np.ndarray, *, fill_values: np
         return
     for target, source, n in zip(out.take(others).arrays(), x.take(others).arrays(), others, strict=True):
         copy_window(target[None], source[None], start[n : n + 1], fill_values=fill_values)
+
+
+def copy_inside(out: Samples, x: Samples, start: np.ndarray) -> bool:
+    """Do the same if all windows are inside their samples and nothing is converted; return whether it was done."""
+    if out.dtype != x.dtype or x.ndim == 0:
+        return False
+    return _copy_all(out.addresses, out.shapes, x.addresses, x.shapes, start, x.dtype.itemsize)
 
 
 def pad_samples(out: Samples, x: Samples, fill_value: np.ndarray) -> None:
@@ -257,10 +264,14 @@ def _copy_filled(out_at, out_shapes, x_at, x_shapes, out_start, x_start, extents
 
 @njit(nogil=True, cache=True)
 def _copy_all(out_at, out_shapes, x_at, x_shapes, start, itemsize):
-    """Copy windows inside their samples by runs that are contiguous in both."""
+    """Copy windows by runs that are contiguous in both, unless one is not inside its sample; return whether it did."""
     axes = out_shapes.shape[1]
-    index = np.zeros(axes, np.int64)
-    steps = np.zeros(axes, np.int64)  # bytes from one element of an axis to the next
+    for n in range(len(out_at)):
+        for axis in range(axes):
+            if start[n, axis] < 0 or start[n, axis] + out_shapes[n, axis] > x_shapes[n, axis]:
+                return False
+    index = new_array((axes,), out_shapes)
+    steps = new_array((axes,), out_shapes)  # bytes from one element of an axis to the next
     for n in range(len(out_at)):
         run = np.int64(itemsize)
         last = axes  # the axes from `last` on form a run
@@ -289,6 +300,7 @@ def _copy_all(out_at, out_shapes, x_at, x_shapes, start, itemsize):
                 at -= out_shapes[n, axis] * steps[axis]
                 index[axis] = 0
                 axis -= 1
+    return True
 
 
 def _native(fill_values: np.ndarray | float, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:

@@ -119,32 +119,18 @@ def _normalize_rows(out, x, ddof, epsilon, scale, shift):
 
 
 @njit(nogil=True, cache=True)
-def _normalize_rows_of_samples(out_at, out_shapes, out_like, x_at, x_shapes, x_like, ddof, epsilon, scale, shift):
+def _normalize_rows_of_samples(out_at, out_shapes, out_like, x_at, x_shapes, x_like, axes, ddof, epsilon, scale, shift):
     for n in range(len(x_at)):
-        form = (x_shapes[n, 0], x_shapes[n, 1])
+        rows, size = np.int64(1), np.int64(1)
+        for axis in range(x_shapes.shape[1]):
+            if axis < x_shapes.shape[1] - axes:
+                rows *= x_shapes[n, axis]
+            else:
+                size *= x_shapes[n, axis]
+        form = (rows, size)
         _normalize_rows(
             array_at(out_at[n], form, out_like), array_at(x_at[n], form, x_like), ddof, epsilon, scale, shift
         )
-
-
-def _normalize_whole_rows(
-    out: Samples, x: Samples, axes: int, *, ddof: int, epsilon: float, scale: float, shift: float
-) -> None:
-    """Fill `out` with the rows of `x`, each normalized by its own mean and standard deviation, in one pass.
-
-    Args:
-        out: N samples of float32.
-        x: N samples of float32, not empty.
-        axes: number of last axes that form a row.
-        ddof: as in `normalize`, like the following ones.
-        epsilon: see `ddof`.
-        scale: see `ddof`.
-        shift: see `ddof`.
-    """
-    first = x.ndim - axes
-    rows = np.stack([x.shapes[:, :first].prod(1), x.shapes[:, first:].prod(1)], 1)
-    target, source = out.reshaped(rows), x.reshaped(rows)
-    _normalize_rows_of_samples(*target.compiled, *source.compiled, ddof, epsilon, scale, shift)
 
 
 @njit(nogil=True, cache=True)
@@ -198,7 +184,7 @@ def normalize(
     is_measured = mean is None and factor is None
     if is_measured and x.dtype == out.dtype == np.float32 and sorted(axes) == list(range(x.ndim - len(axes), x.ndim)):
         # Whole rows: one pass for all.
-        _normalize_whole_rows(out, x, len(axes), ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)
+        _normalize_rows_of_samples(*out.compiled, *x.compiled, len(axes), ddof, epsilon, scale, shift)
         return
     options = {"ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift}
     parts = blocks(x.shapes.prod(1))

@@ -5,18 +5,20 @@ The logarithm is implemented here with SIMD, because that of the math library co
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 
-from dalify.base.array_at import flat_at
+from dalify.base.array_at import array_at, new_array
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
 
 __all__ = ["to_decibels", "to_decibels_torch"]
 
-_BLOCK = 512
+_BLOCK, _LANES = 512, 64
+_SINGLE, _INT32 = np.empty(0, np.float32), np.empty(0, np.int32)
 _MIN_NORMAL = np.float32(2.0**-126)  # smaller numbers are subnormal
 _ROOT_HALF_BITS = np.int32(0x3F3504F3)  # of sqrt(1/2): the mantissa is between it and sqrt(2)
 # (ln(1 + u) - u) / u**2 in that range, at Chebyshev nodes: maximum error of the logarithm 4e-8.
@@ -30,55 +32,59 @@ _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7 = _SERIES
 
 
 @njit(nogil=True, inline="always")
-def _largest(x: np.ndarray) -> float:
-    """Return the maximum, ignoring NaN, at least 0."""
-    largest = np.zeros(64, np.float32)
-    whole = x.size - x.size % 64
-    for start in range(0, whole, 64):
-        part = x[start : start + 64]
-        for lane in range(64):
+def _largest(x_at, size, lanes):
+    """Return the maximum of numbers at an address, ignoring NaN, at least 0; `lanes` is a buffer."""
+    for lane in range(_LANES):
+        lanes[lane] = 0
+    whole = size - size % _LANES
+    for start in range(0, whole, _LANES):
+        part = array_at(x_at + 4 * start, (_LANES,), _SINGLE)
+        for lane in range(_LANES):
             value = part[lane]
-            largest[lane] = value if value > largest[lane] else largest[lane]
-    for i in range(whole, x.size):
-        largest[0] = x[i] if x[i] > largest[0] else largest[0]
-    for lane in range(1, 64):  # numba's `max` would import all of scipy.linalg, even from saved code
-        largest[0] = largest[lane] if largest[lane] > largest[0] else largest[0]
-    return largest[0]
+            lanes[lane] = value if value > lanes[lane] else lanes[lane]
+    rest = array_at(x_at, (size,), _SINGLE)
+    for i in range(whole, size):
+        lanes[0] = rest[i] if rest[i] > lanes[0] else lanes[0]
+    for lane in range(1, _LANES):  # numba's `max` would import all of scipy.linalg, even from saved code
+        lanes[0] = lanes[lane] if lanes[lane] > lanes[0] else lanes[0]
+    return lanes[0]
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True, fastmath={"contract"})
-def _decibels(out: np.ndarray, x: np.ndarray, inverse: np.float32, minimum: np.float32, factor: np.float32) -> None:
-    """Fill out[n] with ``factor * ln(max(minimum, x * inverse))``."""
-    ratios, exponents = np.empty(_BLOCK, np.float32), np.empty(_BLOCK, np.float32)
-    bits = ratios.view(np.int32)
-    for start in range(0, x.size, _BLOCK):
-        part, target = x[start : start + _BLOCK], out[start : start + _BLOCK]
-        size = part.size
-        for i in range(size):
-            ratio = part[i] * inverse
-            ratio = ratio if ratio > minimum else minimum  # NaN is not larger
-            ratios[i] = ratio * np.float32(2.0**24) if ratio < _MIN_NORMAL else ratio
-            exponents[i] = np.float32(-24) if ratio < _MIN_NORMAL else np.float32(0)
-        for i in range(size):
-            exponent = np.int32((bits[i] - _ROOT_HALF_BITS) >> 23)
-            exponents[i] = np.float32(np.inf) if bits[i] == 0x7F800000 else exponents[i] + np.float32(exponent)
-            bits[i] = np.int32(bits[i] - (exponent << 23))
-        for i in range(size):
-            u = ratios[i] - np.float32(1)
-            series = _C6 + u * _C7
-            series = _C4 + u * (_C5 + u * series)
-            series = _C2 + u * (_C3 + u * series)
-            series = _C0 + u * (_C1 + u * series)
-            target[i] = factor * (exponents[i] * np.float32(math.log(2)) + (u + u * u * series))
-
-
-@njit(nogil=True, cache=True)
-def _of_samples(out_at, out_shapes, out_like, x_at, x_shapes, x_like, reference, minimum, factor):
-    """Fill all samples; a reference of 0 stands for the maximum of each."""
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def _of_samples(out_at, x_at, x_shapes, reference, minimum, factor):
+    """Fill samples with ``factor * ln(max(minimum, x / reference))``; a reference of 0 is the maximum of each."""
+    memory = new_array((2 * _BLOCK,), _SINGLE)
     for n in range(len(x_at)):
-        out, x = flat_at(out_at[n], out_shapes[n], out_like), flat_at(x_at[n], x_shapes[n], x_like)
-        found = reference if reference > 0 else np.float64(_largest(x))
-        _decibels(out, x, np.float32(1 / found) if found > 0 else np.float32(1), minimum, factor)
+        total = np.int64(1)
+        for axis in range(x_shapes.shape[1]):
+            total *= x_shapes[n, axis]
+        first = np.int64(memory.ctypes.data)
+        ratios, exponents = array_at(first, (_BLOCK,), _SINGLE), array_at(first + 4 * _BLOCK, (_BLOCK,), _SINGLE)
+        bits = array_at(first, (_BLOCK,), _INT32)
+        found = reference if reference > 0 else np.float64(_largest(x_at[n], total, ratios))
+        inverse = np.float32(1 / found) if found > 0 else np.float32(1)
+        for start in range(0, total, _BLOCK):
+            size = total - start if total - start < _BLOCK else _BLOCK
+            part, target = (
+                array_at(x_at[n] + 4 * start, (size,), _SINGLE),
+                array_at(out_at[n] + 4 * start, (size,), _SINGLE),
+            )
+            for i in range(size):
+                ratio = part[i] * inverse
+                ratio = ratio if ratio > minimum else minimum  # NaN is not larger
+                ratios[i] = ratio * np.float32(2.0**24) if ratio < _MIN_NORMAL else ratio
+                exponents[i] = np.float32(-24) if ratio < _MIN_NORMAL else np.float32(0)
+            for i in range(size):
+                exponent = np.int32((bits[i] - _ROOT_HALF_BITS) >> 23)
+                exponents[i] = np.float32(np.inf) if bits[i] == 0x7F800000 else exponents[i] + np.float32(exponent)
+                bits[i] = np.int32(bits[i] - (exponent << 23))
+            for i in range(size):
+                u = ratios[i] - np.float32(1)
+                series = _C6 + u * _C7
+                series = _C4 + u * (_C5 + u * series)
+                series = _C2 + u * (_C3 + u * series)
+                series = _C0 + u * (_C1 + u * series)
+                target[i] = factor * (exponents[i] * np.float32(math.log(2)) + (u + u * u * series))
 
 
 def to_decibels(out: Samples, x: Samples, multiplier: float, cutoff_db: float, reference: float | None) -> None:
@@ -92,9 +98,10 @@ def to_decibels(out: Samples, x: Samples, multiplier: float, cutoff_db: float, r
         reference: value of 0 dB; None for the maximum of each sample.
     """
     minimum, factor = _minimum_and_factor(multiplier, cutoff_db)
-    _of_samples(*out.compiled, *x.compiled, float(reference or 0), minimum, factor)
+    _of_samples(out.addresses, x.addresses, x.shapes, float(reference or 0), minimum, factor)
 
 
+@functools.lru_cache(maxsize=64)
 def _minimum_and_factor(multiplier: float, cutoff_db: float) -> tuple[np.float32, np.float32]:
     minimum = np.float32(np.power(10.0, np.divide(cutoff_db, multiplier)))
     # The logarithm of 0 would be infinite: use the smallest number instead.

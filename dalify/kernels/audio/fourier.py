@@ -22,6 +22,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import intrinsic, njit
 
 __all__ = ["LANES", "Transform", "spectrum_of_lanes", "transform_of", "weighted_transpose"]
@@ -30,6 +31,7 @@ LANES = 16
 _FLOAT_BYTES = 4
 _ROW_BYTES = LANES * _FLOAT_BYTES
 _ELEMENT_BYTES = 2 * _ROW_BYTES  # real parts of all lanes, then imaginary ones
+_SINGLE = np.empty(0, np.float32)
 _MAX_LENGTH = 1 << 14  # sixteen longer signals and their buffer do not fit into the CPU cache
 
 
@@ -231,8 +233,9 @@ def _generate_transpose(context: Any, builder: ir.IRBuilder, signature: Any, arg
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _transform(source: int, target: int, half: int, steps: np.ndarray, twiddles: int) -> int:
     """Transform complex elements [half] of all lanes; return the address of the result, `source` or `target`."""
-    remaining, done = half, 1
-    for radix in steps:
+    remaining, done = half, np.int64(1)
+    for step in range(steps.size):
+        radix = steps[step]
         count = remaining // radix
         source_step, target_step = np.uintp(done * count * _ELEMENT_BYTES), np.uintp(done * _ELEMENT_BYTES)
         for p in range(count):
@@ -254,11 +257,13 @@ def _transform(source: int, target: int, half: int, steps: np.ndarray, twiddles:
     return source
 
 
+# The buffers are addresses: numba compiles a function with scalars in a fraction of the time.
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
 def spectrum_of_lanes(
-    out: np.ndarray,
-    rows: np.ndarray,
-    spare: np.ndarray,
+    out: int,
+    rows: int,
+    spare: int,
+    half: int,
     steps: np.ndarray,
     twiddles: np.ndarray,
     unpacking: np.ndarray,
@@ -267,23 +272,27 @@ def spectrum_of_lanes(
     """Compute the squared magnitude, or the magnitude, of the spectra of sixteen real signals.
 
     Args:
-        out: float32 [length // 2 + 1, LANES], output.
-        rows: float32 [length, LANES], the signals, aligned to 64 bytes; overwritten.
-        spare: buffer like `rows`.
+        out: address of the output, float32 [half + 1, LANES].
+        rows: address of the signals, float32 [2 * half, LANES], a multiple of 64; overwritten.
+        spare: address of a buffer like `rows`.
+        half: half of the length of the signals.
         steps: from `transform_of`.
         twiddles: from `transform_of`.
         unpacking: from `transform_of`.
         is_magnitude: whether to return magnitudes instead of squared magnitudes.
     """
-    half = rows.shape[0] // 2
-    found = _transform(rows.ctypes.data, spare.ctypes.data, half, steps, twiddles.ctypes.data)
-    packed = rows if found == rows.ctypes.data else spare
+    packed = _transform(rows, spare, half, steps, np.int64(twiddles.ctypes.data))
     for k in range(half // 2 + 1):
-        mirrored = (half - k) % half
-        real, imaginary = packed[2 * k], packed[2 * k + 1]
-        other_real, other_imaginary = packed[2 * mirrored], packed[2 * mirrored + 1]
+        mirrored = half - k if k else 0
+        here, there = packed + k * _ELEMENT_BYTES, packed + mirrored * _ELEMENT_BYTES
+        real, imaginary = array_at(here, (LANES,), _SINGLE), array_at(here + _ROW_BYTES, (LANES,), _SINGLE)
+        other_real, other_imaginary = (
+            array_at(there, (LANES,), _SINGLE),
+            array_at(there + _ROW_BYTES, (LANES,), _SINGLE),
+        )
         turn_real, turn_imaginary = unpacking[k, 0], unpacking[k, 1]
-        low, high = out[k], out[half - k]
+        low = array_at(out + k * _ROW_BYTES, (LANES,), _SINGLE)
+        high = array_at(out + (half - k) * _ROW_BYTES, (LANES,), _SINGLE)
         for lane in range(LANES):
             even_real = np.float32(0.5) * (real[lane] + other_real[lane])
             even_imaginary = np.float32(0.5) * (imaginary[lane] - other_imaginary[lane])

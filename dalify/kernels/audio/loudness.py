@@ -9,26 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.array_at import array_at
+from dalify.base.array_at import array_at, new_array
 from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 
 __all__ = ["nonsilent_regions"]
 
+_SINGLE = np.empty(0, np.float32)
+
 
 @njit(nogil=True, inline="always")
 def _first_sum(x: np.ndarray, last: int, window: int, zero: Any) -> Any:
     """Return the sum of squares of the window that ends with a sample."""
-    total = zero
-    for i in range(max(0, last - window + 1), last + 1):
+    total, first = zero, last - window + 1
+    for i in range(first if first > 0 else 0, last + 1):
         value = zero + x[i]
         total += value * value
     return total
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _one_interval(out: np.ndarray, x: np.ndarray, window: int, begin: int, end: int, zero: Any) -> Any:
+def _one_interval(out_at: int, x: np.ndarray, window: int, begin: int, end: int, zero: Any) -> Any:
     """Fill out[begin:end] and return the largest power; see `_powers`."""
+    out = array_at(out_at, (end,), _SINGLE)
     scale, largest = np.float32(1) / np.float32(window), np.float32(0)
     total = _first_sum(x, begin, window, zero)
     for last in range(begin, end):
@@ -43,8 +46,9 @@ def _one_interval(out: np.ndarray, x: np.ndarray, window: int, begin: int, end: 
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _four_intervals(out: np.ndarray, x: np.ndarray, window: int, begin: int, interval: int, zero: Any) -> Any:
+def _four_intervals(out_at: int, x: np.ndarray, window: int, begin: int, interval: int, zero: Any) -> Any:
     """Process four intervals in parallel, none the first, so that additions do not wait for each other."""
+    out = array_at(out_at, (begin + 4 * interval,), _SINGLE)
     scale, a, b, c, d = np.float32(1) / np.float32(window), zero, zero, zero, zero
     largest_a, largest_b, largest_c, largest_d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
     second, third, fourth = begin + interval, begin + 2 * interval, begin + 3 * interval
@@ -64,12 +68,14 @@ def _four_intervals(out: np.ndarray, x: np.ndarray, window: int, begin: int, int
         largest_b = power_b if power_b > largest_b else largest_b
         largest_c = power_c if power_c > largest_c else largest_c
         largest_d = power_d if power_d > largest_d else largest_d
-    return max(largest_a, largest_b, largest_c, largest_d)
+    one = largest_a if largest_a > largest_b else largest_b
+    other = largest_c if largest_c > largest_d else largest_d
+    return one if one > other else other
 
 
 @njit(nogil=True, inline="always")
-def _powers(out: np.ndarray, x: np.ndarray, window: int, interval: int, zero: Any) -> Any:
-    """Fill out [n] with the mean squares of the windows that end with each sample, and return the maximum.
+def _powers(out_at: int, x: np.ndarray, window: int, interval: int, zero: Any) -> Any:
+    """Fill out [n], at an address, with the mean squares of the windows that end with each sample, and return the maximum.
 
     Windows are padded with 0 at the start. Squares are accumulated in the dtype of ``zero``; at every multiple of
     ``interval`` the sum is recomputed, so that errors stay small.
@@ -77,10 +83,11 @@ def _powers(out: np.ndarray, x: np.ndarray, window: int, interval: int, zero: An
     largest, begin = np.float32(0), int(np.int64(0))  # one type: a literal would be another
     while begin < x.size:
         if begin >= window and begin + 4 * interval <= x.size:
-            found = _four_intervals(out, x, window, begin, interval, zero)
+            found = _four_intervals(out_at, x, window, begin, interval, zero)
             begin += 4 * interval
         else:
-            found = _one_interval(out, x, window, begin, min(begin + interval, x.size), zero)
+            end = begin + interval if begin + interval < x.size else x.size
+            found = _one_interval(out_at, x, window, begin, end, zero)
             begin += interval
         largest = found if found > largest else largest
     return largest
@@ -96,7 +103,7 @@ def _region(powers: np.ndarray, threshold: Any, window: int) -> tuple[int, int]:
         return 0, 0
     while not powers[last] >= threshold:
         last -= 1
-    begin = max(0, first - window + 1)
+    begin = first - window + 1 if first >= window else 0
     return begin, last + 1 - begin
 
 
@@ -108,33 +115,33 @@ def _regions(begins, lengths, x_at, x_shapes, x_like, ratio, reference, window_l
         if size == 0:
             continue
         x = array_at(x_at[n], (size,), x_like)
-        window = min(window_length, size)
-        powers = np.empty(size, np.float32)
-        largest = _powers(powers, x, window, size if reset_interval < 0 else reset_interval, zero)
+        window = window_length if window_length < size else size
+        powers = new_array((size,), _SINGLE)
+        largest = _powers(np.int64(powers.ctypes.data), x, window, size if reset_interval < 0 else reset_interval, zero)
         threshold = (reference if reference != 0 else largest) * ratio
         begins[n], lengths[n] = _region(powers, threshold, window)
 
 
 def nonsilent_regions(
+    begins: np.ndarray,
+    lengths: np.ndarray,
     x: Samples,
     *,
     cutoff_db: float,
     reference_power: float,
     window_length: int,
     reset_interval: int,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> None:
     """Find the non-silent part of each recording.
 
     Args:
+        begins: output, int32 [N]: first sample of the first loud window, 0 if there is none.
+        lengths: output, int32 [N]: number of samples from there to the end of the last loud window, 0 if there is none.
         x: N recordings, [samples] of any integer type or FLOAT.
         cutoff_db: windows are loud from ``10 ** (cutoff_db / 10)`` of the reference.
         reference_power: 0 for the maximum power of a window.
         window_length: samples of a window; shorter recordings are one window.
         reset_interval: samples after which the sliding sum of floats is recomputed; -1 for never.
-
-    Returns:
-        int32 [N]: first sample of the first loud window, and the number of samples from there to the end of the
-        last one; 0 if there is none.
     """
     if x.dtype == np.float32:
         zero = np.float32(0)
@@ -142,7 +149,5 @@ def nonsilent_regions(
         # Sums of 16-bit squares are exact in 64 bits; wider ones are not.
         zero, reset_interval = np.int64(0) if x.dtype.itemsize <= 2 else np.float64(0), -1
     ratio = np.float32(np.power(10.0, cutoff_db / 10))
-    begins, lengths = np.empty(len(x), np.int32), np.empty(len(x), np.int32)
     options = np.float32(reference_power), window_length, reset_interval
     _regions(begins, lengths, *x.compiled, ratio, *options, zero)
-    return begins, lengths

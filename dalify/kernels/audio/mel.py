@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dalify.base.array_at import array_at
+from dalify.base.array_at import array_at, new_array
 from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 
@@ -20,6 +20,7 @@ __all__ = ["MEL_FORMULAS", "Bank", "apply_bank", "bank_of", "matrix_of"]
 
 MEL_FORMULAS = ("slaney", "htk")
 _LANES = 16
+_SINGLE = np.empty(0, np.float32)
 # Slaney's scale: 200/3 Hz for each mel up to 1000 Hz, above it 27 mels for a factor of 6.4.
 _SLANEY_STEP_HZ = 200 / 3
 _SLANEY_KNEE_HZ = 1000.0
@@ -105,61 +106,65 @@ def matrix_of(bank: Bank, nfilter: int) -> np.ndarray:
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True, fastmath={"contract", "nsz"})
-def _add(out: np.ndarray, x: np.ndarray, falling_filter: np.ndarray, falling: np.ndarray, rising: np.ndarray) -> None:
-    """Fill out [filters, B] from x [bins, B]."""
-    for m in range(out.shape[0]):
-        for i in range(out.shape[1]):
-            out[m, i] = 0
-    for k in range(x.shape[0]):
+def _add(out_at, x_at, filters, bins, size, falling_filter, falling, rising):
+    """Fill out [filters, size] from x [bins, size], both at addresses."""
+    out = array_at(out_at, (filters * size,), _SINGLE)
+    for i in range(filters * size):
+        out[i] = 0
+    for k in range(bins):
         lower = falling_filter[k]
+        row = array_at(x_at + 4 * k * size, (size,), _SINGLE)
         if lower >= 0:
-            row, weight, total = x[k], falling[k], out[lower]
-            for i in range(row.size):
+            weight, total = falling[k], array_at(out_at + 4 * lower * size, (size,), _SINGLE)
+            for i in range(size):
                 total[i] += weight * row[i]
-        if -1 <= lower < out.shape[0] - 1:
-            row, weight, total = x[k], rising[k], out[lower + 1]
-            for i in range(row.size):
+        if -1 <= lower < filters - 1:
+            weight, total = rising[k], array_at(out_at + 4 * (lower + 1) * size, (size,), _SINGLE)
+            for i in range(size):
                 total[i] += weight * row[i]
-
-
-@njit(nogil=True, inline="always")
-def _apply_to_last(
-    out: np.ndarray, x: np.ndarray, falling_filter: np.ndarray, falling: np.ndarray, rising: np.ndarray
-) -> None:
-    """Fill out [A, filters] from x [A, bins]: sixteen spectra at once, one per SIMD lane."""
-    lanes, sums = np.zeros((x.shape[1], _LANES), np.float32), np.zeros((out.shape[1], _LANES), np.float32)
-    for first in range(0, x.shape[0], _LANES):
-        count = min(_LANES, x.shape[0] - first)
-        for lane in range(count):
-            for k in range(x.shape[1]):
-                lanes[k, lane] = x[first + lane, k]
-        _add(sums, lanes, falling_filter, falling, rising)
-        for lane in range(count):
-            for m in range(out.shape[1]):
-                out[first + lane, m] = sums[m, lane]
 
 
 @njit(nogil=True, cache=True)
-def _apply(out_at, out_shapes, out_like, x_at, x_shapes, x_like, falling_filter, falling, rising):
+def _apply(out_at, x_at, x_shapes, axis, filters, falling_filter, falling, rising):
+    """Sum the spectra of each sample: with the frequencies in the last axis, sixteen at once, one per SIMD lane."""
+    bins = x_shapes[0, axis]
+    memory = new_array(((bins + filters) * _LANES,), _SINGLE)
+    for i in range(memory.size):
+        memory[i] = 0
     for n in range(len(x_at)):
-        before, bins, after = x_shapes[n, 0], x_shapes[n, 1], x_shapes[n, 2]
-        if after == 1:
-            spectra = array_at(x_at[n], (before, bins), x_like)
-            sums = array_at(out_at[n], (before, out_shapes[n, 1]), out_like)
-            _apply_to_last(sums, spectra, falling_filter, falling, rising)
-        else:
-            x = array_at(x_at[n], (before, bins, after), x_like)
-            out = array_at(out_at[n], (before, out_shapes[n, 1], after), out_like)
+        before, after = np.int64(1), np.int64(1)
+        for i in range(x_shapes.shape[1]):
+            if i < axis:
+                before *= x_shapes[n, i]
+            elif i > axis:
+                after *= x_shapes[n, i]
+        if after != 1:
             for a in range(before):
-                _add(out[a], x[a], falling_filter, falling, rising)
+                to, source = out_at[n] + 4 * a * filters * after, x_at[n] + 4 * a * bins * after
+                _add(to, source, filters, bins, after, falling_filter, falling, rising)
+            continue
+        lanes_at = np.int64(memory.ctypes.data)
+        sums_at = lanes_at + 4 * bins * _LANES
+        lanes, sums = array_at(lanes_at, (bins, _LANES), _SINGLE), array_at(sums_at, (filters, _LANES), _SINGLE)
+        x, out = array_at(x_at[n], (before, bins), _SINGLE), array_at(out_at[n], (before, filters), _SINGLE)
+        for first in range(0, before, _LANES):
+            count = before - first if before - first < _LANES else _LANES
+            for lane in range(count):
+                for k in range(bins):
+                    lanes[k, lane] = x[first + lane, k]
+            _add(sums_at, lanes_at, filters, bins, np.int64(_LANES), falling_filter, falling, rising)
+            for lane in range(count):
+                for m in range(filters):
+                    out[first + lane, m] = sums[m, lane]
 
 
-def apply_bank(out: Samples, x: Samples, bank: Bank) -> None:
+def apply_bank(out: Samples, x: Samples, axis: int, bank: Bank) -> None:
     """Apply a filter bank to spectra.
 
     Args:
-        out: N samples float32 [A, filters, B], output.
-        x: N samples float32 [A, bins, B].
+        out: N samples float32 with the shapes of `x`, but filters along the axis; output.
+        x: N samples float32.
+        axis: the axis of frequencies, of the same extent in all samples.
         bank: filter bank for these bins and filters.
     """
-    _apply(*out.compiled, *x.compiled, *bank)
+    _apply(out.addresses, x.addresses, x.shapes, axis, out.shapes.item(0, axis), *bank)

@@ -39,7 +39,7 @@ def preemphasis(out: Samples, x: Samples, preemph_coeff: np.ndarray, border: str
     kind = np.dtype(np.float64 if x.dtype == np.float64 else np.float32)
     source = x if x.dtype == kind else x.converted(kind)
     target = out if out.dtype == kind else Samples.empty(out.shapes, kind)
-    _filter(*target.compiled, *source.compiled, preemph_coeff.astype(kind), BORDERS.index(border))
+    _filter(*target.compiled, *source.compiled, preemph_coeff.astype(kind, copy=False), BORDERS.index(border))
     if target is not out:
         saturate_cast_samples(out, target)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalify.base.array_at import array_at, flat_at
+from dalify.base.array_at import array_at, new_array
 from dalify.base.compiling import njit
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
@@ -24,6 +24,8 @@ from dalify.kernels.audio.fourier import LANES, spectrum_of_lanes, transform_of,
 
 __all__ = ["frame_count", "power_spectrum", "power_spectrum_torch", "spectrogram", "spectrogram_torch"]
 
+_SINGLE = np.empty(0, np.float32)
+_ROW_BYTES = 4 * LANES
 _OTHER_FRAMES = 256  # frames per chunk if NumPy transforms: some hundred kilobytes
 
 
@@ -55,12 +57,16 @@ def frame_count(length: int, window_length: int, window_step: int, center_window
     return 1 if missing > 0 else -missing // window_step + 1
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _aligned_rows(count: int) -> np.ndarray:
-    """Return float32 [count, LANES] at an address aligned to a row."""
-    raw = np.empty((count + 1) * LANES, np.float32)
-    first = (-(raw.ctypes.data // 4)) % LANES
-    return raw[first : first + count * LANES].reshape(count, LANES)
+@njit(nogil=True, inline="always")
+def _buffers_of(length):
+    """Return memory for two buffers of a transform and its result, float32 [rows, LANES]."""
+    return new_array(((2 * length + length // 2 + 2) * LANES,), _SINGLE)
+
+
+@njit(nogil=True, inline="always")
+def _first_row(memory):
+    """Return the first address in memory that is aligned to a row."""
+    return (np.int64(memory.ctypes.data) + _ROW_BYTES - 1) & -_ROW_BYTES
 
 
 @njit(nogil=True, inline="always")
@@ -75,23 +81,21 @@ def _value(x: np.ndarray, index: int, reflect_padding: bool) -> Any:
         return x[0]
     period = 2 * (length - 1)
     index = abs(index) % period
-    return x[min(index, period - index)]
+    return x[index if index < period - index else period - index]
 
 
-@njit(nogil=True, inline="always")
-def _cut_frames(
-    rows: np.ndarray, x: np.ndarray, first: int, window_step: int, count: int, window: np.ndarray, reflect_padding: bool
-) -> None:
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _cut_frames(rows_at, length, x_at, x_size, first, window_step, count, window_at, size, reflect_padding):
     """Fill rows [length, LANES] with windowed frames that start at ``first``, ``first + window_step``, …, one per lane.
 
     Lanes beyond ``count`` have arbitrary contents.
     """
-    size = window.size
-    if first >= 0 and first + (LANES - 1) * window_step + size <= x.size:
+    rows, x = array_at(rows_at, (length, LANES), _SINGLE), array_at(x_at, (x_size,), _SINGLE)
+    window = array_at(window_at, (size,), _SINGLE)
+    if first >= 0 and first + (LANES - 1) * window_step + size <= x_size:
         whole = size - size % LANES
         for n in range(0, whole, LANES):
-            source, weights = x.ctypes.data + 4 * (first + n), window.ctypes.data + 4 * n
-            target = rows.ctypes.data + 4 * LANES * n
+            source, weights, target = x_at + 4 * (first + n), window_at + 4 * n, rows_at + _ROW_BYTES * n
             weighted_transpose(np.uintp(source), np.uintp(4 * window_step), np.uintp(weights), np.uintp(target))
         for n in range(whole, size):
             for lane in range(LANES):
@@ -104,7 +108,7 @@ def _cut_frames(
             start = first + lane * window_step
             for n in range(size):
                 rows[n, lane] = _value(x, start + n, reflect_padding) * window[n]
-    for n in range(size, rows.shape[0]):
+    for n in range(size, length):
         for lane in range(LANES):
             rows[n, lane] = 0
 
@@ -113,10 +117,8 @@ def _cut_frames(
 def _spectrogram_by_lanes(
     out_at,
     out_shapes,
-    out_like,
     x_at,
     x_shapes,
-    x_like,
     window,
     window_step,
     offset,
@@ -129,23 +131,30 @@ def _spectrogram_by_lanes(
     length,
 ):
     """Fill [bins, frames], or [frames, bins]."""
-    rows, spare, spectrum = _aligned_rows(length), _aligned_rows(length), _aligned_rows(length // 2 + 1)
+    memory, bins = _buffers_of(length), length // 2 + 1
     for n in range(len(x_at)):
-        x = flat_at(x_at[n], x_shapes[n], x_like)
-        out = array_at(out_at[n], (out_shapes[n, 0], out_shapes[n, 1]), out_like)
-        frames = out.shape[0] if has_frames_first else out.shape[1]
-        bins = out.shape[1] if has_frames_first else out.shape[0]
+        rows_at = _first_row(memory)
+        spare_at, spectrum_at = rows_at + length * _ROW_BYTES, rows_at + 2 * length * _ROW_BYTES
+        spectrum = array_at(spectrum_at, (bins, LANES), _SINGLE)
+        size = np.int64(1)
+        for axis in range(x_shapes.shape[1]):
+            size *= x_shapes[n, axis]
+        out = array_at(out_at[n], (out_shapes[n, 0], out_shapes[n, 1]), _SINGLE)
+        frames = out_shapes[n, 0] if has_frames_first else out_shapes[n, 1]
         for frame in range(0, frames, LANES):
-            count = min(frames - frame, LANES)
-            _cut_frames(rows, x, frame * window_step + offset, window_step, count, window, reflect_padding)
-            spectrum_of_lanes(spectrum, rows, spare, steps, twiddles, unpacking, is_magnitude)
+            count = frames - frame if frames - frame < LANES else LANES
+            first, window_at = frame * window_step + offset, np.int64(window.ctypes.data)
+            _cut_frames(
+                rows_at, length, x_at[n], size, first, window_step, count, window_at, window.size, reflect_padding
+            )  # fmt: skip
+            spectrum_of_lanes(spectrum_at, rows_at, spare_at, length // 2, steps, twiddles, unpacking, is_magnitude)
             if has_frames_first:
                 for lane in range(count):
                     for k in range(bins):
                         out[frame + lane, k] = spectrum[k, lane]
             elif count == LANES:
                 for k in range(bins):
-                    target = out[k, frame : frame + LANES]
+                    target = array_at(out_at[n] + 4 * (k * frames + frame), (LANES,), _SINGLE)
                     for lane in range(LANES):
                         target[lane] = spectrum[k, lane]
             else:
@@ -197,7 +206,7 @@ def spectrogram(
     plan = transform_of(length)
     if plan is not None:
         options = window, window_step, offset, reflect_padding, power == 1, has_frames_first
-        _spectrogram_by_lanes(*out.compiled, *x.compiled, *options, *plan, length)
+        _spectrogram_by_lanes(out.addresses, out.shapes, x.addresses, x.shapes, *options, *plan, length)
         return
     for target, values in zip(out.arrays(), x.arrays(), strict=True):
         sample, signal = target.T if has_frames_first else target, values.reshape(-1)
@@ -263,9 +272,11 @@ def _spectra_by_lanes(
     out_at, out_steps, bins_of, at, steps, sizes, like, is_magnitude, radices, twiddles, unpacking, length, window
 ):
     """Fill the spectra of signals, which may be in different samples; see `_Signals`. The window contains ones."""
-    bins = length // 2 + 1
-    rows, spare, spectrum = _aligned_rows(length), _aligned_rows(length), _aligned_rows(bins)
+    bins, memory = length // 2 + 1, _buffers_of(length)
     for first in range(0, len(at), LANES):
+        rows_at = _first_row(memory)
+        spare_at, spectrum_at = rows_at + length * _ROW_BYTES, rows_at + 2 * length * _ROW_BYTES
+        rows, spectrum = array_at(rows_at, (length, LANES), like), array_at(spectrum_at, (bins, LANES), like)
         end = min(first + LANES, len(at))
         distance = _lane_distance(at[first:end], steps[first:end], sizes[first:end])
         done = 0
@@ -273,7 +284,7 @@ def _spectra_by_lanes(
             size = min(sizes[first], length)
             done = size - size % LANES
             for n in range(0, done, LANES):
-                weights, target = window.ctypes.data, rows.ctypes.data + 4 * LANES * n
+                weights, target = window.ctypes.data, rows_at + _ROW_BYTES * n
                 weighted_transpose(np.uintp(at[first] + 4 * n), np.uintp(distance), np.uintp(weights), np.uintp(target))
         elif distance == 4:
             done = min(sizes[first], length)
@@ -287,7 +298,7 @@ def _spectra_by_lanes(
             x = array_at(at[first + lane], ((size - 1) * step + 1,), like)
             for n in range(done, size):
                 rows[n, lane] = x[n * step]
-        spectrum_of_lanes(spectrum, rows, spare, radices, twiddles, unpacking, is_magnitude)
+        spectrum_of_lanes(spectrum_at, rows_at, spare_at, length // 2, radices, twiddles, unpacking, is_magnitude)
         if _lane_distance(out_at[first:end], out_steps[first:end], bins_of[first:end]) == 4:
             for k in range(bins):
                 target = array_at(out_at[first] + 4 * k * out_steps[first], (LANES,), like)

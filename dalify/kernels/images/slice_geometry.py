@@ -14,7 +14,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 
-__all__ = ["slice_bounds"]
+__all__ = ["slice_bounds", "whole_windows"]
 
 _LARGEST = 1 << 31
 
@@ -97,3 +97,36 @@ def _round(first, last, starts, ends):
             if ends[n, axis] < starts[n, axis]:
                 return n, axis
     return -1, -1
+
+
+def whole_windows(extents: np.ndarray, axes: np.ndarray, start: np.ndarray, length: np.ndarray) -> Any:
+    """Return start and extents of slices from integers, int64 ``[N, ndim]`` each; None unless all are inside the data.
+
+    Args:
+        extents: extents of the data, int64 ``[N, ndim]``.
+        axes: the sliced axes, integers ``[N, k]``; negative ones count from the end.
+        start: start of the slices on these axes, integers ``[N, k]``.
+        length: extents of the slices on these axes, integers ``[N, k]``.
+    """
+    found = np.empty((2, *extents.shape), np.int64)
+    anchors, windows = found
+    given = [np.ascontiguousarray(values, np.int64) for values in (extents, axes, start, length)]
+    return (anchors, windows) if _fill_windows(anchors, windows, *given) else None
+
+
+# It keeps the GIL: it takes less time than releasing it.
+@njit(cache=True)
+def _fill_windows(anchors, windows, extents, axes, start, length):
+    """Fill start and extents of slices; return whether all axes exist and all slices are inside the data."""
+    ndim = extents.shape[1]
+    for n in range(extents.shape[0]):
+        for axis in range(ndim):
+            anchors[n, axis], windows[n, axis] = 0, extents[n, axis]
+        for k in range(axes.shape[1]):
+            axis, first, size = axes[n, k], start[n, k], length[n, k]
+            if axis < 0:
+                axis += ndim
+            if axis < 0 or axis >= ndim or first < 0 or size < 0 or first > extents[n, axis] - size:
+                return False
+            anchors[n, axis], windows[n, axis] = first, size
+    return True

@@ -73,6 +73,10 @@ def audio(
 
 @audio.prepare
 def _(encoded: Batch, *, downmix: bool, dtype: DALIDataType, quality: float, sample_rate: np.ndarray) -> dict[str, Any]:
+    files = AudioFiles(encoded, dtype.numpy, downmix=downmix)
+    is_float = dtype.numpy == np.float32
+    if files.are_known and (is_float or not downmix) and not any(sample_rate.tolist()):  # nothing but decoding
+        return {"out_shapes": files.shapes, "files": files, "others": {}, "is_resampled": None, "rates": files.rates}
     wanted = sample_rate.astype(np.float64)
     for index in np.flatnonzero(~((wanted >= 0) & (wanted <= _MAX_RATE_HZ))).tolist():
         error = ArgumentValueError(
@@ -80,7 +84,6 @@ def _(encoded: Batch, *, downmix: bool, dtype: DALIDataType, quality: float, sam
         )
         of_sample(error, index)
         raise error
-    files = AudioFiles(encoded, dtype.numpy, downmix=downmix)
     frames, channels, rates = files.frames.copy(), files.channels.copy(), files.rates.astype(np.float64)
     is_resampled = files.is_known & (wanted != 0) & (wanted != rates)
     for index in np.flatnonzero(is_resampled).tolist():
@@ -113,29 +116,50 @@ def _(
     rates: Any,
 ) -> None:
     assert rate.dense is not None, "dalify bug: numbers that are not in one array"
-    rate.dense[...] = np.where(sample_rate != 0, sample_rate, rates)
-    for index, values in others.items():
-        _fill(out, index, values)
-    is_converted = is_resampled
-    if downmix and dtype.numpy != np.float32:  # converted to integers last, as in DALI
-        is_converted = is_resampled | (files.channels > 1)
-    direct = np.flatnonzero(files.is_known & ~is_converted)
-    failed = direct[~files.decode(out.take(direct), direct)] if len(direct) else direct
-    converted = np.flatnonzero(files.is_known & is_converted)
-    if len(converted):
-        channels = np.ones(len(converted), np.int64) if downmix else files.channels[converted]
-        floats = Samples.empty(np.stack([files.frames[converted], channels], 1), np.dtype(np.float32))
-        is_done = files.decode(floats, converted)
-        failed = np.concatenate([failed, converted[~is_done]])
-        for index, is_good, values in zip(converted.tolist(), is_done.tolist(), floats.arrays(), strict=True):
-            if is_good:
-                shape = tuple(out.shapes[index].tolist())
-                step = rates[index] / sample_rate[index] if is_resampled[index] else None
-                _fill(out, index, _converted(values, shape, dtype.numpy, quality, step))
-    for index in np.sort(failed).tolist():
+    if is_resampled is None:
+        rate.dense[...] = rates
+        failed = files.decode(out)
+    else:
+        rate.dense[...] = np.where(sample_rate != 0, sample_rate, rates)
+        for index, values in others.items():
+            _fill(out, index, values)
+        failed = _decode_converted(out, files, is_resampled, sample_rate, rates, downmix, dtype.numpy, quality)
+    for index in failed.tolist():
         with _sample(index):
             data = next(encoded.take(np.array([index])).arrays())
             _fill(out, index, _decode(data, downmix, dtype.numpy, quality, float(sample_rate[index]))[0])
+
+
+def _decode_converted(out, files, is_resampled, sample_rate, rates, downmix, dtype, quality):
+    """Decode the known files of a chunk, some of which are resampled or mixed; return the indices of those that fail.
+
+    Args:
+        out: output.
+        files: the files.
+        is_resampled: which files are resampled.
+        sample_rate: the user's rates.
+        rates: rates of the files.
+        downmix: whether the result is the mean of all channels.
+        dtype: dtype of the result.
+        quality: quality of resampling.
+    """
+    is_converted = is_resampled
+    if downmix and dtype != np.float32:  # converted to integers last, as in DALI
+        is_converted = is_resampled | (files.channels > 1)
+    direct = np.flatnonzero(files.is_known & ~is_converted)
+    failed = files.decode(out.take(direct), direct) if len(direct) else direct
+    converted = np.flatnonzero(files.is_known & is_converted)
+    if not len(converted):
+        return failed
+    channels = np.ones(len(converted), np.int64) if downmix else files.channels[converted]
+    floats = Samples.empty(np.stack([files.frames[converted], channels], 1), np.dtype(np.float32))
+    failed = np.sort(np.concatenate([failed, files.decode(floats, converted)]))
+    for index, values in zip(converted.tolist(), floats.arrays(), strict=True):
+        if index not in failed:
+            shape = tuple(out.shapes[index].tolist())
+            step = rates[index] / sample_rate[index] if is_resampled[index] else None
+            _fill(out, index, _converted(values, shape, dtype, quality, step))
+    return failed
 
 
 def _fill(out, index, values):
