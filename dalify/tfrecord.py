@@ -10,6 +10,7 @@ from operator import index
 from typing import Any
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.base.source_line import SourceLine
 from dalify.data import DALIDataType
 from dalify.formats.records.tf_example import Feature
 
@@ -58,6 +59,7 @@ def VarLenFeature(*arguments: Any, **named: Any) -> Feature:  # noqa: N802 - DAL
     if len(arguments) > len(names) or unknown or missing:
         raise ArgumentTypeError(
             "VarLenFeature takes [partial_shape,] dtype, default_value.",
+            line=SourceLine.capture(),
             hint="For example VarLenFeature(tfrecord.int64, 0).",
         )
     dtype, shape = _check_dtype(given["dtype"]), given.get("partial_shape")
@@ -67,7 +69,10 @@ def VarLenFeature(*arguments: Any, **named: Any) -> Feature:  # noqa: N802 - DAL
 
 def _check_dtype(dtype: Any) -> DALIDataType:
     if not isinstance(dtype, DALIDataType) or dtype not in _PYTHON_TYPES:
-        raise ArgumentTypeError(f"dtype must be tfrecord.int64, tfrecord.float32 or tfrecord.string; got {dtype!r}.")
+        raise ArgumentTypeError(
+            f"dtype must be tfrecord.int64, tfrecord.float32 or tfrecord.string; got {dtype!r}.",
+            line=SourceLine.capture(),
+        )
     return dtype
 
 
@@ -78,6 +83,7 @@ def _check_default(dtype: DALIDataType, value: Any) -> Any:
         name = {int64: "int64", float32: "float32", string: "string"}[dtype]
         raise ArgumentTypeError(
             f"default_value of a feature of type tfrecord.{name} must be of type {kind.__name__}; got {value!r}.",
+            line=SourceLine.capture(),
             hint=f"Write {example}; it is not used, because a missing feature is an empty array.",
         )
     return value
@@ -88,7 +94,11 @@ def _shape(name: str, shape: Any) -> tuple[int, ...]:
         extents = tuple(index(extent) for extent in shape)
     except TypeError:
         hint = f"Write {name}=[{shape}]." if isinstance(shape, int) else ""
-        raise ArgumentTypeError(f"{name} must be a list of integers; got {shape!r}.", hint=hint) from None
+        raise ArgumentTypeError(
+            f"{name} must be a list of integers; got {shape!r}.", line=SourceLine.capture(), hint=hint
+        ) from None
     if any(extent < 0 for extent in extents):
-        raise ArgumentValueError(f"{name} must not have negative extents; got {list(extents)}.")
+        raise ArgumentValueError(
+            f"{name} must not have negative extents; got {list(extents)}.", line=SourceLine.capture()
+        )
     return extents

@@ -147,7 +147,10 @@ def test_declarations():
     ):
         with pytest.raises(ArgumentTypeError):
             call()
-    with pytest.raises(ArgumentTypeError, match=r"shape must be a list of integers; got 4\.\n  Write shape=\[4\]"):
+    with pytest.raises(
+        ArgumentTypeError,
+        match=r"shape must be a list of integers; got 4\.\n  .*test_tfrecord\.py.*(\n.*)*\n  Write shape=\[4\]",
+    ):
         tfrecord.FixedLenFeature(4, INT, 0)
     with pytest.raises(ArgumentTypeError, match=r"partial_shape must be a list of integers; got 2"):
         tfrecord.VarLenFeature(2, INT, 0)
