@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import signal
 import sys
 import threading
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from dalify.base.interrupts import CallAtEnd, deferred_interrupts, kept_interrupts, was_interrupted
+from dalify.base.interrupts import CallAtEnd, deferred_interrupts, is_main_thread, kept_interrupts, was_interrupted
 from tests.helpers.programs import finished
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as on POSIX")
@@ -31,6 +32,23 @@ def handler() -> Iterator[None]:
     yield
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     signal.signal(signal.SIGINT, before)
+
+
+def test_the_main_thread_of_a_child_is_the_one_that_forked() -> None:
+    found: list[bool | int] = []
+
+    def fork() -> None:
+        found.append(is_main_thread())
+        child = os.fork()
+        if not child:
+            os._exit(int(is_main_thread() and threading.main_thread() is threading.current_thread()))
+        found.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+    thread = threading.Thread(target=fork)
+    thread.start()
+    thread.join()
+    assert found == [False, 1]
+    assert is_main_thread()
 
 
 def test_deferred_to_the_end_of_the_block() -> None:

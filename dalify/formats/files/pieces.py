@@ -25,11 +25,14 @@ from dalify.formats.files.paths import Paths
 
 __all__ = [
     "ALIGNMENT_BYTES",
+    "SMALL_BYTES",
     "Pieces",
     "copy_pieces",
+    "copy_rows",
     "fill_with_files",
     "large_samples_in",
-    "rows_in",
+    "largest_piece",
+    "lay_out",
     "samples_in",
 ]
 
@@ -39,7 +42,7 @@ _MAX_GAP_BYTES = 1 << 11
 # Pieces start at a multiple of this, so that elements of any type are aligned.
 ALIGNMENT_BYTES = 64
 # Small pieces are copied, so that a label does not keep the memory of images alive.
-_SMALL_BYTES = 1 << 10
+SMALL_BYTES = 1 << 10
 
 
 class Pieces:
@@ -87,9 +90,9 @@ class Pieces:
         if not count:
             return None
         starts, stops = np.empty((2, count), np.int64)
-        largest = min(_MAX_BYTES // count, limits.current().max_sample_bytes)  # more than 64 MiB is not faster
+        largest = largest_piece(count)
         alignment = 1 if has_bytes else ALIGNMENT_BYTES
-        size_bytes, has_one_file = _lay_out(files, offsets, sizes, largest, alignment, starts, stops)
+        size_bytes, has_one_file = lay_out(files, offsets, sizes, largest, alignment, starts, stops)
         return None if size_bytes < 0 else cls(starts, stops, size_bytes, has_one_file=has_one_file)
 
     def read(self, descriptors: NDArray[np.int32], offsets: NDArray[np.int64], sizes: NDArray[np.int64]) -> bool:
@@ -115,11 +118,16 @@ class Pieces:
         return large_samples_in(self.data, self.starts, self.stops)
 
 
+def largest_piece(count: int) -> int:
+    """Return the largest size of one of some pieces: reading more than 64 MiB in one call is not faster."""
+    return min(_MAX_BYTES // count, limits.current().max_sample_bytes)
+
+
 def large_samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Batch | None:
     """Return slices of memory, uint8 ``[n]`` each; None if one is small."""
     sizes = stops - starts
     # Builtin functions are in the cache after a compiled call, those of NumPy are not.
-    if min(sizes.tolist()) <= _SMALL_BYTES:
+    if min(sizes.tolist()) <= SMALL_BYTES:
         return None
     return Batch(dtype=DALIDataType.UINT8, ragged=(data, starts, sizes[:, None]))
 
@@ -130,11 +138,11 @@ def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArra
     if found is not None:
         return found
     sizes = stops - starts
-    copied = copy_pieces(starts + data.ctypes.data, sizes) if max(sizes.tolist()) <= _SMALL_BYTES else None
+    copied = copy_pieces(starts + data.ctypes.data, sizes) if max(sizes.tolist()) <= SMALL_BYTES else None
     if copied is not None:
         return Batch(dtype=DALIDataType.UINT8, ragged=(copied.data, copied.starts, sizes[:, None]))
     slices = [
-        data[start:stop] if stop - start > _SMALL_BYTES else data[start:stop].copy()
+        data[start:stop] if stop - start > SMALL_BYTES else data[start:stop].copy()
         for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
     ]
     return Batch(samples=slices)
@@ -142,24 +150,18 @@ def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArra
 
 # The next two functions keep the GIL: they take less time than releasing it.
 @njit(cache=True)
-def _copy_rows(data: Any, starts: Any, rows: Any) -> None:
+def copy_rows(data: Any, starts: Any, rows: Any) -> None:
+    """Copy slices of memory that have the same small size to ``rows``, uint8 ``[N, size]``."""
     for row in range(starts.size):
         for place in range(rows.shape[1]):
             rows[row, place] = data[starts[row] + place]
 
 
-def rows_in(data: NDArray[np.uint8], starts: NDArray[np.int64], size: int) -> NDArray[np.uint8]:
-    """Return copies of slices of memory that have the same small size, uint8 ``[N, size]``."""
-    rows = np.empty((len(starts), size), np.uint8)
-    _copy_rows(data, starts, rows)
-    return rows
-
-
 @njit(cache=True)
-def _lay_out(
+def lay_out(
     files: Any, offsets: Any, sizes: Any, largest: int, alignment: int, starts: Any, stops: Any
 ) -> tuple[int, bool]:
-    """Compute start and stop of each piece. Neighbors in a file keep their distance if it is a multiple of `alignment`.
+    """Lay out the pieces of ``Pieces.of``. Neighbors in a file keep their distance if it is a multiple of `alignment`.
 
     Return the size of all, -1 if a number is invalid, and whether there is one file.
     """

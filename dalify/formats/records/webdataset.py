@@ -23,18 +23,17 @@ from dalify.data import DALIDataType
 from dalify.data.batch import Batch
 from dalify.data.entries import Entries
 from dalify.formats.files.open_files import OpenFiles
-from dalify.formats.files.pieces import Pieces, large_samples_in, rows_in, samples_in
+from dalify.formats.files.pieces import SMALL_BYTES, copy_rows, samples_in
 from dalify.formats.files.storage import local_copy
 from dalify.formats.records.records import paired
 from dalify.formats.records.tar import BLOCK_BYTES, members
-from dalify.formats.records.webdataset_places import Extensions, pieces_of, places_in_archive, places_in_index
+from dalify.formats.records.webdataset_places import Extensions, PiecesByOutput, places_in_archive, places_in_index
 
 __all__ = ["Sample", "Samples", "samples_of", "write_index"]
 
 # A sample as a list of its files: extension, offset, size.
 _Components = list[tuple[bytes, int, int]]
 _MAX_GAP_BYTES = 1 << 13
-_SMALL_BYTES = 1 << 10
 _MAX_DIGITS = 18
 _VERSIONS = {b"v1.1": 3, b"v1.2": 4}  # words per file of a sample
 
@@ -92,17 +91,14 @@ class Sample(NamedTuple):
 
 def _elements(data: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return bytes as elements; small arrays are copied, so that a label does not keep an image alive."""
-    elements = (data.copy() if len(data) <= _SMALL_BYTES else data).view(dtype)
+    elements = (data.copy() if len(data) <= SMALL_BYTES else data).view(dtype)
     return elements if elements.flags.aligned else elements.copy()
 
 
-def _column(
+def _slices(
     data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64], dtype: np.dtype[Any]
-) -> NDArray[Any] | Batch | list[NDArray[Any]]:
-    """Return an output of many samples from its positions; small arrays are copied: see ``_elements``."""
-    sizes = (stops - starts).tolist()
-    if sizes[0] <= _SMALL_BYTES and sizes.count(sizes[0]) == len(sizes):
-        return rows_in(data, starts, sizes[0]).view(dtype)
+) -> Batch | list[NDArray[Any]]:
+    """Return slices of memory; small ones are copied: see ``_elements``."""
     if dtype == np.uint8:
         return samples_in(data, starts, stops)
     return [_elements(data[start:stop], dtype) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
@@ -141,24 +137,31 @@ class Samples(Entries[Sample]):
 
         None if each sample must be read separately.
         """
-        places = pieces_of(numbers, self.places, self._starts)
-        pieces = Pieces.of(*places)
+        found = PiecesByOutput(numbers, self.places, self._starts)
+        pieces = found.pieces
         if pieces is None:
             return None
-        count = len(self.dtypes)
-        bounds = [(pieces.starts[output::count], pieces.stops[output::count]) for output in range(count)]
-        large = [
-            large_samples_in(pieces.data, *bounds[output]) if dtype == np.uint8 else None
-            for output, dtype in enumerate(self.dtypes)
-        ]
-        if not self.files.fill(pieces, *places):
+        data, count = pieces.data, len(numbers)
+        columns: list[Any] = []  # created before the bytes are read: see ``Pieces``
+        for dtype, (starts, sizes), low, high in zip(
+            self.dtypes, found.spans, found.bounds[::2], found.bounds[1::2], strict=True
+        ):
+            if low == high <= SMALL_BYTES:
+                columns.append(np.empty((count, low), np.uint8))
+            elif low > SMALL_BYTES and dtype == np.uint8:
+                columns.append(Batch(dtype=DALIDataType.UINT8, ragged=(data, starts, sizes[:, None])))
+            else:
+                columns.append(None)
+        if not self.files.fill(pieces, *found.archives):
             return None
-        return tuple(
-            [
-                _column(pieces.data, *bounds[output], self.dtypes[output]) if found is None else found
-                for output, found in enumerate(large)
-            ]
-        )
+        for output, column in enumerate(columns):
+            dtype, (starts, sizes) = self.dtypes[output], found.spans[output]
+            if column is None:
+                columns[output] = _slices(data, starts, starts + sizes, dtype)
+            elif not isinstance(column, Batch):
+                copy_rows(data, starts, column)
+                columns[output] = column.view(dtype)
+        return tuple(columns)
 
     @property
     def file_sizes(self) -> NDArray[np.int64]:

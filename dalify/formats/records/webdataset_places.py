@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.compiling import njit
+from dalify.formats.files.pieces import ALIGNMENT_BYTES, Pieces, largest_piece, lay_out
 from dalify.formats.records.tar import BLOCK_BYTES, member_rows
 
-__all__ = ["Extensions", "pieces_of", "places_in_archive", "places_in_index"]
+__all__ = ["Extensions", "PiecesByOutput", "places_in_archive", "places_in_index"]
 
 _MAX_DIGITS = 18
 _BLANK, _TAB, _LINE_END, _RETURN, _SLASH, _DOT = 32, 9, 10, 13, 47, 46
@@ -214,25 +215,39 @@ def places_in_index(
     return table if _parse(np.frombuffer(text, np.uint8), start, words, extensions.arrays, table) else None
 
 
-def pieces_of(numbers: NDArray[np.int64], places: NDArray[np.int64], firsts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the byte ranges to read for samples, ordered by output.
+class PiecesByOutput:
+    """Pieces of archives for the samples of a chunk, found by one compiled call. Missing files have size 0.
 
     Args:
-        numbers: numbers of the samples, int64 ``[N]``.
+        numbers: numbers of the samples, int64 ``[N]``, N > 0.
         places: offset and size of each output of all samples, int64 ``[samples, outputs, 2]``; negative if missing.
         firsts: number of the first sample of each archive, int64 ``[archives]``.
 
-    Returns:
-        archives, offsets, sizes: int64 ``[3, N * outputs]``. Missing files have size 0.
+    Attributes:
+        archives: archive, offset and size of each piece, by sample and output, int64 ``[3, N * outputs]``.
+        pieces: memory for them; None if a number is invalid, or they are large.
+        spans: start and size of the pieces of each output in this memory, int64 ``[outputs, 2, N]``.
+        bounds: smallest and largest size of each output, alternately.
     """
-    # An array that a compiled function returns is created by slow calls of Python.
-    found = np.empty((3, len(numbers) * places.shape[1]), np.int64)
-    _find_pieces(numbers, places, firsts, found)
-    return found
+
+    __slots__ = ("archives", "bounds", "pieces", "spans")
+
+    def __init__(self, numbers: NDArray[np.int64], places: NDArray[np.int64], firsts: NDArray[np.int64]) -> None:
+        count, outputs = len(numbers), places.shape[1]
+        # Arrays that a compiled function returns are created by slow calls of Python.
+        table = np.empty((5, count * outputs), np.int64)
+        self.spans = np.empty((outputs, 2, count), np.int64)
+        found = np.empty(2 + 2 * outputs, np.int64)
+        _find_pieces(numbers, places, firsts, largest_piece(count * outputs), table, self.spans, found)
+        size_bytes, has_one_file, *self.bounds = found.tolist()
+        self.archives = table[:3]
+        self.pieces = (
+            None if size_bytes < 0 else Pieces(table[3], table[4], size_bytes, has_one_file=bool(has_one_file))
+        )
 
 
 @njit(cache=True)
-def _find_pieces(numbers: Any, places: Any, firsts: Any, found: Any) -> None:
+def _find_pieces(numbers: Any, places: Any, firsts: Any, largest: int, table: Any, spans: Any, found: Any) -> None:
     outputs = places.shape[1]
     for sample in range(numbers.size):
         # A bisection: numba's `np.searchsorted` would import all of scipy.linalg, even from saved code.
@@ -246,6 +261,14 @@ def _find_pieces(numbers: Any, places: Any, firsts: Any, found: Any) -> None:
         for output in range(outputs):
             piece = sample * outputs + output
             is_there = places[numbers[sample], output, 0] >= 0
-            found[0, piece] = archive
-            found[1, piece] = places[numbers[sample], output, 0] if is_there else 0
-            found[2, piece] = places[numbers[sample], output, 1] if is_there else 0
+            table[0, piece] = archive
+            table[1, piece] = places[numbers[sample], output, 0] if is_there else 0
+            table[2, piece] = places[numbers[sample], output, 1] if is_there else 0
+    found[0], found[1] = lay_out(table[0], table[1], table[2], largest, ALIGNMENT_BYTES, table[3], table[4])
+    for output in range(outputs):
+        low = high = table[2, output]
+        for sample in range(numbers.size):
+            piece = sample * outputs + output
+            spans[output, 0, sample], spans[output, 1, sample] = table[3, piece], table[2, piece]
+            low, high = min(low, table[2, piece]), max(high, table[2, piece])
+        found[2 + 2 * output], found[3 + 2 * output] = low, high
