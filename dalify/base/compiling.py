@@ -36,6 +36,7 @@ from numba.np import numpy_support
 from dalify.base.compile_progress import CompileProgress
 from dalify.base.errors import OperatorError
 from dalify.base.garbage import uncollected
+from dalify.base.kernel_parts import PartCompiler, load_part
 from dalify.base.whole_files import write_whole
 
 __all__ = ["KernelCache", "intrinsic", "is_saved", "njit", "progress"]
@@ -70,12 +71,16 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
             environment variable NUMBA_CACHE_DIR, ``__pycache__`` beside the source file, the cache folder of the
             user, and a private folder in the one for temporary files. Code is loaded from any of them and saved to the
             first writable one. If there is none, each process compiles again.
-        options: options of ``numba.njit``.
+        options: options of ``numba.njit``. Only kernels can call a function with ``no_cpython_wrapper=True``; it is
+            compiled in less time.
     """
 
     def decorate(function: F) -> F:
         # C code does not call kernels, so no C wrapper is compiled.
-        dispatcher = _numba.njit(**{"no_cfunc_wrapper": True, **options})(function)
+        given = {"no_cfunc_wrapper": True, **options}
+        if options.get("no_cpython_wrapper"):
+            given["pipeline_class"] = PartCompiler
+        dispatcher = _numba.njit(**given)(function)
         if isinstance(dispatcher, Dispatcher):
             untyped = cast("Any", dispatcher)
             untyped._compiler.compile = partial(_compiled, untyped._compiler.compile)
@@ -138,6 +143,7 @@ class KernelCache(NullCache):
             (key, sorted(cast("set[str]", value)) if isinstance(value, set) else value)
             for key, value in options.items()
         ]
+        self._is_part = bool(options.get("no_cpython_wrapper"))
         self._source = Path(function.__code__.co_filename)
         name = f"{self._source.stem}.{function.__qualname__}".replace("<", "").replace(">", "")
         self._name = f"{name}.{sys.implementation.cache_tag}"
@@ -159,8 +165,11 @@ class KernelCache(NullCache):
             # A damaged file is ignored: the function is compiled again, and the file is replaced.
             with suppress(Exception):
                 contents = (folder / name).read_bytes()
-                if _digest(contents[_DIGEST_BYTES:]) == contents[:_DIGEST_BYTES]:
-                    return _result._rebuild(target_context, *pickle.loads(contents[_DIGEST_BYTES:]))
+                body = contents[_DIGEST_BYTES:]
+                if _digest(body) == contents[:_DIGEST_BYTES]:
+                    if self._is_part:
+                        return load_part(target_context, body)
+                    return _result._rebuild(target_context, *pickle.loads(body))
         _check_working_folder()
         return None
 
@@ -196,7 +205,7 @@ class KernelCache(NullCache):
 
     def _file_name(self, sig: Any, codegen: Any) -> str:
         settings = sig, codegen.magic_tuple(), numba.__version__, _config.BOUNDSCHECK, _config.OPT, self._options
-        text = f"{self._function.__code__.co_firstlineno} {settings}"
+        text = f"{self._function.__code__.co_firstlineno} {settings}{' bitcode' if self._is_part else ''}"
         return f"{self._name_of_version}{_digest(text.encode() + self._dependencies).hex()}.nbc"
 
     @cached_property

@@ -68,7 +68,9 @@ class AudioFiles:
         # Of files of floats, which are not converted: others are left to the library.
         float_channels = (1 if downmix else _MAX_CHANNELS) if dtype == np.float32 else 0
         # A function is only compiled if it is needed.
-        is_flac_first = shapes.item(0) >= len(_FLAC_MARK) and string_at(addresses.item(0), len(_FLAC_MARK)) == _FLAC_MARK
+        is_flac_first = (
+            shapes.item(0) >= len(_FLAC_MARK) and string_at(addresses.item(0), len(_FLAC_MARK)) == _FLAC_MARK
+        )
         if is_flac_first:
             flacs = _read_flac_headers(addresses, shapes, table, True, *bounds)
             waves = _read_wave_headers(addresses, shapes, table, False, float_channels, *bounds) if flacs < count else 0
@@ -117,7 +119,15 @@ class AudioFiles:
         files, table = self._files, self._table
         if chosen is not None:
             files, table = files.take(chosen), rows_at(table, chosen)
-        arguments = files.addresses, files.shapes, table, out.addresses, out.like, out.dtype == np.float32, self._downmix
+        arguments = (
+            files.addresses,
+            files.shapes,
+            table,
+            out.addresses,
+            out.like,
+            out.dtype == np.float32,
+            self._downmix,
+        )
         if self._has_waves:
             _decode_waves(*arguments)
         # Damaged files are noted in the table.

@@ -252,4 +252,3 @@ class _Memory:
 # NumPy creates an array in a buffer in a third of the time that it takes at an address.
 _MEMORY = np.asarray(_Memory())
 _likes: dict[np.dtype[Any], np.ndarray[Any, Any]] = {}
-

@@ -119,9 +119,7 @@ def _normalize_rows(out, x, ddof, epsilon, scale, shift):
 
 
 @njit(nogil=True, cache=True)
-def _normalize_rows_of_samples(
-    out_at, out_shapes, out_like, x_at, x_shapes, x_like, axes, ddof, epsilon, scale, shift
-):
+def _normalize_rows_of_samples(out_at, out_shapes, out_like, x_at, x_shapes, x_like, axes, ddof, epsilon, scale, shift):
     for n in range(len(x_at)):
         rows, size = np.int64(1), np.int64(1)
         for axis in range(x_shapes.shape[1]):

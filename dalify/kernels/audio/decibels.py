@@ -65,7 +65,10 @@ def _of_samples(out_at, x_at, x_shapes, reference, minimum, factor):
         inverse = np.float32(1 / found) if found > 0 else np.float32(1)
         for start in range(0, total, _BLOCK):
             size = total - start if total - start < _BLOCK else _BLOCK
-            part, target = array_at(x_at[n] + 4 * start, (size,), _SINGLE), array_at(out_at[n] + 4 * start, (size,), _SINGLE)
+            part, target = (
+                array_at(x_at[n] + 4 * start, (size,), _SINGLE),
+                array_at(out_at[n] + 4 * start, (size,), _SINGLE),
+            )
             for i in range(size):
                 ratio = part[i] * inverse
                 ratio = ratio if ratio > minimum else minimum  # NaN is not larger

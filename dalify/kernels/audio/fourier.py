@@ -231,7 +231,7 @@ def _generate_transpose(context: Any, builder: ir.IRBuilder, signature: Any, arg
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _transform(source: int, target: int, half: int, steps: np.ndarray, twiddles: int) -> int:
+def _transform(source: Any, target: Any, half: int, steps: np.ndarray, twiddles: Any) -> Any:
     """Transform complex elements [half] of all lanes; return the address of the result, `source` or `target`."""
     remaining, done = half, np.int64(1)
     for step in range(steps.size):
@@ -260,9 +260,9 @@ def _transform(source: int, target: int, half: int, steps: np.ndarray, twiddles:
 # The buffers are addresses: numba compiles a function with scalars in a fraction of the time.
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
 def spectrum_of_lanes(
-    out: int,
-    rows: int,
-    spare: int,
+    out: Any,
+    rows: Any,
+    spare: Any,
     half: int,
     steps: np.ndarray,
     twiddles: np.ndarray,
@@ -286,7 +286,10 @@ def spectrum_of_lanes(
         mirrored = half - k if k else 0
         here, there = packed + k * _ELEMENT_BYTES, packed + mirrored * _ELEMENT_BYTES
         real, imaginary = array_at(here, (LANES,), _SINGLE), array_at(here + _ROW_BYTES, (LANES,), _SINGLE)
-        other_real, other_imaginary = array_at(there, (LANES,), _SINGLE), array_at(there + _ROW_BYTES, (LANES,), _SINGLE)
+        other_real, other_imaginary = (
+            array_at(there, (LANES,), _SINGLE),
+            array_at(there + _ROW_BYTES, (LANES,), _SINGLE),
+        )
         turn_real, turn_imaginary = unpacking[k, 0], unpacking[k, 1]
         low = array_at(out + k * _ROW_BYTES, (LANES,), _SINGLE)
         high = array_at(out + (half - k) * _ROW_BYTES, (LANES,), _SINGLE)
