@@ -63,7 +63,7 @@ progress = CompileProgress()
 _event.register("numba:compile", progress)
 
 
-def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
+def njit(*, cache: bool = False, is_part: bool = False, **options: Any) -> Callable[[F], F]:
     """Compile a function with numba, as ``numba.njit`` does.
 
     Args:
@@ -71,16 +71,16 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
             environment variable NUMBA_CACHE_DIR, ``__pycache__`` beside the source file, the cache folder of the
             user, and a private folder in the one for temporary files. Code is loaded from any of them and saved to the
             first writable one. If there is none, each process compiles again.
-        options: options of ``numba.njit``. Only kernels can call a function with ``no_cpython_wrapper=True``; it is
-            compiled in less time.
+        is_part: whether only other kernels call the function, which is then optimized as a part of them. That takes
+            less time to compile than ``no_cpython_wrapper=True``, but some kernels become slower: measure it.
+        options: options of ``numba.njit``.
     """
+    if is_part:
+        options = {**options, "no_cpython_wrapper": True, "pipeline_class": PartCompiler}
 
     def decorate(function: F) -> F:
         # C code does not call kernels, so no C wrapper is compiled.
-        given = {"no_cfunc_wrapper": True, **options}
-        if options.get("no_cpython_wrapper"):
-            given["pipeline_class"] = PartCompiler
-        dispatcher = _numba.njit(**given)(function)
+        dispatcher = _numba.njit(**{"no_cfunc_wrapper": True, **options})(function)
         if isinstance(dispatcher, Dispatcher):
             untyped = cast("Any", dispatcher)
             untyped._compiler.compile = partial(_compiled, untyped._compiler.compile)
@@ -143,7 +143,7 @@ class KernelCache(NullCache):
             (key, sorted(cast("set[str]", value)) if isinstance(value, set) else value)
             for key, value in options.items()
         ]
-        self._is_part = bool(options.get("no_cpython_wrapper"))
+        self._is_part = "pipeline_class" in options
         self._source = Path(function.__code__.co_filename)
         name = f"{self._source.stem}.{function.__qualname__}".replace("<", "").replace(">", "")
         self._name = f"{name}.{sys.implementation.cache_tag}"
@@ -205,7 +205,7 @@ class KernelCache(NullCache):
 
     def _file_name(self, sig: Any, codegen: Any) -> str:
         settings = sig, codegen.magic_tuple(), numba.__version__, _config.BOUNDSCHECK, _config.OPT, self._options
-        text = f"{self._function.__code__.co_firstlineno} {settings}{' bitcode' if self._is_part else ''}"
+        text = f"{self._function.__code__.co_firstlineno} {settings}"
         return f"{self._name_of_version}{_digest(text.encode() + self._dependencies).hex()}.nbc"
 
     @cached_property

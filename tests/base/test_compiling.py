@@ -356,13 +356,13 @@ PARTS = """
 from dalify.base.compiling import njit
 import numpy as np
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+@njit(nogil=True, cache=True, is_part=True)
 def deepest(x, i):
     if i >= x.size:
         raise IndexError("too far")
     return x[i] % (x.size - i - 1)
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+@njit(nogil=True, cache=True, is_part=True)
 def part(x, i):
     return deepest(x, i) + 1
 
