@@ -10,9 +10,10 @@ The model:
   function divided by the recorded bytes. Recorded times are CPU seconds of the calling thread, so other programs do not
   affect them.
 - A library call that returns a new array returns a recorded result of a call with equal shapes. Decoded audio is that
-  of a recorded call of equal length, because its silence determines later shapes.
-- Some calls are executed: kernels whose results determine later work (they return a value, or write a small array,
-  such as the nonsilent region of a recording), readers whose bytes are parsed later (those of NumPy arrays are not),
+  of a recorded call of equal length, because its silence determines later shapes. The nonsilent region of a recording
+  is that of a recorded one of equal length.
+- Some calls are executed: kernels whose results determine later work (they return a value, or write a small array),
+  readers whose bytes are parsed later (those of NumPy arrays are not),
   calls that take less than `SHORT_S` on average, and calls without a matching recorded result. NumPy cannot be
   intercepted and is executed, too. All of these share the real cores. `Simulated.real_share` is their fraction of the
   compiled time, without NumPy. The simulation is valid if that fraction times the number of threads does not exceed
@@ -60,6 +61,8 @@ SHORTEST_SLEEP_S = 60e-6
 SMALL_BYTES = 4096
 KERNELS = "dalify."
 FILLED_FROM_RECORDING = ("SoundFile.read",)
+# Kernels that write one number for each sample to some arrays: positions of these, and of the shapes of the samples.
+WRITES_PER_SAMPLE = {"dalify.kernels.audio.loudness._regions": ((0, 1), 3)}
 REALLY_RUN = ("dalify.formats", "dalify.sources", "dalify.operators.readers")
 # Only other simulated calls use what these read.
 READS_ELEMENTS = ("dalify.formats.arrays.ragged_arrays._read_all",)
@@ -107,11 +110,13 @@ class Recording:
 
     Attributes:
         functions: recordings by function name.
+        per_sample: numbers of samples by function name and shape; see `WRITES_PER_SAMPLE`.
         overhead_s: CPU seconds of the recording itself.
     """
 
     def __init__(self) -> None:
         self.functions: dict[str, Function] = {}
+        self.per_sample: dict[str, dict[tuple[int, ...], list[Any]]] = {name: {} for name in WRITES_PER_SAMPLE}
         self.overhead_s = 0.0
         self._lock = threading.Lock()
 
@@ -139,6 +144,21 @@ class Recording:
             function.is_decisive |= result.wrote_small or returns_another
             function.last = result
             function.by_shapes.setdefault(key, result)
+
+    def note_samples(self, name: str, arguments: tuple[Any, ...]) -> None:
+        """Record what a call wrote for each sample."""
+        written, shapes = WRITES_PER_SAMPLE[name]
+        for number, shape in enumerate(arguments[shapes].tolist()):
+            self.per_sample[name][tuple(shape)] = [arguments[position][number] for position in written]
+
+    def fill_samples(self, name: str, arguments: tuple[Any, ...]) -> bool:
+        """Write the recorded numbers; return whether all shapes were recorded."""
+        written, shapes = WRITES_PER_SAMPLE[name]
+        found = [self.per_sample[name].get(tuple(shape)) for shape in arguments[shapes].tolist()]
+        for number, numbers in enumerate(found):
+            for position, value in zip(written, numbers or (), strict=numbers is not None):
+                arguments[position][number] = value
+        return None not in found
 
 
 @dataclass
@@ -267,6 +287,8 @@ def recording() -> Iterator[Recording]:
             returned = call(*arguments, **named)
             seconds = time.thread_time() - start
             result = _result(name, returned, arrays, before)
+            if name in WRITES_PER_SAMPLE:
+                made.note_samples(name, arguments)
             return returned
         finally:
             if result is None:
@@ -369,11 +391,11 @@ def simulating(made: Recording, done: Simulated) -> Iterator[None]:
         part = size_bytes / function.size_bytes if function.size_bytes else 1 / function.calls
         seconds = function.seconds * part
         result = function.last
-        if name not in READS_ELEMENTS and (
-            name.startswith(REALLY_RUN) or (function.is_decisive and name.startswith(KERNELS))
-        ):
+        is_filled = name in WRITES_PER_SAMPLE and made.fill_samples(name, arguments)
+        is_decisive = function.is_decisive and not is_filled
+        if name not in READS_ELEMENTS and (name.startswith(REALLY_RUN) or (is_decisive and name.startswith(KERNELS))):
             result = None
-        elif function.is_decisive or name in FILLED_FROM_RECORDING:
+        elif is_decisive or name in FILLED_FROM_RECORDING:
             result = function.by_shapes.get(_key(arguments, arrays))
         if result is None:
             done.real_s += seconds

@@ -119,7 +119,9 @@ def trace_shapes(
         for index, known in enumerate(extents)
     ]
     same = [copies.index(axes) if axes in copies else None for axes in sources]
-    constants = [tuple(axes) if all(isinstance(source, int) for source in axes) else None for axes in sources]
+    constants: list[Any] = [
+        tuple(axes) if all(isinstance(source, int) for source in axes) else None for axes in sources
+    ]
     return TracedShapes(tuple(result.replace(shape=None) for result in results), sources, same, constants)
 
 

@@ -235,7 +235,7 @@ def _(
         fill_values = fill_values[:1]  # ignored
     elif len(fill_values) > 1:
         check_fill_values(fill_values, data.shapes[:, Spec(layout=layout).axis("C")])
-    if isinstance(data, Samples) and copy_inside(out, data, starts):
+    if isinstance(data, Samples) and isinstance(out, Samples) and copy_inside(out, data, starts):
         return
     copy: Any = copy_windows if isinstance(data, Samples) else window_samples_torch
     copy(out, data, starts, fill_values=channel_fill(fill_values, layout, out_dtype))

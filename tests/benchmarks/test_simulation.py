@@ -13,6 +13,7 @@ from numba.core.dispatcher import Dispatcher
 from benchmarks import simulation
 from benchmarks.simulation import Recording, Simulated, recording, simulating
 from dalify.data.samples import Samples
+from dalify.kernels.audio.loudness import nonsilent_regions
 from dalify.kernels.images.resample import resample
 from dalify.kernels.random import philox
 from dalify.kernels.random.philox import Draws
@@ -88,6 +89,28 @@ def test_calls_with_control_flow_are_executed(monkeypatch: pytest.MonkeyPatch) -
         np.testing.assert_array_equal(numbers(), expected)
     assert done.slept_s == 0
     assert done.real_share == 1
+
+
+def test_regions_of_recordings_are_those_of_the_recording_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "SHORT_S", 0.0)
+    loud = np.zeros((2, 20_000), np.float32)
+    loud[0, 5000:9000] = loud[1, 5000:9000] = 1
+    found = np.zeros((2, 2), np.int32)
+
+    def regions(x: np.ndarray) -> np.ndarray:
+        options = {"cutoff_db": -20.0, "reference_power": 0.0, "window_length": 64, "reset_interval": 6400}
+        nonsilent_regions(found[0], found[1], Samples.of_dense(x), **options)
+        return found.copy()
+
+    with recording() as made:
+        expected = regions(loud)
+    done = Simulated()
+    with simulating(made, done):
+        np.testing.assert_array_equal(regions(np.zeros_like(loud)), expected)
+        assert done.real_share == 0
+        # Of another length: executed.
+        np.testing.assert_array_equal(regions(np.ones((2, 300), np.float32)), [[0, 0], [300, 300]])
+    assert done.real_share > 0
 
 
 def test_library_functions_are_intercepted_and_restored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,12 +45,13 @@ def test_all_lengths(is_magnitude):
 
 def test_lanes_do_not_see_each_other():
     signals = np.random.default_rng(0).normal(0, 1, (60, LANES)).astype(np.float32)
-    results = []
+    results, plan = [], transform_of(60)
+    assert plan is not None
     for others in (signals, np.full_like(signals, np.nan)):
         rows, out = aligned(60), aligned(31)
         rows[:] = others
         rows[:, 5] = signals[:, 5]
-        fill_spectrum(out, rows, transform_of(60), False)
+        fill_spectrum(out, rows, plan, False)
         results.append(out[:, 5].copy())
     np.testing.assert_array_equal(*results)
 

@@ -230,8 +230,8 @@ def _generate_transpose(context: Any, builder: ir.IRBuilder, signature: Any, arg
     return context.get_dummy_value()
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _transform(source: int, target: int, half: int, steps: np.ndarray, twiddles: int) -> int:
+@njit(nogil=True, cache=True, is_part=True)
+def _transform(source: Any, target: Any, half: int, steps: np.ndarray, twiddles: Any) -> Any:
     """Transform complex elements [half] of all lanes; return the address of the result, `source` or `target`."""
     remaining, done = half, np.int64(1)
     for step in range(steps.size):
@@ -260,9 +260,9 @@ def _transform(source: int, target: int, half: int, steps: np.ndarray, twiddles:
 # The buffers are addresses: numba compiles a function with scalars in a fraction of the time.
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
 def spectrum_of_lanes(
-    out: int,
-    rows: int,
-    spare: int,
+    out: Any,
+    rows: Any,
+    spare: Any,
     half: int,
     steps: np.ndarray,
     twiddles: np.ndarray,

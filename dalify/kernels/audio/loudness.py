@@ -28,8 +28,8 @@ def _first_sum(x: np.ndarray, last: int, window: int, zero: Any) -> Any:
     return total
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _one_interval(out_at: int, x: np.ndarray, window: int, begin: int, end: int, zero: Any) -> Any:
+@njit(nogil=True, cache=True, is_part=True)
+def _one_interval(out_at: Any, x: np.ndarray, window: int, begin: int, end: int, zero: Any) -> Any:
     """Fill out[begin:end] and return the largest power; see `_powers`."""
     out = array_at(out_at, (end,), _SINGLE)
     scale, largest = np.float32(1) / np.float32(window), np.float32(0)
@@ -45,8 +45,8 @@ def _one_interval(out_at: int, x: np.ndarray, window: int, begin: int, end: int,
     return largest
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _four_intervals(out_at: int, x: np.ndarray, window: int, begin: int, interval: int, zero: Any) -> Any:
+@njit(nogil=True, cache=True, is_part=True)
+def _four_intervals(out_at: Any, x: np.ndarray, window: int, begin: int, interval: int, zero: Any) -> Any:
     """Process four intervals in parallel, none the first, so that additions do not wait for each other."""
     out = array_at(out_at, (begin + 4 * interval,), _SINGLE)
     scale, a, b, c, d = np.float32(1) / np.float32(window), zero, zero, zero, zero
@@ -74,8 +74,8 @@ def _four_intervals(out_at: int, x: np.ndarray, window: int, begin: int, interva
 
 
 @njit(nogil=True, inline="always")
-def _powers(out_at: int, x: np.ndarray, window: int, interval: int, zero: Any) -> Any:
-    """Fill out [n], at an address, with the mean squares of the windows that end with each sample, and return the maximum.
+def _powers(out_at: Any, x: np.ndarray, window: int, interval: int, zero: Any) -> Any:
+    """Fill out [n] with the mean squares of the windows that end with each sample, and return the maximum.
 
     Windows are padded with 0 at the start. Squares are accumulated in the dtype of ``zero``; at every multiple of
     ``interval`` the sum is recomputed, so that errors stay small.
