@@ -5,6 +5,8 @@ The pass ``push_crop`` inserts it; users do not call it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,15 @@ import numpy as np
 from dalify.codecs.decode_batch import blank_image, decoder_rule
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data.batch import Batch
+from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.samples import Samples
 from dalify.kernels.images.resample_filters import pixels_read
 from dalify.kernels.random.philox import SampleDraws
 from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
+from dalify.parameter_groups.normalization import Normalization
 from dalify.parameter_groups.random_crop import RandomCrop
-from dalify.registry import AnySamples, Spec, operator
+from dalify.parameter_groups.resize import Filters
+from dalify.registry import VARIES, AnySamples, Spec, operator
 
 
 @operator(random=True)
@@ -68,3 +73,16 @@ def _(
 
 
 _decode_for_crop.substitute(blank_image)
+
+
+@_decode_for_crop.before(
+    "_random_resized_crop_normalize",
+    "merges",
+    into="_decode_random_crop_normalize",
+    takes=tuple(item.name for group in (Filters, Normalization) for item in fields(group)),
+)
+def _(decoder: Mapping[str, Any], crop: Mapping[str, Any], source: Spec, device: str) -> bool:
+    # Means of a sample can be wrong, which is not a damaged image.
+    has_constants = not any(crop.get(name) is VARIES for name in ("mean", "std"))
+    is_rgb = decoder.get("output_type", DALIImageType.RGB) in (DALIImageType.RGB, DALIImageType.BGR)
+    return device == "cpu" and has_constants and is_rgb and decoder.get("dtype") in (None, DALIDataType.UINT8)

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from dalify.codecs.decode_batch import decode_group, decoded_shapes
+from dalify.base import scratch
+from dalify.codecs.decode_batch import ChunkDecoder, decode_group, decoded_shapes
 from dalify.codecs.decode_on_device import decode_on_device
 from dalify.codecs.device_options import DeviceOptions
 from dalify.data import Batch
+from dalify.data.batch import block_offsets
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.sample_memory import ChunkMemory
 from dalify.data.samples import Samples
 from dalify.registry import Parameters
 
-__all__ = ["DecodeOptions", "HardwareDecoder", "decode"]
+__all__ = ["DecodeOptions", "HardwareDecoder", "decode", "decoded_in_parts"]
+
+# Of decoded images that are in memory together, without the last one. Fewer images need more calls, which each wait for
+# the GIL.
+_PART_BYTES = 4 << 20
 
 
 @dataclass(slots=True)
@@ -110,3 +118,41 @@ def decode(
         )
     else:
         decode_on_device(out, encoded, hardware.on_device(), output_type, adjust_orientation, headers, windows, cache)
+
+
+def decoded_in_parts(
+    encoded: Samples, options: DecodeOptions, headers: Any, shapes: np.ndarray, needed: np.ndarray
+) -> tuple[Samples, Iterator[slice]]:
+    """Return the images of a chunk, which are decoded a few at a time, and an iterator that decodes them.
+
+    Args:
+        encoded: see `decode_group`.
+        options: what a decoded image is; of uint8.
+        headers: see `decode_group`.
+        shapes: int64 ``[N, 3]``: shapes of the images.
+        needed: see `decode_group`.
+
+    Returns:
+        all images, in memory that they share, and the parts of the chunk: the images of a part are valid from the time
+        when the iterator yields it until it is advanced. It raises the errors of `decode_group`.
+    """
+    offsets, size_bytes = block_offsets(shapes, 1)
+    number = offsets // _PART_BYTES
+    bounds = [0, *(np.flatnonzero(number[1:] != number[:-1]) + 1).tolist(), len(shapes)]
+    first = offsets[bounds[:-1]]
+    most = int((np.append(first[1:], size_bytes) - first).max())
+    memory = scratch.borrow("decoded images", (most,))
+    addresses = offsets - np.repeat(first, np.diff(bounds)) + memory.__array_interface__["data"][0]
+    images = Samples(addresses, shapes, memory.dtype, memory)
+
+    def parts() -> Iterator[slice]:
+        decoder = ChunkDecoder(
+            images, encoded, options.output_type, options.dtype, options.adjust_orientation, options.use_fast_idct,
+            headers, None, needed,
+        )  # fmt: skip
+        for start, stop in pairwise(bounds):
+            part = slice(start, stop)
+            decoder.decode(part)
+            yield part
+
+    return images, parts()

@@ -5,7 +5,7 @@ The results are those of `resample` and `crop_mirror_normalize`, whose compiled 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ def has_resampled_planes(
     end: np.ndarray,
     filters: Mapping[str, Any],
     normalization: Mapping[str, Any],
+    parts: Iterable[slice] = (slice(None),),
 ) -> bool:
     """Set ``out = scale * (resampled x - mean) / std + shift``; resampled pixels are rounded.
 
@@ -43,6 +44,8 @@ def has_resampled_planes(
         end: end of the windows.
         filters: arguments of `resample_axes` by name.
         normalization: arguments of `normalize_axes` by name.
+        parts: samples that are computed together, in order; `x` needs to have the samples of a part when the part is
+            taken from this iterable, until the next one is.
 
     Returns:
         False, with nothing computed, for results of different sizes, other numbers of channels, other element types,
@@ -74,31 +77,29 @@ def has_resampled_planes(
     resized_at[:-1] = out.addresses[1:]
     resized_at[-1:] = last.__array_interface__["data"][0]
     resizing: Any = (
-        resized_at,
-        images,
+        x.addresses,
+        x.shapes,
         x.like,
-        *x.compiled,
         x.shapes[:, 1] * x.shapes[:, 2],
         broadcast_to(start, (count, 2), np.float32),
         broadcast_to(end, (count, 2), np.float32),
         *kinds,
-        filters["antialias"],
-        None,
-        has_others(*kinds),
     )
+    others = has_others(*kinds)
     normalizing: Any = (
-        out.addresses,
-        planes,
-        resized_at,
-        volumes,
         zeros((count, 3), np.int64),
         np.array(normalization["mirror"], np.bool_),
         means,
         multiplier_of(deviations, normalization["scale"]),
-        np.float32(normalization["shift"]),
     )
-    # With nothing between them: Python code is not in the cache after a compiled call. One compiled function for both
-    # would take 1.4 s longer to compile, and is not faster.
-    separable(*resizing)
-    normalize_rgb(*normalizing)
+    shift = np.float32(normalization["shift"])
+    for part in parts:
+        resized, image = resized_at[part], images[part]
+        resize_these = *(values if values is x.like else values[part] for values in resizing), filters["antialias"]
+        normalize_these = *(values[part] for values in normalizing), shift
+        at = out.addresses[part], planes[part], resized, volumes[part]
+        # With nothing between them: Python code is not in the cache after a compiled call. One compiled function for
+        # both would take 1.4 s longer to compile, and is not faster.
+        separable(resized, image, x.like, *resize_these, None, others)
+        normalize_rgb(*at, *normalize_these)
     return True
