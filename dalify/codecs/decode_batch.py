@@ -20,7 +20,7 @@ from dalify.codecs.color import channels_of, check_dtype
 from dalify.codecs.image import decode_image, image_shape, jpeg_color_space
 from dalify.codecs.image_format import Bytes
 from dalify.codecs.jpeg import decode_shortened_jpeg
-from dalify.codecs.jpeg_decoder import JpegDecoder, files_of
+from dalify.codecs.jpeg_decoder import JpegDecoder
 from dalify.codecs.jpeg_headers import JpegHeaders, read_jpeg_headers
 from dalify.codecs.png import black_png
 from dalify.data.batch import Batch
@@ -28,15 +28,7 @@ from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 
-__all__ = [
-    "ChunkDecoder",
-    "blank_image",
-    "decode_group",
-    "decoded_shapes",
-    "decoder_rule",
-    "jpeg_decoder",
-    "window_shapes",
-]
+__all__ = ["blank_image", "decode_group", "decoded_shapes", "decoder_rule", "jpeg_decoder", "window_shapes"]
 
 
 jpeg_decoder = JpegDecoder()
@@ -143,81 +135,36 @@ def decode_group(
     Raises:
         Exception: any error of ``decode_image`` and the libraries, with the index of the sample in the batch.
     """
-    decoder = ChunkDecoder(
-        out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, headers, windows, needed
-    )  # fmt: skip
-    decoder.decode(slice(0, len(headers)))
-
-
-class ChunkDecoder:
-    """Decodes the images of a chunk in any number of parts; see `decode_group` for the arguments."""
-
-    def __init__(
-        self,
-        out: Samples,
-        encoded: Samples,
-        output_type: DALIImageType,
-        dtype: DALIDataType,
-        adjust_orientation: bool,
-        use_fast_idct: bool,
-        headers: JpegHeaders,
-        windows: np.ndarray[Any, Any] | None = None,
-        needed: np.ndarray[Any, Any] | None = None,
-    ) -> None:
-        self._out = out
-        self._encoded = encoded
-        self._output_type = output_type
-        self._dtype = dtype
-        self._adjust_orientation = adjust_orientation
-        self._use_fast_idct = use_fast_idct
-        self._headers = headers
-        self._windows = windows
-        self._first_rows = None if needed is None else needed[:, 0] + needed[:, 2]
-        self._is_plain = np.zeros(len(headers), np.bool_)
-        if dtype == DALIDataType.UINT8 and output_type != DALIImageType.YCbCr:
-            self._is_plain = _plain_images(headers, adjust_orientation, windows)
-        self._files: tuple[Any, ...] | None = None
-        if self._is_plain.any() and not use_fast_idct:
-            self._files = _compiled_files(out, encoded, output_type, headers, self._is_plain, windows, needed)
-
-    def decode(self, part: slice) -> None:
-        """Decode consecutive images.
-
-        Args:
-            part: the images, with start and stop.
-
-        Raises:
-            Exception: see `decode_group`.
-        """
-        is_decoded = None
-        if self._files is not None:
-            is_decoded = jpeg_decoder.decode_some(self._files, part)
-            if is_decoded.all():
-                return
-        plain = _PlainImages(
-            self._headers, self._output_type, self._use_fast_idct, self._windows, self._first_rows
-        )  # fmt: skip
-        files = zip(self._out.part(part).arrays(), self._encoded.part(part).arrays(), strict=True)
-        for index, (target, data) in enumerate(files, part.start):
-            if is_decoded is not None and is_decoded[index - part.start]:
+    is_plain = np.zeros(len(headers), np.bool_)
+    if dtype == DALIDataType.UINT8 and output_type != DALIImageType.YCbCr:
+        is_plain = _plain_images(headers, adjust_orientation, windows)
+    is_decoded = np.zeros(len(headers), np.bool_)
+    if is_plain.any() and not use_fast_idct:
+        is_decoded = _decode_compiled(out, encoded, output_type, headers, is_plain, windows, needed)
+        if is_decoded.all():
+            return
+    first_rows = None if needed is None else needed[:, 0] + needed[:, 2]
+    plain = _PlainImages(headers, output_type, use_fast_idct, windows, first_rows)
+    for index, (target, data) in enumerate(zip(out.arrays(), encoded.arrays(), strict=True)):
+        if is_decoded[index]:
+            continue
+        try:
+            if is_plain[index] and plain.has_decoded(index, data, target):
                 continue
-            try:
-                if self._is_plain[index] and plain.has_decoded(index, data, target):
-                    continue
-                decode_image(
-                    data,
-                    self._output_type,
-                    self._dtype,
-                    adjust_orientation=self._adjust_orientation,
-                    use_fast_idct=self._use_fast_idct,
-                    window=None if self._windows is None else tuple(self._windows[index].tolist()),
-                    out=target,
-                    first_rows=None if self._first_rows is None else int(self._first_rows[index]),
-                    jpeg_header=self._headers[index],
-                )
-            except Exception as error:
-                of_sample(error, index)
-                raise
+            decode_image(
+                data,
+                output_type,
+                dtype,
+                adjust_orientation=adjust_orientation,
+                use_fast_idct=use_fast_idct,
+                window=None if windows is None else tuple(windows[index].tolist()),
+                out=target,
+                first_rows=None if first_rows is None else int(first_rows[index]),
+                jpeg_header=headers[index],
+            )
+        except Exception as error:
+            of_sample(error, index)
+            raise
 
 
 def _plain_images(
@@ -231,7 +178,7 @@ def _plain_images(
     return plain & (windows >= 0).all(1) & (windows[:, :2] + windows[:, 2:] <= extents).all(1)
 
 
-def _compiled_files(
+def _decode_compiled(
     out: Samples,
     encoded: Samples,
     output_type: DALIImageType,
@@ -239,8 +186,8 @@ def _compiled_files(
     is_plain: np.ndarray[Any, np.dtype[np.bool_]],
     windows: np.ndarray[Any, Any] | None,
     needed: np.ndarray[Any, Any] | None,
-) -> tuple[Any, ...]:
-    """Return what the compiled decoder needs for plain images."""
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Decode plain images in one compiled call; return which ones were decoded, bool ``[N]``."""
     stored = headers.shapes(adjust_orientation=False)
     components = stored[:, 2]
     first = int(components[np.flatnonzero(is_plain)[0]])
@@ -253,7 +200,7 @@ def _compiled_files(
     elif windows is None:
         windows = zeros((len(encoded), 4), np.int64)
         windows[:, 2:] = stored[:, :2]
-    return files_of(encoded, out, jpeg_color_space(first, output_type), wanted, windows, corners)
+    return jpeg_decoder.decode(encoded, out, jpeg_color_space(first, output_type), wanted, windows, corners)
 
 
 class _PlainImages:

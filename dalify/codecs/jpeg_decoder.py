@@ -50,7 +50,7 @@ from dalify.codecs.jpeg_entropy import (
 )
 from dalify.data.samples import Samples
 
-__all__ = ["JpegDecoder", "files_of"]
+__all__ = ["JpegDecoder"]
 
 # Larger images are left to the library, which needs less memory; the overhead of a call is small for them.
 _MAX_SCRATCH_BYTES = 16 << 20
@@ -356,23 +356,17 @@ class JpegDecoder:
         Returns:
             bool ``[N]``: which files were decoded. The results of the others are undefined.
         """
-        files = files_of(encoded, out, colors, wanted, windows, corners)
-        return self.decode_some(files, slice(0, len(encoded)))
-
-    def decode_some(self, files: tuple[Any, ...], part: slice) -> NDArray[np.bool_]:
-        """Decode some of the files that `files_of` describes; return which were decoded."""
-        *columns, channels, is_bgr, order, wanted = files
-        arguments = *(column[part] for column in columns), channels, is_bgr, order, wanted[part]
-        self._seen += part.stop - part.start
+        self._seen += len(encoded)
+        arguments = _arguments(encoded, out, colors, wanted, windows, corners)
         if not self._is_ready and not self._can_begin(arguments):
-            return np.zeros(part.stop - part.start, np.bool_)
+            return np.zeros(len(encoded), np.bool_)
         _decode(*arguments)
         return arguments[-1] != 0
 
     def compile(self) -> None:
         """Compile the decoder, or load its compiled code."""
         empty = Samples(np.zeros(0, np.int64), np.zeros((0, 3), np.int64), np.dtype(np.uint8), None)
-        _decode(*files_of(empty, empty, "RGB", np.zeros(0, np.bool_), np.zeros((0, 4), np.int64), None))
+        _decode(*_arguments(empty, empty, "RGB", np.zeros(0, np.bool_), np.zeros((0, 4), np.int64), None))
         self._is_ready = True
 
     def compile_if_used(self) -> None:
@@ -393,7 +387,7 @@ class JpegDecoder:
             self._lock.release()
 
 
-def files_of(
+def _arguments(
     encoded: Samples,
     out: Samples,
     colors: str,
@@ -401,7 +395,7 @@ def files_of(
     windows: NDArray[np.int64],
     corners: NDArray[np.int64] | None,
 ) -> tuple[Any, ...]:
-    """Return the arguments of the compiled function, see `JpegDecoder.decode`; the last one is modified."""
+    """Return the arguments of the compiled function; the last one is modified."""
     channels = 1 if colors == "GRAY" else 3
     strides = out.extents(1) * channels
     targets = out.addresses

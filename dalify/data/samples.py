@@ -213,13 +213,6 @@ class Samples:
         strides = None if self.strides is None else rows_at(self.strides, indices)
         return Samples(self.addresses[indices], rows_at(self.shapes, indices), self.dtype, self._owner, strides)
 
-    def part(self, part: slice) -> Samples:
-        """Return consecutive samples, without a copy; `part` has a start and a stop."""
-        if self.dense is not None:
-            return Samples.of_dense(self.dense[part])
-        strides = None if self.strides is None else self.strides[part]
-        return Samples(self.addresses[part], self.shapes[part], self.dtype, self._owner, strides)
-
     def arrays(self) -> Iterator[np.ndarray[Any, Any]]:
         """Yield the samples as arrays, for code that is not compiled. They are valid as long as the memory."""
         dtype, steps = self.dtype, None

@@ -1,7 +1,7 @@
-"""Decode images, crop a random window of each, resize it, mirror and normalize it.
+"""Decode images, crop a random window of each, resize it, mirror and normalize it, on the CPU.
 
-The pass ``fuse`` inserts it; users do not call it. Only a few decoded images are in memory at a time: with many threads,
-those of whole chunks are a third of the memory of a training pipeline.
+The pass ``fuse`` inserts it; users do not call it. Of the decoded images only what the crop reads is in memory. Whole
+images of all threads would be a third of the memory of a training pipeline.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.images.resample_filters import pixels_read
-from dalify.kernels.images.resample_normalized import in_order, resample_parts_normalized
+from dalify.kernels.images.resample_planes import has_resampled_planes
 from dalify.kernels.random.philox import SampleDraws
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decoded_in_parts
+from dalify.parameter_groups.decoding import DecodeOptions, decode_needed
 from dalify.parameter_groups.normalization import Normalization, check_channel_values
 from dalify.parameter_groups.random_crop import RandomCrop
 from dalify.parameter_groups.resize import Filters
 from dalify.registry import Spec, operator
+
+_CHANNELS = 3
 
 
 @operator(random=True)
@@ -30,7 +32,6 @@ def _decode_random_crop_normalize(
     /,
     *,
     options: DecodeOptions,
-    hardware: HardwareDecoder,
     filters: Filters,
     random_crop: RandomCrop,
     size: list[int],
@@ -39,15 +40,14 @@ def _decode_random_crop_normalize(
     """Decode images, crop a random window, resize it, mirror and normalize it.
 
     Args:
-        encoded: see ``decoders.image``.
+        encoded: see ``decoders.image``; the images have three channels of uint8.
         size: see ``random_resized_crop``.
 
     Returns:
-        FLOAT, layout `output_layout`, extents `size`.
+        FLOAT, layout CHW, extents `size`.
     """
-    decoder_rule(encoded, DALIDataType.UINT8)
-    layout = normalization.output_layout
-    return Spec(DALIDataType.FLOAT, 3, layout, tuple(in_order((size[0], size[-1], 3), layout)), encoded.device)
+    decoder_rule(encoded, options.dtype)
+    return Spec(DALIDataType.FLOAT, 3, "CHW", (_CHANNELS, size[0], size[-1]), encoded.device)
 
 
 @_decode_random_crop_normalize.prepare
@@ -66,8 +66,14 @@ def _(
     needed = pixels_read(shapes[:, :2], windows[:, :2], windows[:, :2] + windows[:, 2:], np.array(size))
     check_channel_values(mean, std, shapes[:, 2])
     start = windows[:, :2].astype(np.float32)
-    end = start + windows[:, 2:].astype(np.float32)
-    return {"start": start, "end": end, "shapes": shapes, "needed": needed, "headers": headers}
+    return {
+        "out_shapes": (_CHANNELS, size[0], size[-1]),
+        "start": start,
+        "end": start + windows[:, 2:].astype(np.float32),
+        "shapes": shapes,
+        "needed": needed,
+        "headers": headers,
+    }
 
 
 @_decode_random_crop_normalize.cpu_samples
@@ -84,10 +90,9 @@ def _(
     needed: np.ndarray,
     headers: Any,
 ) -> None:
-    images, parts = decoded_in_parts(encoded, options, headers, shapes, needed)
-    resample_parts_normalized(
-        out, images, parts, normalization.output_layout, start, end, filters.values, normalization.values
-    )
+    images = decode_needed(encoded, options, headers, shapes, needed)
+    is_filled = has_resampled_planes(out, images, start, end, filters.values, normalization.values)
+    assert is_filled, "dalify bug: operators were joined that have no kernel"
 
 
 _decode_random_crop_normalize.substitute(blank_image)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from dalify.base import scratch
-from dalify.codecs.decode_batch import ChunkDecoder, decode_group, decoded_shapes
+from dalify.codecs.decode_batch import decode_group, decoded_shapes, window_shapes
 from dalify.codecs.decode_on_device import decode_on_device
 from dalify.codecs.device_options import DeviceOptions
 from dalify.data import Batch
@@ -21,11 +19,9 @@ from dalify.data.sample_memory import ChunkMemory
 from dalify.data.samples import Samples
 from dalify.registry import Parameters
 
-__all__ = ["DecodeOptions", "HardwareDecoder", "decode", "decoded_in_parts"]
+__all__ = ["DecodeOptions", "HardwareDecoder", "decode", "decode_needed"]
 
-# Of decoded images that are in memory together, without the last one. Fewer images need more calls, which each wait for
-# the GIL.
-_PART_BYTES = 4 << 20
+_CHANNELS = 3
 
 
 @dataclass(slots=True)
@@ -120,39 +116,31 @@ def decode(
         decode_on_device(out, encoded, hardware.on_device(), output_type, adjust_orientation, headers, windows, cache)
 
 
-def decoded_in_parts(
+def decode_needed(
     encoded: Samples, options: DecodeOptions, headers: Any, shapes: np.ndarray, needed: np.ndarray
-) -> tuple[Samples, Iterator[slice]]:
-    """Return the images of a chunk, which are decoded a few at a time, and an iterator that decodes them.
+) -> Samples:
+    """Return images of which only the needed part is in memory, and may be read; valid until the next call.
 
     Args:
         encoded: see `decode_group`.
-        options: what a decoded image is; of uint8.
+        options: what a decoded image is: three channels of uint8.
         headers: see `decode_group`.
         shapes: int64 ``[N, 3]``: shapes of the images.
         needed: see `decode_group`.
 
-    Returns:
-        all images, in memory that they share, and the parts of the chunk: the images of a part are valid from the time
-        when the iterator yields it until it is advanced. It raises the errors of `decode_group`.
+    Raises:
+        Exception: see `decode_group`.
     """
-    offsets, size_bytes = block_offsets(shapes, 1)
-    number = offsets // _PART_BYTES
-    bounds = [0, *(np.flatnonzero(number[1:] != number[:-1]) + 1).tolist(), len(shapes)]
-    first = offsets[bounds[:-1]]
-    most = int((np.append(first[1:], size_bytes) - first).max())
-    memory = scratch.borrow("decoded images", (most,))
-    addresses = offsets - np.repeat(first, np.diff(bounds)) + memory.__array_interface__["data"][0]
-    images = Samples(addresses, shapes, memory.dtype, memory)
-
-    def parts() -> Iterator[slice]:
-        decoder = ChunkDecoder(
-            images, encoded, options.output_type, options.dtype, options.adjust_orientation, options.use_fast_idct,
-            headers, None, needed,
-        )  # fmt: skip
-        for start, stop in pairwise(bounds):
-            part = slice(start, stop)
-            decoder.decode(part)
-            yield part
-
-    return images, parts()
+    extents = window_shapes(needed, shapes)
+    offsets, size_bytes = block_offsets(extents, 1)
+    memory = scratch.borrow("needed parts of images", (size_bytes,))
+    offsets += memory.__array_interface__["data"][0]
+    decode_group(
+        Samples(offsets, extents, memory.dtype, memory), encoded, options.output_type, options.dtype,
+        options.adjust_orientation, options.use_fast_idct, headers, needed,
+    )  # fmt: skip
+    strides = np.empty_like(shapes)
+    strides[:, 0] = needed[:, 3] * _CHANNELS
+    strides[:, 1:] = _CHANNELS, 1
+    first = needed[:, 0] * strides[:, 0] + needed[:, 1] * _CHANNELS
+    return Samples(offsets - first, shapes, memory.dtype, memory, strides)

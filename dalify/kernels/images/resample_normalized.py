@@ -5,7 +5,7 @@ Otherwise the two kernels run one after the other, with the resized images in me
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from dalify.kernels.images.normalize_axes import normalize_axes
 from dalify.kernels.images.resample_axes import resample_axes
 from dalify.kernels.images.resample_planes import has_resampled_planes
 
-__all__ = ["in_order", "resample_normalized", "resample_parts_normalized"]
+__all__ = ["in_order", "resample_normalized"]
 
 
 @prefer_triton("resampling", "resample_normalized")
@@ -51,41 +51,6 @@ def resample_normalized(
     resample_axes(resized, x, "HWC", start, end, **filters)
     anchors = {letter: zeros(len(x), np.int64) for letter in "HW"}
     normalize_axes(out, resized, "HWC", output_layout, anchors, fill_values=[0.0], **normalization)
-
-
-def resample_parts_normalized(
-    out: Samples,
-    x: Samples,
-    parts: Iterable[slice],
-    output_layout: str,
-    start: np.ndarray,
-    end: np.ndarray,
-    filters: Mapping[str, Any],
-    normalization: Mapping[str, Any],
-) -> None:
-    """Do the same part by part, on the CPU.
-
-    Args:
-        out: see `resample_normalized`.
-        x: see `resample_normalized`; memory may be shared by samples of different parts.
-        parts: consecutive samples, in order; `x` has those of the part that was taken last.
-        output_layout: see `resample_normalized`.
-        start: see `resample_normalized`.
-        end: see `resample_normalized`.
-        filters: see `resample_normalized`.
-        normalization: see `resample_normalized`.
-    """
-    if output_layout == "CHW" and has_resampled_planes(out, x, start, end, filters, normalization, parts):
-        return
-    for part in parts:
-        resample_normalized(
-            out.part(part), x.part(part), output_layout, start[part], end[part],
-            _of_part(filters, part), _of_part(normalization, part),
-        )  # fmt: skip
-
-
-def _of_part(values: Mapping[str, Any], part: slice) -> dict[str, Any]:
-    return {name: value[part] if isinstance(value, (np.ndarray, list)) else value for name, value in values.items()}
 
 
 def in_order(values: Sequence[Any], layout: str) -> list[Any]:

@@ -5,7 +5,7 @@ The results are those of `resample` and `crop_mirror_normalize`, whose compiled 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from dalify.kernels.images.crop_mirror_normalize import PIXELS, normalize_rgb
 from dalify.kernels.images.normalize_axes import multiplier_of, rows_of
 from dalify.kernels.images.resample import has_others, separable
 
-__all__ = ["has_resampled_planes"]
+__all__ = ["PIXELS", "has_resampled_planes"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
@@ -33,19 +33,16 @@ def has_resampled_planes(
     end: np.ndarray,
     filters: Mapping[str, Any],
     normalization: Mapping[str, Any],
-    parts: Iterable[slice] = (slice(None),),
 ) -> bool:
     """Set ``out = scale * (resampled x - mean) / std + shift``; resampled pixels are rounded.
 
     Args:
         out: N samples [3, h, w] of one size, output, float32.
-        x: N images [H, W, 3], uint8.
+        x: N images [H, W, 3], uint8; may be windows with strides.
         start: float [N, 2], start of the windows in pixels, y and x.
         end: end of the windows.
         filters: arguments of `resample_axes` by name.
         normalization: arguments of `normalize_axes` by name.
-        parts: samples that are computed together, in order; `x` needs to have the samples of a part when the part is
-            taken from this iterable, until the next one is.
 
     Returns:
         False, with nothing computed, for results of different sizes, other numbers of channels, other element types,
@@ -77,29 +74,31 @@ def has_resampled_planes(
     resized_at[:-1] = out.addresses[1:]
     resized_at[-1:] = last.__array_interface__["data"][0]
     resizing: Any = (
-        x.addresses,
-        x.shapes,
+        resized_at,
+        images,
         x.like,
-        x.shapes[:, 1] * x.shapes[:, 2],
+        *x.compiled,
+        x.shapes[:, 1] * x.shapes[:, 2] if x.strides is None else x.strides[:, 0],
         broadcast_to(start, (count, 2), np.float32),
         broadcast_to(end, (count, 2), np.float32),
         *kinds,
+        filters["antialias"],
+        None,
+        has_others(*kinds),
     )
-    others = has_others(*kinds)
     normalizing: Any = (
+        out.addresses,
+        planes,
+        resized_at,
+        volumes,
         zeros((count, 3), np.int64),
         np.array(normalization["mirror"], np.bool_),
         means,
         multiplier_of(deviations, normalization["scale"]),
+        np.float32(normalization["shift"]),
     )
-    shift = np.float32(normalization["shift"])
-    for part in parts:
-        resized, image = resized_at[part], images[part]
-        resize_these = *(values if values is x.like else values[part] for values in resizing), filters["antialias"]
-        normalize_these = *(values[part] for values in normalizing), shift
-        at = out.addresses[part], planes[part], resized, volumes[part]
-        # With nothing between them: Python code is not in the cache after a compiled call. One compiled function for
-        # both would take 1.4 s longer to compile, and is not faster.
-        separable(resized, image, x.like, *resize_these, None, others)
-        normalize_rgb(*at, *normalize_these)
+    # With nothing between them: Python code is not in the cache after a compiled call. One compiled function for both
+    # would take 1.4 s longer to compile, and is not faster.
+    separable(*resizing)
+    normalize_rgb(*normalizing)
     return True
