@@ -90,8 +90,8 @@ def _(
     needed: np.ndarray,
     headers: Any,
 ) -> None:
-    images = decode_needed(encoded, options, headers, shapes, needed)
-    is_filled = has_resampled_planes(out, images, start, end, filters.values, normalization.values)
+    images, fill = decode_needed(encoded, options, headers, shapes, needed)
+    is_filled = has_resampled_planes(out, images, start, end, filters.values, normalization.values, fill)
     assert is_filled, "dalify bug: operators were joined that have no kernel"
 
 

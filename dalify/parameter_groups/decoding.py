@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,8 +119,8 @@ def decode(
 
 def decode_needed(
     encoded: Samples, options: DecodeOptions, headers: Any, shapes: np.ndarray, needed: np.ndarray
-) -> Samples:
-    """Return images of which only the needed part is in memory, and may be read; valid until the next call.
+) -> tuple[Samples, Callable[[], None]]:
+    """Return images of which only the needed part is in memory until the next call, and the function that decodes them.
 
     Args:
         encoded: see `decode_group`.
@@ -127,20 +128,21 @@ def decode_needed(
         headers: see `decode_group`.
         shapes: int64 ``[N, 3]``: shapes of the images.
         needed: see `decode_group`.
-
-    Raises:
-        Exception: see `decode_group`.
     """
     extents = window_shapes(needed, shapes)
     offsets, size_bytes = block_offsets(extents, 1)
     memory = scratch.borrow("needed parts of images", (size_bytes,))
     offsets += memory.__array_interface__["data"][0]
-    decode_group(
-        Samples(offsets, extents, memory.dtype, memory), encoded, options.output_type, options.dtype,
-        options.adjust_orientation, options.use_fast_idct, headers, needed,
-    )  # fmt: skip
     strides = np.empty_like(shapes)
     strides[:, 0] = needed[:, 3] * _CHANNELS
     strides[:, 1:] = _CHANNELS, 1
     first = needed[:, 0] * strides[:, 0] + needed[:, 1] * _CHANNELS
-    return Samples(offsets - first, shapes, memory.dtype, memory, strides)
+    images = Samples(offsets - first, shapes, memory.dtype, memory, strides)
+
+    def fill() -> None:
+        decode_group(
+            Samples(offsets, extents, memory.dtype, memory), encoded, options.output_type, options.dtype,
+            options.adjust_orientation, options.use_fast_idct, headers, needed,
+        )  # fmt: skip
+
+    return images, fill

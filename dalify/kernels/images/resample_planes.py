@@ -5,7 +5,7 @@ The results are those of `resample` and `crop_mirror_normalize`, whose compiled 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ def has_resampled_planes(
     end: np.ndarray,
     filters: Mapping[str, Any],
     normalization: Mapping[str, Any],
+    fill: Callable[[], None] | None = None,
 ) -> bool:
     """Set ``out = scale * (resampled x - mean) / std + shift``; resampled pixels are rounded.
 
@@ -43,6 +44,7 @@ def has_resampled_planes(
         end: end of the windows.
         filters: arguments of `resample_axes` by name.
         normalization: arguments of `normalize_axes` by name.
+        fill: called when `x` is needed.
 
     Returns:
         False, with nothing computed, for results of different sizes, other numbers of channels, other element types,
@@ -99,6 +101,8 @@ def has_resampled_planes(
     )
     # With nothing between them: Python code is not in the cache after a compiled call. One compiled function for both
     # would take 1.4 s longer to compile, and is not faster.
+    if fill is not None:
+        fill()
     separable(*resizing)
     normalize_rgb(*normalizing)
     return True
