@@ -1,7 +1,7 @@
 """Decode images, crop a random window of each, resize it, mirror and normalize it, on the CPU.
 
-The pass ``fuse`` inserts it; users do not call it. Of the decoded images only what the crop reads is in memory. Whole
-images of all threads would be a third of the memory of a training pipeline.
+The pass ``fuse`` inserts it; users do not call it. Of the decoded images only what the crop reads is in memory, where the
+results will be. Whole images of all threads would be a third of the memory of a training pipeline.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.images.resample_filters import pixels_read
-from dalify.kernels.images.resample_planes import has_resampled_planes
+from dalify.kernels.images.resample_planes import has_resampled_planes, spare_memory
 from dalify.kernels.random.philox import SampleDraws
 from dalify.parameter_groups.decoding import DecodeOptions, decode_needed
 from dalify.parameter_groups.normalization import Normalization, check_channel_values
@@ -90,7 +90,7 @@ def _(
     needed: np.ndarray,
     headers: Any,
 ) -> None:
-    images, fill = decode_needed(encoded, options, headers, shapes, needed)
+    images, fill = decode_needed(encoded, options, headers, shapes, needed, spare_memory(out))
     is_filled = has_resampled_planes(out, images, start, end, filters.values, normalization.values, fill)
     assert is_filled, "dalify bug: operators were joined that have no kernel"
 

@@ -118,7 +118,12 @@ def decode(
 
 
 def decode_needed(
-    encoded: Samples, options: DecodeOptions, headers: Any, shapes: np.ndarray, needed: np.ndarray
+    encoded: Samples,
+    options: DecodeOptions,
+    headers: Any,
+    shapes: np.ndarray,
+    needed: np.ndarray,
+    memory: np.ndarray,
 ) -> tuple[Samples, Callable[[], None]]:
     """Return images of which only the needed part is in memory until the next call, and the function that decodes them.
 
@@ -128,20 +133,27 @@ def decode_needed(
         headers: see `decode_group`.
         shapes: int64 ``[N, 3]``: shapes of the images.
         needed: see `decode_group`.
+        memory: uint8, C-contiguous: for as many of the images as it can hold.
     """
     extents = window_shapes(needed, shapes)
-    offsets, size_bytes = block_offsets(extents, 1)
-    memory = scratch.borrow("needed parts of images", (size_bytes,))
-    offsets += memory.__array_interface__["data"][0]
+    places, size_bytes = block_offsets(extents, 1)
+    if size_bytes > memory.nbytes:
+        kept = int(np.searchsorted(places[1:], memory.nbytes, "right"))
+        rest = scratch.borrow("needed parts of images", (size_bytes - int(places[kept]),))
+        places[kept:] += rest.__array_interface__["data"][0] - places[kept]
+    else:
+        kept, rest = len(places), memory
+    places[:kept] += memory.__array_interface__["data"][0]
+    owners = memory, rest
     strides = np.empty_like(shapes)
     strides[:, 0] = needed[:, 3] * _CHANNELS
     strides[:, 1:] = _CHANNELS, 1
     first = needed[:, 0] * strides[:, 0] + needed[:, 1] * _CHANNELS
-    images = Samples(offsets - first, shapes, memory.dtype, memory, strides)
+    images = Samples(places - first, shapes, memory.dtype, owners, strides)
 
     def fill() -> None:
         decode_group(
-            Samples(offsets, extents, memory.dtype, memory), encoded, options.output_type, options.dtype,
+            Samples(places, extents, memory.dtype, owners), encoded, options.output_type, options.dtype,
             options.adjust_orientation, options.use_fast_idct, headers, needed,
         )  # fmt: skip
 
