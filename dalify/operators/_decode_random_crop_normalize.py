@@ -1,7 +1,7 @@
 """Decode images, crop a random window of each, resize it, mirror and normalize it, on the CPU.
 
-The pass ``fuse`` inserts it; users do not call it. Of the decoded images only what the crop reads is in memory, where the
-results will be. Whole images of all threads would be a third of the memory of a training pipeline.
+The pass ``fuse`` inserts it; users do not call it. Of the decoded images only what the crop reads is in memory, where
+the results will be. Whole images of all threads would be a third of the memory of a training pipeline.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.errors import LimitError, of_sample
+from dalify.base.limits import check_shape, current
 from dalify.codecs.decode_batch import blank_image, decoder_rule
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
@@ -62,6 +64,7 @@ def _(
     std: Any,
 ) -> dict[str, Any]:
     shapes, headers = options.shapes(encoded)
+    _check_sizes(shapes)
     windows = random_crop.windows(shapes[:, :2], draws)
     needed = pixels_read(shapes[:, :2], windows[:, :2], windows[:, :2] + windows[:, 2:], np.array(size))
     check_channel_values(mean, std, shapes[:, 2])
@@ -93,6 +96,19 @@ def _(
     images, fill = decode_needed(encoded, options, headers, shapes, needed, spare_memory(out))
     is_filled = has_resampled_planes(out, images, start, end, filters.values, normalization.values, fill)
     assert is_filled, "dalify bug: operators were joined that have no kernel"
+
+
+def _check_sizes(shapes: np.ndarray) -> None:
+    """Check the sizes of decoded images, as if they were results."""
+    sizes = np.multiply.reduce(shapes, 1)
+    if sizes.max() <= current().max_sample_bytes:
+        return
+    largest = int(sizes.argmax())
+    try:
+        check_shape(tuple(shapes[largest].tolist()), 1, "a result")
+    except LimitError as error:
+        of_sample(error, largest)
+        raise
 
 
 _decode_random_crop_normalize.substitute(blank_image)
