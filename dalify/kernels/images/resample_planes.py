@@ -82,7 +82,7 @@ def has_resampled_planes(
         images,
         x.like,
         *x.compiled,
-        x.shapes[:, 1] * x.shapes[:, 2] if x.strides is None else x.strides[:, 0],
+        x.shapes[:, 1] * x.shapes[:, 2] if x.strides is None else x.strides[:, 0].copy(),
         broadcast_to(start, (count, 2), np.float32),
         broadcast_to(end, (count, 2), np.float32),
         *kinds,
