@@ -67,7 +67,10 @@ def _most_chunks(size: int, seconds_per_sample: float, num_threads: int, steps: 
     The time does not include waiting for the GIL: shorter chunks would only make it longer.
     """
     seconds = size * seconds_per_sample
-    most = int(seconds * _GIL_FRACTION / (num_threads * steps * _PYTHON_SECONDS_PER_STEP))
+    wanted = seconds * _GIL_FRACTION / (num_threads * steps * _PYTHON_SECONDS_PER_STEP)
+    # Two chunks instead of one halve the memory of batches in progress, and their threads need at most twice the
+    # fraction.
+    most = 2 if 1 <= wanted < 2 else int(wanted)
     return min(size, max(most, math.ceil(seconds / _MAX_CHUNK_SECONDS), 1))
 
 

@@ -188,8 +188,9 @@ class Engine:
         is_here = self._remote is None and not self.feeds.externals
         if self._num_threads == 1 or not is_here or any(stage.kind == "device" for stage in self.plan.stages):
             return depth
-        seconds = sum(stage.cpu_seconds_per_sample or 0.0 for stage in self.plan.stages)
-        steps = sum(len(stage.steps) for stage in self.plan.stages)
+        stages = [stage for stage in self.plan.stages if not is_brief(self._batch_size, stage.seconds_per_sample)]
+        seconds = sum(stage.cpu_seconds_per_sample or 0.0 for stage in stages)
+        steps = sum(_work_of(stage) for stage in stages)
         # Threads that share a processor take as long for more batches, which only need more memory.
         threads = min(self._num_threads, available_processors())
         return batches_for_threads(depth, self._batch_size, seconds, threads, steps)
@@ -401,7 +402,7 @@ class Engine:
                 stage.seconds_per_sample,
                 self._num_threads,
                 scheduled=len(self._scheduled) or 1,
-                steps=len(stage.steps),
+                steps=_work_of(stage),
                 cpu_seconds_per_sample=stage.cpu_seconds_per_sample,
             )
             collectors = {
@@ -536,6 +537,11 @@ def _may_be_brief(stage: Stage, torch_device: str | None) -> bool:
     if stage.kind == "device":
         return torch_device == "cpu" and not any(step.node.operator.is_serial for step in walk(stage.steps))
     return not stage.is_serial and not any(isinstance(step, ReaderStep) for step in walk(stage.steps))
+
+
+def _work_of(stage: Stage) -> int:
+    """Return the number of steps that determines the Python part of a chunk."""
+    return sum(step.node.operator.work for step in stage.steps)
 
 
 def _updated(known: float | None, measured: float, is_uneven: bool) -> float:

@@ -5,6 +5,8 @@ The pass ``push_crop`` inserts it; users do not call it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,19 @@ import numpy as np
 from dalify.codecs.decode_batch import blank_image, decoder_rule
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data.batch import Batch
+from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.images.resample_filters import pixels_read
+from dalify.kernels.images.resample_planes import PIXELS
 from dalify.kernels.random.philox import SampleDraws
 from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
+from dalify.parameter_groups.normalization import Normalization
 from dalify.parameter_groups.random_crop import RandomCrop
-from dalify.registry import AnySamples, Spec, operator
+from dalify.parameter_groups.resize import Filters
+from dalify.registry import VARIES, AnySamples, Spec, operator
+
+_COLORS = (DALIImageType.RGB, DALIImageType.BGR)
+_INTERPOLATION = ("interp_type", "min_filter", "mag_filter")
 
 
 @operator(random=True)
@@ -68,3 +77,24 @@ def _(
 
 
 _decode_for_crop.substitute(blank_image)
+
+
+_KEPT = ("on_error", "size", *(item.name for group in (DecodeOptions, RandomCrop) for item in fields(group)))
+
+
+@_decode_for_crop.before(
+    "_random_resized_crop_normalize",
+    "merges",
+    into="_decode_random_crop_normalize",
+    takes=tuple(item.name for group in (Filters, Normalization) for item in fields(group)),
+    keeps=_KEPT,
+)
+def _(decoder: Mapping[str, Any], crop: Mapping[str, Any], source: Spec, device: str) -> bool:
+    """Return whether the kernel for planes supports all images, so that only damaged ones are errors of samples."""
+    types = decoder.get("output_type", DALIImageType.RGB), decoder.get("dtype", DALIDataType.UINT8)
+    if device != "cpu" or types[0] not in _COLORS or types[1] is not DALIDataType.UINT8:
+        return False
+    if any(crop.get(name) is VARIES for name in ("size", "mean", "std", *_INTERPOLATION)):
+        return False
+    is_smooth = all(crop.get(name) is not DALIInterpType.INTERP_NN for name in _INTERPOLATION)
+    return is_smooth and crop["size"][-1] >= PIXELS

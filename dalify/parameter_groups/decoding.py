@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dalify.codecs.decode_batch import decode_group, decoded_shapes
+from dalify.base import scratch
+from dalify.codecs.decode_batch import decode_group, decoded_shapes, window_shapes
 from dalify.codecs.decode_on_device import decode_on_device
 from dalify.codecs.device_options import DeviceOptions
 from dalify.data import Batch
+from dalify.data.batch import block_offsets
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.sample_memory import ChunkMemory
 from dalify.data.samples import Samples
 from dalify.registry import Parameters
 
-__all__ = ["DecodeOptions", "HardwareDecoder", "decode"]
+__all__ = ["DecodeOptions", "HardwareDecoder", "decode", "decode_needed"]
+
+_CHANNELS = 3
 
 
 @dataclass(slots=True)
@@ -110,3 +115,46 @@ def decode(
         )
     else:
         decode_on_device(out, encoded, hardware.on_device(), output_type, adjust_orientation, headers, windows, cache)
+
+
+def decode_needed(
+    encoded: Samples,
+    options: DecodeOptions,
+    headers: Any,
+    shapes: np.ndarray,
+    needed: np.ndarray,
+    memory: np.ndarray,
+) -> tuple[Samples, Callable[[], None]]:
+    """Return images of which only the needed part is in memory until the next call, and the function that decodes them.
+
+    Args:
+        encoded: see `decode_group`.
+        options: what a decoded image is: three channels of uint8.
+        headers: see `decode_group`.
+        shapes: int64 ``[N, 3]``: shapes of the images.
+        needed: see `decode_group`.
+        memory: uint8, C-contiguous: for as many of the images as it can hold.
+    """
+    extents = window_shapes(needed, shapes)
+    places, size_bytes = block_offsets(extents, 1)
+    if size_bytes > memory.nbytes:
+        kept = int(np.searchsorted(places[1:], memory.nbytes, "right"))
+        rest = scratch.borrow("needed parts of images", (size_bytes - int(places[kept]),))
+        places[kept:] += rest.__array_interface__["data"][0] - places[kept]
+    else:
+        kept, rest = len(places), memory
+    places[:kept] += memory.__array_interface__["data"][0]
+    owners = memory, rest
+    strides = np.empty_like(shapes)
+    strides[:, 0] = needed[:, 3] * _CHANNELS
+    strides[:, 1:] = _CHANNELS, 1
+    first = needed[:, 0] * strides[:, 0] + needed[:, 1] * _CHANNELS
+    images = Samples(places - first, shapes, memory.dtype, owners, strides)
+
+    def fill() -> None:
+        decode_group(
+            Samples(places, extents, memory.dtype, owners), encoded, options.output_type, options.dtype,
+            options.adjust_orientation, options.use_fast_idct, headers, needed,
+        )  # fmt: skip
+
+    return images, fill

@@ -6,7 +6,7 @@ declares what it fuses with.
 
 from __future__ import annotations
 
-from dalify.graph import Graph
+from dalify.graph import Graph, Node
 from dalify.passes.pairs import join_pairs
 from dalify.passes.report import Report
 
@@ -20,8 +20,9 @@ def fuse(graph: Graph, report: Report) -> Graph:
         graph: any graph.
         report: receives a note for every fused pair.
     """
-    return join_pairs(
-        graph,
-        lambda first, second: report.note("fuse", f"{first!r} and {second!r} run as one operator"),
-        kind="merges",
-    )
+
+    def note(first: Node, second: Node) -> None:
+        report.note("fuse", f"{first!r} and {second!r} run as one operator")
+
+    # Decoders join with pairs.
+    return join_pairs(join_pairs(graph, note, kind="merges"), note, kind="merges")

@@ -61,13 +61,26 @@ def test_few_batches_are_divided_among_the_threads(num_threads: int) -> None:
 
 def test_waiting_for_the_gil_does_not_shorten_chunks() -> None:
     for waiting in (1, 2, 5, 50):
-        bounds = chunk_bounds(SIZE, waiting * 1e-3, 32, 33, steps=3, cpu_seconds_per_sample=1e-3)
+        bounds = chunk_bounds(SIZE, waiting * 0.7e-3, 32, 33, steps=3, cpu_seconds_per_sample=0.7e-3)
         assert bounds == [(0, SIZE)]
+
+
+def test_two_chunks_rather_than_one() -> None:
+    """They halve the memory of batches in progress, where threads then need the GIL for less than all of their time."""
+    chunks = [len(chunk_bounds(SIZE, ms * 1e-3, 16, 17, 3, ms * 1e-3)) for ms in (0.3, 0.6, 0.8, 1.0)]
+    assert chunks == [1, 2, 2, 2]
+    assert [batches_for_threads(2, SIZE, ms * 1e-3, 16, 3) for ms in (0.3, 0.6, 0.8, 1.0)] == [17, 9, 9, 9]
 
 
 def read(folder: Path) -> Any:
     encoded, label = fn.readers.file(file_root=str(folder), random_shuffle=True, name="reader")
     return fn.random_resized_crop(fn.decoders.image(encoded), size=16), label
+
+
+def mirrored(folder: Path) -> Any:
+    encoded, _ = fn.readers.file(file_root=str(folder), random_shuffle=True, name="reader")
+    images = fn.random_resized_crop(fn.decoders.image(encoded), size=16)
+    return fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip())
 
 
 def feed(_: Path) -> Any:
@@ -129,6 +142,36 @@ def test_threads_that_share_processors_need_no_more_batches(
     processors(count)
     with made(photo_folder, read, 8) as pipe:
         assert in_progress(pipe) == expected
+
+
+def test_brief_stages_need_no_more_batches(photo_folder: Path, processors: Callable[[int], None]) -> None:
+    processors(64)
+    with made(photo_folder, mirrored, 4) as pipe:
+        pipe.run()
+        running = parts_of(pipe).builder.engine()
+        brief, long = running.plan.stages
+        long.seconds_per_sample = long.cpu_seconds_per_sample = 5.6e-3
+        found: list[int] = []
+        for seconds in (1e-6, 0.2e-3):
+            brief.seconds_per_sample = brief.cpu_seconds_per_sample = seconds
+            found.append(running.depth_for_threads(2))
+    # The reader, and the decoder with the work of two operators; the random numbers would be a fourth step.
+    assert found == [batches_for_threads(2, 4, 5.6e-3, 4, 3), batches_for_threads(2, 4, 5.8e-3, 4, 4)] == [2, 3]
+
+
+@pytest.mark.parametrize("options", [{}, {"prefetch_queue_depth": 1}, {"on_error": "skip"}])
+def test_a_consumer_that_keeps_all_outputs(
+    photo_folder: Path, processors: Callable[[int], None], options: dict[str, Any]
+) -> None:
+    processors(64)
+    kept: list[list[np.ndarray[Any, Any]]] = []
+    for num_threads in (1, 3, 16):
+        with made(photo_folder, mirrored, num_threads, **options) as pipe:
+            in_progress(pipe)
+            outputs: list[Any] = [pipe.run()[0] for _ in range(20)]
+            kept.append([images.as_array() for images in outputs])
+    for batches in kept[1:]:
+        np.testing.assert_array_equal(batches, kept[0])
 
 
 def test_batches_and_states_are_the_same(photo_folder: Path, processors: Callable[[int], None]) -> None:

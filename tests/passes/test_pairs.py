@@ -22,6 +22,7 @@ def test_declared_pairs_exist() -> None:
         ("resize", "crop_mirror_normalize", "merges"),
         ("resize_crop_mirror", "crop_mirror_normalize", "merges"),
         ("random_resized_crop", "crop_mirror_normalize", "merges"),
+        ("_decode_for_crop", "_random_resized_crop_normalize", "merges"),
         ("decoders.image", "random_resized_crop", "narrows"),
         ("decoders.image", "resize_crop_mirror", "narrows"),
     }

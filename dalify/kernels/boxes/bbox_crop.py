@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.array_at import new_array
 from dalify.base.compiling import njit
+from dalify.base.extremes import larger_of, smaller_of
 from dalify.data.rows import Rows
 from dalify.kernels.random.philox_words import philox4x32
 
@@ -74,83 +76,80 @@ class Found:
     is_valid: np.ndarray
 
 
-@njit(nogil=True, cache=True)
-def _draw_shape(shape, numbers, scaling, ratios, extents):
+# Arguments are whole arrays with the range of the rows of a sample, and slices are not assigned: both would take as long
+# to compile as the rest.
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _is_drawn(shape, numbers, scaling, ratios, extents, n):
     """Fill `shape` with random extents; return whether their ratios are allowed."""
     axes = shape.size
     for axis in range(axes):
         shape[axis] = scaling[0] + numbers[axis] * (scaling[1] - scaling[0])
     if axes == 2 and ratios[0, 0] == ratios[0, 1]:
         # Random extents never have exactly the fixed ratio: one side is computed from the other.
-        ratio = ratios[0, 0] * extents[1] / extents[0]
-        longest = max(shape[0], shape[1])
+        ratio = ratios[0, 0] * extents[n, 1] / extents[n, 0]
+        longest = larger_of(shape[1], shape[0])
         shape[0] = longest if ratio >= 1 else longest * ratio
         shape[1] = longest / ratio if ratio >= 1 else longest
         return True
     pair = 0
     for one in range(axes):
         for other in range(one + 1, axes):
-            ratio = shape[one] * extents[one] / max(shape[other] * extents[other], 1e-12)
+            ratio = shape[one] * extents[n, one] / larger_of(1e-12, shape[other] * extents[n, other])
             if ratio < ratios[pair, 0] or ratio > ratios[pair, 1]:
                 return False
             pair += 1
     return True
 
 
-@njit(nogil=True, cache=True)
-def _area_inside(box, start, shape):
-    area = 1.0
-    for axis in range(start.size):
-        first = max(box[axis], start[axis])
-        area *= max(0.0, min(box[axis + start.size], start[axis] + shape[axis]) - first)
+@njit(nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=True)
+def _area_inside(boxes, row, start, shape):
+    axes, area = start.size, 1.0
+    for axis in range(axes):
+        low = larger_of(start[axis], boxes[row, axis])
+        area *= larger_of(smaller_of(start[axis] + shape[axis], boxes[row, axis + axes]) - low, 0.0)
     return area
 
 
-@njit(nogil=True, cache=True)
-def _area(box):
-    area = 1.0
-    for axis in range(box.size // 2):
-        area *= max(0.0, box[axis + box.size // 2] - box[axis])
-    return area
-
-
-@njit(nogil=True, cache=True)
-def _keep(kept, boxes, start, shape, bbox_prune_threshold):
+@njit(nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=True)
+def _keep(kept, boxes, first, last, areas, start, shape, bbox_prune_threshold):
     """Fill the mask of kept boxes; return their number. A negative threshold selects the rule of the center."""
-    count = 0
-    for n in range(boxes.shape[0]):
+    count, axes = 0, start.size
+    for row in range(first, last):
+        survives = True
         if bbox_prune_threshold < 0:
-            survives = True
-            for axis in range(start.size):
-                center = (boxes[n, axis] + boxes[n, axis + start.size]) / 2
-                survives = survives and start[axis] <= center <= start[axis] + shape[axis]
+            for axis in range(axes):
+                center = (boxes[row, axis] + boxes[row, axis + axes]) / 2
+                survives &= start[axis] <= center
+                survives &= center <= start[axis] + shape[axis]
         else:
-            inside = _area_inside(boxes[n], start, shape)
-            survives = inside > 0 and inside / max(_area(boxes[n]), 1e-12) >= bbox_prune_threshold
-        kept[n] = survives
+            inside = _area_inside(boxes, row, start, shape)
+            survives = inside > 0
+            survives &= inside / larger_of(1e-12, areas[row]) >= bbox_prune_threshold
+        kept[row] = survives
         count += survives
     return count
 
 
-@njit(nogil=True, cache=True)
-def _score(boxes, areas, start, shape, is_overlap, all_boxes_above_threshold, threshold, best_score):
+@njit(nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=True)
+def _score(boxes, first, last, areas, start, shape, is_overlap, all_boxes_above_threshold, threshold, best_score):
     """Return the score to compare with the threshold: the minimum or maximum overlap of boxes.
 
     If it cannot reach the threshold or the best score so far, some lower number is returned.
     """
-    axes = shape.size
-    result = 1.0 if all_boxes_above_threshold or not boxes.shape[0] else 0.0
+    result = 1.0 if all_boxes_above_threshold or first == last else 0.0
     window = 1.0
-    for axis in range(axes):
+    for axis in range(shape.size):
         window *= shape[axis]
-    for n in range(boxes.shape[0]):
-        inside = 1.0
-        for axis in range(axes):
-            low, high = max(boxes[n, axis], start[axis]), min(boxes[n, axis + axes], start[axis] + shape[axis])
-            inside *= max(0.0, high - low)
-        overlap = inside / max(areas[n] if is_overlap else areas[n] + window - inside, 1e-12)
+    for row in range(first, last):
+        inside = _area_inside(boxes, row, start, shape)
+        whole = areas[row]
+        if not is_overlap:
+            whole = whole + window - inside
+        overlap = inside / larger_of(1e-12, whole)
         if not all_boxes_above_threshold:
-            result = max(result, overlap)
+            result = larger_of(overlap, result)
         elif overlap < result:
             result = overlap
             if result < threshold and result <= best_score:
@@ -158,7 +157,7 @@ def _score(boxes, areas, start, shape, is_overlap, all_boxes_above_threshold, th
     return result
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _draw(numbers, candidate, sample, step, k0, k1):
     """Fill the uniform numbers of a candidate; multiples of 2**-24."""
     for half in range(2):
@@ -169,81 +168,80 @@ def _draw(numbers, candidate, sample, step, k0, k1):
 
 
 @njit(nogil=True, cache=True)
-def _search_one(
-    boxes, sample, step, k0, k1, thresholds, choices, is_overlap, all_boxes_above_threshold, scaling, ratios,
-    num_attempts, total_num_attempts, bbox_prune_threshold, extents, fixed_shape, numbers, start, shape, best, kept,
-):  # fmt: skip
-    """Try candidates for one sample until there is an outcome; fill the window and the mask of kept boxes."""
-    axes = extents.size
-    in_round, threshold, best_score = 0, 0.0, -1.0
-    areas = np.empty(boxes.shape[0])
-    for n in range(areas.size):
-        areas[n] = _area(boxes[n])
-    for candidate in range(total_num_attempts):
-        _draw(numbers, candidate, sample, step, k0, k1)
-        if in_round == 0:
-            choice = min(int(numbers[2 * axes] * choices), choices - 1)
-            if choice == thresholds.size:
-                start[:], shape[:], kept[:] = 0.0, 1.0, True
-                return _WHOLE
-            threshold = thresholds[choice]
-        in_round = (in_round + 1) % num_attempts
-        if fixed_shape.size:
-            for axis in range(axes):
-                room = extents[axis] - fixed_shape[axis]
-                steps = int(numbers[axes + axis] * (abs(room) + 1))
-                shape[axis] = fixed_shape[axis] / extents[axis]
-                start[axis] = (steps if room >= 0 else -steps) / extents[axis]
-        else:
-            if not _draw_shape(shape, numbers, scaling, ratios, extents):
-                continue
-            for axis in range(axes):
-                start[axis] = numbers[axes + axis] * (1 - shape[axis])
-        score = _score(boxes, areas, start, shape, is_overlap, all_boxes_above_threshold, threshold, best_score)
-        if score > best_score:
-            best_score = score
-            for axis in range(axes):
-                best[0, axis], best[1, axis] = start[axis], shape[axis]
-        if score < threshold:
-            continue
-        if _keep(kept, boxes, start, shape, bbox_prune_threshold) or not boxes.shape[0]:
-            return _FOUND
-        in_round = 0
-    if best_score < 0:
-        start[:], shape[:], kept[:] = 0.0, 1.0, True
-    else:
-        for axis in range(axes):
-            start[axis], shape[axis] = best[0, axis], best[1, axis]
-        _keep(kept, boxes, start, shape, bbox_prune_threshold)
-    return _EXHAUSTED
-
-
-@njit(nogil=True, cache=True)
 def _search(
     boxes, starts, samples, step, k0, k1, thresholds, choices, is_overlap, all_boxes_above_threshold, scaling, ratios,
     num_attempts, total_num_attempts, bbox_prune_threshold, extents, fixed_shapes, anchors, shapes, kept, is_valid, out,
     out_starts,
 ):  # fmt: skip
     axes = anchors.shape[1]
-    numbers, best = np.empty(_NUMBERS), np.empty((2, axes))
+    numbers, best = new_array((_NUMBERS,), np.float64), new_array((2, axes), np.float64)
+    start, shape = new_array((axes,), np.float64), new_array((axes,), np.float64)
+    areas = new_array((boxes.shape[0],), np.float64)
+    for row in range(boxes.shape[0]):
+        areas[row] = 1.0
+        for axis in range(axes):
+            areas[row] *= larger_of(boxes[row, axis + axes] - boxes[row, axis], 0.0)
     filled = 0
     out_starts[0] = 0
     for n in range(starts.size - 1):
         first, last = starts[n], starts[n + 1]
-        anchor, shape = anchors[n], shapes[n]
-        outcome = _search_one(
-            boxes[first:last], samples[n], step, k0, k1, thresholds, choices, is_overlap, all_boxes_above_threshold,
-            scaling, ratios, num_attempts, total_num_attempts, bbox_prune_threshold, extents[n], fixed_shapes[n],
-            numbers, anchor, shape, best, kept[first:last],
-        )  # fmt: skip
+        outcome, in_round, threshold, best_score = _EXHAUSTED, 0, 0.0, -1.0
+        for candidate in range(total_num_attempts):
+            _draw(numbers, candidate, samples[n], step, k0, k1)
+            if in_round == 0:
+                choice = smaller_of(choices - 1, int(numbers[2 * axes] * choices))
+                if choice == thresholds.size:
+                    outcome = _WHOLE
+                    break
+                threshold = thresholds[choice]
+            in_round += 1
+            if in_round == num_attempts:
+                in_round = 0
+            if fixed_shapes.shape[1]:
+                for axis in range(axes):
+                    room = extents[n, axis] - fixed_shapes[n, axis]
+                    steps = int(numbers[axes + axis] * (abs(room) + 1))
+                    shape[axis] = fixed_shapes[n, axis] / extents[n, axis]
+                    start[axis] = (steps if room >= 0 else -steps) / extents[n, axis]
+            else:
+                if not _is_drawn(shape, numbers, scaling, ratios, extents, n):
+                    continue
+                for axis in range(axes):
+                    start[axis] = numbers[axes + axis] * (1 - shape[axis])
+            score = _score(
+                boxes, first, last, areas, start, shape, is_overlap, all_boxes_above_threshold, threshold, best_score
+            )  # fmt: skip
+            if score > best_score:
+                best_score = score
+                for axis in range(axes):
+                    best[0, axis], best[1, axis] = start[axis], shape[axis]
+            if score < threshold:
+                continue
+            if _keep(kept, boxes, first, last, areas, start, shape, bbox_prune_threshold) or first == last:
+                outcome = _FOUND
+                break
+            in_round = 0
         is_valid[n] = outcome != _EXHAUSTED
+        is_whole = outcome == _WHOLE or (outcome == _EXHAUSTED and best_score < 0)
+        for axis in range(axes):
+            if is_whole:
+                start[axis], shape[axis] = 0.0, 1.0
+            elif outcome == _EXHAUSTED:
+                start[axis], shape[axis] = best[0, axis], best[1, axis]
+            anchors[n, axis], shapes[n, axis] = start[axis], shape[axis]
+        if is_whole:
+            for row in range(first, last):
+                kept[row] = True
+        elif outcome == _EXHAUSTED:
+            _keep(kept, boxes, first, last, areas, start, shape, bbox_prune_threshold)
         for row in range(first, last):
             if not kept[row]:
                 continue
-            for k in range(2 * axes):
-                axis = k % axes
-                inside = (boxes[row, k] - anchor[axis]) / (shape[axis] if shape[axis] != 0 else 1.0)
-                out[filled, k] = min(max(inside, 0.0), 1.0)
+            for axis in range(axes):
+                extent = shape[axis] if shape[axis] != 0 else 1.0
+                for k in range(axis, 2 * axes, axes):
+                    inside = (boxes[row, k] - start[axis]) / extent
+                    out[filled, k] = smaller_of(1.0, larger_of(0.0, inside))
             filled += 1
         out_starts[n + 1] = filled
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.array_at import new_array
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.data.rows import Rows
@@ -58,7 +59,8 @@ def _overlaps(result, best, best_box, number, corners, x0, y0, x1, y1, areas):
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _highest(values, least, lanes):
     """Return the maximum of `least` and some values; NaN among the values are ignored."""
-    lanes[:] = least
+    for k in range(_LANES):
+        lanes[k] = least
     whole = values.size - values.size % _LANES
     for at in range(0, whole, _LANES):  # several maxima, because a loop with a single one is not vectorized
         part = values[at : at + _LANES]
@@ -74,17 +76,19 @@ def _highest(values, least, lanes):
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _find_best(best, best_box, own, boxes, table):
     """Fill the best box and overlap of each anchor, and the best anchor of each box."""
-    overlaps, lanes = np.empty(_BLOCK, np.float32), np.empty(_LANES, np.float32)
-    highest = np.empty(own.size, np.float32)
-    best[:], best_box[:], own[:] = -1, 0, 0
+    overlaps, lanes = new_array((_BLOCK,), np.float32), new_array((_LANES,), np.float32)
+    highest = new_array((own.size,), np.float32)
+    for a in range(best.size):  # assigning to slices would take longer to compile
+        best[a], best_box[a] = -1, 0
+    for box in range(own.size):
+        own[box] = 0
     for start in range(0, best.size, _BLOCK):  # the anchors of a block stay in the L1 cache for all boxes
         stop = min(start + _BLOCK, best.size)
         some = overlaps[: stop - start]
         x0, y0, x1, y1 = table[0][start:stop], table[1][start:stop], table[2][start:stop], table[3][start:stop]
         areas = table[4][start:stop]
         for box in range(own.size):
-            left, top, right, bottom = boxes[box]
-            corners = left, top, right, bottom
+            corners = boxes[box, 0], boxes[box, 1], boxes[box, 2], boxes[box, 3]
             _overlaps(some, best[start:stop], best_box[start:stop], box, corners, x0, y0, x1, y1, areas)
             if start == 0:
                 highest[box] = some[0]
@@ -100,7 +104,7 @@ def _find_best(best, best_box, own, boxes, table):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _match(out, out_labels, boxes, starts, labels, table, criteria, offset, scale, means, stds):
     count = table.shape[1]
-    best, best_box = np.empty(count, np.float32), np.empty(count, np.int32)
+    best, best_box = new_array((count,), np.float32), new_array((count,), np.int32)
     plain = np.zeros((count, 4), np.float32)  # the result for an anchor without a box
     if not offset:
         for a in range(count):
@@ -109,7 +113,7 @@ def _match(out, out_labels, boxes, starts, labels, table, criteria, offset, scal
     half = np.float32(0.5)
     for n in range(starts.size - 1):
         first = starts[n]
-        own = np.empty(starts[n + 1] - first, np.int64)
+        own = new_array((starts[n + 1] - first,), np.int64)
         _find_best(best, best_box, own, boxes[first : starts[n + 1]], table)
         for box in range(own.size):  # sequential: the last box wins an anchor
             best[own[box]], best_box[own[box]] = 2, box

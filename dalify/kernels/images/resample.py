@@ -171,7 +171,7 @@ def _resample_images(
         separable(
             *target.compiled,
             *source.compiled,
-            source.shapes[:, 1] * source.shapes[:, 2] if source.strides is None else source.strides[:, 0],
+            source.shapes[:, 1] * source.shapes[:, 2] if source.strides is None else source.strides[:, 0].copy(),
             start[some],
             end[some],
             min_filter[some],

@@ -5,13 +5,13 @@ The results are those of `resample` and `crop_mirror_normalize`, whose compiled 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from dalify.base import scratch
-from dalify.base.small_arrays import zeros
+from dalify.base.small_arrays import counting, zeros
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
@@ -19,7 +19,7 @@ from dalify.kernels.images.crop_mirror_normalize import PIXELS, normalize_rgb
 from dalify.kernels.images.normalize_axes import multiplier_of, rows_of
 from dalify.kernels.images.resample import has_others, separable
 
-__all__ = ["has_resampled_planes"]
+__all__ = ["PIXELS", "has_resampled_planes", "spare_memory"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
@@ -33,16 +33,18 @@ def has_resampled_planes(
     end: np.ndarray,
     filters: Mapping[str, Any],
     normalization: Mapping[str, Any],
+    fill: Callable[[], None] | None = None,
 ) -> bool:
     """Set ``out = scale * (resampled x - mean) / std + shift``; resampled pixels are rounded.
 
     Args:
         out: N samples [3, h, w] of one size, output, float32.
-        x: N images [H, W, 3], uint8.
+        x: N images [H, W, 3], uint8; may be windows with strides.
         start: float [N, 2], start of the windows in pixels, y and x.
         end: end of the windows.
         filters: arguments of `resample_axes` by name.
         normalization: arguments of `normalize_axes` by name.
+        fill: called when `x` is needed.
 
     Returns:
         False, with nothing computed, for results of different sizes, other numbers of channels, other element types,
@@ -68,17 +70,19 @@ def has_resampled_planes(
     images[:] = height, width, channels
     volumes[:] = 1, height, width, channels
     planes[:] = channels, 1, height, width
-    # A resized image is stored where the next result will be, which is filled later; the last one has its own memory.
-    last = scratch.borrow("resized image", (height * width * channels,))
-    resized_at = np.empty(count, np.int64)
-    resized_at[:-1] = out.addresses[1:]
+    # Resized images are stored at the end of the results, where each is read before it is overwritten. The last one has
+    # its own memory.
+    size_bytes = height * width * channels
+    last = scratch.borrow("resized image", (size_bytes,))
+    resized_at = (counting(count) - (count - 1)) * size_bytes
+    resized_at += out.dense.__array_interface__["data"][0] + out.dense.nbytes
     resized_at[-1:] = last.__array_interface__["data"][0]
     resizing: Any = (
         resized_at,
         images,
         x.like,
         *x.compiled,
-        x.shapes[:, 1] * x.shapes[:, 2],
+        x.shapes[:, 1] * x.shapes[:, 2] if x.strides is None else x.strides[:, 0].copy(),
         broadcast_to(start, (count, 2), np.float32),
         broadcast_to(end, (count, 2), np.float32),
         *kinds,
@@ -99,6 +103,23 @@ def has_resampled_planes(
     )
     # With nothing between them: Python code is not in the cache after a compiled call. One compiled function for both
     # would take 1.4 s longer to compile, and is not faster.
+    if fill is not None:
+        fill()
     separable(*resizing)
     normalize_rgb(*normalizing)
     return True
+
+
+def spare_memory(out: Samples) -> np.ndarray:
+    """Return the part of the results of `has_resampled_planes` that is not used before all of `x` was read.
+
+    Args:
+        out: the results, N samples [3, h, w] of one size, float32.
+
+    Returns:
+        uint8, three quarters of their memory.
+    """
+    assert out.dense is not None, "dalify bug: results of different sizes"
+    values = out.dense.reshape(-1)
+    resized = (len(out.dense) - 1) * (values.size // len(out.dense))
+    return values.view(np.uint8)[: values.nbytes - resized]

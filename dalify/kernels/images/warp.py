@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dalify.base.array_at import array_at
+from dalify.base.array_at import array_at, new_array
 from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples, to_uint8
@@ -30,7 +30,7 @@ _COORDINATE = np.empty(0, np.float32)
 _LANE_1, _LANE_2 = np.uint64(21), np.uint64(42)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _weigh(a, b, d, e, low, high_x, high_y, width, offset, weight_01, weight_10, weight_11):
     """Fill offsets and weights of one output row; separate from the gathering, so that this loop is vectorized."""
     one = np.float32(8192)
@@ -46,7 +46,7 @@ def _weigh(a, b, d, e, low, high_x, high_y, width, offset, weight_01, weight_10,
         weight_11[i] = both
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _weigh_points(part_x, part_y, low, high_x, high_y, width, offset, weight_01, weight_10, weight_11):
     """`_weigh` for arbitrary points, with coordinates relative to the corner."""
     one, half = np.float32(8192), np.float32(0.5)
@@ -62,7 +62,7 @@ def _weigh_points(part_x, part_y, low, high_x, high_y, width, offset, weight_01,
         weight_11[i] = both
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _row_rgb(target, packed, width, offset, weight_01, weight_10, weight_11, words):
     below = np.uint64(width)
     for i in range(offset.size):
@@ -84,14 +84,14 @@ def _row_rgb(target, packed, width, offset, weight_01, weight_10, weight_11, wor
         target[at + _U2] = np.uint8(word >> _SHIFT_2)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _pack_row(packed: np.ndarray, flat: np.ndarray) -> None:
     for i in range(packed.size):
         at = np.uint64(i) * _U3
         packed[i] = np.uint64(flat[at]) | np.uint64(flat[at + _U1]) << _LANE_1 | np.uint64(flat[at + _U2]) << _LANE_2
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=True)
 def _trace_row(m, y, part_x, part_y):
     """Fill the source coordinates of one output row."""
     if m.shape[0] == 3:
@@ -112,7 +112,7 @@ def _trace_row(m, y, part_x, part_y):
         sy += step_y
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _points_row(matrix, points_at, coordinate, n, y, part_x, part_y):
     """Fill the source coordinates of one output row from the points, or from the matrix without points."""
     if points_at.shape[0]:
@@ -141,11 +141,12 @@ def _warp_rgb(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, poin
         x = array_at(x_at[n], (x_shapes[n, 0], x_shapes[n, 1] * 3), x_like)
         height, width = x_shapes[n, 0] + 2 * pad, x_shapes[n, 1] + 2 * pad
         # One additional row and pixel: the neighbors right of and below the last pixel are read with weight zero.
-        packed = np.full((height + 1) * width + 1, word, np.uint64)
-        words = np.empty(columns, np.uint64)
-        part_x, part_y = np.empty(columns, np.float32), np.empty(columns, np.float32)
-        offset, weight_01 = np.empty(columns, np.int32), np.empty(columns, np.int32)
-        weight_10, weight_11 = np.empty(columns, np.int32), np.empty(columns, np.int32)
+        packed, words = new_array(((height + 1) * width + 1,), np.uint64), new_array((columns,), np.uint64)
+        for at in range(packed.size):
+            packed[at] = word
+        part_x, part_y = new_array((columns,), np.float32), new_array((columns,), np.float32)
+        offset, weight_01 = new_array((columns,), np.int32), new_array((columns,), np.int32)
+        weight_10, weight_11 = new_array((columns,), np.int32), new_array((columns,), np.int32)
         high_x, high_y = np.float32(width - pad - 1), np.float32(height - pad - 1)
         for y in range(x.shape[0]):
             at = (y + pad) * width + pad
@@ -174,7 +175,7 @@ def _floor(value):
     return np.int32(whole - np.int32(np.float32(whole) > value))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _split_row(shift, pad, high_x, high_y, width, offset, part_x, part_y):
     """Turn coordinates into the index of the upper left source pixel and the distances from it."""
     low, frame = np.float32(-pad), np.int32(pad)
@@ -186,7 +187,7 @@ def _split_row(shift, pad, high_x, high_y, width, offset, part_x, part_y):
         offset[i] = np.int64(np.int32(row + frame)) * width + np.int64(np.int32(column + frame))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _gather_nearest(target, source, channels, offset):
     if channels == _U3:  # unrolled by hand: three times as fast
         for i in range(offset.size):
@@ -201,7 +202,7 @@ def _gather_nearest(target, source, channels, offset):
             target[put + channel] = source[at + channel]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _gather_linear(target, source, right, below, offset, part_x, part_y, to_byte):
     for i in range(offset.size):
         at, put = np.uint64(offset[i]) * right, np.uint64(i) * right
@@ -218,13 +219,13 @@ def _gather_linear(target, source, right, below, offset, part_x, part_y, to_byte
                 target[put + channel] = value
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _copy_row(target, source):
     for i in range(target.size):
         target[i] = source[i]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _fill_pixels(source, first, last, fill):
     for pixel in range(first, last):
         for channel in range(fill.size):
@@ -244,14 +245,14 @@ def _warp_2d(
         out = array_at(out_at[n], (rows, columns * channels), out_like)
         x = array_at(x_at[n], (x_shapes[n, 0], length), x_like)
         height, width = x_shapes[n, 0] + 2 * pad, x_shapes[n, 1] + 2 * pad
-        source = np.empty(((height + 1) * width + 1) * channels, x_like.dtype)
+        source = new_array((((height + 1) * width + 1) * channels,), x_like.dtype)
         _fill_pixels(source, 0, pad * width, fill)
         _fill_pixels(source, (height - pad) * width, (height + 1) * width + 1, fill)
         for row in range(pad, height - pad if pad else 0):
             _fill_pixels(source, row * width, row * width + 1, fill)
             _fill_pixels(source, (row + 1) * width - 1, (row + 1) * width, fill)
-        offset = np.empty(columns, np.int64)
-        part_x, part_y = np.empty(columns, np.float32), np.empty(columns, np.float32)
+        offset = new_array((columns,), np.int64)
+        part_x, part_y = new_array((columns,), np.float32), new_array((columns,), np.float32)
         high_x, high_y = np.float32(width - pad - 1), np.float32(height - pad - 1)
         right, below = np.uint64(channels), np.uint64(width * channels)
         for y in range(x.shape[0]):
@@ -266,7 +267,7 @@ def _warp_2d(
                 _gather_linear(out[y], source, right, below, offset, part_x, part_y, to_byte)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _fetch_3d(x, z, y, i, channel, border, fill):
     if border:
         z, y, i = min(max(z, 0), x.shape[0] - 1), min(max(y, 0), x.shape[1] - 1), min(max(i, 0), x.shape[2] - 1)
