@@ -76,8 +76,7 @@ class Found:
     is_valid: np.ndarray
 
 
-# Arguments are whole arrays with the range of the rows of a sample, and slices are not assigned: both would take as long
-# to compile as the rest.
+# Functions get whole arrays and the range of the rows of a sample, and assign no slices, which take long to compile.
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
