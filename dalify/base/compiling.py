@@ -36,7 +36,6 @@ from numba.np import numpy_support
 from dalify.base.compile_progress import CompileProgress
 from dalify.base.errors import OperatorError
 from dalify.base.garbage import uncollected
-from dalify.base.kernel_parts import PartCompiler, load_part
 from dalify.base.whole_files import write_whole
 
 __all__ = ["KernelCache", "intrinsic", "is_saved", "njit", "progress"]
@@ -63,7 +62,7 @@ progress = CompileProgress()
 _event.register("numba:compile", progress)
 
 
-def njit(*, cache: bool = False, is_part: bool = False, **options: Any) -> Callable[[F], F]:
+def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
     """Compile a function with numba, as ``numba.njit`` does.
 
     Args:
@@ -71,12 +70,8 @@ def njit(*, cache: bool = False, is_part: bool = False, **options: Any) -> Calla
             environment variable NUMBA_CACHE_DIR, ``__pycache__`` beside the source file, the cache folder of the
             user, and a private folder in the one for temporary files. Code is loaded from any of them and saved to the
             first writable one. If there is none, each process compiles again.
-        is_part: whether only other kernels call the function, which is then optimized as a part of them. That takes
-            less time to compile than ``no_cpython_wrapper=True``, but some kernels become slower: measure it.
         options: options of ``numba.njit``.
     """
-    if is_part:
-        options = {**options, "no_cpython_wrapper": True, "pipeline_class": PartCompiler}
 
     def decorate(function: F) -> F:
         # C code does not call kernels, so no C wrapper is compiled.
@@ -143,7 +138,6 @@ class KernelCache(NullCache):
             (key, sorted(cast("set[str]", value)) if isinstance(value, set) else value)
             for key, value in options.items()
         ]
-        self._is_part = "pipeline_class" in options
         self._source = Path(function.__code__.co_filename)
         name = f"{self._source.stem}.{function.__qualname__}".replace("<", "").replace(">", "")
         self._name = f"{name}.{sys.implementation.cache_tag}"
@@ -165,11 +159,8 @@ class KernelCache(NullCache):
             # A damaged file is ignored: the function is compiled again, and the file is replaced.
             with suppress(Exception):
                 contents = (folder / name).read_bytes()
-                body = contents[_DIGEST_BYTES:]
-                if _digest(body) == contents[:_DIGEST_BYTES]:
-                    if self._is_part:
-                        return load_part(target_context, body)
-                    return _result._rebuild(target_context, *pickle.loads(body))
+                if _digest(contents[_DIGEST_BYTES:]) == contents[:_DIGEST_BYTES]:
+                    return _result._rebuild(target_context, *pickle.loads(contents[_DIGEST_BYTES:]))
         _check_working_folder()
         return None
 

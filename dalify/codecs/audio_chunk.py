@@ -142,7 +142,7 @@ def _half(at):
     return byte_at(at) | byte_at(at + 1) << 8
 
 
-@njit(nogil=True, cache=True, is_part=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _read_wave_header(base, size, row_at):
     """Fill a row of the table; leave it unchanged if the file is left to the library."""
     if size < 12 or little_word(base) != _RIFF or little_word(base + 8) != _WAVE_TAG:
@@ -259,7 +259,7 @@ def _decode_wave(out, is_float, base, row, scratch, downmix):
         _put(out, is_float, scratch, first, count, channels, bits, downmix)
 
 
-@njit(nogil=True, cache=True, is_part=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _put(out, is_float, scratch, first, count, channels, bits, downmix):
     """Write frames from ``first`` on: integers of ``bits`` bits, converted to the dtype of ``out``."""
     item_bits = 8 * out.itemsize

@@ -104,14 +104,14 @@ def _top(typing_context: Any, word: Any, count: Any) -> Any:
     return types.int64(types.int64, types.int64), generate
 
 
-@njit(nogil=True, cache=True, is_part=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _signed(value, width):
     """Return an integer of ``width`` bits, sign-extended."""
     half = np.int64(1) << (width - 1)
     return (value ^ half) - half
 
 
-@njit(nogil=True, cache=True, is_part=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _coded(at, position, stop, rice, samples_at, first, count, factors_at, order, shift):
     """Decode the Rice-coded residuals of a partition and add predictions: ``samples[first : first + count]``.
 
@@ -193,7 +193,7 @@ def _coded(at, position, stop, rice, samples_at, first, count, factors_at, order
     return position
 
 
-@njit(nogil=True, cache=True, is_part=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _stored(at, position, stop, width, samples_at, first, count, factors_at, order, shift):
     """Decode residuals of a fixed width, which may be 0; see `_coded`."""
     samples, factors = array_at(samples_at, (first + count,), _INT32), array_at(factors_at, (32,), _INT64)
@@ -209,7 +209,7 @@ def _stored(at, position, stop, width, samples_at, first, count, factors_at, ord
     return position
 
 
-@njit(nogil=True, cache=True, is_part=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _subframe(at, position, stop, width, samples_at, size, factors_at):
     """Decode one channel of a frame; return the bit after it, or -1 if it is not supported."""
     refused = np.int64(-1)
@@ -306,7 +306,7 @@ def _check_sum(at, size):
     return found
 
 
-@njit(nogil=True, cache=True, is_part=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def decode_frame(base, size, start, number, block_size, rate, samples_at, stride, channels, width, factors_at):
     """Decode one frame.
 
@@ -423,7 +423,7 @@ def little_word(at):
     return byte_at(at) | byte_at(at + 1) << 8 | byte_at(at + 2) << 16 | byte_at(at + 3) << 24
 
 
-@njit(nogil=True, cache=True, is_part=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _is_sound_block(at, kind, size, is_first):
     """Return whether the structure of a metadata block is valid, as far as libsndfile checks it."""
     if kind == _STREAM_INFO:
@@ -458,7 +458,7 @@ def _is_sound_block(at, kind, size, is_first):
     return place == stop
 
 
-@njit(nogil=True, cache=True, is_part=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def read_flac_header(base, total, header_at):
     """Parse the stream header and the metadata blocks.
 

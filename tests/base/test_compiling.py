@@ -352,59 +352,6 @@ def test_disk_that_fills_up_while_code_is_saved(monkeypatch: pytest.MonkeyPatch)
         assert total(np.arange(4.0)) == 6.0
 
 
-PARTS = """
-from dalify.base.compiling import njit
-import numpy as np
-
-@njit(nogil=True, cache=True, is_part=True)
-def deepest(x, i):
-    if i >= x.size:
-        raise IndexError("too far")
-    return x[i] % (x.size - i - 1)
-
-@njit(nogil=True, cache=True, is_part=True)
-def part(x, i):
-    return deepest(x, i) + 1
-
-@njit(nogil=True, cache=True)
-def one(x, i):
-    return part(x, i)
-
-@njit(nogil=True, cache=True)
-def other(x, i):
-    return 2 * part(x, i) + deepest(x, i)
-"""
-
-
-def test_parts_are_loaded_for_another_kernel_and_raise_errors(toy: Path) -> None:
-    (toy / "parts.py").write_text(PARTS)
-    errors = """
-    for i, kind in ((3, IndexError), (2, ZeroDivisionError)):
-        try:
-            toy.parts.{kernel}(x, i)
-        except kind as error:
-            print(error)
-    """
-    for kernel, compiled in (("one", 3), ("one", 0), ("other", 1), ("other", 0)):
-        code = f"""
-        import numpy as np
-        import toy.parts
-        from numba.core import event
-        recorded = event.RecordingListener()
-        event.register("numba:compile", recorded)
-        x = np.array([10, 20, 30])
-        print(toy.parts.{kernel}(x, 0))
-        print(sum(found.is_start for _, found in recorded.buffer))
-        """
-        output = run(toy, textwrap.dedent(code) + textwrap.dedent(errors.format(kernel=kernel)))
-        assert output.split("\n")[:4] == [
-            {"one": "1", "other": "2"}[kernel],
-            str(compiled),
-            "too far",
-            "integer modulo by zero",
-        ]
-
-
 def test_function_without_a_source_file_is_compiled() -> None:
     namespace: dict[str, Any] = {"njit": njit, "__name__": "nowhere"}
     exec(compile("@njit(cache=True)\ndef twice(x):\n    return 2 * x\n", "/nonexistent/file.py", "exec"), namespace)

@@ -99,7 +99,7 @@ def given_factors(stddev: np.ndarray, epsilon: float, scale: float) -> np.ndarra
     return factors if epsilon else np.copysign(1, wide) * factors
 
 
-@njit(nogil=True, cache=True, is_part=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(nogil=True, cache=True, no_cpython_wrapper=True, fastmath={"contract", "nsz", "reassoc"})
 def _normalize_rows(out, x, ddof, epsilon, scale, shift):
     """Fill out [A, B] from the rows of x [A, B], each normalized by its own mean and deviation."""
     for a in range(x.shape[0]):

@@ -230,7 +230,7 @@ def _generate_transpose(context: Any, builder: ir.IRBuilder, signature: Any, arg
     return context.get_dummy_value()
 
 
-@njit(nogil=True, cache=True, is_part=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _transform(source: Any, target: Any, half: int, steps: np.ndarray, twiddles: Any) -> Any:
     """Transform complex elements [half] of all lanes; return the address of the result, `source` or `target`."""
     remaining, done = half, np.int64(1)

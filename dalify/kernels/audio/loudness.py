@@ -28,7 +28,7 @@ def _first_sum(x: np.ndarray, last: int, window: int, zero: Any) -> Any:
     return total
 
 
-@njit(nogil=True, cache=True, is_part=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _one_interval(out_at: Any, x: np.ndarray, window: int, begin: int, end: int, zero: Any) -> Any:
     """Fill out[begin:end] and return the largest power; see `_powers`."""
     out = array_at(out_at, (end,), _SINGLE)
@@ -45,7 +45,7 @@ def _one_interval(out_at: Any, x: np.ndarray, window: int, begin: int, end: int,
     return largest
 
 
-@njit(nogil=True, cache=True, is_part=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _four_intervals(out_at: Any, x: np.ndarray, window: int, begin: int, interval: int, zero: Any) -> Any:
     """Process four intervals in parallel, none the first, so that additions do not wait for each other."""
     out = array_at(out_at, (begin + 4 * interval,), _SINGLE)

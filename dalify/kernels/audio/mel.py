@@ -105,7 +105,7 @@ def matrix_of(bank: Bank, nfilter: int) -> np.ndarray:
     return matrix
 
 
-@njit(nogil=True, cache=True, is_part=True, fastmath={"contract", "nsz"})
+@njit(nogil=True, cache=True, no_cpython_wrapper=True, fastmath={"contract", "nsz"})
 def _add(out_at, x_at, filters, bins, size, falling_filter, falling, rising):
     """Fill out [filters, size] from x [bins, size], both at addresses."""
     out = array_at(out_at, (filters * size,), _SINGLE)

@@ -84,7 +84,7 @@ def _value(x: np.ndarray, index: int, reflect_padding: bool) -> Any:
     return x[index if index < period - index else period - index]
 
 
-@njit(nogil=True, cache=True, is_part=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _cut_frames(rows_at, length, x_at, x_size, first, window_step, count, window_at, size, reflect_padding):
     """Fill rows [length, LANES] with windowed frames that start at ``first``, ``first + window_step``, …, one per lane.
 
