@@ -190,7 +190,7 @@ class Engine:
             return depth
         stages = [stage for stage in self.plan.stages if not is_brief(self._batch_size, stage.seconds_per_sample)]
         seconds = sum(stage.cpu_seconds_per_sample or 0.0 for stage in stages)
-        steps = sum(_work_of(stage) for stage in stages)
+        steps = sum(_operator_count(stage) for stage in stages)
         # Threads that share a processor take as long for more batches, which only need more memory.
         threads = min(self._num_threads, available_processors())
         return batches_for_threads(depth, self._batch_size, seconds, threads, steps)
@@ -402,7 +402,7 @@ class Engine:
                 stage.seconds_per_sample,
                 self._num_threads,
                 scheduled=len(self._scheduled) or 1,
-                steps=_work_of(stage),
+                steps=_operator_count(stage),
                 cpu_seconds_per_sample=stage.cpu_seconds_per_sample,
             )
             collectors = {
@@ -539,9 +539,9 @@ def _may_be_brief(stage: Stage, torch_device: str | None) -> bool:
     return not stage.is_serial and not any(isinstance(step, ReaderStep) for step in walk(stage.steps))
 
 
-def _work_of(stage: Stage) -> int:
-    """Return the number of steps that determines the Python part of a chunk."""
-    return sum(step.node.operator.work for step in stage.steps)
+def _operator_count(stage: Stage) -> int:
+    """Return the number of operators whose Python code a chunk runs."""
+    return sum(step.node.operator.operator_count for step in stage.steps)
 
 
 def _updated(known: float | None, measured: float, is_uneven: bool) -> float:

@@ -28,7 +28,7 @@ from dalify.registry import Spec, operator
 _CHANNELS = 3
 
 
-@operator(random=True, work=2)
+@operator(random=True, operator_count=2)
 def _decode_random_crop_normalize(
     encoded: Spec,
     /,

@@ -141,7 +141,7 @@ class Operator:
         constructor: positional arguments of the class, in order: ``ops.PythonFunction(function)``.
         alphabetical: the arguments are sorted by name, those of groups among the others.
         stores_any_float: ``dtype`` can be any floating-point type, so that no cast is needed for 16-bit outputs.
-        work: number of operators whose Python code it runs for a chunk; it determines the number of chunks.
+        operator_count: number of operators whose Python code it runs for a chunk; it determines the number of chunks.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class Operator:
         constructor: tuple[str, ...] = (),
         alphabetical: bool = False,
         stores_any_float: bool = False,
-        work: int = 1,
+        operator_count: int = 1,
     ) -> None:
         self.rule = rule
         self.name = name or rule.__module__.removeprefix(_OPERATORS_PACKAGE)
@@ -196,7 +196,7 @@ class Operator:
         self._stands_for = stands_for
         self.constructor = constructor
         self.stores_any_float = stores_any_float
-        self.work = work
+        self.operator_count = operator_count
         self.kernels: dict[str, Kernel] = {}
         self.mixed_applies: Callable[[Mapping[str, Any]], tuple[bool, str]] | None = None
         self.checked_by: str | None = None

@@ -109,24 +109,24 @@ def whole_windows(extents: np.ndarray, axes: np.ndarray, start: np.ndarray, leng
         length: extents of the slices on these axes, integers ``[N, k]``.
     """
     found = np.empty((2, *extents.shape), np.int64)
-    anchors, windows = found
+    starts, windows = found
     given = [np.ascontiguousarray(values, np.int64) for values in (extents, axes, start, length)]
-    return (anchors, windows) if _fill_windows(anchors, windows, *given) else None
+    return (starts, windows) if _fill_windows(starts, windows, *given) else None
 
 
 # It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
-def _fill_windows(anchors, windows, extents, axes, start, length):
+def _fill_windows(starts, windows, extents, axes, start, length):
     """Fill start and extents of slices; return whether all axes exist and all slices are inside the data."""
     ndim = extents.shape[1]
     for n in range(extents.shape[0]):
         for axis in range(ndim):
-            anchors[n, axis], windows[n, axis] = 0, extents[n, axis]
+            starts[n, axis], windows[n, axis] = 0, extents[n, axis]
         for k in range(axes.shape[1]):
             axis, first, size = axes[n, k], start[n, k], length[n, k]
             if axis < 0:
                 axis += ndim
             if axis < 0 or axis >= ndim or first < 0 or size < 0 or first > extents[n, axis] - size:
                 return False
-            anchors[n, axis], windows[n, axis] = first, size
+            starts[n, axis], windows[n, axis] = first, size
     return True
