@@ -19,7 +19,12 @@ __all__ = ["Feature", "FixedLenFeature", "VarLenFeature", "float32", "int64", "s
 int64 = DALIDataType.INT64
 float32 = DALIDataType.FLOAT
 string = DALIDataType.UINT8
-_PYTHON_TYPES: dict[DALIDataType, tuple[type, str]] = {int64: (int, "0"), float32: (float, "0.0"), string: (str, "''")}
+# Name in this module, type of a default in Python, and an example.
+_KINDS: dict[DALIDataType, tuple[str, type, str]] = {
+    int64: ("int64", int, "0"),
+    float32: ("float32", float, "0.0"),
+    string: ("string", str, "''"),
+}
 
 
 def FixedLenFeature(shape: Sequence[int], dtype: DALIDataType, default_value: Any) -> Feature:  # noqa: N802 - DALI's
@@ -68,7 +73,7 @@ def VarLenFeature(*arguments: Any, **named: Any) -> Feature:  # noqa: N802 - DAL
 
 
 def _check_dtype(dtype: Any) -> DALIDataType:
-    if not isinstance(dtype, DALIDataType) or dtype not in _PYTHON_TYPES:
+    if not isinstance(dtype, DALIDataType) or dtype not in _KINDS:
         raise ArgumentTypeError(
             f"dtype must be tfrecord.int64, tfrecord.float32 or tfrecord.string; got {dtype!r}.",
             line=SourceLine.capture(),
@@ -78,9 +83,8 @@ def _check_dtype(dtype: Any) -> DALIDataType:
 
 def _check_default(dtype: DALIDataType, value: Any) -> Any:
     """Return the default of a feature, whose type DALI checks as strictly."""
-    kind, example = _PYTHON_TYPES[dtype]
+    name, kind, example = _KINDS[dtype]
     if not isinstance(value, kind):
-        name = {int64: "int64", float32: "float32", string: "string"}[dtype]
         raise ArgumentTypeError(
             f"default_value of a feature of type tfrecord.{name} must be of type {kind.__name__}; got {value!r}.",
             line=SourceLine.capture(),

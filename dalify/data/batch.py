@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -268,6 +269,10 @@ class Batch:
             shape = tuple(self.samples[index].shape)
         return Spec(self.dtype, None, self.layout, shape, self.device)
 
+    def open_spec(self) -> Spec:
+        """Return the spec that applies to all samples, without shapes."""
+        return _open_spec(self.dtype, self.ndim, self.layout, self.device)
+
     def slice(self, start: int, stop: int) -> Batch:
         """Return the samples ``start`` to ``stop`` as views."""
         origins = None if self.origins is None else self.origins[start:stop]
@@ -333,6 +338,11 @@ class Batch:
         """Return counts and types without data."""
         form = f"dense {tuple(self.dense.shape)}" if self.dense is not None else f"{len(self)} samples"
         return f"Batch({self.device} {self.dtype.name} {self.layout!r} {form})"
+
+
+@lru_cache(1024)  # steps need it for each chunk
+def _open_spec(dtype: DALIDataType, ndim: int, layout: str, device: str) -> Spec:
+    return Spec(dtype, ndim, layout, None, device)
 
 
 def block_offsets(shapes: np.ndarray[Any, Any], item_bytes: int) -> tuple[np.ndarray[Any, Any], int]:

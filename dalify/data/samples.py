@@ -73,9 +73,8 @@ class Samples:
             dense = batch.dense
             is_contiguous = dense.flags.c_contiguous
             if not (is_contiguous or (len(dense) and dense[0].flags.c_contiguous)):
-                dense = np.ascontiguousarray(dense)
-                return Samples(None, None, dense.dtype, dense)
-            found = Samples(None, None, dense.dtype, dense)
+                return Samples.of_dense(np.ascontiguousarray(dense))
+            found = Samples.of_dense(dense)
             if not is_contiguous:  # a repeated constant, or a part of each sample
                 found.dense = None
         elif batch.ragged is not None:
@@ -136,9 +135,7 @@ class Samples:
     @property
     def compiled(self) -> tuple[Integers, Integers, np.ndarray[Any, Any]]:
         """Arguments of compiled functions: addresses, shapes, and an empty array of the element type."""
-        if self._addresses is None or self._shapes is None:
-            return self.addresses, self.shapes, self.like
-        return self._addresses, self._shapes, self.like
+        return self.addresses, self.shapes, self.like
 
     @property
     def ndim(self) -> int:

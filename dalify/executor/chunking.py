@@ -68,8 +68,8 @@ def _most_chunks(size: int, seconds_per_sample: float, num_threads: int, steps: 
     """
     seconds = size * seconds_per_sample
     wanted = seconds * _GIL_FRACTION / (num_threads * steps * _PYTHON_SECONDS_PER_STEP)
-    # Two chunks instead of one halve the memory of batches in progress, and their threads need at most twice the
-    # fraction.
+    # Two chunks of each batch need half as many batches in progress, and half the memory. All threads together then
+    # need the GIL for up to twice `_GIL_FRACTION`, which is less than all of the time.
     most = 2 if 1 <= wanted < 2 else int(wanted)
     return min(size, max(most, math.ceil(seconds / _MAX_CHUNK_SECONDS), 1))
 

@@ -61,11 +61,12 @@ def find_runs(
         out_shapes: a list or array if shapes of results may differ.
         count: number of samples.
     """
-    ragged = [array for array in arguments.values() if is_list(array)]
+    ragged: list[Any] = [array for array in arguments.values() if type(array) is list]
     listed = is_list(out_shapes) or is_array(out_shapes)
-    if count == 1 or not (
-        ragged or listed or varying or any(batch is not None and batch.dense is None for batch in inputs)
-    ):
+    is_one = count == 1 or not (ragged or listed or varying)
+    for batch in inputs:
+        is_one = is_one and (count == 1 or batch is None or batch.dense is not None)
+    if is_one:
         return [(0, count)]
     columns: list[Any] = []
     large = False

@@ -29,7 +29,7 @@ from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
 from dalify.registry import RANDOM_STATE, Kernel, Operator
 
-__all__ = ["KernelStep", "open_spec"]
+__all__ = ["KernelStep"]
 
 if TYPE_CHECKING:
     from dalify.kernels.random import philox
@@ -96,7 +96,8 @@ class KernelStep:
         self._last_arguments: tuple[int, dict[str, Any]] = (0, {})
         self._given = {name: argument for name, argument in self._arguments.items() if argument.slot is not None}
         prepare = operator.prepare_function
-        self._prepare_call = None if prepare is None else self._bound(prepare)
+        self._kernel_function = self._bound(self._kernel)
+        self._prepare_function = None if prepare is None else self._bound(prepare)
         # Without inputs and random shapes, everything except the call also depends only on it.
         self._is_constant = (
             self._repeated and not inputs and not (operator.is_random and operator.prepare_function is not None)
@@ -113,7 +114,7 @@ class KernelStep:
 
     def _bound(self, kernel: Kernel) -> StepFunction:
         """Return a function of the operator with the arguments of the step."""
-        return StepFunction(kernel, self._static, self._arguments.keys() - self._given.keys(), self._given)
+        return StepFunction(kernel, self._static, self._given)
 
     def run(self, frame: Frame) -> None:
         """Compute the outputs of the chunk's samples."""
@@ -226,7 +227,7 @@ class KernelStep:
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         first = next((batch for batch in inputs if batch is not None), None)
-        spec = None if first is None else open_spec(first)
+        spec = None if first is None else first.open_spec()
         specs = tuple(None if batch is None else Spec(batch.dtype, batch.ndim, batch.layout) for batch in inputs)
         rule_specs = self._operator.apply_rule(specs, self._rule_arguments)
         extra = self._prepare(inputs, arguments, draws, count)
@@ -237,8 +238,10 @@ class KernelStep:
 
         context: dict[str, Any] = {"spec": spec, "specs": specs, "draws": draws, "count": count, "memory": memory}
         context |= {"out_specs": rule_specs, "out_spec": rule_specs[0] if rule_specs else None}
-        names = self._select(self._kernel, {**self._static, **arguments, **extra, **context})
-        results: Any = self._kernel.function(*inputs, **names)
+        function = self._kernel_function
+        named = function.named(arguments, count)
+        named |= {name: value for name, value in {**extra, **context}.items() if name in function.names}
+        results: Any = function.function(*inputs, **named)
         if len(self.outputs) == 1 and not is_tuple(results):
             results = (results,)
         origins = None if first is None else first.origins
@@ -497,22 +500,30 @@ class KernelStep:
         arguments: dict[str, Any],
         draws: SampleDraws | None,
         count: int,
-        call: StepFunction | None = None,
+        function: StepFunction | None = None,
     ) -> dict[str, Any]:
-        """Return the result of `prepare`. `call` is it, with other constants than those of the step."""
-        call = call or self._prepare_call
-        if call is None:
+        """Return the result of `prepare`.
+
+        Args:
+            inputs: inputs of the step.
+            arguments: all per-sample arguments.
+            draws: random numbers.
+            count: number of samples.
+            function: `prepare` for other constants than those of the step; by default that of the step.
+        """
+        function = function or self._prepare_function
+        if function is None:
             return {}
-        named = call.named(self._static, arguments, count)
-        if "draws" in call.names:
+        named = function.named(arguments, count)
+        if "draws" in function.names:
             named["draws"] = draws
-        if "count" in call.names:
+        if "count" in function.names:
             named["count"] = count
-        if "spec" in call.names:
+        if "spec" in function.names:
             first = next((batch for batch in inputs if batch is not None), None)
-            named["spec"] = None if first is None else open_spec(first)
+            named["spec"] = None if first is None else first.open_spec()
         try:
-            return dict(call.function(*inputs, **named))
+            return dict(function.function(*inputs, **named))
         except Exception as error:
             if not self._varying:
                 self._run_specs(inputs, {}, NOTHING_WANTED, 0)  # an input of the wrong type is not a damaged sample
@@ -551,7 +562,7 @@ class KernelStep:
         key = (layout, *(None if batch is None else (batch.dtype, batch.layout, batch.ndim) for batch in inputs))
         specs = self._specs.get(key)
         if specs is None:
-            opened = tuple(None if batch is None else open_spec(batch) for batch in inputs)
+            opened = tuple(None if batch is None else batch.open_spec() for batch in inputs)
             specs = Wanted(None, layout).applied(self._operator.apply_rule(opened, self._rule_arguments), None)
             self._specs.put(key, specs)
         return specs
@@ -573,19 +584,6 @@ class KernelStep:
                 (name for name in reversed(self._operator.shaping) if name in self.node.arguments), None
             )
             raise
-
-    def _select(self, kernel: Kernel, values: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            return {name: values[name] for name in kernel.names}
-        except KeyError as error:
-            raise AssertionError(
-                f"dalify bug: {self._operator.name}'s kernel declares {error}, which is not available"
-            ) from None
-
-
-def open_spec(batch: Batch) -> Spec:
-    """Return the spec that applies to all samples, without shapes."""
-    return Spec(batch.dtype, batch.ndim, batch.layout, None, batch.device)
 
 
 def _plain(value: Any) -> Any:

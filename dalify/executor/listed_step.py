@@ -17,7 +17,7 @@ from dalify.data import Array, Batch, Spec
 from dalify.executor.agreement import agreed_samples
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import Wanted
-from dalify.executor.kernel_step import KernelStep, open_spec
+from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
 
@@ -86,7 +86,7 @@ class ListedStep(KernelStep):
         return list(agreed_samples(samples, slot, chunk, frame.agreement, is_blank, refuse, conversion_hint))
 
     def _spec_of(self, batch: Batch, sample: int) -> Spec:
-        return open_spec(batch)
+        return batch.open_spec()
 
     def _out_shapes(
         self, inputs: list[Batch | None], arguments: dict[str, Any], wanted: Wanted, count: int

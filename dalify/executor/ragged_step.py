@@ -44,15 +44,8 @@ class RaggedStep(KernelStep):
     ) -> list[Batch]:
         arrays = {name: value for name, value in arguments.items() if name in self._kernel.names}
         parts: list[list[Any]] = [[] for _ in self.outputs]
-        row_shapes, has_lists = _row_shapes(inputs), False
-        for value in arrays.values():
-            has_lists |= type(value) is list
-        runs = [(0, count)]
-        if row_shapes is not None or has_lists:
-            runs = find_runs([], arrays, {}, row_shapes, count)
-        kept = self.device == "cpu"
-        for slot in self.outputs:
-            kept &= slot in frame.collectors
+        runs = find_runs([], arrays, {}, _row_shapes(inputs), count)
+        kept = self.device == "cpu" and frame.collectors.keys() >= {*self.outputs}
         specs: tuple[Spec, ...] = ()
         for start, stop in runs:
             samples = self._sample_specs(inputs, start, stop)
@@ -70,10 +63,8 @@ class RaggedStep(KernelStep):
                     self._empty_rows(frame, output, start, [spec[output] for spec in samples], kept)
                     for output in range(len(self.outputs))
                 ]
-                is_full = False  # kernels need not handle samples without elements
-                for out in filled:
-                    is_full |= 0 not in out.values.shape
-                if is_full:
+                # Kernels need not handle samples without elements.
+                if any(0 not in out.values.shape for out in filled):
                     self._call_kernel(filled, xs, named, start, stop - start)
             for part, result in zip(parts, filled, strict=True):
                 part.append(result)

@@ -15,7 +15,7 @@ from dalify.data import Batch, Spec
 from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import Wanted
-from dalify.executor.kernel_step import KernelStep, open_spec
+from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.shape_trace import ShapeTrace
@@ -72,7 +72,6 @@ class SamplesStep(KernelStep):
         # Whether all results are in memory from the arena: none is a view of an input.
         self.fills_memory = self._is_constant and self.device == "cpu" and node.branch is None
         self._known_plan: tuple[Any, _Plan | None] = (None, None)
-        self._call = self._bound(self._kernel)
         self._takes_draws = "draws" in self._wanted
         self._context_names = [name for name in self._wanted if name != "draws"]
         self._known_preparations: Recent[dict[str, Any]] = Recent(_CACHE_LIMIT)
@@ -101,13 +100,13 @@ class SamplesStep(KernelStep):
         if not plan.is_full:
             self._fill_others(outs, xs, arguments, extra, draws, count)
             return batches
-        named = self._call.named(self._static, arguments, count)
+        named = self._kernel_function.named(arguments, count)
         if extra:
             named.update(extra)
         if self._takes_draws:
             named["draws"] = draws
         try:
-            self._call.function(*outs, *xs, **named)
+            self._kernel_function.function(*outs, *xs, **named)
         except Exception as error:
             note_sample(error, 0, 0 if count == 1 else None)
             raise
@@ -129,7 +128,7 @@ class SamplesStep(KernelStep):
             is_table = isinstance(found, ShapeTable)
             is_full |= found.is_full if is_table else 0 not in found
             closed.append(spec if is_table or spec.shape == found else spec.replace(shape=found))
-        named = {name: value for name, value in prepared.items() if name in self._call.names}
+        named = {name: value for name, value in prepared.items() if name in self._kernel_function.names}
         for name in self._context_names:
             named[name] = self._context(name, inputs, specs, count)
         return _Plan(closed, shapes, is_full, named)
@@ -184,11 +183,11 @@ class SamplesStep(KernelStep):
         """Return an argument that a kernel declares in addition to parameters. Specs have no shapes."""
         if name == "spec":
             first = next((batch for batch in inputs if batch is not None), None)
-            return None if first is None else open_spec(first)
+            return None if first is None else first.open_spec()
         if name == "specs":
-            return tuple(None if batch is None else open_spec(batch) for batch in inputs)
+            return tuple(None if batch is None else batch.open_spec() for batch in inputs)
         if name == "out_spec":
-            return specs[0].replace(shape=None)
+            return specs[0] if specs[0].shape is None else specs[0].replace(shape=None)
         if name == "out_specs":
             return specs
         return count

@@ -143,9 +143,9 @@ class ShapeTrace:
             inputs: the inputs.
             shapes: shapes of their samples; None for absent inputs.
         """
-        # Lists are one call; a generator is resumed for each element.
-        extents = (*[None if each is None else each.extents for each in shapes],)
-        kinds = (*[None if batch is None else (batch.dtype, batch.layout) for batch in inputs],)
+        # From lists: a generator is resumed for each element.
+        extents = tuple([None if each is None else each.extents for each in shapes])
+        kinds = tuple([None if batch is None else (batch.dtype, batch.layout) for batch in inputs])
 
         def trace() -> list[TracedShapes | None]:
             opened = [

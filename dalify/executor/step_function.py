@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -18,50 +17,42 @@ class StepFunction:
     Args:
         kernel: the function.
         static: arguments without a value per sample.
-        constants: names of the per-sample arguments that are constants: arrays that depend on the number of samples.
-        varying: names of the per-sample arguments that are values of the graph.
+        varying: names of the per-sample arguments that are values of the graph. The others are constants: arrays that
+            depend on the number of samples.
 
     Attributes:
         function: the function. It takes groups of constants as objects, other groups as their fields.
         names: its keyword arguments, without groups of constants.
     """
 
-    __slots__ = ("_constants", "_groups", "_last", "_static", "_varying", "function", "names")
+    __slots__ = ("_groups", "_last", "_static", "_varying", "function", "names")
 
-    def __init__(
-        self, kernel: Kernel, static: Mapping[str, Any], constants: Collection[str], varying: Collection[str]
-    ) -> None:
+    def __init__(self, kernel: Kernel, static: Mapping[str, Any], varying: Collection[str]) -> None:
+        fields = {name: field_names(group) for name, group in kernel.groups.items()}
         self._groups = {
-            name: (group, field_names(group))
-            for name, group in kernel.groups.items()
-            if not {*varying}.intersection(field_names(group))
+            name: (group, fields[name]) for name, group in kernel.groups.items() if not {*varying} & {*fields[name]}
         }
-        self.function = packing(
-            kernel.inner, {name: group for name, group in kernel.groups.items() if name not in self._groups}
-        )
-        parameters = inspect.signature(self.function).parameters.values()
-        declared = [item.name for item in parameters if item.kind is inspect.Parameter.KEYWORD_ONLY]
-        self.names = frozenset(declared) - {*self._groups}
-        self._static = {name: static[name] for name in self.names if name in static}
-        self._constants = [name for name in self.names if name in constants]
+        varying_groups = {name: group for name, group in kernel.groups.items() if name not in self._groups}
+        self.function = packing(kernel.inner, varying_groups)
+        self.names = frozenset(kernel.declared) - {*fields}
+        self.names |= {field for name in varying_groups for field in fields[name]}
+        self._static = static
         self._varying = [name for name in self.names if name in varying]
         self._last: tuple[int, dict[str, Any]] = (0, {})
 
-    def named(self, static: Mapping[str, Any], arguments: Mapping[str, Any], count: int) -> dict[str, Any]:
-        """Return keyword arguments in a new dictionary.
+    def named(self, arguments: Mapping[str, Any], count: int) -> dict[str, Any]:
+        """Return the arguments of the operator by name, in a new dictionary.
 
         Args:
-            static: all arguments without a value per sample.
             arguments: all per-sample arguments.
             count: number of samples.
         """
         known, shared = self._last
         if known != count:
-            shared = dict(self._static)
-            for name in self._constants:
-                shared[name] = arguments[name]
+            values = {**self._static, **arguments}
+            shared = {name: values[name] for name in self.names if name in values}
             for name, (group, fields) in self._groups.items():
-                shared[name] = group(*[static[field] if field in static else arguments[field] for field in fields])
+                shared[name] = group(*[values[field] for field in fields])
             self._last = (count, shared)
         named = dict(shared)
         for name in self._varying:

@@ -36,7 +36,7 @@ class ViewStep(KernelStep):
             if argument.slot is None and argument.value is not None and element_dtype(argument.parameter).kind == "f"
         }
         prepare = self._operator.prepare_function
-        self._exact_call = self._bound(prepare) if prepare is not None and self._exact else None
+        self._exact_prepare = self._bound(prepare) if prepare is not None and self._exact else None
 
     def _groupwise(
         self,
@@ -77,7 +77,7 @@ class ViewStep(KernelStep):
         """Return the new shapes, which differ, and the spec of the result; None if the kernel has to be called."""
         old = x.shape_array()
         exact = {name: np.broadcast_to(value, (count, *value.shape[1:])) for name, value in self._exact.items()}
-        prepared = self._prepare(inputs, {**arguments, **exact}, draws, count, self._exact_call)
+        prepared = self._prepare(inputs, {**arguments, **exact}, draws, count, self._exact_prepare)
         shapes = prepared.get("out_shapes")
         if is_array(shapes):
             if (shapes == shapes[0]).all():

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.small_arrays import zeros
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -61,7 +62,7 @@ def _crop_resize(
 def _(x: Batch, *, spec: Spec, window: CropWindow, target: ResizeSize) -> dict[str, Any]:
     layout, shapes = visual_layout(spec, _LAYOUTS), x.shape_array()
     axes = [axis for axis, letter in enumerate(layout) if letter != "C"]
-    crop_start, extents = shapes * 0, shapes.copy()
+    crop_start, extents = zeros(shapes.shape, np.int64), shapes.copy()
     for axis, first, extent in zip(axes, *(table.T for table in window.windows(shapes, layout, "error")), strict=True):
         crop_start[:, axis], extents[:, axis] = first, extent
     first, last = spatial_axes(layout)

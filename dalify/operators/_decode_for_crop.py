@@ -6,7 +6,6 @@ The pass ``push_crop`` inserts it; users do not call it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, dec
 from dalify.parameter_groups.normalization import Normalization
 from dalify.parameter_groups.random_crop import RandomCrop
 from dalify.parameter_groups.resize import Filters
-from dalify.registry import VARIES, AnySamples, Spec, operator
+from dalify.registry import VARIES, AnySamples, Spec, argument_names, operator
 
 _COLORS = (DALIImageType.RGB, DALIImageType.BGR)
 _INTERPOLATION = ("interp_type", "min_filter", "mag_filter")
@@ -79,14 +78,14 @@ def _(
 _decode_for_crop.substitute(blank_image)
 
 
-_KEPT = ("on_error", "size", *(item.name for group in (DecodeOptions, RandomCrop) for item in fields(group)))
+_KEPT = ("on_error", "size", *argument_names(DecodeOptions, RandomCrop))
 
 
 @_decode_for_crop.before(
     "_random_resized_crop_normalize",
     "merges",
     into="_decode_random_crop_normalize",
-    takes=tuple(item.name for group in (Filters, Normalization) for item in fields(group)),
+    takes=argument_names(Filters, Normalization),
     keeps=_KEPT,
 )
 def _(decoder: Mapping[str, Any], crop: Mapping[str, Any], source: Spec, device: str) -> bool:

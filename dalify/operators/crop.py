@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,12 @@ from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
 from dalify.parameter_groups.crop import CropWindow, OutOfBounds
 from dalify.parameter_groups.resize import Filters, ResizeSize
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, argument_names, operator
 
 # Four dimensions without a layout are a volume, as in DALI.
 _LAYOUTS = ("HWC", "DHWC", *VISUAL_LAYOUTS)
-_OF_WINDOW = tuple(item.name for item in fields(CropWindow))
-_OF_RESIZE = (*(item.name for group in (Filters, ResizeSize) for item in fields(group)), "dtype")
+_OF_WINDOW = argument_names(CropWindow)
+_OF_RESIZE = (*argument_names(Filters, ResizeSize), "dtype")
 
 
 @operator(alphabetical=True)

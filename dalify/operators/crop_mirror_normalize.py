@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from dalify.base.errors import LayoutError
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.arrays.convert import fill_in_range
+from dalify.kernels.arrays.convert import constants_in_range
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.normalize_axes import normalize_axes
 from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
@@ -137,10 +136,5 @@ def _(
         out_spec.layout or "",
         dict(zip(layout.replace("C", ""), start.T, strict=True)),
         **normalization.values,
-        fill_values=_converted(tuple(fill_values), out_spec.dtype.numpy),
+        fill_values=constants_in_range(fill_values, out_spec.dtype.numpy).tolist(),
     )
-
-
-@lru_cache(64)
-def _converted(fill_values: tuple[float, ...], dtype: np.dtype[Any]) -> list[float]:
-    return fill_in_range(fill_values, dtype).tolist()

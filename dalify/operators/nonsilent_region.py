@@ -88,10 +88,10 @@ def nonsilent_region(x: Spec, /, *, silence: Silence) -> tuple[Spec, Spec]:
 def _(begin: Samples, length: Samples, x: Samples, *, silence: Silence) -> None:
     assert begin.dense is not None, "dalify bug: numbers that are not in one array"
     assert length.dense is not None, "dalify bug: numbers that are not in one array"
-    _find(begin.dense, length.dense, x, silence)
+    _fill_regions(begin.dense, length.dense, x, silence)
 
 
-def _find(begins: np.ndarray, lengths: np.ndarray, x: Samples, silence: Silence) -> None:
+def _fill_regions(begins: np.ndarray, lengths: np.ndarray, x: Samples, silence: Silence) -> None:
     nonsilent_regions(
         begins,
         lengths,
@@ -110,7 +110,7 @@ def _(begin: DeviceSamples, length: DeviceSamples, x: DeviceSamples, *, silence:
     block = x.block.cpu().numpy()
     addresses = x.offsets * block.itemsize + block.__array_interface__["data"][0]
     regions = np.empty((2, len(x)), np.int32)
-    _find(regions[0], regions[1], Samples(addresses, x.shapes, block.dtype, block), silence)
+    _fill_regions(regions[0], regions[1], Samples(addresses, x.shapes, block.dtype, block), silence)
     found = uploaded(regions, x.device)
     begin.block.copy_(found[0])
     length.block.copy_(found[1])

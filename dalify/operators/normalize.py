@@ -103,13 +103,14 @@ def _(
     mean: Vectors | None,
     scale: float,
     stddev: Vectors | None,
+    spec: Spec,
     count: int,
 ) -> dict[str, Any]:
     if not batch or (mean is not None and stddev is not None):
         return {"batch_mean": None, "batch_factor": None}
     if any(values is not None and len(values[0]) != 1 for values in (mean, stddev)):
         raise ArgumentValueError("with batch=True, mean and stddev must be a single number.")
-    chosen = _axes(Spec(data.dtype, data.ndim, data.layout), data.shapes()[0], axes, axis_names)
+    chosen = _axes(spec, data.shapes()[0], axes, axis_names)
     center = None if mean is None else np.asarray(mean[:1], np.float64)
     found, squares, number = batch_statistics(data, chosen, center)
     factor = np.asarray(scale_factors(squares, number, ddof, epsilon, scale, np))
@@ -148,9 +149,8 @@ def _(
     spec: Spec,
 ) -> None:
     options = {"ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift}
-    if mean is stddev is batch_mean is batch_factor is None:
-        chosen = chosen_axes(spec, axes, axis_names)
-        normalize_cpu(out, x, None, None, chosen, **options)
+    if mean is None and stddev is None and batch_mean is None and batch_factor is None:  # the same axes for all samples
+        normalize_cpu(out, x, None, None, chosen_axes(spec, axes, axis_names), **options)
         return
     given = mean, stddev, batch_mean, batch_factor
     kinds = _axes_of_samples(spec, x, axes, axis_names, mean, stddev)

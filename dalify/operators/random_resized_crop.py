@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,10 @@ from dalify.kernels.images.resize_geometry import spatial_axes
 from dalify.parameter_groups.normalization import AFTER_RESIZE, can_follow_resize
 from dalify.parameter_groups.random_crop import RandomCrop
 from dalify.parameter_groups.resize import Filters, result_type
-from dalify.registry import VARIES, Spec, operator
+from dalify.registry import VARIES, Spec, argument_names, operator
 
 _LAYOUTS = ("HWC", "CHW", "FHWC", "FCHW", "CFHW")
-_MERGED = ("size", *(item.name for group in (Filters, RandomCrop) for item in fields(group)))
+_MERGED = ("size", *argument_names(Filters, RandomCrop))
 
 
 @operator(alphabetical=True, random=True)

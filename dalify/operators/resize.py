@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,11 @@ from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
 from dalify.kernels.images.resize_geometry import spatial_axes
 from dalify.parameter_groups.normalization import AFTER_RESIZE, can_follow_resize
 from dalify.parameter_groups.resize import Filters, ResizeSize, result_type
-from dalify.registry import VARIES, Spec, operator
+from dalify.registry import VARIES, Spec, argument_names, operator
 
 _OF_CROP = ("crop", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "rounding")
 _EXACT_PARTS = 256
-_MERGED = tuple(item.name for group in (Filters, ResizeSize) for item in fields(group))
+_MERGED = argument_names(Filters, ResizeSize)
 
 
 @operator(alphabetical=True, outputs=lambda arguments: 2 if arguments.get("save_attrs") else 1)

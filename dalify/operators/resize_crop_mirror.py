@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,9 @@ from dalify.kernels.images.resize_geometry import spatial_axes
 from dalify.parameter_groups.crop import CropWindow
 from dalify.parameter_groups.normalization import AFTER_RESIZE, can_follow_resize
 from dalify.parameter_groups.resize import Filters, ResizeSize, cropped_sources, result_type
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, argument_names, operator
 
-_MERGED = tuple(item.name for group in (Filters, CropWindow, ResizeSize) for item in fields(group))
+_MERGED = argument_names(Filters, CropWindow, ResizeSize)
 # Bits of `mirror`.
 _MIRRORED_BY = {"W": 1, "H": 2, "D": 4}
 

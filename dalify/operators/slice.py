@@ -11,7 +11,7 @@ from dalify.base.small_arrays import flat_indices
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.gather import BORDERS, channel_fill, copy_bordered_window, copy_inside, copy_windows
+from dalify.kernels.arrays.gather import BORDERS, channel_fill, copy_bordered_window, copy_windows
 from dalify.kernels.arrays.windows_torch import window_samples_torch
 from dalify.kernels.images.crop_geometry import FILLING, POLICIES, check_fill_values, trimmed
 from dalify.kernels.images.frames import default_layout
@@ -142,9 +142,9 @@ def _(
     anchor: Batch | None,
     shape_input: Batch | None,
     *,
+    spec: Spec,
     axes: np.ndarray | None,
     axis_names: str | None,
-    dtype: DALIDataType | None,
     start: Vectors | None,
     rel_start: Vectors | None,
     end: Vectors | None,
@@ -156,11 +156,9 @@ def _(
     out_of_bounds_policy: str,
     count: int,
 ) -> dict[str, Any]:
-    kind = {"layout": data.layout, "out_dtype": data.dtype if dtype is None else dtype}
     found = None if anchor is None or shape_input is None else _whole_windows(data, anchor, shape_input, axes)
     if found is not None:
-        return {"starts": found[0], "out_shapes": found[1], **kind}
-    spec = Spec(data.dtype, data.ndim, data.layout)
+        return {"starts": found[0], "out_shapes": found[1]}
     _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shape, rel_shape)
     extents = data.shape_array()
     places = _axes(spec, axes, axis_names, count)
@@ -200,7 +198,7 @@ def _(
         )
     if out_of_bounds_policy == "trim_to_shape":
         starts, windows = trimmed(starts, windows, extents)
-    return {"starts": starts, "out_shapes": windows, **kind}
+    return {"starts": starts, "out_shapes": windows}
 
 
 def _whole_windows(data: Batch, anchor: Batch, shape_input: Batch, axes: np.ndarray | None) -> Any:
@@ -221,21 +219,20 @@ def _(
     anchor: AnySamples | None = None,
     shape_input: AnySamples | None = None,
     *,
+    spec: Spec,
+    out_spec: Spec,
     starts: Any,
-    layout: str,
-    out_dtype: DALIDataType,
     fill_values: tuple[float, ...],
     out_of_bounds_policy: str,
 ) -> None:
     if out_of_bounds_policy in BORDERS:
         copy_bordered_window(out, data, starts, out_of_bounds_policy)
         return
-    layout = layout or "?" * (data.ndim - 1) + "C"  # without a letter C, the last axis has the channels
+    layout = spec.layout or "?" * ((spec.ndim or 1) - 1) + "C"  # without a letter C, the last axis has the channels
     if out_of_bounds_policy not in FILLING:
         fill_values = fill_values[:1]  # ignored
     elif len(fill_values) > 1:
-        check_fill_values(fill_values, data.shapes[:, Spec(layout=layout).axis("C")])
-    if isinstance(data, Samples) and isinstance(out, Samples) and copy_inside(out, data, starts):
-        return
+        axis = spec.replace(layout=layout).axis("C")
+        check_fill_values(fill_values, data.shapes[:, axis])
     copy: Any = copy_windows if isinstance(data, Samples) else window_samples_torch
-    copy(out, data, starts, fill_values=channel_fill(fill_values, layout, out_dtype))
+    copy(out, data, starts, fill_values=channel_fill(fill_values, layout, out_spec.dtype))

@@ -17,14 +17,14 @@ from dalify.kernels.images.resample import resample
 from dalify.kernels.images.resample_samples_torch import resample_samples_torch
 from dalify.kernels.images.resample_torch import resample_torch
 from dalify.kernels.images.resize_geometry import MODES, ROUNDINGS, chunk_tensor_geometry, tensor_geometry
-from dalify.parameter_groups.resize import Filters, result_type
-from dalify.registry import AnySamples, Parameters, PerSample, Shaping, Spec, operator
+from dalify.parameter_groups.resize import Filters, ResizeRegion, result_type
+from dalify.registry import AnySamples, PerSample, Shaping, Spec, operator
 
 _MAX_AXES = 3
 
 
-@dataclass(slots=True)
-class TensorSize(Parameters):
+@dataclass
+class TensorSize(ResizeRegion):
     """Extents of the result along some axes, and the region of the source that it shows.
 
     Attributes:
@@ -36,8 +36,6 @@ class TensorSize(Parameters):
         mode: ``default``: extents of 0 are scaled like the others; ``stretch``: they are not changed; ``not_larger``:
             keep the ratio, with no extent above its size; ``not_smaller``: keep it, with none below.
         roi_end: end of the source region in elements. Less than `roi_start`: mirrored.
-        roi_relative: the region is in fractions of the extents, 0 to 1.
-        roi_start: start of the source region.
         scales: extents of the result as multiples of those of the whole source; negative: mirrored.
         size_rounding: rounding of sizes: ``round`` (half up), ``truncate`` or ``ceil``. The minimum is one element.
         sizes: extents of the result; 0: computed from the others (a mirrored region then stays mirrored, unlike in
@@ -48,15 +46,9 @@ class TensorSize(Parameters):
     alignment: PerSample[list[float]] = field(default_factory=lambda: [0.5])
     axes: list[int] | None = None
     axis_names: str | None = None
-    max_size: list[float] | None = None
-    mode: str = "default"
-    roi_end: Shaping[list[float]] | None = None
-    roi_relative: bool = False
-    roi_start: Shaping[list[float]] | None = None
     scales: Shaping[list[float]] | None = None
     size_rounding: str = "round"
     sizes: Shaping[list[float]] | None = None
-    subpixel_scale: bool = True
 
     @property
     def _shaping(self) -> dict[str, Any]:
@@ -64,13 +56,7 @@ class TensorSize(Parameters):
 
     @property
     def _options(self) -> dict[str, Any]:
-        return {
-            "mode": self.mode,
-            "max_size": self.max_size,
-            "roi_relative": self.roi_relative,
-            "subpixel_scale": self.subpixel_scale,
-            "size_rounding": self.size_rounding,
-        }
+        return {**self.options, "size_rounding": self.size_rounding}
 
     def check(self) -> None:
         """Raise ArgumentValueError for contradictory arguments or an unknown option."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ShapeError
 from dalify.data.dtypes import DALIDataType
-from dalify.registry import VARIES, Parameters, PerSample, Spec
+from dalify.registry import VARIES, Parameters, PerSample, Spec, argument_names
 
 __all__ = ["AFTER_RESIZE", "Normalization", "can_follow_resize", "check_channel_values"]
 
@@ -71,7 +71,7 @@ def check_channel_values(mean: Any, std: Any, channels: np.ndarray) -> None:
             )
 
 
-AFTER_RESIZE = ("dtype", *(item.name for item in fields(Normalization)))
+AFTER_RESIZE = ("dtype", *argument_names(Normalization))
 """The arguments of ``crop_mirror_normalize`` that an operator needs to normalize what it has resized."""
 
 _OF_WINDOW = frozenset({"crop", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "rounding"})

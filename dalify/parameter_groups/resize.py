@@ -22,21 +22,14 @@ from dalify.kernels.images.resize_geometry import (
 from dalify.parameter_groups.crop import CropWindow
 from dalify.registry import Parameters, PerSample, Shaping, Spec
 
-__all__ = ["Filters", "ResizeSize", "cropped_sources", "result_type"]
+__all__ = ["Filters", "ResizeRegion", "ResizeSize", "cropped_sources", "result_type"]
 
 
 @dataclass
-class ResizeSize(Parameters):
-    """Extents of a resized image, and the region of the source that it shows.
+class ResizeRegion(Parameters):
+    """The region of the source that a resized sample shows, and how its extents are computed.
 
     Attributes:
-        size: extents in pixels, one for all spatial axes or one each, outermost first; 0: computed from the others;
-            negative: mirrored.
-        resize_shorter: extent of the shortest axis in pixels; the aspect ratio is kept.
-        resize_longer: extent of the longest axis in pixels; the aspect ratio is kept.
-        resize_x: extent of W in pixels; 0: computed from the others; negative: mirrored.
-        resize_y: the same for H.
-        resize_z: the same for D.
         max_size: maximum extents of the result, one for all axes or one each; 0 or less: no limit. Modes that keep the
             aspect ratio still keep it.
         mode: ``default``: missing extents are scaled like the others; ``stretch``: missing extents are not changed;
@@ -50,18 +43,44 @@ class ResizeSize(Parameters):
             scale.
     """
 
-    size: Shaping[list[float]] | None = None
-    resize_shorter: Shaping[float] | None = None
-    resize_longer: Shaping[float] | None = None
-    resize_x: Shaping[float] | None = None
-    resize_y: Shaping[float] | None = None
-    resize_z: Shaping[float] | None = None
     max_size: list[float] | None = None
     mode: str = "default"
     roi_start: Shaping[list[float]] | None = None
     roi_end: Shaping[list[float]] | None = None
     roi_relative: bool = False
     subpixel_scale: bool = True
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments that are the same for all samples, by name."""
+        return {
+            "mode": self.mode,
+            "max_size": self.max_size,
+            "roi_relative": self.roi_relative,
+            "subpixel_scale": self.subpixel_scale,
+        }
+
+
+@dataclass
+class ResizeSize(ResizeRegion):
+    """Extents of a resized image, and the region of the source that it shows.
+
+    Attributes:
+        size: extents in pixels, one for all spatial axes or one each, outermost first; 0: computed from the others;
+            negative: mirrored.
+        resize_shorter: extent of the shortest axis in pixels; the aspect ratio is kept.
+        resize_longer: extent of the longest axis in pixels; the aspect ratio is kept.
+        resize_x: extent of W in pixels; 0: computed from the others; negative: mirrored.
+        resize_y: the same for H.
+        resize_z: the same for D.
+    """
+
+    size: Shaping[list[float]] | None = None
+    resize_shorter: Shaping[float] | None = None
+    resize_longer: Shaping[float] | None = None
+    resize_x: Shaping[float] | None = None
+    resize_y: Shaping[float] | None = None
+    resize_z: Shaping[float] | None = None
 
     @property
     def shaping(self) -> dict[str, Any]:
@@ -77,22 +96,13 @@ class ResizeSize(Parameters):
             "roi_end": self.roi_end,
         }
 
-    @property
-    def _options(self) -> dict[str, Any]:
-        return {
-            "mode": self.mode,
-            "max_size": self.max_size,
-            "roi_relative": self.roi_relative,
-            "subpixel_scale": self.subpixel_scale,
-        }
-
     def check(self) -> None:
         """Raise ArgumentValueError if the size is not specified in exactly one way, or for an unknown mode."""
         check_resize_arguments(mode=self.mode, **self.shaping)
 
     def geometry(self, extents: Sequence[int]) -> ResizeGeometry:
         """Return size and source window of one sample; see `resize_geometry`."""
-        return resize_geometry(extents, **self._options, **self.shaping)
+        return resize_geometry(extents, **self.options, **self.shaping)
 
     def chunk(self, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return sizes, starts and ends of the source windows of a chunk; see `chunk_geometry`."""
@@ -102,7 +112,7 @@ class ResizeSize(Parameters):
     def _checked(self) -> dict[str, Any]:
         """The arguments of `chunk_geometry`, checked: the rule checks only while the graph is built."""
         self.check()
-        return {**self._options, **self.shaping}
+        return {**self.options, **self.shaping}
 
 
 @dataclass(slots=True)

@@ -24,5 +24,7 @@ def fuse(graph: Graph, report: Report) -> Graph:
     def note(first: Node, second: Node) -> None:
         report.note("fuse", f"{first!r} and {second!r} run as one operator")
 
-    # Decoders join with pairs.
-    return join_pairs(join_pairs(graph, note, kind="merges"), note, kind="merges")
+    # A fused operator may be part of another pair. Each round removes a node, so there is an end.
+    while (fused := join_pairs(graph, note, kind="merges")) is not graph:
+        graph = fused
+    return graph

@@ -78,7 +78,7 @@ from dalify.registry.operator import (
     Operator,
     operator,
 )
-from dalify.registry.parameter_group import Parameters
+from dalify.registry.parameter_group import Parameters, argument_names
 from dalify.registry.parameters import (
     NO_DEFAULT,
     VARIES,
@@ -115,6 +115,7 @@ __all__ = [
     "Shaping",
     "Spec",
     "Vectors",
+    "argument_names",
     "operator",
     "pascal_case",
 ]

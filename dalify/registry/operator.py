@@ -71,13 +71,14 @@ class Kernel:
     Attributes:
         function: takes the fields of groups instead of the groups.
         inner: the given function.
-        groups: the groups that it declares, by name.
+        declared: its keyword-only parameters.
+        groups: the groups among them, by name.
         names: the keyword-only parameters of `function`.
         takes_samples: the function receives all samples of a chunk in one call, as `Samples`; on the GPU, as
             `DeviceSamples`.
     """
 
-    __slots__ = ("device", "function", "groups", "inner", "names", "takes_samples")
+    __slots__ = ("declared", "device", "function", "groups", "inner", "names", "takes_samples")
 
     def __init__(
         self,
@@ -87,14 +88,18 @@ class Kernel:
         takes_samples: bool = False,
         groups: Mapping[str, type[Parameters]] | None = None,
     ) -> None:
-        declared = inspect.signature(function).parameters
         self.inner = function
-        self.groups = {name: group for name, group in (groups or {}).items() if name in declared}
-        self.function = function = packing(function, self.groups)
+        self.declared = _keyword_only(function)
+        self.groups = {name: group for name, group in (groups or {}).items() if name in self.declared}
+        self.function = packing(function, self.groups)
         self.device = device
         self.takes_samples = takes_samples
-        parameters = inspect.signature(function).parameters.values()
-        self.names = tuple(item.name for item in parameters if item.kind is inspect.Parameter.KEYWORD_ONLY)
+        self.names = _keyword_only(self.function)
+
+
+def _keyword_only(function: Callable[..., Any]) -> tuple[str, ...]:
+    parameters = inspect.signature(function).parameters.values()
+    return tuple(item.name for item in parameters if item.kind is inspect.Parameter.KEYWORD_ONLY)
 
 
 class Operator:

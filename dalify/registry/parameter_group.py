@@ -22,7 +22,16 @@ from typing import Any
 
 from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
 
-__all__ = ["Parameters", "field_names", "group_of", "merged_documentation", "pack", "packing", "parameters_of_group"]
+__all__ = [
+    "Parameters",
+    "argument_names",
+    "field_names",
+    "group_of",
+    "merged_documentation",
+    "pack",
+    "packing",
+    "parameters_of_group",
+]
 
 _SECTIONS = ("Args", "Attributes")
 
@@ -35,6 +44,11 @@ class Parameters:
 def field_names(group: type[Parameters]) -> tuple[str, ...]:
     """Return the names of the arguments of a group, in order."""
     return tuple(item.name for item in dataclasses.fields(typing.cast(Any, group)))
+
+
+def argument_names(*groups: type[Parameters]) -> tuple[str, ...]:
+    """Return the names of the arguments of several groups, in order."""
+    return tuple(name for group in groups for name in field_names(group))
 
 
 def group_of(annotation: Any) -> type[Parameters] | None:
@@ -116,7 +130,8 @@ def merged_documentation(doc: str, names: Iterable[str], groups: Iterable[type[P
     """
     texts: dict[str, str] = {}
     for group in groups:
-        texts |= _entries(inspect.getdoc(group) or "")[1]
+        for base in reversed(group.__mro__[: group.__mro__.index(Parameters)]):
+            texts |= _entries(inspect.cleandoc(base.__doc__ or ""))[1]
     (before, after), own = _entries(doc)
     texts |= own
     return before + "".join(texts[name] for name in names if name in texts) + after

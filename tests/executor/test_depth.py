@@ -60,9 +60,11 @@ def test_few_batches_are_divided_among_the_threads(num_threads: int) -> None:
 
 
 def test_waiting_for_the_gil_does_not_shorten_chunks() -> None:
-    for waiting in (1, 2, 5, 50):
-        bounds = chunk_bounds(SIZE, waiting * 0.7e-3, 32, 33, steps=3, cpu_seconds_per_sample=0.7e-3)
-        assert bounds == [(0, SIZE)]
+    for cpu_seconds, count in ((0.7e-3, 1), (1e-3, 2)):
+        for waiting in (1, 2, 5, 50):
+            bounds = chunk_bounds(SIZE, waiting * cpu_seconds, 32, 33, steps=3, cpu_seconds_per_sample=cpu_seconds)
+            assert len(bounds) == count
+            assert (bounds[0][0], bounds[-1][1]) == (0, SIZE)
 
 
 def test_two_chunks_rather_than_one() -> None:

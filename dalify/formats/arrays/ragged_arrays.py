@@ -18,7 +18,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import DalifyError
 from dalify.base.limits import current
 from dalify.base.small_arrays import zeros
-from dalify.data.batch import ALIGNMENT_BYTES, Batch
+from dalify.data.batch import Batch, block_offsets
 from dalify.data.dtypes import from_numpy
 from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_header
 from dalify.formats.files.compiled_files import close_file, file_size, open_file, read_part
@@ -51,7 +51,7 @@ def _open_all(text: Any, paths: Any, flags: int, descriptors: Any, sizes: Any, h
     return True
 
 
-# The next two functions keep the GIL: they take less time than releasing it.
+# It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
 def _parse(heads: Any, sizes: Any, begin: int, offset: int, item_bytes: int, shapes: Any) -> bool:
     """Parse the shapes of arrays whose headers are, as ``numpy.save`` writes them, equal to the first one up to there.
@@ -105,19 +105,6 @@ def _parse(heads: Any, sizes: Any, begin: int, offset: int, item_bytes: int, sha
         if head[offset - 1] != _LINE_END:
             return False
     return True
-
-
-@njit(cache=True)
-def _lay_out(shapes: Any, item_bytes: int, offsets: Any) -> Any:
-    """Compute the offsets of arrays in a block; return its size. Both are in bytes."""
-    place = np.int64(0)
-    for file in range(offsets.size):
-        offsets[file] = place
-        size = np.int64(item_bytes)
-        for axis in range(shapes.shape[1]):
-            size *= shapes[file, axis]
-        place += size + -size % ALIGNMENT_BYTES
-    return place
 
 
 @njit(nogil=True, cache=True)
@@ -178,8 +165,7 @@ def _read_part(paths: Paths) -> Batch | list[NDArray[Any]] | None:
         if found is None:
             return None
         dtype, shapes, starts = found
-        offsets = np.empty(count, np.int64)
-        total = _lay_out(shapes, dtype.itemsize, offsets)
+        offsets, total = block_offsets(shapes, dtype.itemsize)
         if total <= LARGE_BYTES:
             block = file_memory(total)
             arrays = Batch(None, None, dtype=from_numpy(dtype), ragged=(block, offsets, shapes))

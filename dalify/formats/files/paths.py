@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.array_at import copy_bytes
+from dalify.base.bisection import last_at_most
 from dalify.base.compiling import njit
 
 __all__ = ["JoinedBytes", "Paths", "find_folders", "join_paths"]
@@ -101,19 +102,6 @@ class Paths:
 
 
 # These functions keep the GIL: they take less time than releasing it.
-@njit(cache=True, inline="always")
-def _folder_of(number: int, firsts: Any) -> int:
-    """Return the last folder whose first name is not after a name, by bisection."""
-    low, high = 0, firsts.size
-    while low < high:
-        middle = (low + high) // 2
-        if firsts[middle] <= number:
-            low = middle + 1
-        else:
-            high = middle
-    return low - 1
-
-
 @njit(cache=True)
 def find_folders(firsts: Any, numbers: Any, folders: Any) -> None:
     """Find the folder of each name.
@@ -124,7 +112,7 @@ def find_folders(firsts: Any, numbers: Any, folders: Any) -> None:
         folders: output, the number of the last folder whose first name is not after the name, ``[N]``.
     """
     for n in range(numbers.size):
-        folders[n] = _folder_of(numbers[n], firsts)
+        folders[n] = last_at_most(firsts, numbers[n])
 
 
 @njit(cache=True)
@@ -135,7 +123,7 @@ def _join(
     names_at, prefixes_at = np.int64(names.ctypes.data), np.int64(prefixes.ctypes.data)
     text_at, place = np.int64(text.ctypes.data), np.int64(0)
     for n in range(numbers.size):
-        number, folder = numbers[n], _folder_of(numbers[n], firsts)
+        number, folder = numbers[n], last_at_most(firsts, numbers[n])
         start, end = name_ends[number], name_ends[number + 1]
         starts[n] = place
         is_absolute = end > start and names[start] == _SLASH

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base.bisection import last_at_most
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.data.entries import Entries
@@ -28,14 +29,8 @@ __all__ = ["Record", "Records", "paired", "read_integers"]
 def _find(numbers: Any, firsts: Any, offsets: Any, sizes: Any, places: Any) -> None:
     """Find file, offset and size of records, ``places[3, N]``."""
     for n in range(numbers.size):
-        file, stop = 0, firsts.size  # a bisection: the last file whose first record is not after this one
-        while stop - file > 1:
-            middle = (file + stop) // 2
-            if firsts[middle] <= numbers[n]:
-                file = middle
-            else:
-                stop = middle
-        places[0, n], places[1, n], places[2, n] = file, offsets[numbers[n]], sizes[numbers[n]]
+        places[0, n] = last_at_most(firsts, numbers[n])
+        places[1, n], places[2, n] = offsets[numbers[n]], sizes[numbers[n]]
 
 
 class Record(NamedTuple):

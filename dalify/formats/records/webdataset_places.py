@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base.bisection import last_at_most
 from dalify.base.compiling import njit
 from dalify.formats.files.pieces import ALIGNMENT_BYTES, Pieces, largest_piece, lay_out
 from dalify.formats.records.tar import BLOCK_BYTES, member_rows
@@ -250,14 +251,7 @@ class PiecesByOutput:
 def _find_pieces(numbers: Any, places: Any, firsts: Any, largest: int, table: Any, spans: Any, found: Any) -> None:
     outputs = places.shape[1]
     for sample in range(numbers.size):
-        # A bisection: numba's `np.searchsorted` would import all of scipy.linalg, even from saved code.
-        archive, stop = 0, firsts.size
-        while stop - archive > 1:
-            middle = (archive + stop) // 2
-            if firsts[middle] <= numbers[sample]:
-                archive = middle
-            else:
-                stop = middle
+        archive = last_at_most(firsts, numbers[sample])
         for output in range(outputs):
             piece = sample * outputs + output
             is_there = places[numbers[sample], output, 0] >= 0

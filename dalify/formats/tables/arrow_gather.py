@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.array_at import array_at, byte_at, copy_bytes
+from dalify.base.bisection import last_at_most
 from dalify.base.compiling import njit
 
 __all__ = ["IN_FILES", "IN_MEMORY", "find_blocks", "find_strings", "gather_numbers"]
@@ -34,20 +35,14 @@ def find_blocks(ends: Any, rows: Any, blocks: Any, members: Any, offsets: Any) -
     """
     count = 0
     for n in range(rows.size):
-        low, high = 0, ends.size
-        while low < high:
-            middle = (low + high) // 2
-            if ends[middle] <= rows[n]:
-                low = middle + 1
-            else:
-                high = middle
-        offsets[n] = rows[n] - (ends[low - 1] if low else 0)
+        before = last_at_most(ends, rows[n])
+        offsets[n] = rows[n] - (ends[before] if before >= 0 else 0)
         member = count - 1  # often that of the row before
-        while member >= 0 and blocks[member] != low:
+        while member >= 0 and blocks[member] != before + 1:
             member -= 1
         if member < 0:
             member = count
-            blocks[count] = low
+            blocks[count] = before + 1
             count += 1
         members[n] = member
     return count

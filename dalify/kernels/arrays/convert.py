@@ -15,8 +15,8 @@ Windows of arrays are converted by `truncate_cast`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "audio_to_integers",
+    "constants_in_range",
     "fill_in_range",
     "in_float32",
     "nan_as_integer",
@@ -174,6 +175,16 @@ def fill_in_range(values: Any, dtype: np.dtype[Any]) -> np.ndarray:
     fits = (reduced >= -end) & (reduced < end)
     whole = np.where(fits, reduced, -end).astype(wide).astype(dtype)
     return np.where(is_high, whole ^ dtype.type(2**63), whole) if dtype == np.uint64 else whole
+
+
+def constants_in_range(values: Sequence[float], dtype: np.dtype[Any]) -> np.ndarray:
+    """Return `fill_in_range` of constants, which takes longer than small copies, from a cache. Do not modify it."""
+    return _cached_in_range(dtype, *values)
+
+
+@lru_cache(256, typed=True)  # integers and floats of the same value are converted differently
+def _cached_in_range(dtype: np.dtype[Any], *values: float) -> np.ndarray:
+    return fill_in_range(values, dtype)
 
 
 def saturate_cast_samples(out: Samples, x: Samples) -> None:

@@ -18,7 +18,7 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import (
-    fill_in_range,
+    constants_in_range,
     saturate_cast,
     saturate_cast_torch,
     truncate_cast,
@@ -34,7 +34,6 @@ __all__ = [
     "BORDERS",
     "channel_fill",
     "copy_bordered_window",
-    "copy_inside",
     "copy_window",
     "copy_window_torch",
     "copy_windows",
@@ -63,7 +62,7 @@ def _overlap(start: np.ndarray, size: tuple[int, ...], shape: tuple[int, ...]) -
     return tuple(inside), tuple(source), is_whole
 
 
-def channel_fill(fill_values: Sequence[float] | np.ndarray, layout: str, dtype: DALIDataType | None) -> np.ndarray:
+def channel_fill(fill_values: Sequence[float], layout: str, dtype: DALIDataType | None) -> np.ndarray:
     """Return one fill value or one per channel, in a form that broadcasts to a sample with a layout.
 
     Args:
@@ -72,10 +71,10 @@ def channel_fill(fill_values: Sequence[float] | np.ndarray, layout: str, dtype: 
         dtype: element type of the result, which must be known; see `fill_in_range`.
     """
     assert dtype is not None, "dalify bug: a kernel without the type of its result"
-    fill_values = fill_in_range(fill_values, dtype.numpy)
-    if fill_values.size == 1:
-        return fill_values.reshape(())
-    return fill_values.reshape([-1 if letter == "C" else 1 for letter in layout])
+    found = constants_in_range(fill_values, dtype.numpy)
+    if found.size == 1:
+        return found.reshape(())
+    return found.reshape([-1 if letter == "C" else 1 for letter in layout])
 
 
 def copy_window(out: np.ndarray, x: np.ndarray, start: np.ndarray, *, fill_values: np.ndarray | float = 0) -> None:
@@ -108,9 +107,10 @@ def copy_windows(out: Samples, x: Samples, start: np.ndarray, *, fill_values: np
         start: int64 [N, dimensions]: start of the windows, which may exceed `x`.
         fill_values: value outside `x`; see `copy_window`.
     """
-    if copy_inside(out, x, start):
+    is_copy = out.dtype == x.dtype and x.ndim > 0
+    if is_copy and _copy_all(out.addresses, out.shapes, x.addresses, x.shapes, start, x.dtype.itemsize):
         return
-    is_inside = np.full(len(x), out.dtype == x.dtype and x.ndim > 0)
+    is_inside = np.full(len(x), is_copy)
     if is_inside.any():
         is_inside &= ((start >= 0) & (start + out.shapes <= x.shapes)).all(1)
     at = np.flatnonzero(is_inside)
@@ -129,13 +129,6 @@ def copy_windows(out: Samples, x: Samples, start: np.ndarray, *, fill_values: np
         return
     for target, source, n in zip(out.take(others).arrays(), x.take(others).arrays(), others, strict=True):
         copy_window(target[None], source[None], start[n : n + 1], fill_values=fill_values)
-
-
-def copy_inside(out: Samples, x: Samples, start: np.ndarray) -> bool:
-    """Do the same if all windows are inside their samples and nothing is converted; return whether it was done."""
-    if out.dtype != x.dtype or x.ndim == 0:
-        return False
-    return _copy_all(out.addresses, out.shapes, x.addresses, x.shapes, start, x.dtype.itemsize)
 
 
 def pad_samples(out: Samples, x: Samples, fill_value: np.ndarray) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, option_error_text
-from dalify.base.small_arrays import columns_at
+from dalify.base.small_arrays import columns_at, zeros
 
 __all__ = [
     "FILLING",
@@ -146,7 +146,7 @@ def chunk_extents(letters: str, extents: np.ndarray, shaping: Mapping[str, Any])
     Raises:
         ArgumentValueError: as `crop_extents`, with the sample.
     """
-    wanted = extents * 0
+    wanted = zeros(extents.shape, np.int64)
     crop = shaping["crop"]
     if isinstance(crop, list):
         for sample, own in enumerate(crop):

@@ -13,6 +13,7 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
+from dalify.base.small_arrays import zeros
 
 __all__ = ["slice_bounds", "whole_windows"]
 
@@ -50,18 +51,18 @@ def slice_bounds(
         ArgumentValueError: a slice ends before its start, or coordinates are not numbers; with the sample.
     """
     along = np.asarray(extents, np.float64)
-    zeros = along * 0
+    origin = zeros(along.shape)
 
     def elements(absolute: Any, relative: Any) -> np.ndarray | None:
         if relative is None:
-            return None if absolute is None else np.asarray(absolute, np.float64) + zeros
+            return None if absolute is None else np.asarray(absolute, np.float64) + origin
         if are_inputs:
             return np.asarray(relative, np.float64) * along
         return (np.asarray(relative, np.float32) * along.astype(np.float32)).astype(np.float64)
 
     first, last, length = elements(start, rel_start), elements(end, rel_end), elements(shape, rel_shape)
     if first is None:
-        first = zeros
+        first = origin
     if last is None:
         if length is None:
             last = along

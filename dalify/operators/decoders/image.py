@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from dalify.codecs.decode_batch import blank_image, decoder_rule
@@ -16,7 +15,7 @@ from dalify.parameter_groups.crop import CropWindow
 from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
 from dalify.parameter_groups.random_crop import RandomCrop
 from dalify.parameter_groups.resize import ResizeSize
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, argument_names, operator
 
 
 def _effect(arguments: Mapping[str, Any]) -> str:
@@ -99,21 +98,21 @@ def _(
 image.substitute(blank_image)
 
 
-_KEPT = ("on_error", *(item.name for group in (DecodeOptions, HardwareDecoder) for item in fields(group)))
+_KEPT = ("on_error", *argument_names(DecodeOptions, HardwareDecoder))
 
 
 @image.before(
     "random_resized_crop",
     "narrows",
     into="_decode_for_crop",
-    takes=("size", *(item.name for item in fields(RandomCrop))),
+    takes=("size", *argument_names(RandomCrop)),
     keeps=_KEPT,
 )
 @image.before(
     "resize_crop_mirror",
     "narrows",
     into="_decode_for_resize",
-    takes=tuple(item.name for group in (ResizeSize, CropWindow) for item in fields(group)),
+    takes=argument_names(ResizeSize, CropWindow),
     keeps=_KEPT,
 )
 def _(decoder: Mapping[str, Any], crop: Mapping[str, Any], source: Spec, device: str) -> bool:

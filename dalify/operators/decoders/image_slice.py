@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LayoutError, ShapeError
-from dalify.base.small_arrays import flat_indices
+from dalify.base.small_arrays import flat_indices, zeros
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
@@ -139,7 +139,7 @@ def _(
         rel_shape=rel_shape,
         are_inputs=anchor is not None,
     )
-    starts, stops = extents * 0, extents.copy()
+    starts, stops = zeros(extents.shape, np.int64), extents.copy()
     starts.reshape(-1)[at], stops.reshape(-1)[at] = first.reshape(-1), last.reshape(-1)
     windows = np.concatenate([starts, stops - starts], axis=1)
     return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}
