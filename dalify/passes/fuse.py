@@ -22,7 +22,9 @@ def fuse(graph: Graph, report: Report) -> Graph:
     """
 
     def note(first: Node, second: Node) -> None:
-        report.note("fuse", f"{first!r} and {second!r} run as one operator")
+        calls = dict.fromkeys((call.operator, call.line) for call in (*first.user_calls, *second.user_calls))
+        *others, last = (f"{operator} at {line}" if line else operator for operator, line in calls)
+        report.note("fuse", f"{', '.join(others)} and {last} run as one operator")
 
     # A fused operator may be part of another pair. Each round removes a node, so there is an end.
     while (fused := join_pairs(graph, note, kind="merges")) is not graph:
