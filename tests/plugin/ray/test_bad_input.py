@@ -161,7 +161,8 @@ def test_ctrl_c_ends_everything(ray_cluster: RayCluster, photo_folder: Path) -> 
     with running(PROGRAM, photo_folder, ray_cluster.cluster.address) as program:
         assert program.stdout is not None
         assert program.stdout.readline().strip() == "runs", program.communicate()[1]
-        assert len(worker_processes()) == 2
+        # The first batch needs only one worker.
+        eventually(lambda: len(worker_processes()) == 2, "the second worker has started")
         begin = time.monotonic()
         program.send_signal(signal.SIGINT)
         assert program.wait(LIMIT_S) != 0
