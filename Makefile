@@ -19,7 +19,7 @@ WORKERS ?= -n 2
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-frameworks check format stubs docs tutorials bench bench-smoke fuzz faults soak clean
+.PHONY: help install demo test test-frameworks test-versions check format stubs docs tutorials bench bench-smoke fuzz faults soak clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ test: $(READY) ## all tests; ARGS='-k resize' selects some
 
 test-frameworks: $(READY) ## the plugins of JAX, TensorFlow, Paddle and Ray, and the Triton kernels, with the real packages, each in its own environment
 	@$(BIN)/python -m tests.helpers.framework_environments $(ARGS)
+
+test-versions: $(READY) ## some tests with the lowest versions of the dependencies, and with the newest Python on this machine
+	@$(BIN)/python -m tests.helpers.version_environments
 
 check: stubs ## format, lint, types, import rules, spelling
 	$(BIN)/ruff format --check .

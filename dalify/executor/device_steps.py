@@ -60,7 +60,7 @@ def find_device(device_id: int | None, node: Node) -> str:
             hint=f"Update the driver, or install a torch that is built for it. {hint}" if "too old" in reason else hint,
         )
     if device_id is not None and ":" not in device:
-        count = torch.accelerator.device_count()
+        count = _device_count()
         if 0 < count <= device_id:
             raise DeviceError(
                 f"device_id={device_id} does not exist: torch finds {count} device{'s' if count > 1 else ''} of "
@@ -79,6 +79,14 @@ def find_device(device_id: int | None, node: Node) -> str:
             hint=hint,
         ) from error
     return device
+
+
+def _device_count() -> int:
+    """Return the number of accelerators; 0 if torch does not know it."""
+    try:
+        return torch.accelerator.device_count()
+    except RuntimeError:  # torch 2.7 for CUDA without a driver
+        return 0
 
 
 def _reason_for_no_device() -> str:

@@ -17,7 +17,7 @@ import venv
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-__all__ = ["main"]
+__all__ = ["PROJECT", "main", "put_below"]
 
 PROJECT = Path(__file__).parents[2]
 FOLDER = PROJECT / ".venv-frameworks"
@@ -47,13 +47,7 @@ def install(name: str) -> str | None:
     if mark.is_file() and mark.read_text() == wanted:
         return None
     venv.create(FOLDER / name, with_pip=True, clear=True)
-    own = subprocess.run(
-        [python_of(name), "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    Path(own, "below.pth").write_text(f"{sysconfig.get_paths()['purelib']}\n{PROJECT}\n")
+    put_below(python_of(name))
     command = [python_of(name), "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--retries", "1"]
     try:
         done = subprocess.run(
@@ -69,6 +63,13 @@ def install(name: str) -> str | None:
         return (errors or done.stderr.splitlines() or ["pip failed"])[-1]
     mark.write_text(wanted)
     return None
+
+
+def put_below(python: Path) -> None:
+    """Let an environment also see the packages of ``.venv``, below its own."""
+    program = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
+    own = subprocess.run([python, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+    Path(own, "below.pth").write_text(f"{sysconfig.get_paths()['purelib']}\n{PROJECT}\n")
 
 
 def test(name: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:

@@ -63,7 +63,8 @@ def warp_perspective(
         border_mode: values outside the image: "constant", "replicate", "reflect" (the edge pixel twice), "reflect_101"
             (once) or "wrap".
         fill_value: value for the border mode "constant": one value or one per channel; by default 0.
-        interp_type: INTERP_LINEAR, INTERP_NN or INTERP_CUBIC.
+        interp_type: INTERP_LINEAR, INTERP_NN or INTERP_CUBIC. On the CPU OpenCV interpolates cubically; OpenCV 4 rounds
+            positions to 1/32 of a pixel.
         inverse_map: the matrix maps output to source; False: it maps source to output and is inverted.
         matrix: 9 numbers in row-major order; one matrix per sample or per frame.
         pixel_origin: origin of the coordinates: the "corner" of the first pixel, or its "center" as in OpenCV.

@@ -1,0 +1,135 @@
+"""Run tests with other versions, each in its own environment: ``make test-versions``.
+
+``lowest`` has the lowest versions of the dependencies that ``pyproject.toml`` allows, except for torch, which is that
+of ``.venv``: old ones with CUDA take several gigabytes. ``newest`` has the newest Python on this machine that dalify
+supports, without torch, which the core does not need. An environment that cannot be created is skipped with one line
+of output.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+from tests.helpers.framework_environments import PROJECT, put_below
+
+__all__ = ["main"]
+
+FOLDER = PROJECT / ".venv-versions"
+CONSTRAINTS = PROJECT / "constraints-dev.txt"
+MINOR_VERSIONS = (13, 12)  # of Python 3, from the newest
+TEST_PACKAGES = ["hypothesis", "psutil", "pytest", "pytest-rerunfailures", "pytest-timeout", "pytest-xdist"]
+# In the first, the kernels of the CPU of most operators are compared with those of the GPU, which do not use OpenCV and
+# numba. OpenCV 4 interpolates cubically at fewer positions. In the second: what depends on Python itself.
+LOWEST_TESTS = ["tests/executor/test_device_samples.py", "tests/base/test_compiling.py"]
+LOWEST_TESTS += ["-k", "(what_the_cpu_does or results_of_the_cpu or test_compiling) and not cubic"]
+NEWEST_TESTS = ["tests/frontend", "tests/graph", "tests/pipeline/test_conditionals.py", "tests/base/test_interrupts.py"]
+LIMIT_S = 900
+
+
+def dependencies() -> dict[str, str]:
+    """Return the lowest version of each dependency in ``pyproject.toml``."""
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    found: dict[str, str] = {}
+    for requirement in project["dependencies"]:
+        name, _, version = requirement.partition(">=")
+        found[name] = version
+    return found
+
+
+def newest_python() -> str | None:
+    """Return the newest Python above the one of this process, on the path or of pyenv; None if there is none."""
+    for minor in MINOR_VERSIONS:
+        if sys.version_info[:2] >= (3, minor):
+            return None
+        name = f"python3.{minor}"
+        candidates = [shutil.which(name), *sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/{name}"))]
+        for candidate in candidates:
+            # Commands of pyenv exist for versions that are not selected, and fail.
+            if candidate is not None and not subprocess.run([candidate, "-c", ""], capture_output=True).returncode:
+                return str(candidate)
+    return None
+
+
+def create(name: str, python: str, packages: list[str], *options: str) -> Path:
+    """Return the interpreter of a new environment with packages.
+
+    Args:
+        name: name of the environment.
+        python: interpreter to create it with.
+        packages: requirements.
+        options: of pip.
+
+    Raises:
+        CalledProcessError: the environment cannot be created.
+    """
+    folder = FOLDER / name
+    created = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    subprocess.run([python, "-m", "venv", "--clear", folder], check=True, capture_output=True, text=True)
+    pip = [created, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--retries", "1"]
+    subprocess.run([*pip, *options, *packages], check=True, capture_output=True, text=True)
+    return created
+
+
+def lowest() -> Path:
+    """Return the interpreter with the lowest versions; other packages are those of ``.venv``."""
+    packages = [f"{name}=={version}" for name, version in dependencies().items() if name != "torch"]
+    created = create("lowest", sys.executable, packages, "--no-warn-conflicts")
+    put_below(created)
+    return created
+
+
+def newest(python: str) -> Path:
+    """Return an interpreter of the newest Python with the dependencies except for torch."""
+    packages = [name for name in dependencies() if name != "torch"]
+    return create("newest", python, [*packages, *TEST_PACKAGES], "-c", str(CONSTRAINTS))
+
+
+def check(name: str, python: Path, tests: list[str]) -> bool:
+    """Run tests, print the output, and return whether they passed."""
+    begin = time.monotonic()
+    # The folder of this environment also separates the compiled kernels: they depend on the version of numba.
+    settings = {**os.environ, "PYTHONPATH": str(PROJECT), "NUMBA_CACHE_DIR": str(FOLDER / name / "kernels")}
+    command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *tests]
+    run = subprocess.run(
+        command,
+        cwd=PROJECT,
+        env=settings,
+        timeout=LIMIT_S,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    print(f"{name}: tested in {time.monotonic() - begin:.0f} s", run.stdout, sep="\n", flush=True)
+    return not run.returncode
+
+
+def main() -> int:
+    """Run both; return 1 if a test failed."""
+    passed = True
+    python = newest_python()
+    if python is None:
+        print("newest: this Python is the newest one here", flush=True)
+    for name, tests in (("lowest", LOWEST_TESTS), ("newest", NEWEST_TESTS)):
+        try:
+            if name == "lowest":
+                created = lowest()
+            elif python is not None:
+                created = newest(python)
+            else:
+                continue
+        except subprocess.CalledProcessError as error:
+            lines = (error.stderr or "").strip().splitlines() or ["the command failed"]
+            print(f"{name} cannot be created, its tests are skipped: {lines[-1]}", flush=True)
+            continue
+        passed &= check(name, created, tests)
+    return int(not passed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
