@@ -166,7 +166,8 @@ def test_files_that_are_damaged_below_the_rows_that_are_read(tmp_path, last):
         found: list[Any] = []
         for path, _ in dataset.samples:
             try:
-                found += [path, [np.asarray(image) for image, _ in next(batches)][0].tolist()]
+                ((image, _),) = next(batches)
+                found += [path, np.asarray(image).tolist()]
             except Exception as error:
                 found += [path, type(error), str(error)]
         return found

@@ -412,7 +412,7 @@ def test_iterators_that_begin_in_inference_mode(folder, workers):
             iterator = iter(kind(datasets.ImageFolder(folder, TRAINING), batch_size=2, num_workers=workers))
         return list(iterator)
 
-    same(batches(DataLoader), batches(TorchLoader))
+    same(batches(DataLoader), batches(torch.utils.data.DataLoader))
 
 
 def test_another_default_type_is_left_to_torch():
