@@ -18,8 +18,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from dalify.base.errors import PipelineStateError
 from dalify.base.fork_hook import at_fork
-from dalify.base.interrupts import PATIENCE_S, deferred_interrupts, leave_running, was_interrupted
+from dalify.base.interrupts import PATIENCE_S, deferred_interrupts, is_main_thread, leave_running, was_interrupted
 
 __all__ = ["AwaitedThreads", "ThreadPool", "ends_with_program"]
 
@@ -76,8 +77,16 @@ class ThreadPool:
             batch: number of the batch.
             stage: number of the stage in the plan.
             tasks: functions to run, in any order and in parallel.
+
+        Raises:
+            PipelineStateError: the threads have ended.
         """
         queue = self._queue
+        if queue.closed and is_main_thread():  # it would wait forever
+            raise PipelineStateError(
+                "the pipeline's threads have ended: the program is ending, or another thread closed the pipeline.",
+                hint="Functions registered with atexit after `import dalify` are called before that.",
+            )
         with deferred_interrupts(), queue.condition:
             for task in tasks:
                 heapq.heappush(queue.heap, (batch, stage, next(self._numbers), task))
