@@ -116,7 +116,7 @@ _others: weakref.WeakKeyDictionary[threading.Thread, Callable[[], Any]] = weakre
 
 
 def ends_with_program(thread: threading.Thread, close: Callable[[], Any]) -> None:
-    """Register a thread outside of pools to end when Ctrl-C ends the program, or to be abandoned.
+    """Register a thread outside of pools to end with the program, or to be abandoned if Ctrl-C ends it.
 
     Args:
         thread: a daemon thread.
@@ -131,10 +131,9 @@ def _end_threads() -> None:
     deadline = time.monotonic() + PATIENCE_S if was_interrupted() else None
     for pool in list(_pools):
         pool.close(wait=False)
-    if deadline is not None:
-        for thread, close in list(_others.items()):
-            close()
-            _ending.add(thread)
+    for thread, close in list(_others.items()):
+        close()
+        _ending.add(thread)
     for thread in list(_ending):
         if thread.ident is None:
             continue  # Ctrl-C came before it was started
