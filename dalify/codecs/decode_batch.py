@@ -46,7 +46,8 @@ def decoder_rule(encoded: Spec, dtype: DALIDataType) -> Spec:
     if encoded.dtype not in (None, DALIDataType.UINT8, DALIDataType.INT8) or encoded.ndim not in (None, 1):
         raise DTypeError(
             f"a decoder needs encoded files: one-dimensional samples of type UINT8; got {encoded!r}.",
-            hint="If the data is already decoded, omit the decoder.",
+            hint="Pass only the first output of a reader: encoded, labels = fn.readers.file(...). "
+            "If the data is already decoded, omit the decoder.",
         )
     check_dtype(dtype)
     return Spec(dtype, 3, "HWC", None, encoded.device)

@@ -22,7 +22,14 @@ from dalify.codecs.exif import tiff_orientation
 from dalify.codecs.image_format import Bytes
 from dalify.codecs.pillow import open_by_pillow, rows_of_pillow
 
-__all__ = ["CONTEXT_ROWS", "JpegHeader", "decode_jpeg", "decode_shortened_jpeg", "read_jpeg_header"]
+__all__ = [
+    "CONTEXT_ROWS",
+    "JpegHeader",
+    "decode_first_rows",
+    "decode_jpeg",
+    "decode_shortened_jpeg",
+    "read_jpeg_header",
+]
 
 _MARKER = struct.Struct(">BBH")
 _FRAME = struct.Struct(">BHHB")
@@ -160,7 +167,7 @@ def decode_jpeg(
         _mix_inks(inks, colors == "BGR", mixed)
         return mixed
     if rows < header.height:
-        found = _decode_first_rows(data, header, colors, use_fast_idct, out, rows)
+        found = decode_first_rows(data, header, colors, use_fast_idct, out, rows)
         if found is not None:
             return found
     pixels = _decode_whole(data, header, colors, use_fast_idct, out)[:rows]
@@ -247,13 +254,24 @@ def _without_notes(data: Bytes) -> bytes:
     return b"".join([*parts, view[position:]])
 
 
-def _decode_first_rows(
+def decode_first_rows(
     data: Bytes, header: JpegHeader, colors: str, use_fast_idct: bool, out: np.ndarray[Any, Any] | None, rows: int
 ) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
     """Decode a copy whose header declares fewer rows: the decoder then stops early and skips to the end marker.
 
-    The result is exact, because rows depend only on one chroma row below them, which is kept. None if nothing is gained
-    or the scan is not a single pass from top to bottom.
+    The result is exact, because rows depend only on one chroma row below them, which is kept.
+
+    Args:
+        data: see `decode_jpeg`.
+        header: see `decode_jpeg`.
+        colors: see `decode_jpeg`.
+        use_fast_idct: see `decode_jpeg`.
+        out: see `decode_jpeg`.
+        rows: number of rows needed from the top.
+
+    Returns:
+        uint8 ``[rows, width, channels]``; None if nothing is gained, the scan is not a single pass from top to bottom,
+        or the data are damaged.
     """
     height = min(header.height, rows + CONTEXT_ROWS)
     unit = header.rows_per_unit

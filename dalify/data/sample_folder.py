@@ -132,9 +132,10 @@ class SampleFolder:
         try:
             return self._write(self._path(key), parts, size)
         except OSError as error:
-            self._is_refused = True
-            why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
-            warnings.warn(f"no more samples are stored in the cache {self._root}: {why}.", stacklevel=2)
+            if not self._is_refused:  # another thread may have warned meanwhile
+                self._is_refused = True
+                why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
+                warnings.warn(f"no more samples are stored in the cache {self._root}: {why}.", stacklevel=2)
             return False
 
     def _path(self, key: str) -> Path:

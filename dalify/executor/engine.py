@@ -78,9 +78,14 @@ __all__ = ["Engine"]
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 
 
+_program_ends = False
+
+
 @atexit.register
 def _close_engines() -> None:
     # Drop queued work and end processes; the module `threads` waits for the threads.
+    global _program_ends
+    _program_ends = True
     for engine in list(_engines):
         engine.close(wait=False)
 
@@ -269,6 +274,8 @@ class Engine:
         iteration = self._scheduled[0]
         iteration.ready.wait()
         if iteration.discarded:
+            if _program_ends:
+                threading.Event().wait()  # this is a daemon thread, which must not print an error now
             raise PipelineStateError("another thread closed the pipeline while this thread waited for a batch.")
         self._scheduled.popleft()
         iteration.error.raise_first()

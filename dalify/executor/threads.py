@@ -18,8 +18,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from dalify.base.errors import PipelineStateError
 from dalify.base.fork_hook import at_fork
-from dalify.base.interrupts import PATIENCE_S, deferred_interrupts, leave_running, was_interrupted
+from dalify.base.interrupts import PATIENCE_S, deferred_interrupts, is_main_thread, leave_running, was_interrupted
 
 __all__ = ["AwaitedThreads", "ThreadPool", "ends_with_program"]
 
@@ -76,8 +77,16 @@ class ThreadPool:
             batch: number of the batch.
             stage: number of the stage in the plan.
             tasks: functions to run, in any order and in parallel.
+
+        Raises:
+            PipelineStateError: the threads have ended.
         """
         queue = self._queue
+        if queue.closed and is_main_thread():  # it would wait forever
+            raise PipelineStateError(
+                "the pipeline's threads have ended: the program is ending, or another thread closed the pipeline.",
+                hint="Functions registered with atexit after `import dalify` are called before that.",
+            )
         with deferred_interrupts(), queue.condition:
             for task in tasks:
                 heapq.heappush(queue.heap, (batch, stage, next(self._numbers), task))
@@ -107,7 +116,7 @@ _others: weakref.WeakKeyDictionary[threading.Thread, Callable[[], Any]] = weakre
 
 
 def ends_with_program(thread: threading.Thread, close: Callable[[], Any]) -> None:
-    """Register a thread outside of pools to end when Ctrl-C ends the program, or to be abandoned.
+    """Register a thread outside of pools to end with the program, or to be abandoned if Ctrl-C ends it.
 
     Args:
         thread: a daemon thread.
@@ -122,10 +131,9 @@ def _end_threads() -> None:
     deadline = time.monotonic() + PATIENCE_S if was_interrupted() else None
     for pool in list(_pools):
         pool.close(wait=False)
-    if deadline is not None:
-        for thread, close in list(_others.items()):
-            close()
-            _ending.add(thread)
+    for thread, close in list(_others.items()):
+        close()
+        _ending.add(thread)
     for thread in list(_ending):
         if thread.ident is None:
             continue  # Ctrl-C came before it was started

@@ -11,6 +11,7 @@ import ast
 import copy
 import functools
 import inspect
+import linecache
 import os
 import re
 import sys
@@ -58,7 +59,7 @@ def is_rewritable(function: Any) -> bool:
         without source.
     """
     inner = _plain_function(function)
-    return inner is not None and not _is_foreign(inner) and _rewritten_code(inner.__code__) is not None
+    return inner is not None and not _is_foreign(inner) and _rewritten_code(inner) is not None
 
 
 def rewrite(function: _Callable) -> _Callable:
@@ -127,7 +128,7 @@ def _package(function: FunctionType) -> str:
 
 
 def _build(function: FunctionType) -> FunctionType:
-    code = _rewritten_code(function.__code__)
+    code = _rewritten_code(function)
     if code is None:
         return function
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
@@ -144,10 +145,12 @@ def _build(function: FunctionType) -> FunctionType:
     return result
 
 
-def _rewritten_code(code: CodeType) -> CodeType | None:
+def _rewritten_code(function: FunctionType) -> CodeType | None:
+    code = function.__code__
     known = _rewritten.get(id(code))
     if known is None:
         key = id(code)
+        linecache.lazycache(code.co_filename, function.__globals__)  # the source may be in a zip file
         result = _compile(code)
         reference = weakref.ref(code, lambda _, forget=_rewritten.pop: forget(key, None))
         known = _rewritten[key] = (reference, result)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import Any, Protocol
 
+from dalify.base.errors import PipelineStateError
+
 __all__ = ["OwningPipeline", "PipelineReference"]
 
 
@@ -39,9 +41,14 @@ class PipelineReference:
         self.point_to(pipeline)
 
     def __call__(self) -> OwningPipeline:
-        """Return the pipeline."""
+        """Return the pipeline.
+
+        Raises:
+            PipelineStateError: a ``__del__`` method uses it, of an object that is collected together with it.
+        """
         pipeline = self._pipeline()
-        assert pipeline is not None, "dalify bug: the pipeline of this part was freed"
+        if pipeline is None:
+            raise PipelineStateError("the pipeline is being freed: a __del__ method can only close it.")
         return pipeline
 
     def point_to(self, pipeline: OwningPipeline) -> None:

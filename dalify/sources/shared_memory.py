@@ -8,6 +8,7 @@ memory.
 
 from __future__ import annotations
 
+import errno
 import math
 import mmap
 import os
@@ -34,20 +35,28 @@ def aligned(size_bytes: int) -> int:
     return -(-size_bytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
 
 
+def _refusal(need: str, limit: str, error: OSError) -> WorkerError:
+    limit = "open files (ulimit -n)" if error.errno in (errno.EMFILE, errno.ENFILE) else limit
+    return WorkerError(
+        f"the worker processes need {need}: {error}.",
+        hint=f"Raise the limit on {limit}, or do not use worker processes.",
+    )
+
+
 def _unnamed_file(size_bytes: int) -> int:
-    if hasattr(os, "memfd_create"):
-        file = os.memfd_create("dalify", os.MFD_CLOEXEC)
-    else:
-        with tempfile.TemporaryFile() as temporary:
-            file = os.dup(temporary.fileno())
+    file = -1
     try:
+        if hasattr(os, "memfd_create"):
+            file = os.memfd_create("dalify", os.MFD_CLOEXEC)
+        else:
+            with tempfile.TemporaryFile() as temporary:
+                file = os.dup(temporary.fileno())
         os.ftruncate(file, size_bytes)
     except OSError as error:
-        os.close(file)
-        raise WorkerError(
-            f"the worker processes need an unnamed file of {size_bytes >> 30} GiB, most of it not written: {error}.",
-            hint="Raise the limit on file sizes (ulimit -f), or do not use worker processes.",
-        ) from None
+        if file >= 0:
+            os.close(file)
+        need = f"an unnamed file of {size_bytes >> 30} GiB, most of it not written"
+        raise _refusal(need, "file sizes (ulimit -f)", error) from None
     return file
 
 
@@ -79,10 +88,8 @@ class Slot:
             try:
                 mapped = mmap.mmap(self._file, self._size_bytes)
             except OSError as error:
-                raise WorkerError(
-                    f"the worker processes need {self._size_bytes >> 30} GiB of address space for a batch: {error}.",
-                    hint="Raise the limit on address space (ulimit -v), or do not use worker processes.",
-                ) from None
+                need = f"{self._size_bytes >> 30} GiB of address space for a batch"
+                raise _refusal(need, "address space (ulimit -v)", error) from None
             self._memory = np.frombuffer(mapped, np.uint8)
         return self._memory
 

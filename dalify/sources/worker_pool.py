@@ -207,11 +207,11 @@ class WorkerPool:
         with self._submitting:
             if self._workers:
                 return
-            self._control = Slot()
-            self._generations, self._progress = progress_in(self._control, len(self._receivers), self.num_workers)
-            self._shared_out, self._shared_tasks = multiprocessing.Pipe(duplex=False)
-            os.set_blocking(self._shared_out.fileno(), False)
             try:
+                self._control = Slot()
+                self._generations, self._progress = progress_in(self._control, len(self._receivers), self.num_workers)
+                self._shared_out, self._shared_tasks = multiprocessing.Pipe(duplex=False)
+                os.set_blocking(self._shared_out.fileno(), False)
                 for number in range(self.num_workers):
                     self._workers.append(self._start_worker(number))
             except BaseException as error:

@@ -234,6 +234,62 @@ def test_interpreter_ends_while_a_user_function_sleeps() -> None:
     assert finished(program(text)) == (0, "done\n", "")
 
 
+def test_a_daemon_thread_that_runs_a_pipeline_ends_silently() -> None:
+    text = """
+    import threading
+
+    started = threading.Event()
+
+    def work():
+        while True:
+            pipe.run()
+            started.set()
+
+    threading.Thread(target=work, daemon=True).start()
+    started.wait()
+    print("done")
+    """
+    assert finished(program(text)) == (0, "done\n", "")
+
+
+def test_a_pipeline_cannot_run_after_its_threads_have_ended() -> None:
+    text = """
+    import atexit
+
+    atexit.register(lambda: pipe.run())
+
+    from dalify import fn, pipeline_def
+
+    @pipeline_def(batch_size=4, num_threads=2)
+    def numbers():
+        return fn.random.uniform(shape=[1000]) + 1
+
+    pipe = numbers()
+    pipe.run()
+    """
+    _, _, error = finished(textwrap.dedent(text))
+    assert "PipelineStateError: the pipeline's threads have ended: the program is ending" in error
+
+
+def test_an_object_that_is_collected_with_its_pipeline_can_close_it() -> None:
+    events: list[Any] = []
+
+    class Owner:
+        def __init__(self) -> None:
+            self.pipe, self.cycle = training(), self
+            self.pipe.run()
+
+        def __del__(self) -> None:
+            with pytest.raises(PipelineStateError, match="can only close it"):
+                self.pipe.run()
+            self.pipe.close()
+            events.append("closed")
+
+    Owner()
+    gc.collect()
+    assert events == ["closed"]
+
+
 def test_ctrl_c_inside_a_source_leaves_the_others_in_step() -> None:
     """Batches of earlier sources are repeated, also in a state that is saved then."""
     interrupts = [3, 7]

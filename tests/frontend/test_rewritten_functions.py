@@ -7,11 +7,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import importlib
 import inspect
 import json
 import linecache
 import traceback
 import weakref
+import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -158,6 +161,13 @@ def test_functions_without_source_run_as_they_are() -> None:
     assert not is_rewritable(typed)
     with pytest.raises(ConditionError, match="code without a source file"):
         traced(lambda x: typed(x), "x")
+
+
+def test_functions_of_a_zip_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zipfile.ZipFile(tmp_path / "program.zip", "w") as file:
+        file.writestr("zipped_functions.py", "def function(x):\n    return 1 if x > 1 else 2\n")
+    monkeypatch.syspath_prepend(tmp_path / "program.zip")
+    check(importlib.import_module("zipped_functions").function, (0,), (2,))
 
 
 def test_callbacks_that_are_only_passed_stay_as_they_are() -> None:

@@ -43,6 +43,15 @@ def test_a_limit_on_file_sizes(monkeypatch: pytest.MonkeyPatch):
         os.fstat(opened[0])
 
 
+def test_a_limit_on_open_files(monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(os, "memfd_create", refuse, raising=False)
+    with pytest.raises(WorkerError, match=r"(?s)file of 8 GiB.*Too many open files.*ulimit -n"):
+        Slot()
+
+
 def test_headers():
     slot = Slot(0)
     for content in (b"", b"short", b"x" * 5000):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch.utils.data import ConcatDataset, Subset
 
 from dalify.plugin.pytorch import DataLoader
@@ -72,6 +73,7 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str]] = {
     "images differ in size": (lambda root: datasets.ImageFolder(root, RAGGED), {"batch_size": 3}, "differ in shape"),
     "a sampler yields strings": (of(KNOWN), {"sampler": ["a", "b"]}, "the sampler yielded 'a'"),
     "a sampler yields strings, hybrid": (of(PARTLY), {"sampler": ["a", "b"]}, "the sampler yielded 'a'"),
+    "a sampler yields booleans": (of(KNOWN), {"sampler": [True]}, "raised while sample 1 was loaded"),
     "a sampler yields arrays": (of(KNOWN), {"sampler": [0, np.array([1, 2])]}, "the sampler yielded array([1, 2])"),
     "a sampler yields tensors": (of(KNOWN), {"sampler": [torch.tensor([1, 2])]}, "the sampler yielded tensor([1, 2])"),
     "a sampler yields tuples": (of(KNOWN), {"batch_sampler": [[(1, 2), (3,)]]}, "the sampler yielded (1, 2)"),
@@ -140,6 +142,39 @@ def test_a_dataset_that_shrinks(tmp_path, transform, workers):
     assert our_error is their_error is IndexError
     assert "index 3, but the dataset has 3 samples" in text
     assert "dalify: " not in their_text
+
+
+@pytest.mark.parametrize("last", [transforms.ToTensor(), transforms.RandomHorizontalFlip()], ids=["tensors", "images"])
+def test_files_that_are_damaged_below_the_rows_that_are_read(tmp_path, last):
+    pixels = np.random.default_rng(0).integers(0, 256, (96, 64, 3), dtype=np.uint8)
+    (tmp_path / "a").mkdir()
+    for kind in ("baseline", "progressive"):
+        file = io.BytesIO()
+        Image.fromarray(pixels).save(file, "JPEG", progressive=kind == "progressive")
+        data = file.getvalue()
+        middle = len(data) // 2
+        (tmp_path / f"a/{kind}_whole.jpg").write_bytes(data)
+        (tmp_path / f"a/{kind}_truncated.jpg").write_bytes(data[:-300])
+        (tmp_path / f"a/{kind}_with_marker.jpg").write_bytes(data[:middle] + b"\xff\xc4\x00\x04" + data[middle:])
+    (tmp_path / "a/folder.jpg").mkdir()
+    dataset = datasets.ImageFolder(tmp_path, transforms.Compose([transforms.RandomCrop(16), last]))
+    dataset.samples = [(str(path), 0) for path in sorted(tmp_path.glob("a/*"))]
+
+    def events(kind: Any) -> list[Any]:
+        seed()
+        batches = iter(kind(dataset, collate_fn=list))
+        found: list[Any] = []
+        for path, _ in dataset.samples:
+            try:
+                ((image, _),) = next(batches)
+                found += [path, np.asarray(image).tolist()]
+            except Exception as error:
+                found += [path, type(error), str(error)]
+        return found
+
+    expected = events(TorchLoader)
+    same(events(DataLoader), expected)
+    assert sum(event in (OSError, IsADirectoryError) for event in expected if isinstance(event, type)) == 5
 
 
 def test_wrong_options():

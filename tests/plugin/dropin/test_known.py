@@ -289,6 +289,12 @@ def test_registered_datasets(files):
     register_dataset(OtherArrays)(lambda dataset: (noise(COUNT, 30, 30, 4), names))
     with pytest.raises(ValueError, match=r"uint8 \[3, 30, 30, 4\]"):
         find_sources(OtherArrays(files))
+    register_dataset(OtherArrays)(lambda dataset: (noise(COUNT, 30, 30), names))
+    with pytest.raises(ValueError, match=r"uint8 \[3, 30, 30\], but images in memory are"):
+        find_sources(OtherArrays(files))
+    register_dataset(OtherArrays)(lambda dataset: names)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"must return a tuple of images and labels; got \['"):
+        find_sources(OtherArrays(files))
 
 
 class OwnImages(datasets.CocoDetection):

@@ -20,7 +20,7 @@ from torch.utils.data import ConcatDataset, Subset
 from dalify.plugin.pytorch import DataLoader
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from tests.plugin.dropin.torch_reference import cifar as small_cifar
-from tests.plugin.dropin.torch_reference import datasets, same, transforms
+from tests.plugin.dropin.torch_reference import datasets, same, seed, transforms
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
@@ -402,6 +402,17 @@ def test_batches_are_kept():
     list(loader)
     for (images, _), copy in zip(kept, copies, strict=True):
         assert torch.equal(images, copy)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_iterators_that_begin_in_inference_mode(folder, workers):
+    def batches(kind: Any) -> list[Any]:
+        seed()
+        with torch.inference_mode():
+            iterator = iter(kind(datasets.ImageFolder(folder, TRAINING), batch_size=2, num_workers=workers))
+        return list(iterator)
+
+    same(batches(DataLoader), batches(torch.utils.data.DataLoader))
 
 
 def test_another_default_type_is_left_to_torch():

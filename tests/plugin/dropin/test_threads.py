@@ -11,6 +11,7 @@ import torch
 
 from dalify.plugin.pytorch import DataLoader
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
+from tests.helpers.programs import finished
 from tests.helpers.torchvision_import import import_torchvision
 from tests.plugin.dropin.torch_reference import TorchLoader, cifar, datasets, photos, same, seed
 
@@ -116,3 +117,18 @@ def test_many_threads_do_not_wait_for_each_other(name, workers, mode):
 def test_kernels_and_tensors_take_any_number_of_threads():
     for name in ("contrastive", "tensors", "bytes"):
         assert str(DataLoader(cifar(TRANSFORMS[name]), num_workers=64).explain().mode) == "full"
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_program_ends_while_batches_are_computed(persistent):
+    program = f"""
+    from dalify.plugin.pytorch import DataLoader
+    from tests.plugin.dropin.torch_reference import cifar, transforms
+
+    steps = [transforms.Resize(300), transforms.RandomRotation(20), transforms.ToTensor(), transforms.RandomErasing(1)]
+    dataset = cifar(transforms.Compose(steps), 1000)
+    loader = DataLoader(dataset, batch_size=8, num_workers=2, prefetch_factor=9, persistent_workers={persistent})
+    batches = iter(loader)
+    next(batches)
+    """
+    assert finished(program) == (0, "", "")

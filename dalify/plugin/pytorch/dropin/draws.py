@@ -126,7 +126,8 @@ class TorchDraws:
     def __init__(self, generator: Any, python: Any = random) -> None:
         self._generator = generator
         self._precomputed: _PrecomputedWords | None = None
-        self._scalar = torch.empty(1)
+        with torch.inference_mode(mode=False):  # otherwise threads, which are not in that mode, could not change it
+            self._scalar = torch.empty(1)
         self._scalar_value = self._scalar.numpy()  # creating a tensor for each number takes 20 times as long
         self.python = python
 

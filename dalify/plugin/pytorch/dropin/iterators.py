@@ -167,6 +167,9 @@ class ThreadIterator(_BaseDataLoaderIter):
         self._reset(loader, first_iter=True)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        if os.getpid() != self._process:  # a forked child begins an epoch of a loader with persistent workers
+            loader._iterator = ThreadIterator(loader, self._fetcher)
+            return
         # Batches in progress are finished first, as by torch's persistent workers: they may draw random numbers.
         for number in sorted(self._tasks):
             self._collect(self._tasks.pop(number))

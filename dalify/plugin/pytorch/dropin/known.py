@@ -12,6 +12,7 @@ SVHN, STL10, USPS and SEMEION.
 
 from __future__ import annotations
 
+import reprlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -281,14 +282,20 @@ def _are_images(images: Any) -> bool:
 
 
 def _registered(dataset: Any) -> Source:
-    images, labels = DATASETS[type(dataset)](dataset)
+    found: Any = DATASETS[type(dataset)](dataset)
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        raise ValueError(
+            f"the function registered for {type(dataset).__name__} must return a tuple of images and labels; "
+            f"got {reprlib.repr(found)}"
+        )
+    images, labels = found
     if len(images) != len(labels):
         raise ValueError(
             f"the function registered for {type(dataset).__name__} returned {len(images)} images and {len(labels)} "
             "labels, but each image has one label"
         )
     transforms = getattr(dataset, "transform", None), getattr(dataset, "target_transform", None)
-    if not isinstance(images, np.ndarray) or images.ndim != 4:
+    if not isinstance(images, np.ndarray) or images.ndim == 1:  # paths
         return FileSource(dataset, transforms, len(images), lambda index: (images[index], labels[index]))
     if not _are_images(images):
         raise ValueError(

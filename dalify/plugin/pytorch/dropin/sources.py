@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from PIL import Image
 
 from dalify.base import scratch
 from dalify.base.errors import DecodeError
-from dalify.codecs.jpeg import JpegHeader, decode_jpeg, read_jpeg_header
+from dalify.codecs.jpeg import JpegHeader, decode_first_rows, read_jpeg_header
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, image_of, pixels_of
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
@@ -26,6 +26,7 @@ __all__ = ["ArraySource", "FileSource", "Source"]
 _Array = np.ndarray[Any, Any]
 Lookup = Callable[[Any], tuple[Any, Any]]
 _JPEG_START = b"\xff\xd8\xff"
+_JPEG_END = b"\xff\xd9"
 _SPARE_BYTES = 16
 _RGB = 3
 _COMMON_FRAMES = (0xC0, 0xC1, 0xC2)  # baseline, extended, progressive; all with Huffman codes
@@ -155,13 +156,12 @@ class FileSource(Source):
 
         def decode(rows: int) -> _Array:
             buffer = scratch.borrow("decoded image", (header.height * header.width * 3 + _SPARE_BYTES,))
-            try:
-                if rows < header.height:
-                    encoded = np.frombuffer(data, np.uint8)
-                    return decode_jpeg(encoded, header, "RGB", out=buffer, rows=rows)
-                return simplejpeg.decode_jpeg(data, "RGB", buffer=buffer)
-            except (DecodeError, ValueError):
-                pass  # Pillow may be able to decode it
+            with suppress(ValueError):  # Pillow may be able to decode it
+                # Pillow reads to the end, so it raises an error for a truncated file.
+                is_whole = data.rfind(_JPEG_END, header.frame_position) > 0
+                encoded = np.frombuffer(data, np.uint8)
+                found = decode_first_rows(encoded, header, "RGB", False, buffer, rows) if is_whole else None
+                return simplejpeg.decode_jpeg(data, "RGB", buffer=buffer) if found is None else found
             try:
                 return pixels_of(self._load(path))[:rows]  # for Pillow's warnings and errors
             except Exception:
@@ -171,7 +171,7 @@ class FileSource(Source):
 
         info = None
         if gives_images:
-            with Image.open(io.BytesIO(data)) as image:
+            with open(path, "rb") as file, Image.open(file) as image:  # noqa: PTH123 -- the path may be bytes
                 info = image.info
         return LazyImage(decode, header.height, header.width, info), label
 
@@ -185,6 +185,9 @@ def _contents(path: Any) -> bytes:
         while len(data) < size_bytes and (more := os.read(file, size_bytes + 1 - len(data))):
             data += more
         return data
+    except OSError as error:  # a folder, for instance
+        error.filename = path
+        raise
     finally:
         os.close(file)
 
@@ -246,5 +249,9 @@ class ArraySource(Source):
 
         Raises:
             IndexError: there is no such sample.
+            TypeError: the index selects several samples.
         """
-        return LazyImage(self.images[index], info={} if self.plan.table is None else None), self.labels[index]
+        pixels, label = self.images[index], self.labels[index]
+        if pixels.ndim != self.images.ndim - 1:
+            image_of(pixels)  # raises Pillow's error
+        return LazyImage(pixels, info={} if self.plan.table is None else None), label
