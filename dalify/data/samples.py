@@ -71,12 +71,11 @@ class Samples:
         dtype = batch.dtype.numpy
         if batch.dense is not None:
             dense = batch.dense
-            is_contiguous = dense.flags.c_contiguous
-            if not (is_contiguous or (len(dense) and dense[0].flags.c_contiguous)):
-                return Samples.of_dense(np.ascontiguousarray(dense))
-            found = Samples.of_dense(dense)
-            if not is_contiguous:  # a repeated constant, or a part of each sample
-                found.dense = None
+            found = Samples(None, None, dense.dtype, dense)
+            if not dense.flags.c_contiguous:
+                if not (len(dense) and dense[0].flags.c_contiguous):
+                    return Samples.of_dense(np.ascontiguousarray(dense))
+                found.dense = None  # a repeated constant, or a part of each sample
         elif batch.ragged is not None:
             block, offsets, shapes = batch.ragged
             found = Samples(offsets + block.__array_interface__["data"][0], shapes, dtype, block)
@@ -135,7 +134,9 @@ class Samples:
     @property
     def compiled(self) -> tuple[Integers, Integers, np.ndarray[Any, Any]]:
         """Arguments of compiled functions: addresses, shapes, and an empty array of the element type."""
-        return self.addresses, self.shapes, self.like
+        # Without calls of the properties where possible: kernels need this for each chunk.
+        addresses = self.addresses if self._addresses is None else self._addresses
+        return addresses, self.shapes if self._shapes is None else self._shapes, self.like
 
     @property
     def ndim(self) -> int:

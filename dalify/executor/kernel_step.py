@@ -13,7 +13,7 @@ import numpy as np
 
 from dalify.base.errors import DalifyError, DTypeError, LimitError, ShapeError
 from dalify.base.failure_context import failure_context
-from dalify.base.limits import check_shape
+from dalify.base.limits import check_shape, current
 from dalify.base.narrow import is_array, is_list, is_tuple
 from dalify.base.optional import LazyModule, torch
 from dalify.base.recent import Recent
@@ -569,6 +569,13 @@ class KernelStep:
 
     def _spec_of(self, batch: Batch, sample: int) -> Spec:
         return batch.spec_of(sample)
+
+    def _check_sizes(self, table: ShapeTable, spec: Spec) -> None:
+        """Check the largest of samples of different shapes."""
+        # Whether it must be looked at more closely: extents of empty samples, for instance, may be too large.
+        most_bytes = table.most_elements * (1 if spec.dtype is None else spec.dtype.numpy.itemsize)
+        if not table.is_full or most_bytes > current().max_sample_bytes or table.shapes.shape[1] > _MAX_DIMENSIONS:
+            self._check_size(table.shape(table.largest), spec, table.largest)
 
     def _check_size(self, shape: tuple[int, ...] | None, spec: Spec, start: int) -> None:
         if shape is None:
