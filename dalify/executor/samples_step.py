@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from dalify.base.recent import Recent
 from dalify.data import Batch, Spec
 from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
-from dalify.executor.grouping import Wanted
+from dalify.executor.grouping import Wanted, open_spec_of
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
@@ -191,8 +192,7 @@ class SamplesStep(KernelStep):
     def _context(self, name: str, inputs: list[Batch | None], specs: tuple[Spec, ...], count: int) -> Any:
         """Return an argument that a kernel declares in addition to parameters. Specs have no shapes."""
         if name == "spec":
-            first = next((batch for batch in inputs if batch is not None), None)
-            return None if first is None else first.open_spec()
+            return open_spec_of(inputs)
         if name == "specs":
             return tuple(None if batch is None else batch.open_spec() for batch in inputs)
         if name == "out_spec":
@@ -211,10 +211,15 @@ class SamplesStep(KernelStep):
         """Return the result of `prepare`."""
         if self._operator.prepare_function is None:
             return {}
-        if not self._prepares_once or any(batch is not None and batch.dense is None for batch in inputs):
+        if not self._prepares_once:
             return self._prepare(inputs, arguments, draws, count)
-        key = tuple(None if batch is None else (batch.dtype, batch.layout, _shape(batch)) for batch in inputs)
-        return self._known_preparations.get_or_make(key, lambda: self._prepare(inputs, arguments, draws, count))[0]
+        key: list[Any] = []
+        for batch in inputs:
+            if batch is not None and batch.dense is None:
+                return self._prepare(inputs, arguments, draws, count)
+            key.append(None if batch is None else (batch.dtype, batch.layout, batch.dense.shape))
+        make = partial(self._prepare, inputs, arguments, draws, count)
+        return self._known_preparations.get_or_make(tuple(key), make)[0]
 
     def _result_specs(
         self,
@@ -226,8 +231,8 @@ class SamplesStep(KernelStep):
     ) -> tuple[tuple[Spec, ...], list[Any], TracedShapes | None]:
         """Return the specs of the results, the shapes of each output, and how they follow from those of the inputs.
 
-        Shapes are a tuple if they are equal, or a `ShapeTable`. If `prepare` returns no shapes and the rule computes with extents, it runs once per combination of input shapes
-        and shaping arguments.
+        Shapes are a tuple if they are equal, or a `ShapeTable`. If `prepare` returns no shapes and the rule computes
+        with extents, it runs once per combination of input shapes and shaping arguments.
         """
         layout = extra.get("out_layout")
         shapes = extra.get("out_shapes")
@@ -296,11 +301,6 @@ def _has_elements(shapes: list[Any]) -> bool:
 
 def _is_uniform(samples: Any) -> bool:
     return samples.dense is not None or _table_of(samples).is_uniform
-
-
-def _shape(batch: Batch) -> tuple[int, ...]:
-    assert batch.dense is not None, "dalify bug: the shape of a ragged batch"
-    return tuple(batch.dense.shape)
 
 
 def _table_of(samples: Any) -> ShapeTable:
