@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from dalify.base.optional import LazyModule
 from dalify.base.small_arrays import counting, rows_at
 from dalify.data.batch import Batch, block_offsets, contiguous_strides
+
+if TYPE_CHECKING:
+    from dalify.base import addresses as compiled
+else:
+    # This imports numba, which pipelines without compiled kernels do not need.
+    compiled = LazyModule("dalify.base.addresses", "addresses of samples")
 
 __all__ = ["Samples"]
 
@@ -78,7 +86,7 @@ class Samples:
                 found.dense = None  # a repeated constant, or a part of each sample
         elif batch.ragged is not None:
             block, offsets, shapes = batch.ragged
-            found = Samples(offsets + block.__array_interface__["data"][0], shapes, dtype, block)
+            found = Samples(compiled.addresses_in(offsets, block), shapes, dtype, block)
         else:
             samples = batch.samples
             is_copied = not all(sample.flags.c_contiguous for sample in samples)
@@ -101,16 +109,15 @@ class Samples:
         """See the class."""
         if self._addresses is None:
             dense = self._owner
-            self._addresses = counting(len(dense)) * (dense.strides[0] if len(dense) else 0)
-            self._addresses += dense.__array_interface__["data"][0]
+            offsets = _multiples(len(dense), dense.strides[0] if len(dense) else 0)
+            self._addresses = compiled.shifted(offsets, dense.__array_interface__["data"][0])
         return self._addresses
 
     @property
     def shapes(self) -> Integers:
         """See the class."""
         if self._shapes is None:
-            self._shapes = np.empty((len(self._owner), self._owner.ndim - 1), np.int64)
-            self._shapes[:] = self._owner.shape[1:]
+            self._shapes = _repeated(len(self._owner), self._owner.shape[1:])
         return self._shapes
 
     @staticmethod
@@ -118,7 +125,7 @@ class Samples:
         """Return uninitialized samples of the given shapes, int64 ``[N, ndim]``, in one block."""
         offsets, size_bytes = block_offsets(shapes, dtype.itemsize)
         block = np.empty(size_bytes, np.uint8)
-        return Samples(offsets + block.__array_interface__["data"][0], shapes, dtype, block)
+        return Samples(compiled.addresses_in(offsets, block), shapes, dtype, block)
 
     def converted(self, dtype: np.dtype[Any]) -> Samples:
         """Return copies converted to another element type."""
@@ -233,6 +240,19 @@ class Samples:
     def __repr__(self) -> str:
         """Return counts and types without data."""
         return f"Samples({len(self)} of {self.ndim} dimensions, {self.dtype})"
+
+
+# Most chunks have the same number of samples, and of some results the same shape. Nothing changes these tables.
+@lru_cache(64)
+def _multiples(count: int, step: int) -> Integers:
+    return counting(count) * step
+
+
+@lru_cache(64)
+def _repeated(count: int, shape: tuple[int, ...]) -> Integers:
+    shapes = np.empty((count, len(shape)), np.int64)
+    shapes[:] = shape
+    return shapes
 
 
 class _Memory:
