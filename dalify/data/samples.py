@@ -86,7 +86,7 @@ class Samples:
                 found.dense = None  # a repeated constant, or a part of each sample
         elif batch.ragged is not None:
             block, offsets, shapes = batch.ragged
-            found = Samples(compiled.addresses_in(offsets, block), shapes, dtype, block)
+            found = Samples(_in_block(offsets, block), shapes, dtype, block)
         else:
             samples = batch.samples
             is_copied = not all(sample.flags.c_contiguous for sample in samples)
@@ -110,7 +110,8 @@ class Samples:
         if self._addresses is None:
             dense = self._owner
             offsets = _multiples(len(dense), dense.strides[0] if len(dense) else 0)
-            self._addresses = compiled.shifted(offsets, dense.__array_interface__["data"][0])
+            self._addresses = addresses = np.empty(len(dense), np.int64)
+            compiled.fill_shifted(addresses, offsets, dense.__array_interface__["data"][0])
         return self._addresses
 
     @property
@@ -125,7 +126,7 @@ class Samples:
         """Return uninitialized samples of the given shapes, int64 ``[N, ndim]``, in one block."""
         offsets, size_bytes = block_offsets(shapes, dtype.itemsize)
         block = np.empty(size_bytes, np.uint8)
-        return Samples(compiled.addresses_in(offsets, block), shapes, dtype, block)
+        return Samples(_in_block(offsets, block), shapes, dtype, block)
 
     def converted(self, dtype: np.dtype[Any]) -> Samples:
         """Return copies converted to another element type."""
@@ -176,8 +177,9 @@ class Samples:
             start: start of the windows, int64 ``[N, ndim]``.
             extents: extents of the windows, int64 ``[N, ndim]``; they are inside the samples.
         """
-        strides = self.steps()
-        addresses = self.addresses + (start * strides).sum(1) * self.dtype.itemsize
+        shapes = self.shapes
+        addresses, strides = np.empty(len(shapes), np.int64), np.empty(shapes.shape, np.int64)
+        compiled.fill_windows(addresses, strides, self.addresses, shapes, start, self.dtype.itemsize)
         return Samples(addresses, extents, self.dtype, self._owner, strides)
 
     def with_axis(self, axis: int) -> Samples:
@@ -240,6 +242,13 @@ class Samples:
     def __repr__(self) -> str:
         """Return counts and types without data."""
         return f"Samples({len(self)} of {self.ndim} dimensions, {self.dtype})"
+
+
+def _in_block(offsets: Integers, block: np.ndarray[Any, Any]) -> Integers:
+    """Return the addresses of samples from their offsets in a block."""
+    addresses = np.empty(len(offsets), np.int64)
+    compiled.fill_in_block(addresses, offsets, block)
+    return addresses
 
 
 # Most chunks have the same number of samples, and of some results the same shape. Nothing changes these tables.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.addresses import addresses_in
+from dalify.base.addresses import fill_in_block
 from dalify.base.compiling import njit
 from dalify.base.errors import DalifyError
 from dalify.base.limits import current
@@ -181,7 +181,8 @@ def _read_part(paths: Paths) -> Batch | list[NDArray[Any]] | None:
         if total <= LARGE_BYTES:
             block = file_memory(total)
             arrays = Batch(None, None, dtype=from_numpy(dtype), ragged=(block, offsets, shapes))
-            addresses = addresses_in(offsets, block)
+            addresses = np.empty(count, np.int64)
+            fill_in_block(addresses, offsets, block)
         else:
             arrays = [
                 file_memory(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape) for shape in shapes.tolist()

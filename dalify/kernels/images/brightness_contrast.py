@@ -64,17 +64,17 @@ def _line(
     shift = 0 if brightness_shift is None else per_frame_of_samples(brightness_shift, x, layout, "brightness_shift")
     around = 1 if contrast is None else per_frame_of_samples(contrast, x, layout, "contrast")
     numbers = [broadcast_to(values, (frames,), np.float32) for values in (bright, shift, around, center)]
-    return _factors_and_summands(*numbers, np.float32(_highest(out_spec.dtype)))
+    factors, summands = np.empty(frames, np.float32), np.empty(frames, np.float32)
+    _fill_lines(factors, summands, *numbers, np.float32(_highest(out_spec.dtype)))
+    return factors, summands
 
 
 # It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
-def _factors_and_summands(bright, shift, around, center, highest):
-    factors, summands = np.empty_like(bright), np.empty_like(bright)
+def _fill_lines(factors, summands, bright, shift, around, center, highest):
     for n in range(bright.size):
         factors[n] = bright[n] * around[n]
         summands[n] = shift[n] * highest + bright[n] * (center[n] - around[n] * center[n])
-    return factors, summands
 
 
 def levels_cpu(
