@@ -254,7 +254,11 @@ class SamplesStep(KernelStep):
         tables = [None if x is None else _table_of(x) for x in xs]
         if shapes is None and not self._varying and (traced := self._trace.of(inputs, tables)) is not None:
             specs = wanted.applied(traced.specs, None)
-            return specs, self._traced_shapes(traced, specs, xs, count), traced
+            found_shapes = self._traced_shapes(traced, specs, xs, count)
+            for spec, each in zip(specs, found_shapes, strict=True):
+                if isinstance(each, tuple):
+                    self._check_size(each, spec, 0)
+            return specs, found_shapes, traced
         varying = {name: arguments[name] for name in self._varying}
         columns = [table.shapes.tolist() for table in tables if table is not None and not table.is_uniform]
         columns += [
@@ -281,13 +285,11 @@ class SamplesStep(KernelStep):
         )
 
     def _traced_shapes(self, traced: TracedShapes, specs: Sequence[Spec], xs: list[Any], count: int) -> list[Any]:
-        """Return the shapes of each output: a tuple if they are equal, or a `ShapeTable`."""
+        """Return the shapes of each output: a tuple if they are constant, or a `ShapeTable`, which is checked."""
         found = traced.shapes([None if x is None else _table_of(x) for x in xs], count)
         for spec, shapes in zip(specs, found, strict=True):
             if isinstance(shapes, ShapeTable):
                 self._check_sizes(shapes, spec)
-            else:
-                self._check_size(shapes, spec, 0)
         return found
 
 
