@@ -215,9 +215,12 @@ class SamplesStep(KernelStep):
             return self._prepare(inputs, arguments, draws, count)
         key: list[Any] = []
         for batch in inputs:
-            if batch is not None and batch.dense is None:
+            if batch is None:
+                key.append(None)
+                continue
+            if batch.dense is None:
                 return self._prepare(inputs, arguments, draws, count)
-            key.append(None if batch is None else (batch.dtype, batch.layout, batch.dense.shape))
+            key.append((batch.dtype, batch.layout, batch.dense.shape))
         make = partial(self._prepare, inputs, arguments, draws, count)
         return self._known_preparations.get_or_make(tuple(key), make)[0]
 
@@ -256,7 +259,7 @@ class SamplesStep(KernelStep):
             specs = wanted.applied(traced.specs, None)
             found_shapes = self._traced_shapes(traced, specs, xs, count)
             for spec, each in zip(specs, found_shapes, strict=True):
-                if isinstance(each, tuple):
+                if is_tuple(each):
                     self._check_size(each, spec, 0)
             return specs, found_shapes, traced
         varying = {name: arguments[name] for name in self._varying}

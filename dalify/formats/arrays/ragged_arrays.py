@@ -61,7 +61,7 @@ def _open_all(text: Any, paths: Any, flags: int, descriptors: Any, sizes: Any, h
 
 # It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
-def _parse(heads: Any, sizes: Any, begin: int, offset: int, item_bytes: int, shapes: Any, places: Any) -> int:
+def _parse(heads: Any, sizes: Any, begin: int, offset: int, item_bytes: int, shapes: Any, places: Any) -> Any:
     """Parse the shapes of arrays whose headers are, as ``numpy.save`` writes them, equal to the first one up to there.
 
     Args:

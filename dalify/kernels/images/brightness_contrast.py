@@ -60,12 +60,16 @@ def _line(
         center: Any = 0.5 if highest == 1.0 else (highest + 1) / 2
     else:
         center = per_frame_of_samples(contrast_center, x, layout, "contrast_center")
-    bright = 1 if brightness is None else per_frame_of_samples(brightness, x, layout, "brightness")
-    shift = 0 if brightness_shift is None else per_frame_of_samples(brightness_shift, x, layout, "brightness_shift")
-    around = 1 if contrast is None else per_frame_of_samples(contrast, x, layout, "contrast")
-    numbers = [broadcast_to(values, (frames,), np.float32) for values in (bright, shift, around, center)]
+    bright: Any = 1 if brightness is None else per_frame_of_samples(brightness, x, layout, "brightness")
+    shift: Any = (
+        0 if brightness_shift is None else per_frame_of_samples(brightness_shift, x, layout, "brightness_shift")
+    )
+    around: Any = 1 if contrast is None else per_frame_of_samples(contrast, x, layout, "contrast")
+    bright, shift, around, center = [
+        broadcast_to(values, (frames,), np.float32) for values in (bright, shift, around, center)
+    ]
     factors, summands = np.empty(frames, np.float32), np.empty(frames, np.float32)
-    _fill_lines(factors, summands, *numbers, np.float32(_highest(out_spec.dtype)))
+    _fill_lines(factors, summands, bright, shift, around, center, np.float32(_highest(out_spec.dtype)))
     return factors, summands
 
 

@@ -11,6 +11,8 @@ that the window needs are read. Sums are float32; the result is rounded once.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import types as numba_types
 from numba.extending import overload
@@ -93,7 +95,8 @@ def resample_windows(
     antialias: bool,
 ) -> None:
     """Resample as `resample` does, with arrays as `broadcast_to` returns them: float32 [N, 2 or 3] and int32 [N]."""
-    has_empty_results, empty, nearest, *kinds = _describe(out.shapes, x.shapes, starts, ends, minify, magnify)
+    found: Any = _describe(out.shapes, x.shapes, starts, ends, minify, magnify)
+    has_empty_results, empty, nearest, others, rgb, whole = found
     if has_empty_results:
         _resample_some(out, x, starts, ends, minify, magnify, antialias, all_of(out.shapes, 1))
         return
@@ -109,13 +112,13 @@ def resample_windows(
             _resample_some(out, x, starts, ends, minify, magnify, antialias, some)
         return
     if x.dtype in _DIRECT_TYPES and out.dtype in (np.float32, x.dtype):
-        _resample_all(out, x, starts, ends, minify, magnify, antialias, *kinds)
+        _resample_all(out, x, starts, ends, minify, magnify, antialias, others, rgb, whole)
         return
 
     def fill(target: Samples, source: Samples, numbers: np.ndarray) -> None:
         windows = starts[numbers], ends[numbers], minify[numbers], magnify[numbers]
-        kinds = _describe(target.shapes, source.shapes, *windows)[3:]
-        _resample_all(target, source, *windows, antialias, *kinds)
+        found: Any = _describe(target.shapes, source.shapes, *windows)
+        _resample_all(target, source, *windows, antialias, *found[3:])
 
     in_float32(out, x, fill)
 
@@ -204,7 +207,7 @@ def _resample_all(
             chosen = (x.extents(0) == depth) & (start[:, 0] == 0) & (end[:, 0] == depth)
         for kind, at in ((_ALL, np.flatnonzero(chosen)), (_NONE, np.flatnonzero(~chosen))):
             kinds = (kind, whole) if rgb == _SOME else (rgb, kind)
-            some = [values[at] for values in windows]
+            some = start[at], end[at], min_filter[at], mag_filter[at]
             _resample_all(out.take(at), x.take(at), *some, antialias, has_others, *kinds)
         return
     others = True if has_others else None
