@@ -25,7 +25,9 @@ def fill_shifted(addresses: np.ndarray, offsets: np.ndarray, start: Any) -> None
 @njit(cache=True)
 def fill_in_block(addresses: np.ndarray, offsets: np.ndarray, block: np.ndarray) -> None:
     """Set addresses, int64 ``[N]``, to those of offsets in bytes, int64 ``[N]``, in a block of memory, uint8."""
-    fill_shifted(addresses, offsets, np.int64(block.ctypes.data))
+    start = np.int64(block.ctypes.data)
+    for n in range(offsets.size):
+        addresses[n] = start + offsets[n]
 
 
 @njit(cache=True)

@@ -147,12 +147,11 @@ def _describe(out_shapes, x_shapes, start, end, min_filter, mag_filter):
         rgb += out_shapes[n, ndim - 1] == 3 and out_shapes[n, ndim - 2] >= _LANES
         depth = out_shapes[n, 0]
         whole += x_shapes[n, 0] == depth and start[n, 0] == 0 and end[n, 0] == depth
-    return has_empty_results, empty, _which(nearest, count), has_others, _which(rgb, count), _which(whole, count)
-
-
-@njit(cache=True, no_cpython_wrapper=True)
-def _which(number, count):
-    return _NONE if number == 0 else _ALL if number == count else _SOME
+    # `_NONE`, `_SOME` or `_ALL`
+    nearest = (nearest > 0) * (1 + (nearest == count))
+    rgb = (rgb > 0) * (1 + (rgb == count))
+    whole = (whole > 0) * (1 + (whole == count))
+    return has_empty_results, empty, nearest, has_others, rgb, whole
 
 
 def _resample_some(
