@@ -6,7 +6,6 @@ errors.
 
 from __future__ import annotations
 
-from ctypes import string_at
 from typing import Any
 
 import numpy as np
@@ -68,9 +67,7 @@ class AudioFiles:
         # Of files of floats, which are not converted: others are left to the library.
         float_channels = (1 if downmix else _MAX_CHANNELS) if dtype == np.float32 else 0
         # A function is only compiled if it is needed.
-        is_flac_first = (
-            shapes.item(0) >= len(_FLAC_MARK) and string_at(addresses.item(0), len(_FLAC_MARK)) == _FLAC_MARK
-        )
+        is_flac_first = next(files.arrays())[: len(_FLAC_MARK)].tobytes() == _FLAC_MARK
         if is_flac_first:
             flacs = _read_flac_headers(addresses, shapes, table, True, *bounds)
             waves = _read_wave_headers(addresses, shapes, table, False, float_channels, *bounds) if flacs < count else 0

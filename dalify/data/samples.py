@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from dalify.base.optional import LazyModule
 from dalify.base.small_arrays import counting, rows_at
 from dalify.data.batch import Batch, block_offsets, contiguous_strides
+
+if TYPE_CHECKING:
+    from dalify.base import addresses as compiled
+else:
+    # This imports numba, which pipelines without compiled kernels do not need.
+    compiled = LazyModule("dalify.base.addresses", "addresses of samples")
 
 __all__ = ["Samples"]
 
@@ -71,15 +79,14 @@ class Samples:
         dtype = batch.dtype.numpy
         if batch.dense is not None:
             dense = batch.dense
-            is_contiguous = dense.flags.c_contiguous
-            if not (is_contiguous or (len(dense) and dense[0].flags.c_contiguous)):
-                return Samples.of_dense(np.ascontiguousarray(dense))
-            found = Samples.of_dense(dense)
-            if not is_contiguous:  # a repeated constant, or a part of each sample
-                found.dense = None
+            found = Samples(None, None, dense.dtype, dense)
+            if not dense.flags.c_contiguous:
+                if not (len(dense) and dense[0].flags.c_contiguous):
+                    return Samples.of_dense(np.ascontiguousarray(dense))
+                found.dense = None  # a repeated constant, or a part of each sample
         elif batch.ragged is not None:
             block, offsets, shapes = batch.ragged
-            found = Samples(offsets + block.__array_interface__["data"][0], shapes, dtype, block)
+            found = Samples(_in_block(offsets, block), shapes, dtype, block)
         else:
             samples = batch.samples
             is_copied = not all(sample.flags.c_contiguous for sample in samples)
@@ -102,16 +109,16 @@ class Samples:
         """See the class."""
         if self._addresses is None:
             dense = self._owner
-            self._addresses = counting(len(dense)) * (dense.strides[0] if len(dense) else 0)
-            self._addresses += dense.__array_interface__["data"][0]
+            offsets = _multiples(len(dense), dense.strides[0] if len(dense) else 0)
+            self._addresses = addresses = np.empty(len(dense), np.int64)
+            compiled.fill_shifted(addresses, offsets, dense.__array_interface__["data"][0])
         return self._addresses
 
     @property
     def shapes(self) -> Integers:
         """See the class."""
         if self._shapes is None:
-            self._shapes = np.empty((len(self._owner), self._owner.ndim - 1), np.int64)
-            self._shapes[:] = self._owner.shape[1:]
+            self._shapes = _repeated(len(self._owner), self._owner.shape[1:])
         return self._shapes
 
     @staticmethod
@@ -119,7 +126,7 @@ class Samples:
         """Return uninitialized samples of the given shapes, int64 ``[N, ndim]``, in one block."""
         offsets, size_bytes = block_offsets(shapes, dtype.itemsize)
         block = np.empty(size_bytes, np.uint8)
-        return Samples(offsets + block.__array_interface__["data"][0], shapes, dtype, block)
+        return Samples(_in_block(offsets, block), shapes, dtype, block)
 
     def converted(self, dtype: np.dtype[Any]) -> Samples:
         """Return copies converted to another element type."""
@@ -135,7 +142,9 @@ class Samples:
     @property
     def compiled(self) -> tuple[Integers, Integers, np.ndarray[Any, Any]]:
         """Arguments of compiled functions: addresses, shapes, and an empty array of the element type."""
-        return self.addresses, self.shapes, self.like
+        # Without calls of the properties where possible: kernels need this for each chunk.
+        addresses = self.addresses if self._addresses is None else self._addresses
+        return addresses, self.shapes if self._shapes is None else self._shapes, self.like
 
     @property
     def ndim(self) -> int:
@@ -168,8 +177,9 @@ class Samples:
             start: start of the windows, int64 ``[N, ndim]``.
             extents: extents of the windows, int64 ``[N, ndim]``; they are inside the samples.
         """
-        strides = self.steps()
-        addresses = self.addresses + (start * strides).sum(1) * self.dtype.itemsize
+        shapes = self.shapes
+        addresses, strides = np.empty(len(shapes), np.int64), np.empty(shapes.shape, np.int64)
+        compiled.fill_windows(addresses, strides, self.addresses, shapes, start, self.dtype.itemsize)
         return Samples(addresses, extents, self.dtype, self._owner, strides)
 
     def with_axis(self, axis: int) -> Samples:
@@ -232,6 +242,26 @@ class Samples:
     def __repr__(self) -> str:
         """Return counts and types without data."""
         return f"Samples({len(self)} of {self.ndim} dimensions, {self.dtype})"
+
+
+def _in_block(offsets: Integers, block: np.ndarray[Any, Any]) -> Integers:
+    """Return the addresses of samples from their offsets in a block."""
+    addresses = np.empty(len(offsets), np.int64)
+    compiled.fill_in_block(addresses, offsets, block)
+    return addresses
+
+
+# Most chunks have the same number of samples, and of some results the same shape. Nothing changes these tables.
+@lru_cache(64)
+def _multiples(count: int, step: int) -> Integers:
+    return counting(count) * step
+
+
+@lru_cache(64)
+def _repeated(count: int, shape: tuple[int, ...]) -> Integers:
+    shapes = np.empty((count, len(shape)), np.int64)
+    shapes[:] = shape
+    return shapes
 
 
 class _Memory:

@@ -40,7 +40,7 @@ class Arena:
             self._block = pageable(max(2 * self._block.nbytes, size_bytes))
             start, end = 0, size_bytes
         self._offset = end + (-end % _ALIGNMENT_BYTES)
-        return self._block[start:end].view(dtype).reshape(shape)
+        return np.ndarray(shape, dtype, self._block, start)
 
     def reset(self) -> None:
         """Free everything. Blocks that were too small are dropped; the last one, which is the largest, is reused."""

@@ -111,8 +111,7 @@ class ElementwiseStep(KernelStep):
         shapes = first[2]
         spec = self._open_specs(inputs)[0]
         assert spec.dtype is not None, "dalify bug: an element-wise operator without an element type"
-        table = ShapeTable(shapes)
-        self._check_size(table.shape(table.largest), spec, table.largest)
+        self._check_sizes(ShapeTable(shapes), spec)
         size, item_bytes = max(row.shape[-1] for row in rows), spec.dtype.numpy.itemsize
         given = inputs[0]
         block: np.ndarray[Any, Any]

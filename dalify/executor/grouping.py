@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from dalify.base.narrow import is_array, is_list, is_tuple
 from dalify.data import Array, Batch, Spec, stack_samples
 
-__all__ = ["NOTHING_WANTED", "Wanted", "find_runs", "take_group"]
+__all__ = ["NOTHING_WANTED", "Wanted", "find_runs", "open_spec_of", "take_group"]
 
 # Larger samples are passed to kernels one by one, because stacking them costs more than the calls.
 _STACKING_LIMIT_BYTES = 1 << 16
@@ -90,6 +90,14 @@ def find_runs(
             runs.append((start, index))
             start = index
     return runs
+
+
+def open_spec_of(inputs: Sequence[Batch | None]) -> Spec | None:
+    """Return the spec of the first input that is not absent, without shapes."""
+    for batch in inputs:
+        if batch is not None:
+            return batch.open_spec()
+    return None
 
 
 def take_group(batch: Batch, start: int, stop: int, is_elementwise: bool = False) -> Array:

@@ -13,14 +13,14 @@ import numpy as np
 
 from dalify.base.errors import DalifyError, DTypeError, LimitError, ShapeError
 from dalify.base.failure_context import failure_context
-from dalify.base.limits import check_shape
+from dalify.base.limits import check_shape, current
 from dalify.base.narrow import is_array, is_list, is_tuple
 from dalify.base.optional import LazyModule, torch
 from dalify.base.recent import Recent
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
-from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
+from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, open_spec_of, take_group
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.step_function import StepFunction
@@ -227,7 +227,6 @@ class KernelStep:
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         first = next((batch for batch in inputs if batch is not None), None)
-        spec = None if first is None else first.open_spec()
         specs = tuple(None if batch is None else Spec(batch.dtype, batch.ndim, batch.layout) for batch in inputs)
         rule_specs = self._operator.apply_rule(specs, self._rule_arguments)
         extra = self._prepare(inputs, arguments, draws, count)
@@ -236,8 +235,8 @@ class KernelStep:
             self._check_size(shape, rule_specs[0], start)
             return self._allocate(frame, 0, start, size, rule_specs[0].replace(shape=shape))
 
-        context: dict[str, Any] = {"spec": spec, "specs": specs, "draws": draws, "count": count, "memory": memory}
-        context |= {"out_specs": rule_specs, "out_spec": rule_specs[0] if rule_specs else None}
+        context: dict[str, Any] = {"spec": open_spec_of(inputs), "specs": specs, "draws": draws, "count": count}
+        context |= {"memory": memory, "out_specs": rule_specs, "out_spec": rule_specs[0] if rule_specs else None}
         function = self._kernel_function
         named = function.named(arguments, count)
         named |= {name: value for name, value in {**extra, **context}.items() if name in function.names}
@@ -520,8 +519,7 @@ class KernelStep:
         if "count" in function.names:
             named["count"] = count
         if "spec" in function.names:
-            first = next((batch for batch in inputs if batch is not None), None)
-            named["spec"] = None if first is None else first.open_spec()
+            named["spec"] = open_spec_of(inputs)
         try:
             return dict(function.function(*inputs, **named))
         except Exception as error:
@@ -534,10 +532,11 @@ class KernelStep:
         self, inputs: list[Batch | None], varying: Mapping[str, Any], wanted: Wanted, start: int
     ) -> tuple[tuple[Spec | None, ...], tuple[Spec, ...]]:
         """Return the specs of inputs and outputs of the group that starts at ``start``."""
-        in_specs = tuple(None if batch is None else self._spec_of(batch, start) for batch in inputs)
-        shaping: tuple[Any, ...] = tuple(_plain(values[start]) for values in varying.values())
+        # From lists: a generator is resumed for each element.
+        in_specs = tuple([None if batch is None else self._spec_of(batch, start) for batch in inputs])
+        shaping: tuple[Any, ...] = tuple([_plain(values[start]) for values in varying.values()])
         shape = wanted.shape_of(start)
-        described = (None if x is None else (x.dtype, x.layout, x.ndim, x.shape) for x in in_specs)
+        described = [None if x is None else (x.dtype, x.layout, x.ndim, x.shape) for x in in_specs]
         key = (*described, shaping, shape, wanted.layout)
         out_specs = self._specs.get(key)
         if out_specs is None:
@@ -559,7 +558,7 @@ class KernelStep:
             inputs: inputs of the step.
             layout: layout that ``prepare`` specifies; None for that of the rule.
         """
-        key = (layout, *(None if batch is None else (batch.dtype, batch.layout, batch.ndim) for batch in inputs))
+        key = (layout, *[None if batch is None else (batch.dtype, batch.layout, batch.ndim) for batch in inputs])
         specs = self._specs.get(key)
         if specs is None:
             opened = tuple(None if batch is None else batch.open_spec() for batch in inputs)
@@ -569,6 +568,13 @@ class KernelStep:
 
     def _spec_of(self, batch: Batch, sample: int) -> Spec:
         return batch.spec_of(sample)
+
+    def _check_sizes(self, table: ShapeTable, spec: Spec) -> None:
+        """Check the largest of samples of different shapes."""
+        # Whether it must be looked at more closely: extents of empty samples, for instance, may be too large.
+        most_bytes = table.most_elements * (1 if spec.dtype is None else spec.dtype.numpy.itemsize)
+        if not table.is_full or most_bytes > current().max_sample_bytes or table.shapes.shape[1] > _MAX_DIMENSIONS:
+            self._check_size(table.shape(table.largest), spec, table.largest)
 
     def _check_size(self, shape: tuple[int, ...] | None, spec: Spec, start: int) -> None:
         if shape is None:

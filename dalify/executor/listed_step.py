@@ -105,7 +105,7 @@ class ListedStep(KernelStep):
             else:
                 shapes = np.asarray(wanted.shapes, np.int64)
         table = ShapeTable(shapes, 1 if spec.dtype is None else spec.dtype.numpy.itemsize)
-        self._check_size(table.shape(table.largest), spec, table.largest)
+        self._check_sizes(table, spec)
         shape = table.shape(0)
         return spec.replace(shape=shape), shape if table.is_uniform else table
 

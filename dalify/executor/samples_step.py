@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +15,11 @@ from dalify.base.recent import Recent
 from dalify.data import Batch, Spec
 from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
-from dalify.executor.grouping import Wanted
+from dalify.executor.grouping import Wanted, open_spec_of
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
-from dalify.executor.shape_trace import ShapeTrace
+from dalify.executor.shape_trace import ShapeTrace, TracedShapes
 from dalify.executor.steps import note_sample
 from dalify.graph import Node
 
@@ -39,12 +40,14 @@ class _Plan:
         shapes: shapes of each result: a tuple if they are equal, or a `ShapeTable`.
         is_full: whether all samples of a result have elements.
         named: what `prepare` and the specs add to the arguments of the kernel.
+        traced: how the shapes follow from those of the inputs, if they differ; otherwise None.
     """
 
     specs: list[Spec]
     shapes: list[Any]
     is_full: bool
     named: dict[str, Any]
+    traced: TracedShapes | None
 
 
 class SamplesStep(KernelStep):
@@ -82,12 +85,15 @@ class SamplesStep(KernelStep):
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         xs = [None if batch is None else self._samples(batch) for batch in inputs]
-        key = self._plan_key(inputs, count)
+        key = self._plan_key(inputs, xs, count)
         known, plan = self._known_plan
         if plan is None or key is None or known != key:
             plan = self._plan(inputs, xs, arguments, draws, count)
-            if key is not None:
+            if key is not None and (plan.traced is not None or all(x is None or _is_uniform(x) for x in xs)):
                 self._known_plan = key, plan
+        elif plan.traced is not None:
+            shapes = self._traced_shapes(plan.traced, plan.specs, xs, count)
+            plan = _Plan(plan.specs, shapes, _has_elements(shapes), plan.named, plan.traced)
         like = xs[0] if xs else None
         origins = origins_of(inputs)
         batches: list[Batch] = []
@@ -121,17 +127,15 @@ class SamplesStep(KernelStep):
         count: int,
     ) -> _Plan:
         prepared = self._prepare_cached(inputs, arguments, draws, count)
-        specs, shapes = self._result_specs(inputs, xs, arguments, prepared, count)
-        is_full = not specs
-        closed: list[Spec] = []
-        for spec, found in zip(specs, shapes, strict=True):
-            is_table = isinstance(found, ShapeTable)
-            is_full |= found.is_full if is_table else 0 not in found
-            closed.append(spec if is_table or spec.shape == found else spec.replace(shape=found))
+        specs, shapes, traced = self._result_specs(inputs, xs, arguments, prepared, count)
+        closed = [
+            spec if isinstance(found, ShapeTable) or spec.shape == found else spec.replace(shape=found)
+            for spec, found in zip(specs, shapes, strict=True)
+        ]
         named = {name: value for name, value in prepared.items() if name in self._kernel_function.names}
         for name in self._context_names:
             named[name] = self._context(name, inputs, specs, count)
-        return _Plan(closed, shapes, is_full, named)
+        return _Plan(closed, shapes, _has_elements(shapes), named, traced)
 
     def _fill_others(
         self,
@@ -163,27 +167,32 @@ class SamplesStep(KernelStep):
                 failure_context(error).sample = int(kept[sample])
             raise
 
-    def _plan_key(self, inputs: list[Batch | None], count: int) -> Any:
-        """Return what the result of `prepare` and the specs of the results depend on; None if it is not only shapes."""
+    def _plan_key(self, inputs: list[Batch | None], xs: list[Any], count: int) -> Any:
+        """Return what the result of `prepare` and the specs of the results depend on.
+
+        None if they do not only depend on shapes. Of samples of different shapes, it has the extents that are equal:
+        then a plan can be used again if the rule copies the others.
+        """
         if self._is_constant:
             return count
         if not self._is_planned_by_shape:
             return None
         key: list[Any] = [count]
-        for batch in inputs:
-            if batch is not None:
-                if batch.dense is None:
-                    return None
-                key += batch.dtype, batch.layout, batch.dense.shape
-            else:
+        for batch, x in zip(inputs, xs, strict=True):
+            if batch is None:
                 key.append(None)
+            elif batch.dense is not None:
+                key += batch.dtype, batch.layout, batch.dense.shape
+            elif self._prepare_function is None:
+                key += batch.dtype, batch.layout, _table_of(x).extents
+            else:
+                return None
         return key
 
     def _context(self, name: str, inputs: list[Batch | None], specs: tuple[Spec, ...], count: int) -> Any:
         """Return an argument that a kernel declares in addition to parameters. Specs have no shapes."""
         if name == "spec":
-            first = next((batch for batch in inputs if batch is not None), None)
-            return None if first is None else first.open_spec()
+            return open_spec_of(inputs)
         if name == "specs":
             return tuple(None if batch is None else batch.open_spec() for batch in inputs)
         if name == "out_spec":
@@ -202,10 +211,18 @@ class SamplesStep(KernelStep):
         """Return the result of `prepare`."""
         if self._operator.prepare_function is None:
             return {}
-        if not self._prepares_once or any(batch is not None and batch.dense is None for batch in inputs):
+        if not self._prepares_once:
             return self._prepare(inputs, arguments, draws, count)
-        key = tuple(None if batch is None else (batch.dtype, batch.layout, _shape(batch)) for batch in inputs)
-        return self._known_preparations.get_or_make(key, lambda: self._prepare(inputs, arguments, draws, count))[0]
+        key: list[Any] = []
+        for batch in inputs:
+            if batch is None:
+                key.append(None)
+                continue
+            if batch.dense is None:
+                return self._prepare(inputs, arguments, draws, count)
+            key.append((batch.dtype, batch.layout, batch.dense.shape))
+        make = partial(self._prepare, inputs, arguments, draws, count)
+        return self._known_preparations.get_or_make(tuple(key), make)[0]
 
     def _result_specs(
         self,
@@ -214,39 +231,37 @@ class SamplesStep(KernelStep):
         arguments: dict[str, Any],
         extra: dict[str, Any],
         count: int,
-    ) -> tuple[tuple[Spec, ...], list[Any]]:
-        """Return the specs of the results, and the shapes of each output: a tuple if they are equal, or a `ShapeTable`.
+    ) -> tuple[tuple[Spec, ...], list[Any], TracedShapes | None]:
+        """Return the specs of the results, the shapes of each output, and how they follow from those of the inputs.
 
-        If `prepare` returns no shapes and the rule computes with extents, it runs once per combination of input shapes
-        and shaping arguments.
+        Shapes are a tuple if they are equal, or a `ShapeTable`. If `prepare` returns no shapes and the rule computes
+        with extents, it runs once per combination of input shapes and shaping arguments.
         """
         layout = extra.get("out_layout")
         shapes = extra.get("out_shapes")
         if is_array(shapes):
             specs = self._open_specs(inputs, layout)
             table = ShapeTable(shapes, 1 if specs[0].dtype is None else specs[0].dtype.numpy.itemsize)
-            self._check_size(table.shape(table.largest), specs[0], table.largest)
-            all_shapes = table.shape(0) if table.is_uniform else table
-            return specs, [() if spec.ndim == 0 else all_shapes for spec in specs]
+            self._check_sizes(table, specs[0])
+            all_shapes = table.extents if table.is_uniform else table
+            return specs, [() if spec.ndim == 0 else all_shapes for spec in specs], None
         wanted = Wanted(shapes, layout)
         is_dense = all(batch is None or batch.dense is not None for batch in inputs)
         if is_tuple(shapes) and not self._varying and not is_dense:
             specs = self._open_specs(inputs, layout)
             self._check_size(shapes, specs[0], 0)
-            return specs, [() if spec.ndim == 0 else shapes for spec in specs]
+            return specs, [() if spec.ndim == 0 else shapes for spec in specs], None
         if not self._varying and (is_dense or all(x is None or _table_of(x).is_uniform for x in xs)):
             specs = self._run_specs(inputs, {}, wanted, 0)[1]
-            return specs, [spec.shape for spec in specs]
+            return specs, [spec.shape for spec in specs], None
         tables = [None if x is None else _table_of(x) for x in xs]
         if shapes is None and not self._varying and (traced := self._trace.of(inputs, tables)) is not None:
-            found_shapes = traced.shapes(tables, count)
-            traced_specs = wanted.applied(traced.specs, None)
-            for spec, each in zip(traced_specs, found_shapes, strict=True):
-                if isinstance(each, tuple):
+            specs = wanted.applied(traced.specs, None)
+            found_shapes = self._traced_shapes(traced, specs, xs, count)
+            for spec, each in zip(specs, found_shapes, strict=True):
+                if is_tuple(each):
                     self._check_size(each, spec, 0)
-                else:
-                    self._check_size(each.shape(each.largest), spec, each.largest)
-            return traced_specs, found_shapes
+            return specs, found_shapes, traced
         varying = {name: arguments[name] for name in self._varying}
         columns = [table.shapes.tolist() for table in tables if table is not None and not table.is_uniform]
         columns += [
@@ -263,15 +278,34 @@ class SamplesStep(KernelStep):
                 self._known_results.put(key, specs)
             found.append(specs)
         by_output = [[of_sample[output].shape for of_sample in found] for output in range(len(found[0]))]
-        return found[0], [
-            shapes[0] if shapes.count(shapes[0]) == count else ShapeTable(np.array(shapes, np.int64))
-            for shapes in by_output
-        ]
+        return (
+            found[0],
+            [
+                shapes[0] if shapes.count(shapes[0]) == count else ShapeTable(np.array(shapes, np.int64))
+                for shapes in by_output
+            ],
+            None,
+        )
+
+    def _traced_shapes(self, traced: TracedShapes, specs: Sequence[Spec], xs: list[Any], count: int) -> list[Any]:
+        """Return the shapes of each output: a tuple if they are constant, or a `ShapeTable`, which is checked."""
+        found = traced.shapes([None if x is None else _table_of(x) for x in xs], count)
+        for spec, shapes in zip(specs, found, strict=True):
+            if isinstance(shapes, ShapeTable):
+                self._check_sizes(shapes, spec)
+        return found
 
 
-def _shape(batch: Batch) -> tuple[int, ...]:
-    assert batch.dense is not None, "dalify bug: the shape of a ragged batch"
-    return tuple(batch.dense.shape)
+def _has_elements(shapes: list[Any]) -> bool:
+    """Return whether all samples of a result have elements, or there are no results."""
+    for found in shapes:
+        if found.is_full if isinstance(found, ShapeTable) else 0 not in found:
+            return True
+    return not shapes
+
+
+def _is_uniform(samples: Any) -> bool:
+    return samples.dense is not None or _table_of(samples).is_uniform
 
 
 def _table_of(samples: Any) -> ShapeTable:

@@ -29,33 +29,31 @@ class ShapeTable:
     Attributes:
         shapes: see above.
         extents: each extent, None if it differs between the samples.
+        is_uniform: whether all shapes are equal.
         largest: index of the first of the samples with most elements.
+        most_elements: number of elements of that sample, at most 2**62.
         is_full: whether no sample is empty.
     """
 
-    __slots__ = ("_offsets", "extents", "is_full", "largest", "shapes")
+    __slots__ = ("_offsets", "extents", "is_full", "is_uniform", "largest", "most_elements", "shapes")
 
     def __init__(self, shapes: NDArray[np.int64], item_bytes: int = 1) -> None:
         self.shapes = shapes
         self._offsets: dict[int, tuple[NDArray[np.int64], int]] = {}
-        *extents, self.largest, is_full = self._describe(item_bytes)
+        *extents, self.largest, self.most_elements, is_full = self._describe(item_bytes)
         self.extents = tuple([None if extent < 0 else extent for extent in extents])
+        self.is_uniform = None not in self.extents
         self.is_full = bool(is_full)
 
     def _describe(self, item_bytes: int) -> list[int]:
         shapes = self.shapes
         # The compiled function has one type of arguments.
         table = shapes if shapes.flags.carray else shapes.copy()
-        offsets, found = np.empty(len(table), np.int64), np.empty(table.shape[1] + 3, np.int64)
+        offsets, found = np.empty(len(table), np.int64), np.empty(table.shape[1] + 4, np.int64)
         compiled.describe_shapes(table, item_bytes, ALIGNMENT_BYTES, offsets, found)
         *attributes, size_bytes = found.tolist()
         self._offsets[item_bytes] = offsets, size_bytes
         return attributes
-
-    @property
-    def is_uniform(self) -> bool:
-        """Whether all shapes are equal."""
-        return None not in self.extents
 
     def shape(self, index: int) -> tuple[int, ...]:
         """Return the shape of one sample."""

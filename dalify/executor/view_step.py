@@ -80,7 +80,7 @@ class ViewStep(KernelStep):
         prepared = self._prepare(inputs, {**arguments, **exact}, draws, count, self._exact_prepare)
         shapes = prepared.get("out_shapes")
         if is_array(shapes):
-            if (shapes == shapes[0]).all():
+            if x.is_uniform if shapes is old else ShapeTable(shapes).is_uniform:
                 return None
             varying = {name: arguments[name] for name in self._varying}
             return shapes, self._run_specs(inputs, varying, NOTHING_WANTED, 0)[1][0]

@@ -63,8 +63,12 @@ def _(x: Batch, *, spec: Spec, window: CropWindow, target: ResizeSize) -> dict[s
     layout, shapes = visual_layout(spec, _LAYOUTS), x.shape_array()
     axes = [axis for axis, letter in enumerate(layout) if letter != "C"]
     crop_start, extents = zeros(shapes.shape, np.int64), shapes.copy()
-    for axis, first, extent in zip(axes, *(table.T for table in window.windows(shapes, layout, "error")), strict=True):
-        crop_start[:, axis], extents[:, axis] = first, extent
+    starts, sizes = window.windows(shapes, layout, "error")
+    if len(axes) == axes[-1] - axes[0] + 1:  # without C between them
+        crop_start[:, axes[0] : axes[-1] + 1], extents[:, axes[0] : axes[-1] + 1] = starts, sizes
+    else:
+        for axis, first, extent in zip(axes, starts.T, sizes.T, strict=True):
+            crop_start[:, axis], extents[:, axis] = first, extent
     first, last = spatial_axes(layout)
     out_shapes = extents.copy()
     out_shapes[:, first:last], start, end = target.chunk(extents[:, first:last])

@@ -117,18 +117,12 @@ def _window(window_fn: tuple[float, ...], window_length: int) -> np.ndarray:
 @spectrogram.geometry
 def _(x: Batch, *, windows: Windows) -> dict[str, Any]:
     shapes = x.shape_array()
-    is_flat = shapes.shape[1] == 1
-    lengths = shapes[:, 0] if is_flat else shapes.prod(1)
-    shortest = 1 if windows.center_windows else windows.window_length
-    is_short = np.minimum.reduce(lengths) < shortest
-    if is_short or not (is_flat or (shapes.max(1) >= lengths).all()):  # the rule decides, and raises errors
-        return {}
-    frames = (lengths - (0 if windows.center_windows else shortest)) // windows.window_step + 1
+    window = 0 if windows.center_windows else windows.window_length
     length = windows.window_length if windows.nfft is None else windows.nfft
     out_shapes = np.empty((len(shapes), 2), np.int64)
-    time = windows.layout.index("t")
-    out_shapes[:, time], out_shapes[:, 1 - time] = frames, length // 2 + 1
-    return {"out_shapes": out_shapes}
+    options = window, windows.window_step, length // 2 + 1, windows.layout.index("t")
+    # Otherwise the rule decides, and raises errors.
+    return {"out_shapes": out_shapes} if spectrum.fill_shapes(out_shapes, shapes, *options) else {}
 
 
 @spectrogram.cpu_samples

@@ -10,7 +10,7 @@ import pytest
 
 import dalify
 from dalify import fn
-from dalify.base.errors import DalifyError
+from dalify.base.errors import DalifyError, LimitError
 from dalify.data import DALIDataType, Spec
 from dalify.data.batch import block_offsets
 from dalify.executor.shape_table import ShapeTable
@@ -44,6 +44,7 @@ def test_a_table_agrees_with_numpy(count: int, ndim: int, item_bytes: int) -> No
         table = ShapeTable(shapes)
         sizes = shapes.prod(1)
         assert table.largest == int(np.argmax(sizes))
+        assert table.most_elements == sizes.max()
         assert table.is_full == bool(shapes.all())
         offsets, size_bytes = table.block_offsets(item_bytes)
         expected, expected_bytes = block_offsets(shapes, item_bytes)
@@ -54,7 +55,9 @@ def test_a_table_agrees_with_numpy(count: int, ndim: int, item_bytes: int) -> No
 def test_a_table_of_views_and_of_sizes_beyond_64_bits() -> None:
     shapes = np.broadcast_to(np.array([5, 7], np.int64), (3, 2))
     assert ShapeTable(shapes).block_offsets(4)[0].tolist() == [0, 192, 384]
-    assert ShapeTable(np.array([[9, 9], [1 << 40, 1 << 40], [9, 8]], np.int64)).largest == 1
+    table = ShapeTable(np.array([[9, 9], [1 << 40, 1 << 40], [9, 8]], np.int64))
+    assert table.largest == 1
+    assert table.most_elements == 1 << 62
 
 
 def test_extents_that_are_copied() -> None:
@@ -116,6 +119,57 @@ def test_one_call_of_the_rule_for_any_number_of_shapes(monkeypatch: pytest.Monke
             for n in range(12):
                 np.testing.assert_array_equal(after.at(n), np.asarray(before.at(n)) * 2)
     assert len(calls) < 30
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_sizes_are_checked_for_each_chunk(empty: bool) -> None:
+    """Chunks of different shapes share a plan, but not the check."""
+    heights = iter([(3, 4), (5, 6), (1000, 7)])
+
+    def images() -> Any:
+        # The other extents of empty samples must be within the limits, too.
+        return [np.ones((0 if empty else height, height, 3), np.uint8) for height in next(heights)]
+
+    @dalify.pipeline_def(batch_size=2, num_threads=1, device_id=None, limits={"max_sample_bytes": 10_000})
+    def graph() -> Any:
+        return fn.color_twist(fn.external_source(images, layout="HWC"), dtype=dalify.types.FLOAT)
+
+    with graph() as pipe:
+        for number in range(2):
+            (found,) = pipe.run()
+            assert found.at(1).shape == ((0 if empty else (4, 6)[number]), (4, 6)[number], 3)
+        with pytest.raises(LimitError, match=r"1000 x 3.*max_sample_bytes"):
+            pipe.run()
+
+
+def test_plans_of_different_extents_and_numbers_of_samples() -> None:
+    """Each chunk has other extents, some of them equal in all of its samples, and the last a single shape."""
+    random = np.random.default_rng(1)
+    batches = [
+        [random.random(shape, np.float32) for shape in shapes]
+        for shapes in (
+            [(3, 5), (4, 5), (6, 5)],
+            [(3, 7), (4, 7), (6, 7)],
+            [(3, 5), (4, 6), (6, 7)],
+            [(9, 5), (8, 5), (6, 5)],
+            [(9, 5), (8, 5)],
+            [(9, 5), (9, 5), (9, 5)],
+            [(3, 5), (4, 5), (6, 5)],
+        )
+    ]
+    given = iter(batches)
+
+    @dalify.pipeline_def(batch_size=3, num_threads=1, device_id=None)
+    def graph() -> Any:
+        data = fn.external_source(lambda: next(given))
+        return fn.transpose(fn.to_decibels(data, multiplier=1.0), perm=[1, 0])
+
+    with graph() as pipe:
+        for batch in batches:
+            (found,) = pipe.run()
+            assert len(found) == len(batch)
+            for n, sample in enumerate(batch):
+                np.testing.assert_allclose(found.at(n), np.log10(np.maximum(sample / sample.max(), 1e-20)).T, atol=1e-5)
 
 
 def test_an_error_of_one_shape_names_its_sample() -> None:

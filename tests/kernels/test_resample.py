@@ -119,6 +119,42 @@ def test_filters_may_differ_by_sample_and_direction():
     np.testing.assert_allclose(out, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int16])
+@pytest.mark.parametrize("ndim", [3, 4])
+def test_a_chunk_of_different_samples_is_its_samples(ndim, dtype):
+    """Filters, channels, widths, depths that stay, empty results: each combination of two, in one chunk."""
+    random = np.random.default_rng(ndim)
+    kinds = [
+        (filters, channels, width, is_whole)
+        for filters in ((NEAREST, NEAREST), (LINEAR, LINEAR), (CUBIC, NEAREST))
+        for channels in (1, 3)
+        for width in (0, 2, 9)
+        for is_whole in (True, False)
+    ]
+    order = random.permutation(len(kinds))
+    for first in range(0, len(kinds), 7):
+        part = [kinds[n] for n in order[first : first + 7]]
+        images, results, starts, ends = [], [], [], []
+        for _, channels, width, is_whole in part:
+            shape = (6, 8, 7)[3 - (ndim - 1) :]
+            size = (6 if is_whole else 4, 5, width)[3 - (ndim - 1) :]
+            images.append((random.random((*shape, channels)) * 200).astype(dtype))
+            results.append(np.full((*size, channels), 77, dtype))
+            starts.append([0 if is_whole else 1, 1, 2][3 - (ndim - 1) :])
+            ends.append([6, 7, 5][3 - (ndim - 1) :])
+        start, end = np.array(starts, np.float32), np.array(ends, np.float32)
+        smaller, larger = np.array([kind[0] for kind in part], np.int32).T
+        options = {"min_filter": smaller, "mag_filter": larger}
+        target, source = (Samples.of_batch(Batch(None, samples)) for samples in (results, images))
+        resample(target, source, start, end, **options)
+        for n, (image, found) in enumerate(zip(images, results, strict=True)):
+            alone = np.full_like(found, 77)
+            one = {name: kind[n : n + 1] for name, kind in options.items()}
+            corners = start[n : n + 1], end[n : n + 1]
+            resample(Samples.of_dense(alone[None]), Samples.of_dense(image[None]), *corners, **one)
+            np.testing.assert_array_equal(found, alone)
+
+
 @pytest.mark.parametrize("device", ["cpu", "torch"])
 def test_volumes_are_separable(device):
     x = np.random.default_rng(3).random((2, 9, 12, 10, 3), dtype=np.float32)

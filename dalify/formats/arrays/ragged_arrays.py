@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base.addresses import fill_in_block
 from dalify.base.compiling import njit
 from dalify.base.errors import DalifyError
 from dalify.base.limits import current
-from dalify.base.small_arrays import zeros
-from dalify.data.batch import Batch, block_offsets
+from dalify.data.batch import ALIGNMENT_BYTES, Batch, block_offsets
 from dalify.data.dtypes import from_numpy
 from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_header
 from dalify.formats.files.compiled_files import close_file, file_size, open_file, read_part
@@ -37,23 +37,31 @@ _MAX_BYTES = 1 << 28  # of the arrays of a chunk; reading more in one call is no
 
 
 @njit(nogil=True, cache=True)
-def _open_all(text: Any, paths: Any, flags: int, descriptors: Any, sizes: Any, heads: Any) -> bool:
-    """Open files and read their first bytes; return False at the first one that cannot be read."""
+def _open_all(text: Any, paths: Any, flags: int, descriptors: Any, sizes: Any, heads: Any) -> Any:
+    """Open files and read their first bytes.
+
+    Returns:
+        largest size and sum of the sizes; -1 and -1 if one cannot be read.
+    """
+    largest, total = np.int64(0), np.int64(0)
     for file in range(descriptors.size):
         descriptor = open_file(np.uintp(text.ctypes.data + paths[file]), flags)
         if descriptor < 0:
-            return False
+            return np.int64(-1), np.int64(-1)
         descriptors[file] = descriptor
-        sizes[file] = file_size(descriptor)
-        count = min(sizes[file], heads.shape[1])
+        size = file_size(descriptor)
+        count = min(size, heads.shape[1])
         if count <= 0 or not read_part(descriptor, 0, count, heads[file].ctypes.data):
-            return False
-    return True
+            return np.int64(-1), np.int64(-1)
+        for place in range(count, heads.shape[1]):
+            heads[file, place] = 0
+        sizes[file], largest, total = size, max(size, largest), total + size
+    return largest, total
 
 
 # It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
-def _parse(heads: Any, sizes: Any, begin: int, offset: int, item_bytes: int, shapes: Any) -> bool:
+def _parse(heads: Any, sizes: Any, begin: int, offset: int, item_bytes: int, shapes: Any, places: Any) -> Any:
     """Parse the shapes of arrays whose headers are, as ``numpy.save`` writes them, equal to the first one up to there.
 
     Args:
@@ -63,16 +71,18 @@ def _parse(heads: Any, sizes: Any, begin: int, offset: int, item_bytes: int, sha
         offset: place of the first element of the array.
         item_bytes: size of an element.
         shapes: output, ``[N, ndim]``.
+        places: output, the offset of each array in a block of memory, ``[N]``.
 
     Returns:
-        False if a header is different or does not match the size of its file, or an array is empty.
+        the size of the block in bytes; -1 if a header is different or does not match the size of its file, or an array
+        is empty.
     """
-    ndim = shapes.shape[1]
+    ndim, end = shapes.shape[1], np.int64(0)
     for file in range(sizes.size):
         head = heads[file]
         for place in range(begin):
             if head[place] != heads[0, place]:
-                return False
+                return -1
         place, total = begin, np.int64(item_bytes)
         for axis in range(ndim):
             extent, first = np.int64(0), place
@@ -80,38 +90,40 @@ def _parse(heads: Any, sizes: Any, begin: int, offset: int, item_bytes: int, sha
                 extent = extent * 10 + np.int64(head[place] - _ZERO)
                 place += 1
                 if place - first > _MAX_DIGITS:
-                    return False
+                    return -1
             if extent == 0 or total > sizes[file] // extent or place + 2 > offset:
-                return False
+                return -1
             shapes[file, axis] = extent
             total *= extent
             if axis < ndim - 1 or ndim == 1:
                 if head[place] != _COMMA:
-                    return False
+                    return -1
                 place += 1
             if axis < ndim - 1:
                 if head[place] != _BLANK:
-                    return False
+                    return -1
                 place += 1
         if offset + total != sizes[file] or place + 2 + _AFTER_SHAPE.size > offset or head[place] != _CLOSING:
-            return False
+            return -1
         place += 1
         for index in range(_AFTER_SHAPE.size):
             if head[place + index] != _AFTER_SHAPE[index]:
-                return False
+                return -1
         for rest in range(place + _AFTER_SHAPE.size, offset - 1):
             if head[rest] != _BLANK:
-                return False
+                return -1
         if head[offset - 1] != _LINE_END:
-            return False
-    return True
+            return -1
+        places[file] = end
+        end += total + -total % ALIGNMENT_BYTES
+    return end
 
 
 @njit(nogil=True, cache=True)
 def _read_all(descriptors: Any, offsets: Any, sizes: Any, addresses: Any) -> bool:
-    """Read a part of each file and close it; return False at the first one that cannot be read."""
+    """Read each file from an offset to its end and close it; return False at the first one that cannot be read."""
     for file in range(descriptors.size):
-        if not read_part(descriptors[file], offsets[file], sizes[file], addresses[file]):
+        if not read_part(descriptors[file], offsets[file], sizes[file] - offsets[file], addresses[file]):
             return False
         close_file(descriptors[file])
         descriptors[file] = -1
@@ -154,63 +166,67 @@ def read_ragged(paths: Paths) -> Batch | list[NDArray[Any]] | None:
 
 def _read_part(paths: Paths) -> Batch | list[NDArray[Any]] | None:
     """Return the arrays of a few files; see ``read_ragged``."""
-    count = len(paths)
-    descriptors, sizes = np.empty(count, np.int32), zeros(count, np.int64)
+    count, is_read = len(paths), False
+    descriptors, sizes = np.empty(count, np.int32), np.empty(count, np.int64)
     descriptors.fill(-1)
-    heads = zeros((count, _HEAD_BYTES), np.uint8)
+    heads = np.empty((count, _HEAD_BYTES), np.uint8)
     try:
-        if not _open_all(paths.text, paths.starts, OPEN_FLAGS, descriptors, sizes, heads):
+        largest, total = _open_all(paths.text, paths.starts, OPEN_FLAGS, descriptors, sizes, heads)
+        if not 0 < largest <= current().max_sample_bytes or total > _MAX_BYTES:
             return None
         found = _described(heads, sizes)
         if found is None:
             return None
-        dtype, shapes, starts = found
-        offsets, total = block_offsets(shapes, dtype.itemsize)
+        dtype, shapes, starts, offsets, total = found
         if total <= LARGE_BYTES:
             block = file_memory(total)
             arrays = Batch(None, None, dtype=from_numpy(dtype), ragged=(block, offsets, shapes))
-            addresses = offsets + block.__array_interface__["data"][0]
+            addresses = np.empty(count, np.int64)
+            fill_in_block(addresses, offsets, block)
         else:
             arrays = [
                 file_memory(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape) for shape in shapes.tolist()
             ]
             addresses = np.array([array.__array_interface__["data"][0] for array in arrays], np.int64)
-        return arrays if _read_all(descriptors, starts, sizes - starts, addresses) else None
+        is_read = _read_all(descriptors, starts, sizes, addresses)
+        return arrays if is_read else None
     finally:
-        if max(descriptors.tolist()) >= 0:
+        if not is_read:
             _close_all(descriptors)
 
 
 def _described(
     heads: NDArray[np.uint8], sizes: NDArray[np.int64]
-) -> tuple[np.dtype[Any], NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return dtype, shapes ``[N, ndim]``, and the offset of the elements in each file, ``[N]``, of plain arrays.
+) -> tuple[np.dtype[Any], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int] | None:
+    """Return a description of plain arrays.
 
     Args:
         heads: the first `_HEAD_BYTES` of each file.
         sizes: sizes of the files in bytes.
 
     Returns:
-        None if the dtype or number of dimensions of a file differs, an array is not plain, or the files are too large.
+        dtype; shapes ``[N, ndim]``; the offset of the elements in each file, ``[N]``; the offset of each array in a
+        block of memory, ``[N]``, and the size of the block. None if the dtype or number of dimensions of a file
+        differs, or an array is not plain.
     """
-    listed, limits = sizes.tolist(), current()
-    if max(listed) > limits.max_sample_bytes or sum(listed) > _MAX_BYTES:
-        return None
     start = heads[0].tobytes()
-    first = _plain_header(start, listed[0])
-    if first is None or len(first.shape) > limits.max_dimensions:
+    first = _plain_header(start, int(sizes[0]))
+    if first is None or len(first.shape) > current().max_dimensions:
         return None
-    starts, shapes = np.empty(len(sizes), np.int64), np.empty((len(sizes), len(first.shape)), np.int64)
+    count = len(sizes)
+    starts, places = np.empty(count, np.int64), np.empty(count, np.int64)
+    shapes = np.empty((count, len(first.shape)), np.int64)
     begin = start.find(_BEFORE_SHAPE) + len(_BEFORE_SHAPE)
-    if _parse(heads, sizes, begin, first.offset, first.dtype.itemsize, shapes):
+    total = _parse(heads, sizes, begin, first.offset, first.dtype.itemsize, shapes, places)
+    if total >= 0:
         starts.fill(first.offset)
-        return first.native, shapes, starts
-    for number, size in enumerate(listed):
+        return first.native, shapes, starts, places, total
+    for number, size in enumerate(sizes.tolist()):
         header = _plain_header(heads[number].tobytes(), size)
         if header is None or header.native != first.native or len(header.shape) != len(first.shape):
             return None
         starts[number], shapes[number] = header.offset, header.shape
-    return first.native, shapes, starts
+    return first.native, shapes, starts, *block_offsets(shapes, first.dtype.itemsize)
 
 
 @lru_cache(maxsize=1024)

@@ -18,8 +18,8 @@ def describe_shapes(shapes: Any, item_bytes: int, alignment_bytes: int, offsets:
         item_bytes: size of one element.
         alignment_bytes: the offsets are multiples of it.
         offsets: result, int64 ``[N]``.
-        found: result: each extent, -1 if it differs; the index of the largest sample; whether no sample is empty; the
-            size of the block in bytes.
+        found: result: each extent, -1 if it differs; the index of the largest sample and the number of its elements, at
+            most 2**62; whether no sample is empty; the size of the block in bytes.
     """
     count, ndim = shapes.shape
     for axis in range(ndim):
@@ -39,4 +39,5 @@ def describe_shapes(shapes: Any, item_bytes: int, alignment_bytes: int, offsets:
             largest, largest_size = n, size
         offsets[n] = end
         end += size_bytes + -size_bytes % alignment_bytes
-    found[ndim], found[ndim + 1], found[ndim + 2] = largest, is_full, end
+    found[ndim], found[ndim + 1] = largest, min(largest_size, 2.0**62)
+    found[ndim + 2], found[ndim + 3] = is_full, end

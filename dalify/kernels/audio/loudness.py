@@ -5,6 +5,7 @@ The sliding sum is bit-exact with DALI's, because the rounding of the sum affect
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,11 @@ def _regions(begins, lengths, x_at, x_shapes, x_like, ratio, reference, window_l
         begins[n], lengths[n] = _region(powers, threshold, window)
 
 
+@lru_cache(64)  # for each chunk, calling a function of NumPy takes longer
+def _power_ratio(decibels: float) -> np.float32:
+    return np.float32(np.power(10.0, decibels / 10))
+
+
 def nonsilent_regions(
     begins: np.ndarray,
     lengths: np.ndarray,
@@ -148,6 +154,6 @@ def nonsilent_regions(
     else:
         # Sums of 16-bit squares are exact in 64 bits; wider ones are not.
         zero, reset_interval = np.int64(0) if x.dtype.itemsize <= 2 else np.float64(0), -1
-    ratio = np.float32(np.power(10.0, cutoff_db / 10))
+    ratio = _power_ratio(cutoff_db)
     options = np.float32(reference_power), window_length, reset_interval
     _regions(begins, lengths, *x.compiled, ratio, *options, zero)

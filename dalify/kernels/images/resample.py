@@ -21,7 +21,7 @@ from dalify.base.array_at import array_at, new_array
 from dalify.base.compiling import njit
 from dalify.base.errors import ShapeError
 from dalify.base.extremes import larger_of, smaller_of
-from dalify.base.small_arrays import all_of, any_of
+from dalify.base.small_arrays import all_of
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import in_float32
@@ -44,6 +44,7 @@ _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
 _TRIANGULAR = int(DALIInterpType.INTERP_TRIANGULAR)
 _LANES = 4
+_NONE, _SOME, _ALL = range(3)  # of the samples of a chunk
 _FLOAT_BYTES = 4
 _BYTE = np.empty(0, np.uint8)
 _DIRECT_TYPES = (np.dtype(np.uint8), np.dtype(np.float32))  # others are converted to float32 before
@@ -94,32 +95,63 @@ def resample_windows(
     antialias: bool,
 ) -> None:
     """Resample as `resample` does, with arrays as `broadcast_to` returns them: float32 [N, 2 or 3] and int32 [N]."""
-    if not all_of(out.shapes, None):
+    found: Any = _describe(out.shapes, x.shapes, starts, ends, minify, magnify)
+    has_empty_results, empty, nearest, others, rgb, whole = found
+    if has_empty_results:
         _resample_some(out, x, starts, ends, minify, magnify, antialias, all_of(out.shapes, 1))
         return
-    if not all_of(x.shapes, None):
-        empty = int(np.flatnonzero(~x.shapes.all(1))[0])
+    if empty >= 0:
         shape = tuple(x.shapes[empty].tolist())
         raise ShapeError(f"an empty image with shape {shape} cannot be resampled.", sample=empty)
-    if out.dtype == x.dtype:
-        nearest: Any = (minify == _NEAREST) & (magnify == _NEAREST)
-        if any_of(nearest):
-            if all_of(nearest):
-                _gather_nearest(out, contiguous(x), starts, ends)
-                return
-            for some in (nearest, np.logical_not(nearest)):
-                _resample_some(out, x, starts, ends, minify, magnify, antialias, some)
+    if nearest != _NONE and out.dtype == x.dtype:
+        if nearest == _ALL:
+            _gather_nearest(out, contiguous(x), starts, ends)
             return
-    resample_all = _resample_volumes if x.ndim == 4 else _resample_images
+        is_nearest = (minify == _NEAREST) & (magnify == _NEAREST)
+        for some in (is_nearest, ~is_nearest):
+            _resample_some(out, x, starts, ends, minify, magnify, antialias, some)
+        return
     if x.dtype in _DIRECT_TYPES and out.dtype in (np.float32, x.dtype):
-        resample_all(out, x, starts, ends, minify, magnify, antialias)
+        _resample_all(out, x, starts, ends, minify, magnify, antialias, others, rgb, whole)
         return
 
     def fill(target: Samples, source: Samples, numbers: np.ndarray) -> None:
         windows = starts[numbers], ends[numbers], minify[numbers], magnify[numbers]
-        resample_all(target, source, *windows, antialias)
+        found: Any = _describe(target.shapes, source.shapes, *windows)
+        _resample_all(target, source, *windows, antialias, *found[3:])
 
     in_float32(out, x, fill)
+
+
+# It keeps the GIL: it takes less time than releasing it.
+@njit(cache=True)
+def _describe(out_shapes, x_shapes, start, end, min_filter, mag_filter):
+    """Return what decides which functions resample the samples of a chunk.
+
+    Returns:
+        whether there are results without pixels; the first source without pixels, -1 without any; which samples have
+        only filters for the nearest pixel (`_NONE`, `_SOME` or `_ALL`); whether there are filters other than linear and
+        triangular; which results are RGB, at least four pixels wide; and which keep the first axis as it is.
+    """
+    count, ndim = out_shapes.shape
+    has_empty_results, empty, has_others, nearest, rgb, whole = False, -1, False, 0, 0, 0
+    for n in range(count):
+        for axis in range(ndim):
+            has_empty_results |= out_shapes[n, axis] == 0
+            if x_shapes[n, axis] == 0 and empty < 0:
+                empty = n
+        smaller, larger = min_filter[n], mag_filter[n]
+        nearest += smaller == _NEAREST and larger == _NEAREST
+        has_others |= smaller != _LINEAR and smaller != _TRIANGULAR
+        has_others |= larger != _LINEAR and larger != _TRIANGULAR
+        rgb += out_shapes[n, ndim - 1] == 3 and out_shapes[n, ndim - 2] >= _LANES
+        depth = out_shapes[n, 0]
+        whole += x_shapes[n, 0] == depth and start[n, 0] == 0 and end[n, 0] == depth
+    # `_NONE`, `_SOME` or `_ALL`
+    nearest = (nearest > 0) * (1 + (nearest == count))
+    rgb = (rgb > 0) * (1 + (rgb == count))
+    whole = (whole > 0) * (1 + (whole == count))
+    return has_empty_results, empty, nearest, has_others, rgb, whole
 
 
 def _resample_some(
@@ -150,7 +182,7 @@ def has_others(*filters: np.ndarray) -> bool | None:
     return None
 
 
-def _resample_images(
+def _resample_all(
     out: Samples,
     x: Samples,
     start: np.ndarray,
@@ -158,96 +190,39 @@ def _resample_images(
     min_filter: np.ndarray,
     mag_filter: np.ndarray,
     antialias: bool,
+    has_others: bool,
+    rgb: int,
+    whole: int,
 ) -> None:
-    is_rgb = np.zeros(1, np.bool_)
-    places: list[Any] = [None]
-    if out.dtype == np.uint8:
-        is_rgb = (out.extents(2) == 3) & (out.extents(1) >= _LANES)
-        if any_of(is_rgb) and not all_of(is_rgb):
-            places = [np.flatnonzero(is_rgb), np.flatnonzero(~is_rgb)]
-    for at in places:
-        some = slice(None) if at is None else at
-        target, source = (out, x) if at is None else (out.take(at), x.take(at))
-        separable(
-            *target.compiled,
-            *source.compiled,
-            source.shapes[:, 1] * source.shapes[:, 2] if source.strides is None else source.strides[:, 0].copy(),
-            start[some],
-            end[some],
-            min_filter[some],
-            mag_filter[some],
-            antialias,
-            None if is_rgb[0 if at is None else at[0]] else True,
-            has_others(min_filter, mag_filter),
-        )
-
-
-def _resample_volumes(
-    out: Samples,
-    x: Samples,
-    start: np.ndarray,
-    end: np.ndarray,
-    min_filter: np.ndarray,
-    mag_filter: np.ndarray,
-    antialias: bool,
-) -> None:
-    """Resample the depth first, if it changes; then the images."""
-    depth = out.extents(0)
-    is_whole = (x.extents(0) == depth) & (start[:, 0] == 0) & (end[:, 0] == depth)
-    are_alike = all_of(is_whole) or not any_of(is_whole)
-    for at in [None] if are_alike else [np.flatnonzero(is_whole), np.flatnonzero(~is_whole)]:
-        windows = start, end, min_filter, mag_filter
-        target, source = (out, x) if at is None else (out.take(at), x.take(at))
-        first, last, smaller, larger = windows if at is None else (values[at] for values in windows)
-        if not is_whole[0 if at is None else at[0]]:
-            source = contiguous(source)
-            blended = Samples.empty(np.column_stack([target.extents(0), source.shapes[:, 1:]]), np.dtype(np.float32))
-            edges = np.ascontiguousarray(first[:, 0]), np.ascontiguousarray(last[:, 0])
-            _blend_slices(
-                *blended.compiled, *source.compiled, *edges, smaller, larger, antialias, has_others(smaller, larger)
-            )
-            source = blended
-        _resample_images(*_slices(target, source, first, last, smaller, larger), antialias)
-
-
-def _slices(
-    out: Samples, x: Samples, start: np.ndarray, end: np.ndarray, min_filter: np.ndarray, mag_filter: np.ndarray
-) -> tuple[Samples, Samples, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the arguments of `_resample_images` for the slices of volumes of equal depths."""
-    count = int(out.extents(0).sum())
-    targets, sources = np.empty(count, np.int64), np.empty(count, np.int64)
-    target_shapes, source_shapes, strides = (np.empty((count, 3), np.int64) for _ in range(3))
-    first, last = np.empty((count, 2), np.float32), np.empty((count, 2), np.float32)
-    smaller, larger = np.empty(count, np.int32), np.empty(count, np.int32)
-    _list_slices(
-        out.addresses, out.shapes, out.dtype.itemsize, x.addresses, x.shapes, x.dtype.itemsize,
-        x.shapes if x.strides is None else x.strides, x.strides is not None, start, end, min_filter, mag_filter,
-        targets, target_shapes, sources, source_shapes, strides, first, last, smaller, larger,
-    )  # fmt: skip
-    slices = Samples(sources, source_shapes, x.dtype, x, None if x.strides is None else strides)
-    return Samples(targets, target_shapes, out.dtype, out), slices, first, last, smaller, larger
-
-
-# It keeps the GIL: it takes less time than releasing it.
-@njit(cache=True)
-def _list_slices(
-    out_at, out_shapes, out_bytes, x_at, x_shapes, x_bytes, x_strides, is_strided, start, end, min_filter, mag_filter,
-    targets, target_shapes, sources, source_shapes, strides, first, last, smaller, larger,
-):  # fmt: skip
-    """Fill addresses, shapes, strides, windows and filters of the slices of volumes; see `_slices`."""
-    at = 0
-    for n in range(out_at.size):
-        out_step = out_shapes[n, 1] * out_shapes[n, 2] * out_shapes[n, 3] * out_bytes
-        x_step = x_strides[n, 0] if is_strided else x_shapes[n, 1] * x_shapes[n, 2] * x_shapes[n, 3]
-        for i in range(out_shapes[n, 0]):
-            targets[at], sources[at] = out_at[n] + i * out_step, x_at[n] + i * x_step * x_bytes
-            for axis in range(3):
-                target_shapes[at, axis], source_shapes[at, axis] = out_shapes[n, axis + 1], x_shapes[n, axis + 1]
-                strides[at, axis] = x_strides[n, axis + 1]
-            for axis in range(2):
-                first[at, axis], last[at, axis] = start[n, axis + 1], end[n, axis + 1]
-            smaller[at], larger[at] = min_filter[n], mag_filter[n]
-            at += 1
+    """Resample samples that have pixels, the depth of volumes first; see `_describe` for the last arguments."""
+    windows = start, end, min_filter, mag_filter
+    rgb = rgb if out.dtype == np.uint8 else _NONE
+    whole = whole if x.ndim == 4 else _ALL
+    if _SOME in (rgb, whole):
+        if rgb == _SOME:
+            chosen = (out.extents(-1) == 3) & (out.extents(-2) >= _LANES)
+        else:
+            depth = out.extents(0)
+            chosen = (x.extents(0) == depth) & (start[:, 0] == 0) & (end[:, 0] == depth)
+        for kind, at in ((_ALL, np.flatnonzero(chosen)), (_NONE, np.flatnonzero(~chosen))):
+            kinds = (kind, whole) if rgb == _SOME else (rgb, kind)
+            some = start[at], end[at], min_filter[at], mag_filter[at]
+            _resample_all(out.take(at), x.take(at), *some, antialias, has_others, *kinds)
+        return
+    others = True if has_others else None
+    if whole == _NONE:
+        x = contiguous(x)
+        blended = Samples.empty(np.column_stack([out.extents(0), x.shapes[:, 1:]]), np.dtype(np.float32))
+        edges = np.ascontiguousarray(start[:, 0]), np.ascontiguousarray(end[:, 0])
+        _blend_slices(*blended.compiled, *x.compiled, *edges, min_filter, mag_filter, antialias, others)
+        x = blended
+    options = antialias, None if rgb == _ALL else True, others
+    if x.ndim == 4:
+        strides = x.steps() if x.strides is None else x.strides
+        _separable_slices(*out.compiled, *x.compiled, strides, *windows, *options)
+    else:
+        pitches = x.shapes[:, 1] * x.shapes[:, 2] if x.strides is None else x.strides[:, 0].copy()
+        separable(*out.compiled, *x.compiled, pitches, *windows, *options)
 
 
 def _gather_nearest(out: Samples, x: Samples, start: np.ndarray, end: np.ndarray) -> None:
@@ -561,3 +536,35 @@ def separable(
                 else:
                     _filter_row(row, scratch, first_column, column_weights, channels)
                 _store(out[i], row)
+
+
+@njit(nogil=True, cache=True)
+def _separable_slices(
+    out_at, out_shapes, out_like, x_at, x_shapes, x_like, x_strides, start, end, min_filter, mag_filter, antialias,
+    is_general, others,
+):  # fmt: skip
+    """Call `separable` for the slices of volumes of equal depths; `x_strides` is int64 [N, 4], in elements."""
+    count = 0
+    for n in range(len(out_at)):
+        count += out_shapes[n, 0]
+    targets, sources = new_array((count,), np.int64), new_array((count,), np.int64)
+    pitches = new_array((count,), np.int64)
+    target_shapes, source_shapes = new_array((count, 3), np.int64), new_array((count, 3), np.int64)
+    first, last = new_array((count, 2), np.float32), new_array((count, 2), np.float32)
+    smaller, larger = new_array((count,), np.int32), new_array((count,), np.int32)
+    at = 0
+    for n in range(len(out_at)):
+        out_step = out_shapes[n, 1] * out_shapes[n, 2] * out_shapes[n, 3] * out_like.itemsize
+        for i in range(out_shapes[n, 0]):
+            targets[at], sources[at] = out_at[n] + i * out_step, x_at[n] + i * x_strides[n, 0] * x_like.itemsize
+            pitches[at] = x_strides[n, 1]
+            for axis in range(3):
+                target_shapes[at, axis], source_shapes[at, axis] = out_shapes[n, axis + 1], x_shapes[n, axis + 1]
+            for axis in range(2):
+                first[at, axis], last[at, axis] = start[n, axis + 1], end[n, axis + 1]
+            smaller[at], larger[at] = min_filter[n], mag_filter[n]
+            at += 1
+    separable(
+        targets, target_shapes, out_like, sources, source_shapes, x_like, pitches, first, last, smaller, larger,
+        antialias, is_general, others,
+    )  # fmt: skip

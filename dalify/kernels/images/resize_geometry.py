@@ -16,7 +16,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, LimitError, option_error_text
 from dalify.base.limits import check_shape
-from dalify.base.small_arrays import all_of, zeros
+from dalify.base.small_arrays import zeros
 
 __all__ = [
     "MODES",
@@ -40,6 +40,7 @@ _MAX_EXTENT = 1 << 40
 _LARGEST = float(1 << 62)
 _MIN_SIZE = 0.1  # pixels: DALI's minimum scale is that of this size
 _MIN_ROI = 1e-3  # minimum extent of a region of interest
+_NO_LIMITS, _CENTER = np.zeros(0), np.zeros((0, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,23 +190,8 @@ def chunk_geometry(
         wanted = _for_each_axis("size", size, axes)
     else:
         wanted = _columns([shaping.get(name) for name in ("resize_z", "resize_y", "resize_x")][3 - axes :], count)
-    wanted[extents == 0] = 0  # they do not affect the scale of the others
     region = _region(extents, shaping.get("roi_start"), shaping.get("roi_end"), roi_relative)
-    middle = np.empty(extents.shape)
-    middle[:] = 0.5
-    return _checked(_fitted(extents, wanted, mode, max_size, region, subpixel_scale, "round", middle))
-
-
-def _checked(found: tuple[np.ndarray, np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return sizes and windows of a chunk, or raise LimitError for an extent whose shape is not even computed with."""
-    if np.maximum.reduce(found[0], None, initial=0) > _MAX_EXTENT:
-        sample = int(found[0].max(1).argmax())
-        try:
-            check_shape(tuple(found[0][sample].tolist()), 1, "a result")
-        except LimitError as error:
-            error.sample = sample
-            raise
-    return found
+    return _fitted(extents, wanted, mode, max_size, region, subpixel_scale, "round", None)
 
 
 def _columns(columns: Sequence[Any], count: int) -> np.ndarray:
@@ -224,8 +210,7 @@ def _for_each_axis(name: str, values: Any, axes: int) -> np.ndarray:
         ArgumentValueError: as in `for_each_axis`, with the sample.
     """
     found = np.empty((len(values), axes))
-    if not isinstance(values, list) and values.shape[1] in (1, axes) and all_of(np.isfinite(values), None):
-        found[:] = values
+    if not isinstance(values, list) and values.shape[1] in (1, axes) and _repeat_finite(values, found):
         return found
     for sample, row in enumerate(values):
         try:
@@ -236,15 +221,27 @@ def _for_each_axis(name: str, values: Any, axes: int) -> np.ndarray:
     return found
 
 
-def _region(extents: np.ndarray, start: Any, end: Any, roi_relative: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return start and end of the regions of interest in pixels, float64 [N, axes]; without any, whole samples.
+# This function and the next keep the GIL: they take less time than releasing it.
+@njit(cache=True)
+def _repeat_finite(values, found):
+    """Write finite values, [N, 1 or axes], to [N, axes]; return False if one is not finite."""
+    for n in range(found.shape[0]):
+        for axis in range(found.shape[1]):
+            value = values[n, axis if values.shape[1] > 1 else 0]
+            if not np.isfinite(value):
+                return False
+            found[n, axis] = value
+    return True
+
+
+def _region(extents: np.ndarray, start: Any, end: Any, roi_relative: bool) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return start and end of the regions of interest in pixels, float64 [N, axes]; None without any.
 
     In float32, as in DALI: the rounding of the size may depend on it.
     """
-    whole = np.maximum(extents, 1).astype(np.float64)
     if start is None:
-        return zeros(extents.shape), whole
-    units = whole.astype(np.float32) if roi_relative else np.ones(extents.shape, np.float32)
+        return None
+    units = np.maximum(extents, 1).astype(np.float32) if roi_relative else np.ones(extents.shape, np.float32)
     axes = extents.shape[1]
     edges = [_for_each_axis(name, values, axes) for name, values in (("roi_start", start), ("roi_end", end))]
     first, last = ((values.astype(np.float32) * units).astype(np.float64) for values in edges)
@@ -315,7 +312,7 @@ def chunk_tensor_geometry(
         wanted = (np.maximum(extents, 1).astype(np.float32) * factors).astype(np.float64)
     region = _region(extents, roi_start, roi_end, roi_relative)
     points = _for_each_axis("alignment", alignment, axes)
-    return _checked(_fitted(extents, wanted, mode, max_size, region, subpixel_scale, size_rounding, points))
+    return _fitted(extents, wanted, mode, max_size, region, subpixel_scale, size_rounding, points)
 
 
 def for_each_axis(name: str, values: Any, axes: int) -> tuple[float, ...]:
@@ -335,35 +332,61 @@ def _fitted(
     wanted: np.ndarray,
     mode: str,
     max_size: Sequence[float] | None,
-    region: tuple[np.ndarray, np.ndarray],
+    region: tuple[np.ndarray, np.ndarray] | None,
     subpixel_scale: bool,
     size_rounding: str,
-    alignment: np.ndarray,
+    alignment: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return sizes, int64 [N, axes], and source windows, float64 [N, axes], that have the requested extents."""
-    axes = extents.shape[1]
-    largest = np.zeros(axes) if max_size is None else np.array(for_each_axis("max_size", max_size, axes))
-    sizes, (starts, ends) = np.empty(extents.shape, np.int64), region
-    _fit(
+    """Return sizes, int64 [N, axes], and source windows, float64 [N, axes], that have the requested extents.
+
+    Without an `alignment`, windows are adjusted about their center, and empty axes do not affect the scale of others.
+
+    Raises:
+        LimitError: an extent exceeds the limits.
+    """
+    sizes = np.empty(extents.shape, np.int64)
+    starts, ends = (np.empty(extents.shape), np.empty(extents.shape)) if region is None else region
+    most = _fit(
         extents,
         wanted,
         MODES.index(mode),
-        largest,
+        _NO_LIMITS if max_size is None else np.array(for_each_axis("max_size", max_size, extents.shape[1])),
         max_size is not None,
         subpixel_scale,
         ROUNDINGS.index(size_rounding),
-        alignment,
+        region is not None,
+        _CENTER if alignment is None else alignment,
         starts,
         ends,
         sizes,
     )
+    if most > _MAX_EXTENT:  # the shape is not even computed with
+        sample = int(sizes.max(1).argmax())
+        try:
+            check_shape(tuple(sizes[sample].tolist()), 1, "a result")
+        except LimitError as error:
+            error.sample = sample
+            raise
     return sizes, starts, ends
 
 
 # It holds the GIL because it takes less time than handing it over. Scales are float32, as in DALI, and so is the size
 # before it is rounded: for two pixels at equal distance, the nearest depends on it.
 @njit(cache=True, error_model="numpy")
-def _fit(extents, wanted, mode, largest, has_limits, subpixel_scale, size_rounding, alignment, starts, ends, sizes):
+def _fit(
+    extents,
+    wanted,
+    mode,
+    largest,
+    has_limits,
+    subpixel_scale,
+    size_rounding,
+    has_regions,
+    alignment,
+    starts,
+    ends,
+    sizes,
+):
     """Compute sizes, and change the starts and ends of the regions of interest to those of the source windows.
 
     Args:
@@ -374,17 +397,26 @@ def _fit(extents, wanted, mode, largest, has_limits, subpixel_scale, size_roundi
         has_limits: whether there are maximum extents.
         subpixel_scale: whether windows are adjusted to rounded sizes.
         size_rounding: index in `ROUNDINGS`.
-        alignment: float64 [N, axes], fixed point of an adjusted window, 0 (start) to 1 (end).
+        has_regions: whether there are regions of interest; otherwise whole samples.
+        alignment: float64 [N, axes], fixed point of an adjusted window, 0 (start) to 1 (end). Without elements: the
+            center, and what is requested for empty axes is ignored.
         starts: float64 [N, axes], of the regions of interest in pixels.
         ends: float64 [N, axes].
         sizes: int64 [N, axes], output.
+
+    Returns:
+        the largest size.
     """
-    axes = extents.shape[1]
+    axes, largest_size = extents.shape[1], np.int64(0)
     exact = np.empty(axes)
     for n in range(extents.shape[0]):
         product, count, least, most = 1.0, 0, 1.0, 1.0
         limit_scale = np.inf
         for axis in range(axes):
+            if not has_regions:
+                starts[n, axis], ends[n, axis] = 0, extents[n, axis] if extents[n, axis] > 1 else 1
+            if extents[n, axis] == 0 and alignment.size == 0:
+                wanted[n, axis] = 0  # it does not affect the scale of the others
             start, end = starts[n, axis], ends[n, axis]
             if abs(end - start) < _MIN_ROI:
                 low, high = (start, end) if start <= end else (end, start)
@@ -429,8 +461,10 @@ def _fit(extents, wanted, mode, largest, has_limits, subpixel_scale, size_roundi
             if wanted[n, axis] < 0:
                 start, end = end, start
             if subpixel_scale and rounded != value and value > 0:
-                part = alignment[n, axis]
+                part = alignment[n, axis] if alignment.size else 0.5
                 fixed, factor = (1 - part) * start + part * end, rounded / value
                 start, end = fixed + (start - fixed) * factor, fixed + (end - fixed) * factor
             starts[n, axis], ends[n, axis] = start, end
             sizes[n, axis] = rounded if extents[n, axis] else 0
+            largest_size = max(largest_size, sizes[n, axis])
+    return largest_size

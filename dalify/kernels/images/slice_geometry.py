@@ -109,8 +109,7 @@ def whole_windows(extents: np.ndarray, axes: np.ndarray, start: np.ndarray, leng
         start: start of the slices on these axes, integers ``[N, k]``.
         length: extents of the slices on these axes, integers ``[N, k]``.
     """
-    found = np.empty((2, *extents.shape), np.int64)
-    starts, windows = found
+    starts, windows = np.empty(extents.shape, np.int64), np.empty(extents.shape, np.int64)
     given = [np.ascontiguousarray(values, np.int64) for values in (extents, axes, start, length)]
     return (starts, windows) if _fill_windows(starts, windows, *given) else None
 
