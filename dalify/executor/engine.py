@@ -48,7 +48,7 @@ import numpy as np
 from dalify.base.errors import DalifyError, NoBatchError, PipelineStateError
 from dalify.base.fork_gate import is_clean_fork
 from dalify.base.fork_hook import Owner
-from dalify.base.interrupts import deferred_interrupts
+from dalify.base.interrupts import deferred_interrupts, is_main_thread
 from dalify.base.limits import Limits, applied
 from dalify.base.optional import torch
 from dalify.base.processors import available_processors
@@ -76,8 +76,6 @@ if TYPE_CHECKING:
 __all__ = ["Engine"]
 
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
-
-
 _program_ends = False
 
 
@@ -274,7 +272,7 @@ class Engine:
         iteration = self._scheduled[0]
         iteration.ready.wait()
         if iteration.discarded:
-            if _program_ends:
+            if _program_ends and not is_main_thread():
                 threading.Event().wait()  # this is a daemon thread, which must not print an error now
             raise PipelineStateError("another thread closed the pipeline while this thread waited for a batch.")
         self._scheduled.popleft()
