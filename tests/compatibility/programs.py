@@ -134,6 +134,18 @@ def queue_sizes(dali):
 
 
 @program
+def first_schedule_prefetches(dali):
+    pipe = dali.pipeline_def(lambda: dali.fn.external_source(source=iter(counted(5, 2, 1))))(
+        batch_size=2, num_threads=1, device_id=None, prefetch_queue_depth=3
+    )
+    pipe.build()
+    pipe.schedule_run()
+    seen = [np.array(pipe.outputs()[0].as_array()) for _ in range(3)]
+    pipe.schedule_run()
+    return [*seen, pipe.outputs()[0].as_array().copy()]
+
+
+@program
 def input_sets(dali):
     def pipeline():
         a = dali.fn.external_source(source=lambda: counted(2, 2, 3, 1), layout="HWC")
