@@ -67,9 +67,7 @@ def check_dtype(dtype: DALIDataType) -> None:
         raise DTypeError(f"images cannot be decoded to {dtype.name}; dtype must be one of {names}.")
 
 
-def convert_color(
-    pixels: np.ndarray[Any, Any], output_type: DALIImageType, *, kind: str = ""
-) -> np.ndarray[Any, Any]:
+def convert_color(pixels: np.ndarray[Any, Any], output_type: DALIImageType, *, kind: str = "") -> np.ndarray[Any, Any]:
     """Convert stored pixels.
 
     Args:

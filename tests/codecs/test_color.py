@@ -26,7 +26,7 @@ def test_gray_is_luma() -> None:
     ("extension", "dtype"), [(".png", np.uint8), (".png", np.uint16), (".bmp", np.uint8), (".ppm", np.uint8)]
 )
 def test_gray_of_files_is_that_of_the_libraries_of_dali(extension: str, dtype: type) -> None:
-    """OpenCV, which DALI decodes them with, rounds by format: in noise, half of the pixels of a PNG differ from Pillow."""
+    """OpenCV, which DALI decodes them with, rounds by format: half of the noise in a PNG differs from Pillow."""
     pixels = np.random.default_rng(1).integers(0, np.iinfo(dtype).max, (60, 70, 3), dtype, endpoint=True)
     pixels[:9] = pixels[:9, :, :1]
     encoded = cv2.imencode(extension, pixels[..., ::-1])[1].reshape(-1)
