@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import io
 from typing import Any
 
@@ -69,15 +68,6 @@ def _canvas_of_values(*extents: float) -> Program:
     return on(_PHOTO, "HWC", function)
 
 
-def _reversed_regions(dali: Any, x: Any) -> Any:
-    """An axis whose size follows from the others is not mirrored by a reversed region."""
-    regions = [([1.0, 4.0], [5.0, 0.0]), ([5.0, 0.0], [1.0, 4.0]), ([5.0, 4.0], [1.0, 0.0])]
-    sizes = [{"resize_x": 6.0}, {"resize_y": -6.0}, {"size": [0.0, 4.0], "mode": "stretch"}, {"resize_shorter": 3.0}]
-    sizes += [{"size": [0.0, 0.0], "mode": "not_larger"}, {"size": [0.0, 4.0], "mode": "not_larger"}]
-    resize = functools.partial(dali.fn.resize, x, dtype=dali.types.FLOAT)
-    return tuple(resize(roi_start=start, roi_end=end, **size) for start, end in regions for size in sizes)
-
-
 _NARROW, _WIDE = {"crop": [4, 2]}, {"crop": [7, 2], "out_of_bounds_policy": "pad"}
 
 EDGES: dict[str, Program] = {
@@ -85,7 +75,6 @@ EDGES: dict[str, Program] = {
         f"TIFF of {channels} channels as {kind}": _tiff(channels, kind)
         for channels, kind in [(2, "ANY_DATA"), (4, "ANY_DATA"), (4, "RGB"), (6, "ANY_DATA"), (6, "RGB")]
     },
-    "one extent of a reversed region": on(_PHOTO, "HWC", _reversed_regions),
     "depth of an image": _photo("flip", horizontal=0, depthwise=1),
     "axis of an image": _photo("rotate", angle=30.0, axis=[0, 0, 1]),
     "canvas of less than a pixel": _photo("rotate", angle=30.0, size=[0.2, 2.5]),

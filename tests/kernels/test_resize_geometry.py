@@ -69,8 +69,7 @@ def reference(
         exact = float32(max(sizes[axis], 0.1)) if sizes[axis] else 0.0
         pixels = max(1, WHOLE[rounding](exact))
         start, end = starts[axis], ends[axis]
-        follows = not wanted[axis] and (not scales or mode in ("default", "stretch"))
-        if wanted[axis] < 0 or (follows and start > end):
+        if wanted[axis] < 0:
             start, end = end, start
         if subpixel_scale and exact:
             fixed = (1 - alignment[axis]) * start + alignment[axis] * end

@@ -426,9 +426,7 @@ def _fit(extents, wanted, mode, largest, has_limits, subpixel_scale, size_roundi
             rounded = np.int64(_LARGEST if value > _LARGEST else rounded)
             rounded = rounded if rounded > 1 else np.int64(1)
             start, end = starts[n, axis], ends[n, axis]
-            # DALI does not mirror an axis whose size is determined by the others, even if its region is reversed.
-            is_derived = wanted[n, axis] == 0 and (count == 0 or mode not in (_NOT_LARGER, _NOT_SMALLER))
-            if wanted[n, axis] < 0 or (is_derived and start > end):
+            if wanted[n, axis] < 0:
                 start, end = end, start
             if subpixel_scale and rounded != value and value > 0:
                 part = alignment[n, axis]
