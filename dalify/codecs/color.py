@@ -30,6 +30,13 @@ SUPPORTED_DTYPES = (
 
 # Rec. ITU-R BT.601, studio range, for inputs and outputs with the same full scale.
 _LUMA = (0.299, 0.587, 0.114)
+# In units of 1/65536; the libraries that DALI decodes with have fewer bits. libpng truncates bytes and rounds words.
+_LUMA_OF_BYTES = (19595, 38470, 7471)
+_LUMA_BY_FORMAT = {
+    "PNG": (19594, 38468, 7474),
+    **dict.fromkeys(("BMP", "PNM"), (19596, 38468, 7472)),
+    **dict.fromkeys(("WebP", "JPEG 2000"), (19596, 38470, 7470)),
+}
 _YCBCR = np.array(
     [
         [0.25678824, 0.50412941, 0.09790588],
@@ -60,13 +67,14 @@ def check_dtype(dtype: DALIDataType) -> None:
         raise DTypeError(f"images cannot be decoded to {dtype.name}; dtype must be one of {names}.")
 
 
-def convert_color(pixels: np.ndarray[Any, Any], output_type: DALIImageType) -> np.ndarray[Any, Any]:
+def convert_color(pixels: np.ndarray[Any, Any], output_type: DALIImageType, *, kind: str = "") -> np.ndarray[Any, Any]:
     """Convert stored pixels.
 
     Args:
         pixels: HWC, uint8, uint16 or float32 (0..1), 1, 2 (gray, alpha), 3 or 4 (RGB, alpha) channels. Alpha is
             dropped, not blended.
         output_type: requested color space; YCbCr only for uint8 or float32.
+        kind: format of the image, which determines how DALI rounds gray.
 
     Returns:
         HWC of the same dtype; a view if no arithmetic is needed.
@@ -86,9 +94,15 @@ def convert_color(pixels: np.ndarray[Any, Any], output_type: DALIImageType) -> n
     if output_type == DALIImageType.BGR:
         return pixels[..., 2::-1]
     is_gray = output_type == DALIImageType.GRAY
-    if pixels.dtype == np.uint8:
-        result = np.empty((*pixels.shape[:2], 1 if is_gray else 3), np.uint8)
-        (_gray_of_bytes if is_gray else _ycbcr_of_bytes)(pixels, result)
+    is_byte = pixels.dtype == np.uint8
+    if is_gray and (is_byte or kind == "PNG"):
+        result = np.empty((*pixels.shape[:2], 1), pixels.dtype)
+        rounding = 0 if is_byte and kind == "PNG" else 1 << 15
+        _gray_of_integers(pixels, _LUMA_BY_FORMAT.get(kind, _LUMA_OF_BYTES), rounding, result)
+        return result
+    if is_byte:
+        result = np.empty((*pixels.shape[:2], 3), np.uint8)
+        _ycbcr_of_bytes(pixels, result)
         return result
     colors = pixels[..., :3].astype(np.float32)
     if not is_gray:
@@ -140,13 +154,12 @@ def _full_scale(dtype: np.dtype[Any]) -> float:
 
 
 @njit(nogil=True, cache=True)
-def _gray_of_bytes(pixels: Any, result: Any) -> None:
+def _gray_of_integers(pixels: Any, weights: Any, rounding: int, result: Any) -> None:
     for y in range(pixels.shape[0]):
         for x in range(pixels.shape[1]):
-            # 0.299, 0.587 and 0.114 in units of 1/65536, rounded to nearest
-            red, green, blue = np.int32(pixels[y, x, 0]), np.int32(pixels[y, x, 1]), np.int32(pixels[y, x, 2])
-            luma = 19595 * red + 38470 * green + 7471 * blue
-            result[y, x, 0] = (luma + 32768) >> 16
+            red, green, blue = np.int64(pixels[y, x, 0]), np.int64(pixels[y, x, 1]), np.int64(pixels[y, x, 2])
+            luma = weights[0] * red + weights[1] * green + weights[2] * blue
+            result[y, x, 0] = (luma + rounding) >> 16
 
 
 @njit(nogil=True, cache=True)

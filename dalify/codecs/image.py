@@ -140,7 +140,7 @@ def decode_image(
         first, last = max(top, y), min(top + len(strip), y + rows)
         if first < last:
             part = strip[first - top : last - top, x : x + columns]
-            _convert(part, output_type, dtype, kind == "JPEG" and not is_lossless, stored[first - y : last - y])
+            _convert(part, output_type, dtype, "" if is_lossless else kind, stored[first - y : last - y])
         if last == y + rows:
             break
     return out
@@ -157,7 +157,7 @@ def _convert(
     pixels: np.ndarray[Any, Any],
     output_type: DALIImageType,
     dtype: DALIDataType,
-    has_colors: bool,
+    kind: str,
     out: np.ndarray[Any, Any],
 ) -> None:
     """Convert rows of an image.
@@ -166,14 +166,14 @@ def _convert(
         pixels: pixels as stored.
         output_type: requested color space.
         dtype: requested dtype.
-        has_colors: whether the decoder has already converted the colors, except to YCbCr.
+        kind: format of the image: the decoder of JPEGs has already converted the colors, except to YCbCr.
         out: output.
     """
     if output_type == DALIImageType.YCbCr:
         # dtypes other than uint8 keep the fractional part of the conversion.
         pixels = rescale(pixels, dtype if dtype == DALIDataType.UINT8 else DALIDataType.FLOAT)
-    if not has_colors or output_type == DALIImageType.YCbCr:
-        pixels = convert_color(pixels, output_type)
+    if kind != "JPEG" or output_type == DALIImageType.YCbCr:
+        pixels = convert_color(pixels, output_type, kind=kind)
     rescale(pixels, dtype, out)
 
 

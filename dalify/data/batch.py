@@ -29,6 +29,7 @@ __all__ = [
     "array_of",
     "block_offsets",
     "contiguous_strides",
+    "join_samples",
     "packed",
     "stack_samples",
     "tensor_of",
@@ -413,3 +414,9 @@ def stack_samples(samples: list[Array], out: Array | None = None) -> Array:
             out[row] = sample
         return out
     return torch.stack(samples, out=out) if out is not None else torch.stack(samples)
+
+
+def join_samples(samples: list[Array]) -> Array:
+    """Return the elements of all samples, which may have different shapes, one after another."""
+    rows = [sample.reshape(-1) for sample in samples]
+    return np.concatenate(rows) if is_array(rows[0]) else torch.cat(rows)

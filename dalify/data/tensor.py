@@ -85,7 +85,7 @@ class Tensor:
 
     def get_property(self, key: str) -> str | None:
         """Return ``layout`` or ``source_info``; None if unknown, and for other keys."""
-        return {"layout": self._layout, "source_info": source_info(self._origin)}.get(key)
+        return {"layout": self._layout or None, "source_info": source_info(self._origin)}.get(key)
 
     def reinterpret(self, new_type: DALIDataType) -> None:
         """Reinterpret the bits of the elements as another type of the same size.

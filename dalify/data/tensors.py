@@ -16,7 +16,7 @@ import numpy as np
 
 from dalify.base.errors import DTypeError, IndexingError, ShapeError
 from dalify.base.narrow import is_list_or_tuple
-from dalify.data.batch import Array, Batch, stack_samples
+from dalify.data.batch import Array, Batch, join_samples, stack_samples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.exchange import address_of, contiguous, copy_out, device_tensor, host_array, to_host
 from dalify.data.formatting import format_batch
@@ -104,6 +104,10 @@ class _TensorList(Generic[_T]):
         batch.dense = contiguous(batch.dense)  # a broadcast constant is not contiguous
         return batch.dense
 
+    def _elements(self) -> Array:
+        """Return all elements, one sample after another: the dense tensor if the samples have the same shape."""
+        return self._dense() if self.is_dense_tensor() else join_samples(self._batch.samples)
+
     def _dense_layout(self) -> str:
         layout, ndim = self._batch.layout, self._batch.ndim
         if ndim is None:  # an empty list has only the sample axis
@@ -117,7 +121,7 @@ class _TensorList(Generic[_T]):
     def copy_to_external(
         self, ptr: Any, cuda_stream: Any = None, non_blocking: bool = False, use_copy_kernel: bool = False
     ) -> None:
-        """Copy the dense data to an address.
+        """Copy the data to an address, one sample after another.
 
         Args:
             ptr: ctypes pointer or integer; the memory there must be large enough and on the host.
@@ -125,7 +129,7 @@ class _TensorList(Generic[_T]):
             non_blocking: accepted but ignored; the copy is complete when the method returns.
             use_copy_kernel: accepted but ignored.
         """
-        copy_out(self._dense(), ptr)
+        copy_out(self._elements(), ptr)
 
     def reinterpret(self, new_type: DALIDataType) -> None:
         """Reinterpret the bits of the elements as another type of the same size.
@@ -155,17 +159,17 @@ class _TensorList(Generic[_T]):
         return self._tensor(self._dense(), self._dense_layout())
 
     def as_reshaped_tensor(self, shape: Iterable[int]) -> _T:
-        """Return the dense data with another shape.
+        """Return the data, one sample after another, with another shape.
 
         Raises:
-            ShapeError: the samples have different shapes, or the number of elements differs.
+            ShapeError: the number of elements differs.
         """
-        dense, extents = self._dense(), tuple(shape)
-        requested, available = math.prod(extents), math.prod(dense.shape)
+        elements, extents = self._elements(), tuple(shape)
+        requested, available = math.prod(extents), math.prod(elements.shape)
         if requested != available:
             raise ShapeError(f"the list has {available} elements; the shape {extents} requires {requested}.")
-        result = dense.reshape(extents)
-        return self._tensor(result, self._dense_layout() if result.shape == dense.shape else "")
+        layout = f"N{self._batch.layout}"
+        return self._tensor(elements.reshape(extents), layout if len(layout) == len(extents) else "")
 
     def reset(self) -> None:
         """Release the data."""

@@ -275,7 +275,7 @@ class Pipeline:
         return self.run()
 
     def schedule_run(self) -> None:
-        """Schedule an iteration without waiting for it."""
+        """Schedule an iteration without waiting for it; the first one of an epoch prefetches others."""
         self._parts.run.schedule()
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:

@@ -92,10 +92,12 @@ class Run:
             return self._collect()
 
     def schedule(self) -> None:
-        """Schedule an iteration without waiting for it; nothing if a source has ended."""
+        """Schedule an iteration without waiting for it, the first time the prefetched ones, too; none after the end."""
         with self._lock:
             self._enter_api(PipelineAPIType.SCHEDULED)
-            if not self.is_exhausted:
+            if not (self.has_delivered or self._builder.engine().scheduled):
+                self._schedule_up_to(self._builder.depth)
+            elif not self.is_exhausted:
                 self._schedule_one()
 
     def share_outputs(self) -> tuple[TensorList, ...]:
@@ -201,6 +203,10 @@ class Run:
         depth = self._builder.depth
         if depth > 1:  # otherwise, nothing is prefetched
             depth = engine.depth_for_threads(depth)
+        self._schedule_up_to(depth)
+
+    def _schedule_up_to(self, depth: int) -> None:
+        engine = self._builder.engine()
         while (scheduled := engine.scheduled) < depth and not self.is_exhausted:
             if scheduled and self._is_starved():
                 return

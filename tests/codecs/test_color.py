@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import pytest
 from PIL import Image
 
 from dalify.base.errors import DTypeError
 from dalify.codecs.color import SUPPORTED_DTYPES, channels_of, check_dtype, convert_color, rescale
-from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.codecs.image import decode_image
+from dalify.data.dtypes import DALIDataType, DALIImageType, from_numpy
 
 RGB = np.random.default_rng(0).integers(0, 256, (31, 29, 3), np.uint8)
 
@@ -18,6 +20,19 @@ def test_gray_is_luma() -> None:
     np.testing.assert_array_equal(convert_color(RGB, DALIImageType.GRAY), expected)
     deep = convert_color(RGB.astype(np.uint16) * 257, DALIImageType.GRAY)
     assert np.abs(deep / 257 - RGB @ np.array([0.299, 0.587, 0.114])[:, None]).max() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("extension", "dtype"), [(".png", np.uint8), (".png", np.uint16), (".bmp", np.uint8), (".ppm", np.uint8)]
+)
+def test_gray_of_files_is_that_of_the_libraries_of_dali(extension: str, dtype: type) -> None:
+    """OpenCV, which DALI decodes them with, rounds by format: half of the noise in a PNG differs from Pillow."""
+    pixels = np.random.default_rng(1).integers(0, np.iinfo(dtype).max, (60, 70, 3), dtype, endpoint=True)
+    pixels[:9] = pixels[:9, :, :1]
+    encoded = cv2.imencode(extension, pixels[..., ::-1])[1].reshape(-1)
+    expected = cv2.imdecode(encoded, cv2.IMREAD_GRAYSCALE | cv2.IMREAD_ANYDEPTH)[..., None]
+    found = decode_image(encoded, DALIImageType.GRAY, dtype=from_numpy(np.dtype(dtype)))
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_ycbcr_is_studio_range() -> None:

@@ -68,6 +68,16 @@ def _canvas_of_values(*extents: float) -> Program:
     return on(_PHOTO, "HWC", function)
 
 
+def _by_one_frame(operator: str, argument: str, *values: float) -> Program:
+    """An argument by frame with one entry, for clips of several frames."""
+
+    def function(dali: Any, x: Any) -> Any:
+        entry = dali.types.Constant(np.array([values], type(values[0])), device="cpu")
+        return getattr(dali.fn, operator)(x, dtype=dali.types.FLOAT, **{argument: dali.fn.per_frame(entry)})
+
+    return on(_CLIPS, "FHWC", function)
+
+
 _NARROW, _WIDE = {"crop": [4, 2]}, {"crop": [7, 2], "out_of_bounds_policy": "pad"}
 
 EDGES: dict[str, Program] = {
@@ -75,6 +85,8 @@ EDGES: dict[str, Program] = {
         f"TIFF of {channels} channels as {kind}": _tiff(channels, kind)
         for channels, kind in [(2, "ANY_DATA"), (4, "ANY_DATA"), (4, "RGB"), (6, "ANY_DATA"), (6, "RGB")]
     },
+    "sigmas of one frame": _by_one_frame("gaussian_blur", "sigma", np.float32(1.5), np.float32(0.5)),
+    "windows of one frame": _by_one_frame("laplacian", "window_size", np.int32(5)),
     "depth of an image": _photo("flip", horizontal=0, depthwise=1),
     "axis of an image": _photo("rotate", angle=30.0, axis=[0, 0, 1]),
     "canvas of less than a pixel": _photo("rotate", angle=30.0, size=[0.2, 2.5]),

@@ -127,6 +127,9 @@ MISTAKES: dict[str, Program] = {
         lambda dali, x, p: tuple(dali.fn.python_function(x, function=len, num_outputs=-1))
     ),
     "archives without extensions": _built(lambda dali, x, p: tuple(dali.fn.readers.webdataset(paths=["a"], ext=[]))),
+    "a reader of nothing": _built(
+        lambda dali, x, p: tuple(dali.fn.readers.caffe(path="a", image_available=False, label_available=False))
+    ),
     "data for no input": _no_such_input,
     "output_dtype of a text": _expecting(output_dtype="x"),
     "output_dtype without a type": _expecting(output_dtype=lambda dali: dali.types.NO_TYPE),

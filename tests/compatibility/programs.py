@@ -8,6 +8,8 @@ They are what programs for DALI stumbled over in dalify. `test_programs.py` runs
 from __future__ import annotations
 
 import collections.abc
+import ctypes
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -131,6 +133,38 @@ def arguments_by_position(dali):
 def queue_sizes(dali):
     pipe = dali.Pipeline(2, 1, None, prefetch_queue_depth={"cpu_size": 3, "gpu_size": 2}, exec_dynamic=False)
     return [pipe.cpu_queue_size, pipe.gpu_queue_size, pipe.exec_separated, pipe.exec_dynamic]
+
+
+@program
+def first_schedule_prefetches(dali):
+    pipe = dali.pipeline_def(lambda: dali.fn.external_source(source=iter(counted(5, 2, 1))))(
+        batch_size=2, num_threads=1, device_id=None, prefetch_queue_depth=3
+    )
+    pipe.build()
+    pipe.schedule_run()
+    seen = [np.array(pipe.outputs()[0].as_array()) for _ in range(3)]
+    pipe.schedule_run()
+    return [*seen, pipe.outputs()[0].as_array().copy()]
+
+
+@program
+def elements_of_samples_of_different_shapes(dali):
+    samples = [np.arange(6, dtype=np.int16).reshape(2, 3), np.arange(4, dtype=np.int16)[:, None]]
+
+    def pipeline():
+        return dali.fn.external_source(source=lambda: samples, layout="HW") + np.int16(1)
+
+    (found,) = run(dali, pipeline)
+    target = np.zeros(12, np.int16)
+    found.copy_to_external(ctypes.c_void_p(target.ctypes.data))
+    reshaped = [found.as_reshaped_tensor(shape) for shape in ([10], [1, 2, 5])]
+    return [target, *((tensor.layout(), np.array(tensor)) for tensor in reshaped)]
+
+
+@program
+def modules_of_the_plugin(dali):
+    plugin = importlib.import_module(f"{dali.__name__}.plugin.pytorch")
+    return [plugin.torch_utils.to_torch_tensor.__name__, plugin.experimental.proxy.DALIServer.__name__]
 
 
 @program

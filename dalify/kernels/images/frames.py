@@ -103,7 +103,7 @@ def per_axis_of_samples(values: Any, x: Any, layout: str, name: str, axes: int) 
     """Return an argument with one number per axis for each frame of each sample of a chunk, [frames, axes].
 
     Args:
-        values: [N, 1 or axes] or [N, F, 1 or axes], or a list of N vectors.
+        values: [N, 1 or axes] or [N, F, 1 or axes], or a list of N vectors; one frame counts for all.
         x: the samples, `Samples` or `DeviceSamples`.
         layout: layout of a sample.
         name: name of the argument, for the error.
@@ -118,7 +118,7 @@ def per_axis_of_samples(values: Any, x: Any, layout: str, name: str, axes: int) 
     rows: list[np.ndarray] = []
     for n, (given, count) in enumerate(zip(values, counts.tolist(), strict=True)):
         size = given.shape[-1]
-        if size not in (1, axes) or (given.ndim > 1 and len(given) != count):
+        if size not in (1, axes) or (given.ndim > 1 and len(given) not in (1, count)):
             what = f"{len(given)} frames of {size}" if given.ndim > 1 else str(size)
             error = ShapeError(f"{name} must have one value or one for each of the {axes} data axes; got {what}.")
             error.sample = n

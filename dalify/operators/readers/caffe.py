@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.compiling import njit
-from dalify.base.errors import ArgumentValueError
+from dalify.base.errors import NoOutputsError
 from dalify.data import DALIDataType
 from dalify.formats.files.identity import file_identity
 from dalify.formats.files.pieces import samples_in
@@ -23,7 +23,7 @@ _DATA, _LABEL = 4, 5
 def _count(given: Mapping[str, Any]) -> int:
     count = given["image_available"] + given["label_available"]
     if not count:
-        raise ArgumentValueError("image_available and label_available must not both be False.")
+        raise NoOutputsError("image_available and label_available must not both be False.")
     return count
 
 
@@ -45,7 +45,7 @@ def caffe(*, path: list[str], image_available: bool = True, label_available: boo
 
     Raises:
         ReaderError: a missing or damaged database, or a record that is not a Datum.
-        ArgumentValueError: neither images nor labels.
+        NoOutputsError: neither images nor labels.
 
     Example:
         >>> encoded, labels = fn.readers.caffe(path="train_lmdb")  # doctest: +SKIP

@@ -8,7 +8,7 @@ from dalify.data import TensorCPU, TensorGPU, TensorListGPU
 from dalify.pipeline import Pipeline
 from dalify.plugin.collate import Packed, Pad
 from dalify.plugin.epochs import LastBatchPolicy
-from dalify.plugin.pytorch import fn
+from dalify.plugin.pytorch import experimental, fn, torch_utils
 from dalify.plugin.pytorch.dropin.accelerating import accelerate, patch, unpatch
 from dalify.plugin.pytorch.dropin.loader import DataLoader
 from dalify.plugin.pytorch.dropin.lowering import lower
@@ -33,6 +33,7 @@ __all__ = [
     "TensorListGPU",
     "TorchPythonFunction",
     "accelerate",
+    "experimental",
     "feed_ndarray",
     "fn",
     "lower",
@@ -40,5 +41,6 @@ __all__ = [
     "register_dataset",
     "register_transform",
     "to_torch_type",
+    "torch_utils",
     "unpatch",
 ]
