@@ -189,11 +189,12 @@ class Engine:
         if self._num_threads == 1 or not is_here or any(stage.kind == "device" for stage in self.plan.stages):
             return depth
         stages = [stage for stage in self.plan.stages if not is_brief(self._batch_size, stage.seconds_per_sample)]
-        seconds = sum(stage.cpu_seconds_per_sample or 0.0 for stage in stages)
+        seconds = sum(stage.seconds_per_sample or 0.0 for stage in stages)
+        cpu_seconds = sum(stage.cpu_seconds_per_sample or 0.0 for stage in stages)
         steps = sum(_operator_count(stage) for stage in stages)
         # Threads that share a processor take as long for more batches, which only need more memory.
         threads = min(self._num_threads, available_processors())
-        return batches_for_threads(depth, self._batch_size, seconds, threads, steps)
+        return batches_for_threads(depth, self._batch_size, seconds, cpu_seconds, threads, steps)
 
     def schedule(self) -> None:
         """Request a batch from the sources and schedule it.
@@ -430,7 +431,7 @@ class Engine:
     def _compute_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> bool:
         """Compute a stage for one chunk; return whether it was the last one. Never raises."""
         if not iteration.is_over:
-            began, cpu_began = time.perf_counter(), time.thread_time()
+            began = time.thread_time()
             # Nonfinite data and arguments give nonfinite results without a warning. User functions keep their warnings.
             is_users = stage.is_serial and stage.kind != "device"
             try:
@@ -442,7 +443,7 @@ class Engine:
             except BaseException as error:
                 iteration.record_error(error, start)
             else:
-                iteration.add_time(time.perf_counter() - began, time.thread_time() - cpu_began)
+                iteration.add_cpu_time(time.thread_time() - began)
         return iteration.end_chunk()
 
     def _recovering(self, iteration: Iteration, run: Callable[[], None]) -> None:
@@ -469,7 +470,7 @@ class Engine:
                     collector.store(start, batch)
         finally:
             arena.reset()
-        iteration.add_branches(start, frame.branches())
+        iteration.end_frame(frame)
 
     def _run_on_batch(self, iteration: Iteration, stage: Stage) -> None:
         collectors: dict[int, Collector] = {}
@@ -502,7 +503,7 @@ class Engine:
                 iteration.publish(slot, batch)
         finally:
             arena.reset()
-        iteration.add_branches(0, frame.branches())
+        iteration.end_frame(frame)
 
     def _repeat_open_chunks(self, iteration: Iteration, stage: Stage) -> None:
         """Compute the chunks again whose samples differ from the first one of the batch, which is known now."""
