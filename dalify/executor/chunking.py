@@ -73,7 +73,8 @@ def _useful_threads(seconds: float, num_threads: int, steps: int) -> int:
         num_threads: threads that share the batches.
         steps: number of steps per chunk.
     """
-    return min(num_threads, math.ceil(seconds * _MOST_GIL_FRACTION / (steps * _PYTHON_SECONDS_PER_STEP)))
+    useful = math.ceil(seconds * _MOST_GIL_FRACTION / (steps * _PYTHON_SECONDS_PER_STEP))
+    return max(1, min(num_threads, useful))
 
 
 def _most_chunks(size: int, seconds_per_sample: float, num_threads: int, steps: int) -> int:

@@ -55,7 +55,7 @@ from dalify.base.processors import available_processors
 from dalify.data import Batch, BufferPool
 from dalify.data.pool import pinned
 from dalify.executor.agreement import NotDecided
-from dalify.executor.arena import NewMemory, arena_of_thread
+from dalify.executor.arena import NewMemory
 from dalify.executor.batch_source import RemoteStages
 from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
 from dalify.executor.device_steps import PendingCopies, device_stream, share_fed, synchronize_consumer
@@ -460,7 +460,7 @@ class Engine:
 
     def _run_on_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
         values = iteration.slice_values(stage.reads, start, stop)
-        arena = arena_of_thread()
+        arena = self._threads.arenas.borrow()
         frame = iteration.frame(values, start, stop, arena, iteration.collectors, agreement=iteration.agreement)
         try:
             run_steps(stage.steps, frame)
@@ -469,7 +469,7 @@ class Engine:
                 if batch is not None:
                     collector.store(start, batch)
         finally:
-            arena.reset()
+            self._threads.arenas.take_back(arena)
         iteration.end_frame(frame)
 
     def _run_on_batch(self, iteration: Iteration, stage: Stage) -> None:
@@ -477,7 +477,7 @@ class Engine:
         if self._publishes_directly[iteration.stage]:
             arena = NewMemory()
         else:
-            arena = arena_of_thread()
+            arena = self._threads.arenas.borrow()
             if stage.kind == "batch":
                 # Results of a batch stage are not copied, so they must not be in scratch memory.
                 collectors = {
@@ -502,7 +502,8 @@ class Engine:
                     batch = collector.result()
                 iteration.publish(slot, batch)
         finally:
-            arena.reset()
+            if not isinstance(arena, NewMemory):
+                self._threads.arenas.take_back(arena)
         iteration.end_frame(frame)
 
     def _repeat_open_chunks(self, iteration: Iteration, stage: Stage) -> None:
