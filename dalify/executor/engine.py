@@ -144,6 +144,10 @@ class Engine:
         self._threads = threads or ThreadPool(num_threads, name)
         self._owner = Owner()
         self._lock = threading.Lock()
+        # The number of operators whose Python code a chunk runs.
+        self._operator_counts = [sum(step.node.operator.operator_count for step in stage.steps) for stage in plan.stages]
+        has_device = any(stage.kind == "device" for stage in plan.stages)
+        self._may_add_batches = num_threads > 1 and remote is None and not feeds.externals and not has_device
         self._brief = [_may_be_brief(stage, torch_device) for stage in plan.stages]
         # Random numbers of a batch, for example, are small, and need no buffer that collects them.
         shared = {*plan.outputs, *plan.pinned}
@@ -185,13 +189,14 @@ class Engine:
         Args:
             depth: what the user wants.
         """
-        is_here = self._remote is None and not self.feeds.externals
-        if self._num_threads == 1 or not is_here or any(stage.kind == "device" for stage in self.plan.stages):
+        if not self._may_add_batches:
             return depth
-        stages = [stage for stage in self.plan.stages if not is_brief(self._batch_size, stage.seconds_per_sample)]
-        seconds = sum(stage.seconds_per_sample or 0.0 for stage in stages)
-        cpu_seconds = sum(stage.cpu_seconds_per_sample or 0.0 for stage in stages)
-        steps = sum(_operator_count(stage) for stage in stages)
+        seconds, cpu_seconds, steps = 0.0, 0.0, 0
+        for stage, operator_count in zip(self.plan.stages, self._operator_counts, strict=True):
+            if not is_brief(self._batch_size, stage.seconds_per_sample):
+                seconds += stage.seconds_per_sample or 0.0
+                cpu_seconds += stage.cpu_seconds_per_sample or 0.0
+                steps += operator_count
         # Threads that share a processor take as long for more batches, which only need more memory.
         threads = min(self._num_threads, available_processors())
         return batches_for_threads(depth, self._batch_size, seconds, cpu_seconds, threads, steps)
@@ -403,7 +408,7 @@ class Engine:
                 stage.seconds_per_sample,
                 self._num_threads,
                 scheduled=len(self._scheduled) or 1,
-                steps=_operator_count(stage),
+                steps=self._operator_counts[iteration.stage],
                 cpu_seconds_per_sample=stage.cpu_seconds_per_sample,
             )
             collectors = {
@@ -508,7 +513,8 @@ class Engine:
 
     def _repeat_open_chunks(self, iteration: Iteration, stage: Stage) -> None:
         """Compute the chunks again whose samples differ from the first one of the batch, which is known now."""
-        while not iteration.is_over and (chunks := iteration.agreement.decide()):
+        agreement = iteration.agreement
+        while agreement is not None and not iteration.is_over and (chunks := agreement.decide()):
             iteration.repeat_chunks(len(chunks))
             for start, stop in chunks:
                 self._compute_chunk(iteration, stage, start, stop)
@@ -539,11 +545,6 @@ def _may_be_brief(stage: Stage, torch_device: str | None) -> bool:
     if stage.kind == "device":
         return torch_device == "cpu" and not any(step.node.operator.is_serial for step in walk(stage.steps))
     return not stage.is_serial and not any(isinstance(step, ReaderStep) for step in walk(stage.steps))
-
-
-def _operator_count(stage: Stage) -> int:
-    """Return the number of operators whose Python code a chunk runs."""
-    return sum(step.node.operator.operator_count for step in stage.steps)
 
 
 def _updated(known: float | None, measured: float, is_uneven: bool) -> float:

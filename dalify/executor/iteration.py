@@ -44,7 +44,8 @@ class Iteration:
         drawing: see ``Frame.drawing``.
         rows: number of each sample, from 0 to 2**32 - 1, that replaces the numbers of batch and position in the random
             numbers of operators for single samples; None: those of batch and position.
-        agreement: agreement on the element types that the chunks of the current stage have read and decoded.
+        agreement: agreement on the element types that the chunks of the current stage have read and decoded; None for
+            a single chunk.
         stage: index of the current stage, or of the next one between stages.
         collectors: join the values of the chunks of the current stage, by slot.
         event: recorded on the device's stream after the last device stage or the copies of fed data; None without them.
@@ -87,7 +88,7 @@ class Iteration:
         self.error = FirstError() if error is None else error  # one without an error is false
         self.collectors: dict[int, Collector] = {}
         self._parts: dict[int, dict[Branch | None, np.ndarray[Any, Any]]] = {}
-        self.agreement = Agreement()
+        self.agreement: Agreement | None = None
         self._cpu_seconds = self._waited_seconds = 0.0
         self.event: Any = None
         self.memory = memory
@@ -122,7 +123,7 @@ class Iteration:
         self._parts = {}
         self._cpu_seconds = self._waited_seconds = 0.0
         self._pending_chunks = chunk_count
-        self.agreement = Agreement()
+        self.agreement = Agreement() if chunk_count > 1 else None
         self.collectors = collectors
 
     def repeat_chunks(self, chunk_count: int) -> None:
