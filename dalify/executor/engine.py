@@ -145,7 +145,9 @@ class Engine:
         self._owner = Owner()
         self._lock = threading.Lock()
         # The number of operators whose Python code a chunk runs.
-        self._operator_counts = [sum(step.node.operator.operator_count for step in stage.steps) for stage in plan.stages]
+        self._operator_counts = [
+            sum(step.node.operator.operator_count for step in stage.steps) for stage in plan.stages
+        ]
         has_device = any(stage.kind == "device" for stage in plan.stages)
         self._may_add_batches = num_threads > 1 and remote is None and not feeds.externals and not has_device
         self._brief = [_may_be_brief(stage, torch_device) for stage in plan.stages]
@@ -409,7 +411,6 @@ class Engine:
                 self._num_threads,
                 scheduled=len(self._scheduled) or 1,
                 steps=self._operator_counts[iteration.stage],
-                cpu_seconds_per_sample=stage.cpu_seconds_per_sample,
             )
             collectors = {
                 slot: Collector(
