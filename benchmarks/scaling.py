@@ -163,7 +163,9 @@ def _simulate(workload: Workload, made: Recording, options: Options) -> dict[str
     for _ in range(rounds):
         for threads in counts:
             with simulating(made, done), _open(workload, threads) as run_batch:
-                rates[threads].append(take_turn(run_batch, seconds, WARM_UP_BATCHES).samples_per_second)
+                # Up to a batch per thread is in progress, and the first ones are divided differently.
+                warm_up = WARM_UP_BATCHES if options.is_smoke else WARM_UP_BATCHES * (threads + 1)
+                rates[threads].append(take_turn(run_batch, seconds, warm_up).samples_per_second)
     medians = {threads: statistics.median(of) for threads, of in rates.items()}
     return {
         "real_share": done.real_share,

@@ -1,4 +1,4 @@
-"""Scratch memory of one worker thread for the values inside a chunk.
+"""Scratch memory for the values inside a chunk.
 
 The values are short-lived. Reusing the same memory keeps it in the cache and avoids page faults of newly allocated
 memory.
@@ -7,17 +7,17 @@ memory.
 from __future__ import annotations
 
 import math
-import threading
 from typing import Any
 
 import numpy as np
 
 from dalify.data.pool import pageable
 
-__all__ = ["Arena", "NewMemory", "arena_of_thread"]
+__all__ = ["Arena", "Arenas", "NewMemory"]
 
 _FIRST_BYTES = 1 << 20
 _ALIGNMENT_BYTES = 64
+_LOANS_BETWEEN_CHECKS = 256
 
 
 class Arena:
@@ -58,16 +58,36 @@ class NewMemory:
         """Return an uninitialized array."""
         return np.empty(shape, dtype)
 
-    def reset(self) -> None:
-        """Do nothing."""
 
+class Arenas:
+    """Lends an arena for each chunk.
 
-_local = threading.local()
+    There are as many as chunks at a time, which may be fewer than threads, or more: a user function that an operator
+    calls may call operators itself. Arenas that were not needed for some time are freed: before the times of a pipeline
+    are known, more chunks are computed at a time than later.
+    """
 
+    __slots__ = ("_free", "_loans", "_unused")
 
-def arena_of_thread() -> Arena:
-    """Return the arena of the current thread."""
-    arena = getattr(_local, "arena", None)
-    if arena is None:
-        arena = _local.arena = Arena()
-    return arena
+    def __init__(self) -> None:
+        self._free: list[Arena] = []  # pop and append are single C calls
+        # Threads change these numbers without a lock: the effect of a lost change is small.
+        self._loans = self._unused = 0
+
+    def borrow(self) -> Arena:
+        """Return an arena for the caller alone: the last one returned, which is most likely in the cache."""
+        self._loans += 1
+        if self._loans % _LOANS_BETWEEN_CHECKS == 0:
+            del self._free[: self._unused]
+            self._unused = len(self._free)
+        try:
+            arena = self._free.pop()
+        except IndexError:
+            arena = Arena()
+        self._unused = min(self._unused, len(self._free))
+        return arena
+
+    def take_back(self, arena: Arena) -> None:
+        """Free the memory of an arena, and lend it again."""
+        arena.reset()
+        self._free.append(arena)

@@ -18,6 +18,9 @@ _FIRST_CHUNKS = 16
 _CHUNKS_PER_THREAD = 2
 # The part of the time in which all threads together may need the GIL, if enough batches are in progress.
 _GIL_FRACTION = 1 / 3
+# Threads share the GIL as long as all together need it for less than this part of the time, according to the cautious
+# estimate above: in a simulation of 64 cores, more threads than that add nothing.
+_MOST_GIL_FRACTION = 3 / 2
 # Submitting a task and waking a thread takes about 30 microseconds of both threads, which hold the GIL.
 _BRIEF_SECONDS = 300e-6
 
@@ -28,17 +31,15 @@ def chunk_bounds(
     num_threads: int,
     scheduled: int = 1,
     steps: int = 1,
-    cpu_seconds_per_sample: float | None = None,
 ) -> list[tuple[int, int]]:
     """Return the index of the first sample and the index after the last one of each chunk.
 
     Args:
         size: samples in the batch, at least 1.
-        seconds_per_sample: measured in previous batches; None for the first one.
+        seconds_per_sample: measured in previous batches, without waiting for the GIL; None for the first one.
         num_threads: threads that share the chunks.
         scheduled: number of batches that are computed at the same time, including this one.
         steps: number of steps per chunk.
-        cpu_seconds_per_sample: CPU time in ``seconds_per_sample``; None if it is not known.
     """
     if seconds_per_sample is None:
         count = min(size, 4 * num_threads, _FIRST_CHUNKS)
@@ -54,18 +55,28 @@ def chunk_bounds(
             shortest = math.sqrt(work * steps * _PYTHON_SECONDS_PER_STEP)
             seconds = min(max(longest, shortest), _MAX_CHUNK_SECONDS)
             count = round(batch_seconds / seconds) if seconds else 1
-            most = _most_chunks(size, cpu_seconds_per_sample or seconds_per_sample, num_threads, steps)
-            if scheduled * most > num_threads:
-                count = min(count, most)
+            if scheduled > 1:  # chunks of another batch occupy the threads at the end of this one
+                # One chunk for each thread, and one more, are enough: each costs CPU time.
+                enough = math.ceil((_useful_threads(batch_seconds, num_threads, steps) + 1) / scheduled)
+                count = min(count, max(enough, math.ceil(batch_seconds / _MAX_CHUNK_SECONDS)))
     count = max(1, min(size, count))
     return list(pairwise(size * index // count for index in range(count + 1)))
 
 
-def _most_chunks(size: int, seconds_per_sample: float, num_threads: int, steps: int) -> int:
-    """Return the number of chunks of a batch for which threads rarely wait for the GIL.
+def _useful_threads(seconds: float, num_threads: int, steps: int) -> int:
+    """Return how many threads can compute a batch each; more would only wait for the GIL.
 
-    The time does not include waiting for the GIL: shorter chunks would only make it longer.
+    Args:
+        seconds: time of a batch, without waiting for the GIL.
+        num_threads: threads that share the batches.
+        steps: number of steps per chunk.
     """
+    useful = math.ceil(seconds * _MOST_GIL_FRACTION / (steps * _PYTHON_SECONDS_PER_STEP))
+    return max(1, min(num_threads, useful))
+
+
+def _most_chunks(size: int, seconds_per_sample: float, num_threads: int, steps: int) -> int:
+    """Return the number of chunks of a batch for which threads rarely wait for the GIL; the time is CPU time."""
     seconds = size * seconds_per_sample
     wanted = seconds * _GIL_FRACTION / (num_threads * steps * _PYTHON_SECONDS_PER_STEP)
     # Two chunks of each batch need half as many batches in progress, and half the memory. All threads together then
@@ -74,23 +85,31 @@ def _most_chunks(size: int, seconds_per_sample: float, num_threads: int, steps: 
     return min(size, max(most, math.ceil(seconds / _MAX_CHUNK_SECONDS), 1))
 
 
-def batches_for_threads(depth: int, size: int, seconds_per_sample: float, num_threads: int, steps: int) -> int:
-    """Return the number of batches in progress that keeps all threads busy with long chunks, at least ``depth``.
+def batches_for_threads(
+    depth: int, size: int, seconds_per_sample: float, cpu_seconds_per_sample: float, num_threads: int, steps: int
+) -> int:
+    """Return the number of batches in progress that keeps all useful threads busy with long chunks, at least ``depth``.
 
     In a simulation of 32 cores, batches of 64 photographs are computed more than twice as fast if each thread computes
-    a batch of its own.
+    a batch of its own. Batches for threads that would only wait for the GIL need memory and are not faster.
 
     Args:
         depth: what the user wants.
         size: samples in a batch.
-        seconds_per_sample: measured CPU time; 0 if it is not known yet.
+        seconds_per_sample: measured, without waiting for the GIL.
+        cpu_seconds_per_sample: CPU time in ``seconds_per_sample``; 0 if it is not known yet.
         num_threads: threads that share the batches.
         steps: number of steps per chunk.
     """
-    if not seconds_per_sample:
+    if not cpu_seconds_per_sample:
         return depth
+    threads = _useful_threads(size * seconds_per_sample, num_threads, steps)
     # One chunk for each thread, and one more for the thread whose batch was not collected yet.
-    return max(depth, math.ceil((num_threads + 1) / _most_chunks(size, seconds_per_sample, num_threads, steps)))
+    chunks = threads + 1
+    # One batch more is better than more chunks: two chunks of a batch instead of one cost 2 to 5 % of CPU time.
+    fewest = max(math.ceil(chunks / (depth + 1)), math.ceil(size * seconds_per_sample / _MAX_CHUNK_SECONDS))
+    per_batch = min(fewest, _most_chunks(size, cpu_seconds_per_sample, threads, steps))
+    return max(depth, math.ceil(chunks / per_batch))
 
 
 def is_brief(size: int, seconds_per_sample: float | None) -> bool:

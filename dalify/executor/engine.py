@@ -55,7 +55,7 @@ from dalify.base.processors import available_processors
 from dalify.data import Batch, BufferPool
 from dalify.data.pool import pinned
 from dalify.executor.agreement import NotDecided
-from dalify.executor.arena import NewMemory, arena_of_thread
+from dalify.executor.arena import NewMemory
 from dalify.executor.batch_source import RemoteStages
 from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
 from dalify.executor.device_steps import PendingCopies, device_stream, share_fed, synchronize_consumer
@@ -147,6 +147,12 @@ class Engine:
         self._threads = threads or ThreadPool(num_threads, name)
         self._owner = Owner()
         self._lock = threading.Lock()
+        # The number of operators whose Python code a chunk runs.
+        self._operator_counts = [
+            sum(step.node.operator.operator_count for step in stage.steps) for stage in plan.stages
+        ]
+        has_device = any(stage.kind == "device" for stage in plan.stages)
+        self._may_add_batches = num_threads > 1 and remote is None and not feeds.externals and not has_device
         self._brief = [_may_be_brief(stage, torch_device) for stage in plan.stages]
         # Random numbers of a batch, for example, are small, and need no buffer that collects them.
         shared = {*plan.outputs, *plan.pinned}
@@ -188,15 +194,17 @@ class Engine:
         Args:
             depth: what the user wants.
         """
-        is_here = self._remote is None and not self.feeds.externals
-        if self._num_threads == 1 or not is_here or any(stage.kind == "device" for stage in self.plan.stages):
+        if not self._may_add_batches:
             return depth
-        stages = [stage for stage in self.plan.stages if not is_brief(self._batch_size, stage.seconds_per_sample)]
-        seconds = sum(stage.cpu_seconds_per_sample or 0.0 for stage in stages)
-        steps = sum(_operator_count(stage) for stage in stages)
+        seconds, cpu_seconds, steps = 0.0, 0.0, 0
+        for stage, operator_count in zip(self.plan.stages, self._operator_counts, strict=True):
+            if not is_brief(self._batch_size, stage.seconds_per_sample):
+                seconds += stage.seconds_per_sample or 0.0
+                cpu_seconds += stage.cpu_seconds_per_sample or 0.0
+                steps += operator_count
         # Threads that share a processor take as long for more batches, which only need more memory.
         threads = min(self._num_threads, available_processors())
-        return batches_for_threads(depth, self._batch_size, seconds, threads, steps)
+        return batches_for_threads(depth, self._batch_size, seconds, cpu_seconds, threads, steps)
 
     def schedule(self) -> None:
         """Request a batch from the sources and schedule it.
@@ -407,8 +415,7 @@ class Engine:
                 stage.seconds_per_sample,
                 self._num_threads,
                 scheduled=len(self._scheduled) or 1,
-                steps=_operator_count(stage),
-                cpu_seconds_per_sample=stage.cpu_seconds_per_sample,
+                steps=self._operator_counts[iteration.stage],
             )
             collectors = {
                 slot: Collector(
@@ -435,7 +442,7 @@ class Engine:
     def _compute_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> bool:
         """Compute a stage for one chunk; return whether it was the last one. Never raises."""
         if not iteration.is_over:
-            began, cpu_began = time.perf_counter(), time.thread_time()
+            began = time.thread_time()
             # Nonfinite data and arguments give nonfinite results without a warning. User functions keep their warnings.
             is_users = stage.is_serial and stage.kind != "device"
             try:
@@ -447,7 +454,7 @@ class Engine:
             except BaseException as error:
                 iteration.record_error(error, start)
             else:
-                iteration.add_time(time.perf_counter() - began, time.thread_time() - cpu_began)
+                iteration.add_cpu_time(time.thread_time() - began)
         return iteration.end_chunk()
 
     def _recovering(self, iteration: Iteration, run: Callable[[], None]) -> None:
@@ -464,7 +471,7 @@ class Engine:
 
     def _run_on_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
         values = iteration.slice_values(stage.reads, start, stop)
-        arena = arena_of_thread()
+        arena = self._threads.arenas.borrow()
         frame = iteration.frame(values, start, stop, arena, iteration.collectors, agreement=iteration.agreement)
         try:
             run_steps(stage.steps, frame)
@@ -473,15 +480,15 @@ class Engine:
                 if batch is not None:
                     collector.store(start, batch)
         finally:
-            arena.reset()
-        iteration.add_branches(start, frame.branches())
+            self._threads.arenas.take_back(arena)
+        iteration.end_frame(frame)
 
     def _run_on_batch(self, iteration: Iteration, stage: Stage) -> None:
         collectors: dict[int, Collector] = {}
         if self._publishes_directly[iteration.stage]:
             arena = NewMemory()
         else:
-            arena = arena_of_thread()
+            arena = self._threads.arenas.borrow()
             if stage.kind == "batch":
                 # Results of a batch stage are not copied, so they must not be in scratch memory.
                 collectors = {
@@ -506,12 +513,14 @@ class Engine:
                     batch = collector.result()
                 iteration.publish(slot, batch)
         finally:
-            arena.reset()
-        iteration.add_branches(0, frame.branches())
+            if not isinstance(arena, NewMemory):
+                self._threads.arenas.take_back(arena)
+        iteration.end_frame(frame)
 
     def _repeat_open_chunks(self, iteration: Iteration, stage: Stage) -> None:
         """Compute the chunks again whose samples differ from the first one of the batch, which is known now."""
-        while not iteration.is_over and (chunks := iteration.agreement.decide()):
+        agreement = iteration.agreement
+        while agreement is not None and not iteration.is_over and (chunks := agreement.decide()):
             iteration.repeat_chunks(len(chunks))
             for start, stop in chunks:
                 self._compute_chunk(iteration, stage, start, stop)
@@ -542,11 +551,6 @@ def _may_be_brief(stage: Stage, torch_device: str | None) -> bool:
     if stage.kind == "device":
         return torch_device == "cpu" and not any(step.node.operator.is_serial for step in walk(stage.steps))
     return not stage.is_serial and not any(isinstance(step, ReaderStep) for step in walk(stage.steps))
-
-
-def _operator_count(stage: Stage) -> int:
-    """Return the number of operators whose Python code a chunk runs."""
-    return sum(step.node.operator.operator_count for step in stage.steps)
 
 
 def _updated(known: float | None, measured: float, is_uneven: bool) -> float:

@@ -204,6 +204,7 @@ class Frame:
         staged: host memory that copies to the device read; they run on after their step has returned.
         drawing: seed, stream and step by the number of a random node, instead of those of plan and batch.
         rows: see ``Iteration.rows``.
+        waited_s: time in which readers, caches and user code waited, for instance for a file.
     """
 
     __slots__ = (
@@ -223,6 +224,7 @@ class Frame:
         "substitutes",
         "torch_device",
         "values",
+        "waited_s",
     )
 
     def __init__(
@@ -257,6 +259,7 @@ class Frame:
         self.rows = rows
         self.copy_stream: Any = None
         self.staged: list[Batch] = []
+        self.waited_s = 0.0
         self._positions: dict[Branch | None, np.ndarray[Any, Any]] = {}
 
     def part(self, start: int, stop: int, agreement: Agreement | None) -> Frame:

@@ -44,7 +44,8 @@ class Iteration:
         drawing: see ``Frame.drawing``.
         rows: number of each sample, from 0 to 2**32 - 1, that replaces the numbers of batch and position in the random
             numbers of operators for single samples; None: those of batch and position.
-        agreement: agreement on the element types that the chunks of the current stage have read and decoded.
+        agreement: agreement on the element types that the chunks of the current stage have read and decoded; None for
+            a single chunk.
         stage: index of the current stage, or of the next one between stages.
         collectors: join the values of the chunks of the current stage, by slot.
         event: recorded on the device's stream after the last device stage or the copies of fed data; None without them.
@@ -87,8 +88,8 @@ class Iteration:
         self.error = FirstError() if error is None else error  # one without an error is false
         self.collectors: dict[int, Collector] = {}
         self._parts: dict[int, dict[Branch | None, np.ndarray[Any, Any]]] = {}
-        self.agreement = Agreement()
-        self._chunk_seconds = self._chunk_cpu_seconds = 0.0
+        self.agreement: Agreement | None = None
+        self._cpu_seconds = self._waited_seconds = 0.0
         self.event: Any = None
         self.memory = memory
         self.ready = Completion()
@@ -120,9 +121,9 @@ class Iteration:
             collectors: join the values of the chunks, by slot.
         """
         self._parts = {}
-        self._chunk_seconds = self._chunk_cpu_seconds = 0.0
+        self._cpu_seconds = self._waited_seconds = 0.0
         self._pending_chunks = chunk_count
-        self.agreement = Agreement()
+        self.agreement = Agreement() if chunk_count > 1 else None
         self.collectors = collectors
 
     def repeat_chunks(self, chunk_count: int) -> None:
@@ -134,11 +135,10 @@ class Iteration:
         with self.lock:
             self.error.record(error, start)
 
-    def add_time(self, seconds: float, cpu_seconds: float) -> None:
-        """Add the time in which a chunk was computed, and the CPU time of its thread."""
+    def add_cpu_time(self, seconds: float) -> None:
+        """Add the CPU time in which a chunk was computed."""
         with self.lock:
-            self._chunk_seconds += seconds
-            self._chunk_cpu_seconds += cpu_seconds
+            self._cpu_seconds += seconds
 
     def end_chunk(self) -> bool:
         """End a chunk, computed or not; return whether it was the last one of the current stage."""
@@ -215,10 +215,11 @@ class Iteration:
         for slot, entry in entries.items():
             self.entries[slot][position] = entry
 
-    def add_branches(self, start: int, branches: dict[Branch | None, np.ndarray[Any, Any]]) -> None:
-        """Keep the positions of the samples of each branch that a chunk has found."""
+    def end_frame(self, frame: Frame) -> None:
+        """Keep the positions of the samples of each branch that a chunk has found, and the time that it waited."""
         with self.lock:
-            self._parts[start] = branches
+            self._parts[frame.start] = frame.branches()
+            self._waited_seconds += frame.waited_s
 
     def join_chunks(self, steps: Sequence[Step]) -> dict[int, Batch | None]:
         """Join the values and branch positions of the chunks for later stages; return the values by slot.
@@ -245,13 +246,16 @@ class Iteration:
 
     @property
     def seconds_per_sample(self) -> float:
-        """Time per sample of the current stage, summed over all threads, including waiting for files and the GIL."""
-        return self._chunk_seconds / self.size
+        """Time per sample of the current stage, summed over all threads.
+
+        It includes waiting for files and in user code, but not for the GIL, which shorter chunks would make worse.
+        """
+        return max(0.0, self._cpu_seconds + self._waited_seconds) / self.size  # clocks may be coarse
 
     @property
     def cpu_seconds_per_sample(self) -> float:
         """CPU time per sample of the current stage, summed over all threads."""
-        return self._chunk_cpu_seconds / self.size
+        return self._cpu_seconds / self.size
 
     def end_stage(self) -> None:
         """Go to the next stage."""

@@ -52,8 +52,9 @@ class Stage:
         steps: steps in order.
         reads: slots from earlier stages, with the branch of each.
         publishes: slots that later stages or the user need, with the branch of each.
-        seconds_per_sample: measured; None before the first batch. It determines the size of chunks.
-        cpu_seconds_per_sample: CPU time of ``seconds_per_sample``, which waiting for the GIL does not increase.
+        seconds_per_sample: measured, without waiting for the GIL; None before the first batch. It determines the size
+            of chunks.
+        cpu_seconds_per_sample: CPU time of ``seconds_per_sample``, without waiting for files.
         ragged: published slots whose samples had different shapes in the last batch: they get no dense buffer.
     """
 

@@ -5,6 +5,7 @@ A step reads and writes the values of a frame by slot.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -200,8 +201,13 @@ def run_steps(steps: Iterable[Step], frame: Frame) -> None:
     """Run steps one after the other. A fork waits for each, except for user code and other processes."""
     receives_signals, lock = is_main_thread(), working()
     for step in steps:
+        operator = step.node.operator
         # Steps with nested steps also run them with this function.
-        if step.node.operator.runs_user_code or getattr(step, "ahead", None) is not None or hasattr(step, "steps"):
+        has_steps = hasattr(step, "steps")
+        # Others wait only for the GIL and for a processor.
+        if may_wait := operator.is_reader or operator.runs_user_code or has_steps:
+            frame.waited_s -= time.perf_counter() - time.thread_time()
+        if operator.runs_user_code or has_steps or getattr(step, "ahead", None) is not None:
             step.run(frame)
         elif receives_signals:
             with lock, kept_interrupts():
@@ -209,6 +215,8 @@ def run_steps(steps: Iterable[Step], frame: Frame) -> None:
         else:
             with lock:
                 step.run(frame)
+        if may_wait:
+            frame.waited_s += time.perf_counter() - time.thread_time()
 
 
 class LiteralStep:

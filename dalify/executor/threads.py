@@ -21,6 +21,8 @@ from typing import Any
 from dalify.base.errors import PipelineStateError
 from dalify.base.fork_hook import at_fork
 from dalify.base.interrupts import PATIENCE_S, deferred_interrupts, is_main_thread, leave_running, was_interrupted
+from dalify.executor.arena import Arenas
+
 
 __all__ = ["AwaitedThreads", "ThreadPool", "ends_with_program"]
 
@@ -55,10 +57,15 @@ class ThreadPool:
     Args:
         size: number of threads, at least 1.
         name: prefix of the threads' names.
+
+    Attributes:
+        size: number of threads.
+        arenas: scratch memory of their tasks.
     """
 
     def __init__(self, size: int, name: str) -> None:
         self.size = size
+        self.arenas = Arenas()
         self._queue = _Queue()
         self._numbers = itertools.count()
         # Daemons: a pipeline that was not closed must not prevent the interpreter from ending.

@@ -18,7 +18,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.data import Batch, BufferPool
-from dalify.executor.arena import Arena
+from dalify.executor.arena import Arenas
 from dalify.executor.device_steps import find_device
 from dalify.executor.frame import Collector, Frame
 from dalify.executor.packages import check_packages
@@ -34,8 +34,7 @@ __all__ = ["Prepared", "fed_node", "node_of_kinds", "placeholders", "rewired", "
 _POOL_BYTES = 256 << 20
 _SECONDS_OF_A_PART = 0.001  # submitting a part to another thread takes a tenth of that
 _pool = BufferPool(capacity_bytes=_POOL_BYTES)
-# Not one per thread, because a user function that an operator calls may call operators itself.
-_arenas: list[Arena] = []
+_arenas = Arenas()
 
 
 class Prepared:
@@ -125,10 +124,7 @@ class Prepared:
         for slot, batch in zip(self._slots, batches, strict=True):
             values[slot] = batch
         device = "" if self._device_node is None else _device_of(batches, self._device_node)
-        try:
-            arena = _arenas.pop()
-        except IndexError:
-            arena = Arena()
+        arena = _arenas.borrow()
         frame = Frame(
             values, start=places.start, count=len(places), step=number, batch_size=count, arena=arena,
             collectors=collectors, entries={}, torch_device=device, substitutes={},
@@ -151,8 +147,7 @@ class Prepared:
                     collectors[slot].store(places.start, batch)
             return on_device
         finally:
-            arena.reset()
-            _arenas.append(arena)
+            _arenas.take_back(arena)
 
 
 def _result(collector: Collector) -> Batch:

@@ -50,7 +50,7 @@ class Pipeline:
         seed: seed of all random numbers; None: a new one for every pipeline.
         exec_pipelined: prefetch batches.
         prefetch_queue_depth: number of batches in progress at the same time, or ``{"cpu_size": n, "gpu_size": m}``,
-            which excludes ``exec_async=False`` and ``exec_dynamic=True``, as in DALI. With more than four threads,
+            which excludes ``exec_async=False`` and ``exec_dynamic=True``, as in DALI. With several threads,
             pipelines on the CPU without external sources have as many in progress as keep the threads busy; 1 prevents
             it, like all prefetching.
         exec_async: prefetch in other threads; without it, or without exec_pipelined, a batch is started when it is

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,7 +14,9 @@ import pytest
 from dalify import Pipeline, fn, pipeline_def
 from dalify.executor import engine
 from dalify.executor.chunking import batches_for_threads, chunk_bounds
+from dalify.executor.steps import run_steps
 from dalify.pipeline.pipeline import parts_of
+from dalify.registry import catalog
 
 SIZE = 64
 
@@ -21,24 +25,47 @@ SIZE = 64
 @pytest.mark.parametrize("num_threads", [1, 2, 3, 16, 64])
 @pytest.mark.parametrize("batch_seconds", [0.0, 1e-9, 0.01, 0.2, 100.0])
 def test_number_of_batches(depth: int, num_threads: int, batch_seconds: float) -> None:
-    found = batches_for_threads(depth, SIZE, batch_seconds / SIZE, num_threads, 3)
+    found = depth_for(depth, batch_seconds, num_threads)
     assert depth <= found <= max(depth, num_threads + 1)
     if num_threads == 1 or not batch_seconds:
         assert found == depth
-    elif batch_seconds <= 1e-3:  # each thread computes a batch
-        assert found == max(depth, num_threads + 1)
-    assert found <= batches_for_threads(depth, SIZE, batch_seconds / SIZE, 2 * num_threads, 3)
-    if batch_seconds:
-        assert found >= batches_for_threads(depth, SIZE, 2 * batch_seconds / SIZE, num_threads, 3)
+    assert found <= depth_for(depth, batch_seconds, 2 * num_threads)
+
+
+def depth_for(depth: int, batch_seconds: float, num_threads: int, waited_seconds: float = 0.0) -> int:
+    seconds = (batch_seconds + waited_seconds) / SIZE
+    return batches_for_threads(depth, SIZE, seconds, batch_seconds / SIZE, num_threads, 3)
+
+
+@pytest.mark.parametrize("num_threads", [4, 16, 64])
+@pytest.mark.parametrize("batch_seconds", [1e-4, 1e-3, 5e-3, 20e-3])
+def test_threads_that_would_wait_for_the_gil_have_no_batches(num_threads: int, batch_seconds: float) -> None:
+    depth = depth_for(1, batch_seconds, num_threads)
+    # A batch needs the GIL for 0.6 ms, by a cautious estimate.
+    assert depth <= 3 / 2 * batch_seconds / 0.6e-3 + 2
+    bounds = chunk_bounds(SIZE, batch_seconds / SIZE, num_threads, depth, 3)
+    assert depth * len(bounds) <= 2 * num_threads
+
+
+@pytest.mark.parametrize("num_threads", [4, 16, 64])
+def test_threads_that_wait_for_files_do_not_need_the_gil(num_threads: int) -> None:
+    cpu_seconds, waited_seconds = 1e-3, 0.1
+    depth = depth_for(2, cpu_seconds, num_threads, waited_seconds)
+    bounds = chunk_bounds(SIZE, (cpu_seconds + waited_seconds) / SIZE, num_threads, depth, 3)
+    assert depth * len(bounds) > num_threads
+    assert depth == num_threads + 1 >= depth_for(2, cpu_seconds, num_threads)
 
 
 @pytest.mark.parametrize("size", [1, 4, 64])
-@pytest.mark.parametrize("batch_seconds", [1e-6, 1e-3, 0.05, 0.15, 1.0])
+@pytest.mark.parametrize(
+    ("batch_seconds", "waited_seconds"),
+    [(1e-6, 0.1), (1e-3, 0.1), (0.05, 0.0), (0.05, 0.1), (0.15, 0.0), (1.0, 0.0)],
+)
 @pytest.mark.parametrize("num_threads", [1, 2, 3, 8, 32])
-def test_every_thread_has_a_chunk(num_threads: int, batch_seconds: float, size: int) -> None:
-    seconds_per_sample = batch_seconds / size
-    scheduled = batches_for_threads(2, size, seconds_per_sample, num_threads, 3)
-    bounds = chunk_bounds(size, seconds_per_sample, num_threads, scheduled, 3, seconds_per_sample)
+def test_every_thread_has_a_chunk(num_threads: int, batch_seconds: float, waited_seconds: float, size: int) -> None:
+    cpu_seconds_per_sample, seconds_per_sample = batch_seconds / size, (batch_seconds + waited_seconds) / size
+    scheduled = batches_for_threads(2, size, seconds_per_sample, cpu_seconds_per_sample, num_threads, 3)
+    bounds = chunk_bounds(size, seconds_per_sample, num_threads, scheduled, 3)
     assert scheduled * len(bounds) >= num_threads
     assert [start for start, _ in bounds] == [0, *(stop for _, stop in bounds[:-1])]
     assert bounds[-1][1] == size
@@ -48,8 +75,8 @@ def test_chunks_grow_with_the_number_of_threads() -> None:
     """So that threads do not wait for the GIL."""
     counts: list[int] = []
     for num_threads in (8, 12, 16, 32):
-        scheduled = batches_for_threads(2, SIZE, 0.7e-3, num_threads, 3)
-        counts.append(len(chunk_bounds(SIZE, 0.7e-3, num_threads, scheduled, 3, 0.7e-3)))
+        scheduled = depth_for(2, SIZE * 0.7e-3, num_threads)
+        counts.append(len(chunk_bounds(SIZE, 0.7e-3, num_threads, scheduled, 3)))
     assert counts == sorted(counts, reverse=True)
     assert counts[0] > counts[-1] == 1
 
@@ -59,19 +86,40 @@ def test_few_batches_are_divided_among_the_threads(num_threads: int) -> None:
     assert len(chunk_bounds(SIZE, 1e-3, num_threads, 2, steps=3)) > len(chunk_bounds(SIZE, 1e-3, 1, 2, steps=3))
 
 
-def test_waiting_for_the_gil_does_not_shorten_chunks() -> None:
-    for cpu_seconds, count in ((0.7e-3, 1), (1e-3, 2)):
-        for waiting in (1, 2, 5, 50):
-            bounds = chunk_bounds(SIZE, waiting * cpu_seconds, 32, 33, steps=3, cpu_seconds_per_sample=cpu_seconds)
-            assert len(bounds) == count
-            assert (bounds[0][0], bounds[-1][1]) == (0, SIZE)
+@pytest.mark.parametrize("operator", ["readers.file", "python_function", "flip"])
+def test_only_readers_and_user_code_wait(operator: str) -> None:
+    """Others wait for the GIL and for processors, which shorter chunks would make worse."""
+    step = SimpleNamespace(node=SimpleNamespace(operator=catalog.find(operator)), run=lambda _: time.sleep(0.02))
+    frame: Any = SimpleNamespace(waited_s=0.0)
+    run_steps([cast("Any", step)], frame)
+    if operator == "flip":
+        assert frame.waited_s == 0
+    else:
+        assert 0.01 < frame.waited_s < 10
+
+
+@pytest.mark.parametrize("num_threads", [2, 4, 8, 32])
+@pytest.mark.parametrize("depth", [2, 3, 8])
+def test_no_more_chunks_than_the_threads_need(num_threads: int, depth: int) -> None:
+    for batch_seconds in (1e-3, 20e-3, 60e-3):
+        scheduled = depth_for(depth, batch_seconds, num_threads)
+        chunks = len(chunk_bounds(SIZE, batch_seconds / SIZE, num_threads, scheduled, 3))
+        assert (chunks - 1) * scheduled <= num_threads
+
+
+def test_one_batch_more_rather_than_more_chunks() -> None:
+    assert [depth_for(2, 40e-3, num_threads) for num_threads in (2, 3, 4, 5)] == [3, 2, 3, 3]
+    assert len(chunk_bounds(SIZE, 40e-3 / SIZE, 2, 3, 3)) == 1
+    assert len(chunk_bounds(SIZE, 40e-3 / SIZE, 4, 3, 3)) == 2
 
 
 def test_two_chunks_rather_than_one() -> None:
     """They halve the memory of batches in progress, where threads then need the GIL for less than all of their time."""
-    chunks = [len(chunk_bounds(SIZE, ms * 1e-3, 16, 17, 3, ms * 1e-3)) for ms in (0.3, 0.6, 0.8, 1.0)]
+    chunks = [
+        len(chunk_bounds(SIZE, ms * 1e-3, 16, depth_for(2, SIZE * ms * 1e-3, 16), 3)) for ms in (0.3, 0.6, 0.8, 1.0)
+    ]
     assert chunks == [1, 2, 2, 2]
-    assert [batches_for_threads(2, SIZE, ms * 1e-3, 16, 3) for ms in (0.3, 0.6, 0.8, 1.0)] == [17, 9, 9, 9]
+    assert [depth_for(2, SIZE * ms * 1e-3, 16) for ms in (0.3, 0.6, 0.8, 1.0)] == [17, 9, 9, 9]
 
 
 def read(folder: Path) -> Any:
@@ -152,13 +200,14 @@ def test_brief_stages_need_no_more_batches(photo_folder: Path, processors: Calla
         pipe.run()
         running = parts_of(pipe).builder.engine()
         brief, long = running.plan.stages
-        long.seconds_per_sample = long.cpu_seconds_per_sample = 5.6e-3
+        long.seconds_per_sample = long.cpu_seconds_per_sample = 2e-3
         found: list[int] = []
         for seconds in (1e-6, 0.2e-3):
             brief.seconds_per_sample = brief.cpu_seconds_per_sample = seconds
             found.append(running.depth_for_threads(2))
     # The reader, and the decoder with the work of two operators; the random numbers would be a fourth step.
-    assert found == [batches_for_threads(2, 4, 5.6e-3, 4, 3), batches_for_threads(2, 4, 5.8e-3, 4, 4)] == [2, 3]
+    expected = [batches_for_threads(2, 4, ms * 1e-3, ms * 1e-3, 4, steps) for ms, steps in ((2, 3), (2.2, 4))]
+    assert found == expected == [3, 5]
 
 
 @pytest.mark.parametrize("options", [{}, {"prefetch_queue_depth": 1}, {"on_error": "skip"}])
