@@ -23,7 +23,6 @@ from dalify.base.fork_hook import at_fork
 from dalify.base.interrupts import PATIENCE_S, deferred_interrupts, is_main_thread, leave_running, was_interrupted
 from dalify.executor.arena import Arenas
 
-
 __all__ = ["AwaitedThreads", "ThreadPool", "ends_with_program"]
 
 Task = Callable[[], None]
