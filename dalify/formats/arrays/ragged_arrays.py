@@ -166,7 +166,7 @@ def read_ragged(paths: Paths) -> Batch | list[NDArray[Any]] | None:
 
 def _read_part(paths: Paths) -> Batch | list[NDArray[Any]] | None:
     """Return the arrays of a few files; see ``read_ragged``."""
-    count, is_read = len(paths), False
+    count = len(paths)
     descriptors, sizes = np.empty(count, np.int32), np.empty(count, np.int64)
     descriptors.fill(-1)
     heads = np.empty((count, _HEAD_BYTES), np.uint8)
@@ -188,10 +188,9 @@ def _read_part(paths: Paths) -> Batch | list[NDArray[Any]] | None:
                 file_memory(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape) for shape in shapes.tolist()
             ]
             addresses = np.array([array.__array_interface__["data"][0] for array in arrays], np.int64)
-        is_read = _read_all(descriptors, starts, sizes, addresses)
-        return arrays if is_read else None
+        return arrays if _read_all(descriptors, starts, sizes, addresses) else None
     finally:
-        if not is_read:
+        if max(descriptors.tolist()) >= 0:
             _close_all(descriptors)
 
 
