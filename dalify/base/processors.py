@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from dalify.base.optional import torch
 
-__all__ = ["available_processors", "building_for", "default_device", "device_of_build", "emulated", "has_accelerator"]
+__all__ = [
+    "available_processors",
+    "building_for",
+    "default_device",
+    "device_of_build",
+    "emulated",
+    "has_accelerator",
+    "thread_seconds",
+]
 
 _VARIABLE = "DALIFY_DEVICE"
 _device_id: ContextVar[int | None] = ContextVar("_device_id", default=None)
@@ -19,6 +29,14 @@ def available_processors() -> int:
     """Return the number of processors on which this process may run, which may be fewer than the machine has."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+def thread_seconds() -> float:
+    """Return the CPU time of this thread, in seconds.
+
+    On Windows, which counts it in steps of 1/64 s, this is the time that has passed: most chunks would take no time.
+    """
+    return time.perf_counter() if sys.platform == "win32" else time.thread_time()
 
 
 def emulated() -> bool:

@@ -35,7 +35,6 @@ from __future__ import annotations
 
 import atexit
 import threading
-import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -51,7 +50,7 @@ from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import deferred_interrupts, is_main_thread
 from dalify.base.limits import Limits, applied
 from dalify.base.optional import torch
-from dalify.base.processors import available_processors
+from dalify.base.processors import available_processors, thread_seconds
 from dalify.data import Batch, BufferPool
 from dalify.data.pool import pinned
 from dalify.executor.agreement import NotDecided
@@ -442,7 +441,7 @@ class Engine:
     def _compute_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> bool:
         """Compute a stage for one chunk; return whether it was the last one. Never raises."""
         if not iteration.is_over:
-            began = time.thread_time()
+            began = thread_seconds()
             # Nonfinite data and arguments give nonfinite results without a warning. User functions keep their warnings.
             is_users = stage.is_serial and stage.kind != "device"
             try:
@@ -454,7 +453,7 @@ class Engine:
             except BaseException as error:
                 iteration.record_error(error, start)
             else:
-                iteration.add_cpu_time(time.thread_time() - began)
+                iteration.add_cpu_time(thread_seconds() - began)
         return iteration.end_chunk()
 
     def _recovering(self, iteration: Iteration, run: Callable[[], None]) -> None:

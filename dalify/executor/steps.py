@@ -18,6 +18,7 @@ from dalify.base.failure_context import failure_context
 from dalify.base.fork_gate import working
 from dalify.base.interrupts import is_main_thread, kept_interrupts
 from dalify.base.optional import is_loaded, torch
+from dalify.base.processors import thread_seconds
 from dalify.base.user_error import as_runtime_error
 from dalify.data import Batch, array_dtype
 from dalify.executor.frame import Frame
@@ -206,7 +207,7 @@ def run_steps(steps: Iterable[Step], frame: Frame) -> None:
         has_steps = hasattr(step, "steps")
         # Others wait only for the GIL and for a processor.
         if may_wait := operator.is_reader or operator.runs_user_code or has_steps:
-            frame.waited_s -= time.perf_counter() - time.thread_time()
+            frame.waited_s -= time.perf_counter() - thread_seconds()
         if operator.runs_user_code or has_steps or getattr(step, "ahead", None) is not None:
             step.run(frame)
         elif receives_signals:
@@ -216,7 +217,7 @@ def run_steps(steps: Iterable[Step], frame: Frame) -> None:
             with lock:
                 step.run(frame)
         if may_wait:
-            frame.waited_s += time.perf_counter() - time.thread_time()
+            frame.waited_s += time.perf_counter() - thread_seconds()
 
 
 class LiteralStep:
