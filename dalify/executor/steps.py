@@ -206,8 +206,9 @@ def run_steps(steps: Iterable[Step], frame: Frame) -> None:
         # Steps with nested steps also run them with this function.
         has_steps = hasattr(step, "steps")
         # Others wait only for the GIL and for a processor.
-        if may_wait := operator.is_reader or operator.runs_user_code or has_steps:
-            frame.waited_s -= time.perf_counter() - thread_seconds()
+        may_wait = operator.is_reader or operator.runs_user_code or has_steps
+        waited_s = frame.waited_s
+        begin_s = time.perf_counter() - thread_seconds() if may_wait else 0.0
         if operator.runs_user_code or has_steps or getattr(step, "ahead", None) is not None:
             step.run(frame)
         elif receives_signals:
@@ -217,7 +218,8 @@ def run_steps(steps: Iterable[Step], frame: Frame) -> None:
             with lock:
                 step.run(frame)
         if may_wait:
-            frame.waited_s += time.perf_counter() - thread_seconds()
+            # This includes the waits of nested steps, which may have added them to the same frame.
+            frame.waited_s = waited_s + (time.perf_counter() - thread_seconds()) - begin_s
 
 
 class LiteralStep:

@@ -98,6 +98,21 @@ def test_only_readers_and_user_code_wait(operator: str) -> None:
         assert 0.01 < frame.waited_s < 10
 
 
+def test_waits_of_nested_steps_count_once() -> None:
+    """A cache that has nothing yet runs the steps before it with the same frame."""
+    reader: Any = SimpleNamespace(
+        node=SimpleNamespace(operator=catalog.find("readers.file")), run=lambda _: time.sleep(0.2)
+    )
+    cache: Any = SimpleNamespace(
+        node=SimpleNamespace(operator=catalog.find("cache")),
+        steps=[reader],
+        run=lambda frame: run_steps([reader], frame),
+    )
+    frame: Any = SimpleNamespace(waited_s=0.0)
+    run_steps([cache, cache], frame)
+    assert 0.39 < frame.waited_s < 0.7
+
+
 @pytest.mark.parametrize("num_threads", [2, 4, 8, 32])
 @pytest.mark.parametrize("depth", [2, 3, 8])
 def test_no_more_chunks_than_the_threads_need(num_threads: int, depth: int) -> None:

@@ -17,7 +17,7 @@ import venv
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-__all__ = ["PROJECT", "main", "put_below"]
+__all__ = ["PROJECT", "main", "put_below", "run_in_project"]
 
 PROJECT = Path(__file__).parents[2]
 FOLDER = PROJECT / ".venv-frameworks"
@@ -83,16 +83,17 @@ def test(name: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
         chosen = ["-k", f"{name} or test_nothing_else_differs", PROJECT / "tests/plugin/test_frameworks.py"]
         chosen += [PROJECT / f"tests/plugin/test_{name}.py", PROJECT / "tests/docs/test_frameworks_page.py"]
         chosen.append(PROJECT / "tests/compatibility/test_walker.py")
-    return _run([python_of(name), "-m", "pytest", "-q", *chosen, *arguments], environment)
+    return run_in_project([python_of(name), "-m", "pytest", "-q", *chosen, *arguments], environment)
 
 
 def run_tutorial(name: str) -> subprocess.CompletedProcess[str]:
     """Run the tutorial of a framework."""
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(PROJECT)}
-    return _run([python_of(name), PROJECT / "tutorials/run.py", TUTORIALS[name]], environment)
+    return run_in_project([python_of(name), PROJECT / "tutorials/run.py", TUTORIALS[name]], environment)
 
 
-def _run(command: list[str | Path], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def run_in_project(command: list[str | Path], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command in the folder of the project; its errors are in its output."""
     return subprocess.run(
         command,
         cwd=PROJECT,

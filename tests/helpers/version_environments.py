@@ -16,7 +16,7 @@ import time
 import tomllib
 from pathlib import Path
 
-from tests.helpers.framework_environments import PROJECT, put_below
+from tests.helpers.framework_environments import PROJECT, put_below, run_in_project
 
 __all__ = ["main"]
 
@@ -29,7 +29,6 @@ TEST_PACKAGES = ["hypothesis", "psutil", "pytest", "pytest-rerunfailures", "pyte
 LOWEST_TESTS = ["tests/executor/test_device_samples.py", "tests/base/test_compiling.py"]
 LOWEST_TESTS += ["-k", "(what_the_cpu_does or results_of_the_cpu or test_compiling) and not cubic"]
 NEWEST_TESTS = ["tests/frontend", "tests/graph", "tests/pipeline/test_conditionals.py", "tests/base/test_interrupts.py"]
-LIMIT_S = 900
 
 
 def dependencies() -> dict[str, str]:
@@ -77,15 +76,18 @@ def create(name: str, python: str, packages: list[str], *options: str) -> Path:
 
 
 def lowest() -> Path:
-    """Return the interpreter with the lowest versions; other packages are those of ``.venv``."""
+    """Return an interpreter with the lowest versions; other packages are those of ``.venv``."""
     packages = [f"{name}=={version}" for name, version in dependencies().items() if name != "torch"]
     created = create("lowest", sys.executable, packages, "--no-warn-conflicts")
     put_below(created)
     return created
 
 
-def newest(python: str) -> Path:
-    """Return an interpreter of the newest Python with the dependencies except for torch."""
+def newest() -> Path | None:
+    """Return an interpreter of the newest Python with the dependencies except for torch; None if this one is newest."""
+    python = newest_python()
+    if python is None:
+        return None
     packages = [name for name in dependencies() if name != "torch"]
     return create("newest", python, [*packages, *TEST_PACKAGES], "-c", str(CONSTRAINTS))
 
@@ -95,16 +97,7 @@ def check(name: str, python: Path, tests: list[str]) -> bool:
     begin = time.monotonic()
     # The folder of this environment also separates the compiled kernels: they depend on the version of numba.
     settings = {**os.environ, "PYTHONPATH": str(PROJECT), "NUMBA_CACHE_DIR": str(FOLDER / name / "kernels")}
-    command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *tests]
-    run = subprocess.run(
-        command,
-        cwd=PROJECT,
-        env=settings,
-        timeout=LIMIT_S,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    run = run_in_project([python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *tests], settings)
     print(f"{name}: tested in {time.monotonic() - begin:.0f} s", run.stdout, sep="\n", flush=True)
     return not run.returncode
 
@@ -112,22 +105,18 @@ def check(name: str, python: Path, tests: list[str]) -> bool:
 def main() -> int:
     """Run both; return 1 if a test failed."""
     passed = True
-    python = newest_python()
-    if python is None:
-        print("newest: this Python is the newest one here", flush=True)
-    for name, tests in (("lowest", LOWEST_TESTS), ("newest", NEWEST_TESTS)):
+    for make, tests in ((lowest, LOWEST_TESTS), (newest, NEWEST_TESTS)):
+        name = make.__name__
         try:
-            if name == "lowest":
-                created = lowest()
-            elif python is not None:
-                created = newest(python)
-            else:
-                continue
+            python = make()
         except subprocess.CalledProcessError as error:
             lines = (error.stderr or "").strip().splitlines() or ["the command failed"]
             print(f"{name} cannot be created, its tests are skipped: {lines[-1]}", flush=True)
             continue
-        passed &= check(name, created, tests)
+        if python is None:
+            print(f"{name}: this Python is the newest one here", flush=True)
+        else:
+            passed &= check(name, python, tests)
     return int(not passed)
 
 
