@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.small_arrays import zeros
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -61,14 +60,7 @@ def _crop_resize(
 @_crop_resize.geometry
 def _(x: Batch, *, spec: Spec, window: CropWindow, target: ResizeSize) -> dict[str, Any]:
     layout, shapes = visual_layout(spec, _LAYOUTS), x.shape_array()
-    axes = [axis for axis, letter in enumerate(layout) if letter != "C"]
-    crop_start, extents = zeros(shapes.shape, np.int64), shapes.copy()
-    starts, sizes = window.windows(shapes, layout, "error")
-    if len(axes) == axes[-1] - axes[0] + 1:  # without C between them
-        crop_start[:, axes[0] : axes[-1] + 1], extents[:, axes[0] : axes[-1] + 1] = starts, sizes
-    else:
-        for axis, first, extent in zip(axes, starts.T, sizes.T, strict=True):
-            crop_start[:, axis], extents[:, axis] = first, extent
+    crop_start, extents = window.windows(shapes, layout, "error")
     first, last = spatial_axes(layout)
     out_shapes = extents.copy()
     out_shapes[:, first:last], start, end = target.chunk(extents[:, first:last])

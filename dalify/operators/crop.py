@@ -60,11 +60,7 @@ def _(x: Batch, *, spec: Spec, window: CropWindow, bounds: OutOfBounds) -> dict[
     shapes = x.shape_array()
     if bounds.is_filling:
         bounds.check_channels(shapes[:, layout.index("C")])
-    starts, windows = window.windows(shapes, layout, bounds.out_of_bounds_policy)
-    axes = [layout.index(letter) for letter in layout.replace("C", "")]
-    start, out_shapes = np.zeros_like(shapes), shapes.copy()
-    for place, axis in enumerate(axes):
-        start[:, axis], out_shapes[:, axis] = starts[:, place], windows[:, place]
+    start, out_shapes = window.windows(shapes, layout, bounds.out_of_bounds_policy)
     return {"start": start, "out_shapes": out_shapes}
 
 

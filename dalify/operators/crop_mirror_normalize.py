@@ -108,7 +108,7 @@ def _(
     _check_fill_values(bounds, channels, pad_output)
     check_channel_values(mean, std, channels)
     start, windows = window.windows(shapes, layout, bounds.out_of_bounds_policy)
-    extents = dict(zip(layout.replace("C", ""), windows.T, strict=True))
+    extents = dict(zip(layout, windows.T, strict=True))
     extents["C"] = np.array([_padded(count, pad_output) for count in channels.tolist()], np.int64)
     out_shapes = np.stack([extents[letter] for letter in output_layout or layout], 1)
     return {"start": start, "out_shapes": out_shapes}
@@ -134,7 +134,7 @@ def _(
         x,
         layout,
         out_spec.layout or "",
-        dict(zip(layout.replace("C", ""), start.T, strict=True)),
+        dict(zip(layout, start.T, strict=True)),
         **normalization.values,
         fill_values=constants_in_range(fill_values, out_spec.dtype.numpy).tolist(),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,11 +55,6 @@ class CropWindow(Parameters):
         """The arguments that determine the extents, by name."""
         return {"crop": self.crop, "crop_d": self.crop_d, "crop_h": self.crop_h, "crop_w": self.crop_w}
 
-    @property
-    def crop_pos(self) -> Mapping[str, Any]:
-        """The position on each axis, by name."""
-        return {"crop_pos_x": self.crop_pos_x, "crop_pos_y": self.crop_pos_y, "crop_pos_z": self.crop_pos_z}
-
     def check(self, bounds: OutOfBounds | None = None, policies: Sequence[str] = POLICIES) -> None:
         """Raise ArgumentValueError for contradictory extents or unknown options."""
         policy = None if bounds is None else bounds.out_of_bounds_policy
@@ -69,9 +64,12 @@ class CropWindow(Parameters):
         """Return the extents of the window of one sample; see `crop_extents`."""
         return crop_extents(letters, extents, **self.shaping)
 
-    def windows(self, shapes: np.ndarray, layout: str, policy: str) -> tuple[np.ndarray, np.ndarray]:
+    def windows(
+        self, shapes: np.ndarray, layout: str, policy: str, *, skips_whole: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return starts and extents of the windows of a chunk; see `chunk_windows`."""
-        return chunk_windows(shapes, layout, self.shaping, self.crop_pos, self.rounding, policy)
+        position = {"crop_pos_x": self.crop_pos_x, "crop_pos_y": self.crop_pos_y, "crop_pos_z": self.crop_pos_z}
+        return chunk_windows(shapes, layout, self.shaping, position, self.rounding, policy, skips_whole=skips_whole)
 
 
 @dataclass(slots=True)

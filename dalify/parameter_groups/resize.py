@@ -11,7 +11,6 @@ import numpy as np
 
 from dalify.base.errors import DTypeError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
-from dalify.kernels.images.crop_geometry import chunk_extents, chunk_starts
 from dalify.kernels.images.resample_axes import resample_axes
 from dalify.kernels.images.resize_geometry import (
     ResizeGeometry,
@@ -181,8 +180,7 @@ def cropped_sources(
         float [N, k], float [N, k] and int64 [N, k].
     """
     sizes, start, end = target.chunk(extents)
-    windows = chunk_extents(letters, sizes, window.shaping)
-    crop_start = chunk_starts(letters, sizes, windows, window.crop_pos, window.rounding, "pad")
+    crop_start, windows = window.windows(sizes, letters, "pad", skips_whole=False)
     # Map the crop window from pixels of the resized image to pixels of the source.
     scale = (end - start) / np.maximum(sizes, 1)
     return start + crop_start * scale, start + (crop_start + windows) * scale, windows

@@ -6,21 +6,20 @@ The output rules of these operators need the extents of the window, and their ke
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, option_error_text
-from dalify.base.small_arrays import columns_at, zeros
+from dalify.base.small_arrays import zeros
 
 __all__ = [
     "FILLING",
     "POLICIES",
     "check_crop_arguments",
     "check_fill_values",
-    "chunk_extents",
-    "chunk_starts",
     "chunk_windows",
     "crop_extents",
     "trimmed",
@@ -29,7 +28,8 @@ __all__ = [
 # Names of the `out_of_bounds_policy` that uses `fill_values` outside the data.
 FILLING = ("constant", "const", "pad")
 POLICIES = ("error", *FILLING, "trim_to_shape")
-_POSITIONS = {"D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
+_POSITIONS = {"D": "crop_pos_z", "F": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
+_EXTENTS = {"D": "crop_d", "F": "crop_d", "H": "crop_h", "W": "crop_w"}
 
 
 def _is_given(value: Any) -> bool:
@@ -126,27 +126,26 @@ def crop_extents(
             *(extent if extent > 0 else whole for extent, whole in zip(wanted, extents[first:], strict=True)),
         )
     else:
-        separate = {"D": crop_d, "F": crop_d, "H": crop_h, "W": crop_w}
-        wanted = [int(separate[letter] or 0) for letter in letters]
+        separate = {"crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w}
+        wanted = [int(separate[_EXTENTS[letter]] or 0) for letter in letters]
         result = tuple(extent if extent > 0 else whole for extent, whole in zip(wanted, extents, strict=True))
     return result
 
 
-def chunk_extents(letters: str, extents: np.ndarray, shaping: Mapping[str, Any]) -> np.ndarray:
-    """Return the extents of the windows of a chunk.
+@cache
+def _axes_of(layout: str) -> tuple[str, np.ndarray]:
+    """Return the axes of a layout that can be cropped: their letters, and their indices, int64."""
+    letters = layout.replace("C", "")
+    return letters, np.array([layout.index(letter) for letter in letters], np.int64)
 
-    Args:
-        letters: names of the axes, as for `crop_extents`.
-        extents: int64 [N, axes], extents of the sources.
-        shaping: crop, crop_d, crop_h, crop_w: None, [N] or [N, k], or for crop a list of N vectors.
 
-    Returns:
-        int64 [N, axes].
+def _wanted_extents(letters: str, count: int, shaping: Mapping[str, Any]) -> np.ndarray:
+    """Return the requested extents of `count` windows, int64 [N, axes]; not positive: the full extent.
 
     Raises:
         ArgumentValueError: as `crop_extents`, with the sample.
     """
-    wanted = zeros(extents.shape, np.int64)
+    wanted = zeros((count, len(letters)), np.int64)
     crop = shaping["crop"]
     if isinstance(crop, list):
         for sample, own in enumerate(crop):
@@ -156,54 +155,50 @@ def chunk_extents(letters: str, extents: np.ndarray, shaping: Mapping[str, Any])
         _check_axes(crop.shape[1], letters, 0)
         wanted[:, len(letters) - crop.shape[1] :] = crop
     else:
-        names = {"D": "crop_d", "F": "crop_d", "H": "crop_h", "W": "crop_w"}
         for axis, letter in enumerate(letters):
-            values = shaping[names[letter]]
+            values = shaping[_EXTENTS[letter]]
             if values is not None:
                 wanted[:, axis] = values
-    _replace_missing(wanted, extents)
     return wanted
 
 
-# This function and the next keep the GIL: they take less time than releasing it.
+# It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
-def _replace_missing(wanted, extents):
-    """Replace extents that are not positive by those of the sources."""
-    for n in range(wanted.shape[0]):
-        for axis in range(wanted.shape[1]):
-            if wanted[n, axis] <= 0:
-                wanted[n, axis] = extents[n, axis]
-
-
-@njit(cache=True)
-def _place(start, extents, windows, crop_pos, is_rounded, must_fit, skips_whole):
-    """Fill the starts of windows in pixels.
+def _place(start, windows, shapes, wanted, axes, crop_pos, is_rounded, must_fit, skips_whole):
+    """Fill extents and starts of windows.
 
     Args:
-        start: int64 [N, axes], output.
-        extents: int64 [N, axes], extents of the sources.
-        windows: int64 [N, axes], extents of the windows.
-        crop_pos: float32 [axes, N], 0 (start) to 1 (end).
+        start: int64 [N, dimensions], output.
+        windows: int64 [N, dimensions], output.
+        shapes: int64 [N, dimensions] of the sources.
+        wanted: int64 [N, k], requested extents; not positive: the full extent.
+        axes: int64 [k], axes that are cropped; the others are whole.
+        crop_pos: float32 [k, N], 0 (start) to 1 (end).
         is_rounded: whether halves are rounded away from zero; False: truncated.
         must_fit: whether windows must be inside.
         skips_whole: whether any position is allowed for windows that are whole samples; they start at 0.
 
     Returns:
-        Axis and sample of the first error, and whether the position is wrong; -1 without errors.
+        Index in `axes` and sample of the first error, and whether the position is wrong; -1 without errors.
     """
-    count, axes = extents.shape
-    for axis in range(axes):
-        too_large = -1
+    count, dimensions = shapes.shape
+    for n in range(count):
+        for axis in range(dimensions):
+            start[n, axis], windows[n, axis] = 0, shapes[n, axis]
+        for k in range(axes.size):
+            if wanted[n, k] > 0:
+                windows[n, axes[k]] = wanted[n, k]
+    for k in range(axes.size):
+        axis, too_large = axes[k], -1
         for n in range(count):
             is_whole = skips_whole
-            for other in range(axes):
-                is_whole = is_whole and windows[n, other] == extents[n, other]
+            for other in range(dimensions):
+                is_whole = is_whole and windows[n, other] == shapes[n, other]
             if is_whole:
-                start[n, axis] = 0
                 continue
-            position, room = np.float64(crop_pos[axis, n]), extents[n, axis] - windows[n, axis]
+            position, room = np.float64(crop_pos[k, n]), shapes[n, axis] - windows[n, axis]
             if not 0 <= position <= 1:  # written so that NaN is rejected
-                return axis, n, True
+                return k, n, True
             if room < 0 and must_fit and too_large < 0:
                 too_large = n
             half = 0.0
@@ -212,63 +207,13 @@ def _place(start, extents, windows, crop_pos, is_rounded, must_fit, skips_whole)
             # As in DALI, the position is a float32 and the product a float64: 0.7 of 10 pixels is slightly less than 7.
             start[n, axis] = np.int64(np.trunc(position * room + half))
         if too_large >= 0:
-            return axis, too_large, False
+            return k, too_large, False
     return -1, -1, False
 
 
 def _check_axes(count: int, letters: str, sample: int | None) -> None:
     if count > len(letters):
         raise ArgumentValueError(f"crop has {count} elements, but the data only has the axes {letters}.", sample=sample)
-
-
-def chunk_starts(
-    letters: str,
-    extents: np.ndarray,
-    windows: np.ndarray,
-    crop_pos: Mapping[str, np.ndarray],
-    rounding: str,
-    policy: str,
-    *,
-    skips_whole: bool = False,
-) -> np.ndarray:
-    """Compute the starts of the windows of a chunk.
-
-    Args:
-        letters: names of the axes.
-        extents: int64 [N, axes], extents of the sources.
-        windows: int64 [N, axes], extents of the windows, before they are trimmed.
-        crop_pos: ``crop_pos_x`` and so on, [N] each, 0 (start) to 1 (end).
-        rounding: ``round`` (halves away from zero) or ``truncate``.
-        policy: with ``error``, windows must be inside.
-        skips_whole: whether any position is allowed for windows that are whole samples.
-
-    Returns:
-        int64 [N, axes].
-
-    Raises:
-        ArgumentValueError: a position is outside [0, 1].
-        IndexingError: a window exceeds the source, and the policy is ``error``.
-    """
-    names = [_POSITIONS.get(letter, "crop_pos_z") for letter in letters]
-    by_axis = np.empty((len(names), len(extents)), np.float32)
-    for axis, name in enumerate(names):
-        by_axis[axis] = crop_pos[name]
-    start = np.empty(extents.shape, np.int64)
-    axis, sample, is_position = _place(
-        start, extents, windows, by_axis, rounding != "truncate", policy == "error", skips_whole
-    )
-    if is_position:
-        raise ArgumentValueError(
-            f"{names[axis]} must be in [0, 1]; got {by_axis[axis, sample]:g}.", sample=sample, argument=names[axis]
-        )
-    if axis >= 0:
-        window, source = (" x ".join(map(str, shape[sample].tolist())) for shape in (windows, extents))
-        raise IndexingError(
-            f"a crop window of {window} does not fit into {source}.",
-            hint="Resize first, or set out_of_bounds_policy to 'pad' or 'trim_to_shape'.",
-            sample=sample,
-        )
-    return start
 
 
 def trimmed(
@@ -296,24 +241,48 @@ def chunk_windows(
     crop_pos: Mapping[str, np.ndarray],
     rounding: str,
     policy: str,
+    *,
+    skips_whole: bool = True,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the windows of a chunk.
 
     Args:
         shapes: int64 [N, dimensions] of the samples.
-        layout: layout of a sample.
-        shaping: crop, crop_d, crop_h, crop_w, as for `chunk_extents`.
-        crop_pos: as for `chunk_starts`.
-        rounding: as for `chunk_starts`.
-        policy: handling of windows that exceed the source.
+        layout: layout of a sample. C is not cropped.
+        shaping: crop, crop_d, crop_h, crop_w: None, [N] or [N, k], or for crop a list of N vectors.
+        crop_pos: ``crop_pos_x`` and so on, [N] each, 0 (start) to 1 (end).
+        rounding: ``round`` (halves away from zero) or ``truncate``.
+        policy: with ``error``, windows must be inside; with ``trim_to_shape``, they are clipped.
+        skips_whole: whether any position is allowed for windows that are whole samples and not clipped.
 
     Returns:
-        starts and extents, int64 [N, axes], for the axes of the layout without C.
+        starts and extents, int64 [N, dimensions].
+
+    Raises:
+        ArgumentValueError: as `crop_extents`, with the sample, or a position is outside [0, 1].
+        IndexingError: a window exceeds the source, and the policy is ``error``.
     """
-    letters = layout.replace("C", "")
-    extents = columns_at(shapes, [layout.index(letter) for letter in letters])
-    windows = chunk_extents(letters, extents, shaping)
-    if policy == "trim_to_shape":
-        start = chunk_starts(letters, extents, windows, crop_pos, rounding, policy)
-        return trimmed(start, windows, extents)
-    return chunk_starts(letters, extents, windows, crop_pos, rounding, policy, skips_whole=True), windows
+    letters, axes = _axes_of(layout)
+    wanted = _wanted_extents(letters, len(shapes), shaping)
+    by_axis = np.empty((len(letters), len(shapes)), np.float32)
+    for place, letter in enumerate(letters):
+        by_axis[place] = crop_pos[_POSITIONS[letter]]
+    start, windows = np.empty(shapes.shape, np.int64), np.empty(shapes.shape, np.int64)
+    is_clipped = policy == "trim_to_shape"
+    place, sample, is_position = _place(
+        start, windows, shapes, wanted, axes, by_axis, rounding != "truncate", policy == "error",
+        skips_whole and not is_clipped,
+    )  # fmt: skip
+    if is_position:
+        name = _POSITIONS[letters[place]]
+        raise ArgumentValueError(
+            f"{name} must be in [0, 1]; got {by_axis[place, sample]:g}.", sample=sample, argument=name
+        )
+    if place >= 0:
+        window, source = (" x ".join(map(str, shape[sample, axes].tolist())) for shape in (windows, shapes))
+        raise IndexingError(
+            f"a crop window of {window} does not fit into {source}.",
+            hint="Resize first, or set out_of_bounds_policy to 'pad' or 'trim_to_shape'.",
+            sample=sample,
+        )
+    return trimmed(start, windows, shapes) if is_clipped else (start, windows)
