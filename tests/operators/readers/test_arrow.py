@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -395,3 +397,33 @@ def test_a_block_that_cannot_be_loaded_is_tried_again() -> None:
     with pytest.raises(ReaderError):
         cache.get(4)
     assert cache.get(4) == 4
+
+
+def test_a_thread_that_waited_for_a_failed_block_does_not_fill_the_cache() -> None:
+    loads: list[int] = []
+    is_loading, fails = threading.Event(), threading.Event()
+
+    def load(number: int) -> tuple[int, int]:
+        loads.append(number)
+        if len(loads) == 1:
+            is_loading.set()
+            fails.wait(10)
+            raise ReaderError("not now.")
+        return number, 100
+
+    def ask() -> None:
+        with contextlib.suppress(ReaderError):
+            cache.get(0)
+
+    cache = BlockCache(load, 300)
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+        is_loading.wait(10)
+    time.sleep(0.1)  # the others wait for the first thread
+    fails.set()
+    for thread in threads:
+        thread.join()
+    for number in (0, 1, 2, 0, 1, 2):
+        cache.get(number)
+    assert loads.count(1) == loads.count(2) == 1  # three blocks of 100 bytes stay
