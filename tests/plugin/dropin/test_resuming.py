@@ -114,7 +114,7 @@ def test_batches_that_failed_count(tmp_path, kind, workers):
     loader = make()
     batches = iter(loader)
     for number in range(3):
-        with pytest.raises(OSError, match="damaged|cannot identify") if number == 1 else nullcontext():
+        with pytest.raises(OSError, match=r"damaged|cannot identify") if number == 1 else nullcontext():
             next(batches)
     state = saved(loader.state_dict())
     random_states = RandomStates.current()
