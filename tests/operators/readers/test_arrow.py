@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import struct
 import threading
 import time
 from pathlib import Path
@@ -290,6 +291,26 @@ def test_bad_files(tmp_path: Path) -> None:
         reading(source=str(good), cache_bytes=0).build()
     with pytest.raises(ArgumentValueError, match="2 columns 'a'"):
         reading(columns=["a"], source=pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])).build()
+
+
+def test_arrow_files_cannot_list_a_large_batch_many_times(tmp_path: Path) -> None:
+    path = tmp_path / "a.arrow"
+    with pa.ipc.new_file(path, pa.schema({"label": pa.int64()})) as file:
+        for count in (1000, 0, 0):
+            file.write_batch(pa.record_batch({"label": np.arange(count)}))
+    assert len(reading(source=str(path)).run()[0]) == 2
+    contents = bytearray(path.read_bytes())
+    # The blocks of the footer, at the end of the file: offset, size of the metadata, padding, size of the body.
+    blocks = struct.Struct("<qi4xq")
+    first = max(
+        place
+        for place in range(len(contents) - 3 * blocks.size)
+        if blocks.unpack_from(contents, place)[2] == 8000 and blocks.unpack_from(contents, place + blocks.size)[2] == 0
+    )
+    contents[first : first + 3 * blocks.size] = 3 * contents[first : first + blocks.size]
+    path.write_bytes(contents)
+    with pytest.raises(ReaderError, match=r"a\.arrow.* is not a valid Arrow file"):
+        reading(source=str(path)).build()
 
 
 def test_damaged_row_groups_cost_their_own_batches(tmp_path: Path) -> None:
